@@ -1,0 +1,59 @@
+"""Bridle: an agent runtime whose turns are counted, recorded, and always end well."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bridle.core.agent import Price
+    from bridle.core.limits import Limits
+    from bridle.core.permission import Rule
+    from bridle.errors import BridleError, ConfigError, ToolFailed
+    from bridle.library import Agent
+    from bridle.runtime import Result, Runtime
+    from bridle.testing.scripted import Reply, ScriptedModel, call
+    from bridle.tools.tool import Output, tool
+
+__version__ = "0.1.0"
+
+_PLACES = {
+    "Agent": "bridle.library",
+    "BridleError": "bridle.errors",
+    "ConfigError": "bridle.errors",
+    "Limits": "bridle.core.limits",
+    "Output": "bridle.tools.tool",
+    "Price": "bridle.core.agent",
+    "Reply": "bridle.testing.scripted",
+    "Result": "bridle.runtime",
+    "Rule": "bridle.core.permission",
+    "Runtime": "bridle.runtime",
+    "ScriptedModel": "bridle.testing.scripted",
+    "ToolFailed": "bridle.errors",
+    "call": "bridle.testing.scripted",
+    "tool": "bridle.tools.tool",
+}
+
+__all__ = [
+    "Agent",
+    "BridleError",
+    "ConfigError",
+    "Limits",
+    "Output",
+    "Price",
+    "Reply",
+    "Result",
+    "Rule",
+    "Runtime",
+    "ScriptedModel",
+    "ToolFailed",
+    "call",
+    "tool",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Public names load when they are first used, so that importing Bridle costs next to nothing."""
+    if name not in _PLACES:
+        raise AttributeError(f"module 'bridle' has no attribute {name!r}")
+    return getattr(import_module(_PLACES[name]), name)

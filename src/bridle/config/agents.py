@@ -1,0 +1,66 @@
+"""The agents that may run: the built-in ones, and those of the settings over them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import files
+
+from bridle.config.settings import AgentSettings, Settings
+from bridle.core.agent import Agent
+from bridle.core.limits import Limits
+from bridle.core.permission import DEFAULT_RULES, Rule
+
+
+def prompt_file(name: str) -> str:
+    """A prompt that ships with Bridle."""
+    return files("bridle.config").joinpath("prompts", name).read_text(encoding="utf-8")
+
+
+def builtin_agents() -> dict[str, Agent]:
+    """The agents that need no configuration."""
+    prompt = prompt_file("build.md")
+    return {
+        "build": Agent("build", "Does the work: reads, edits and runs.", prompt),
+        "refactorer": Agent("refactorer", "Small changes that keep behaviour; 5 steps.", prompt, steps=5),
+        "architect": Agent("architect", "Looks at the whole and plans; 20 steps.", prompt, steps=20),
+    }
+
+
+def all_agents(settings: Settings, origins: Mapping[str, str]) -> dict[str, Agent]:
+    """Built-in agents, and the settings' over them."""
+    agents = builtin_agents()
+    for name, given in settings.agents.items():
+        source = next((origin for key, origin in origins.items() if key.startswith(f"agents.{name}.")), "settings")
+        agents[name] = _agent(name, given, agents.get(name), source)
+    return agents
+
+
+def _agent(name: str, given: AgentSettings, below: Agent | None, source: str) -> Agent:
+    below = below or Agent(name, prompt=prompt_file("build.md"))
+    limits = Limits(
+        tool_calls=given.limits.tool_calls,
+        tokens=given.limits.tokens,
+        cost=given.limits.cost,
+        seconds=given.limits.seconds,
+    )
+    return Agent(
+        name,
+        given.description or below.description,
+        given.prompt or below.prompt,
+        given.model or below.model,
+        below.steps if given.steps is None else given.steps,
+        limits.over(below.limits),
+        {**below.tools, **given.tools},
+        below.permission,
+        {**below.options, **given.options},
+        source,
+    )
+
+
+def rules(settings: Settings, agent: Agent) -> tuple[Rule, ...]:
+    """All rules in the order in which the last match wins: defaults, settings, agent."""
+    given: list[Rule] = []
+    for permission, value in settings.permission.items():
+        patterns = {"*": value} if isinstance(value, str) else value
+        given += [Rule(permission, pattern, verdict) for pattern, verdict in patterns.items()]
+    return (*DEFAULT_RULES, *given, *agent.permission)

@@ -1,0 +1,227 @@
+"""Settings in layers, each value with its origin: defaults, the user's file, the project's, environment, flags."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+import msgspec
+
+from bridle.config.settings import Settings
+from bridle.core.limits import LIMIT_NAMES, LimitName, wrong_limit
+from bridle.core.options import layered
+from bridle.errors import ConfigError
+
+PROJECT_FILE = "bridle.toml"
+ENVIRONMENT_PREFIX = "BRIDLE_"
+
+Table = dict[str, Any]
+
+MAY_ONLY_LOWER = ("behavior.max_steps", "behavior.ceiling", "limits.", "tree.")
+"""What a project that nobody trusted may set, where it makes limits smaller."""
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """The settings in force, where each came from, and what the reader must know."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+    notices: tuple[str, ...] = ()
+
+
+def load(
+    directory: Path,
+    *,
+    environment: Mapping[str, str] | None = None,
+    flags: Mapping[str, Any] | None = None,
+    trusted: bool = False,
+) -> Loaded:
+    """Read every layer; raises `ConfigError` with the file, the key and the way out."""
+    environment = os.environ if environment is None else environment
+    notices: list[str] = []
+    user_path = config_home(environment) / "config.toml"
+    user = _read(user_path)
+    project_path = _project_file(directory)
+    project = _read(project_path) if project_path is not None else {}
+    if not trusted:
+        project, ignored = _untrusted(project, user)
+        notices += [f"{project_path}: {key} is ignored: this project is not trusted (--trust)" for key in ignored]
+    layers = [
+        (str(user_path), user),
+        (str(project_path), project),
+        ("environment", _from_environment(environment)),
+        ("flag", _nested(flags or {})),
+    ]
+    origins: dict[str, str] = {}
+    for origin, table in layers:
+        _check(origin, table)
+        origins.update((key, origin) for key, _ in _leaves(table))
+    merged = layered(*(table for _, table in layers))
+    try:
+        settings = msgspec.convert(merged, Settings)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{_blame(str(error), origins)}{error}") from error
+    return Loaded(settings, origins, tuple(notices))
+
+
+def config_home(environment: Mapping[str, str]) -> Path:
+    """Where the user's own configuration lies."""
+    return _home(environment, "XDG_CONFIG_HOME", ".config")
+
+
+def data_home(environment: Mapping[str, str]) -> Path:
+    """Where sessions are kept."""
+    return _home(environment, "XDG_DATA_HOME", ".local/share")
+
+
+def state_home(environment: Mapping[str, str]) -> Path:
+    """Where logs and stored outputs lie."""
+    return _home(environment, "XDG_STATE_HOME", ".local/state")
+
+
+def _home(environment: Mapping[str, str], variable: str, fallback: str) -> Path:
+    base = environment.get(variable, "")
+    return (Path(base) if base else Path.home() / fallback) / "bridle"
+
+
+def _project_file(directory: Path) -> Path | None:
+    for folder in (directory, *directory.parents):
+        if (folder / PROJECT_FILE).is_file():
+            return folder / PROJECT_FILE
+        if (folder / ".git").exists():
+            return None
+    return None
+
+
+def _read(path: Path) -> Table:
+    if not path.is_file():
+        return {}
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from error
+
+
+def _from_environment(environment: Mapping[str, str]) -> Table:
+    flat = {
+        name.removeprefix(ENVIRONMENT_PREFIX).lower().replace("__", "."): _literal(value)
+        for name, value in environment.items()
+        if name.startswith(ENVIRONMENT_PREFIX) and value
+    }
+    return _nested(flat)
+
+
+def _literal(value: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return value
+
+
+def _nested(flat: Mapping[str, Any]) -> Table:
+    table: Table = {}
+    for key, value in flat.items():
+        *path, last = key.split(".")
+        inner = table
+        for name in path:
+            inner = inner.setdefault(name, {})
+        inner[last] = value
+    return table
+
+
+def _leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in table.items():
+        if isinstance(value, Mapping) and value:
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _untrusted(project: Table, user: Table) -> tuple[Table, list[str]]:
+    """What a project may say without being trusted: smaller limits and stricter permissions."""
+    mine = dict(_leaves(user))
+    defaults = dict(_leaves(msgspec.to_builtins(Settings())))
+    kept: Table = {}
+    ignored: list[str] = []
+    for key, value in _leaves(project):
+        bound = mine.get(key, defaults.get(key))
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        lowers = key.startswith(MAY_ONLY_LOWER) and (not number or bound is None or value <= bound)
+        stricter = key.startswith("permission.") and value in ("ask", "deny")
+        if lowers or stricter:
+            kept[key] = value
+        else:
+            ignored.append(key)
+    return _unflattened(project, kept), ignored
+
+
+def _unflattened(table: Mapping[str, Any], kept: Mapping[str, Any], prefix: str = "") -> Table:
+    result: Table = {}
+    for key, value in table.items():
+        if isinstance(value, Mapping) and value:
+            inner = _unflattened(value, kept, f"{prefix}{key}.")
+            if inner:
+                result[key] = inner
+        elif f"{prefix}{key}" in kept:
+            result[key] = value
+    return result
+
+
+def _check(origin: str, table: Table) -> None:
+    _check_keys(origin, table, Settings, "")
+    for key, value in _leaves(table):
+        section, _, name = key.rpartition(".")
+        limited = section in ("limits", "tree") or section.endswith(".limits")
+        for limit in LIMIT_NAMES:
+            if limited and name == limit:
+                _check_limit(origin, key, limit, value)
+        if key in ("behavior.max_steps", "behavior.ceiling"):
+            _check_limit(origin, key, "steps", value)
+            if value == 0:
+                raise ConfigError(f"{origin}: {key} must be more than 0: leave it out for the ceiling alone")
+        elif key.startswith("agents.") and name == "steps":
+            _check_limit(origin, key, "steps", value)
+
+
+def _check_limit(origin: str, key: str, limit: LimitName, value: Any) -> None:
+    problem = wrong_limit(limit, value)
+    if problem is not None:
+        raise ConfigError(f"{origin}: {key} {problem}")
+
+
+def _check_keys(origin: str, table: Mapping[str, Any], schema: Any, prefix: str) -> None:
+    if not (isinstance(schema, type) and issubclass(schema, msgspec.Struct)):
+        return
+    known = {field.name: field.type for field in msgspec.structs.fields(schema)}
+    for key, value in table.items():
+        if key not in known:
+            near = difflib.get_close_matches(key, known, 1)
+            hint = f"; did you mean {prefix}{near[0]}?" if near else f" (known: {', '.join(known)})"
+            raise ConfigError(f"{origin}: unknown key {prefix}{key}{hint}")
+        if isinstance(value, Mapping):
+            _descend(origin, value, known[key], f"{prefix}{key}.")
+
+
+def _descend(origin: str, table: Mapping[str, Any], schema: Any, prefix: str) -> None:
+    if get_origin(schema) is dict:
+        for key, value in table.items():
+            if isinstance(value, Mapping):
+                _check_keys(origin, value, get_args(schema)[1], f"{prefix}{key}.")
+        return
+    for option in (schema, *get_args(schema)):
+        _check_keys(origin, table, option, prefix)
+
+
+def _blame(error: str, origins: Mapping[str, str]) -> str:
+    _, _, path = error.partition("`$.")
+    key = path.rstrip("`").replace("[...]", "")
+    for known, origin in origins.items():
+        if known == key or known.startswith(f"{key}."):
+            return f"{origin}: {known}: "
+    return ""

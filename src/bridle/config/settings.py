@@ -1,0 +1,93 @@
+"""One schema of settings for every surface."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from bridle.core.agent import Price
+from bridle.core.limits import MAX_STEPS
+
+VerdictWord = Literal["allow", "ask", "deny"]
+
+
+class Behavior(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    max_steps: int | None = None
+    """Steps of a turn whose agent says nothing; unset means the ceiling alone."""
+    ceiling: int = MAX_STEPS
+    """No turn takes more steps than this, whatever else is set."""
+
+
+class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    tool_calls: int | None = 200
+    tokens: int | None = None
+    cost: float | None = None
+    seconds: float | None = None
+
+
+class TreeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    steps: int | None = 1_000
+    tool_calls: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+
+
+class RetrySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    retries: int = 5
+    total_seconds: float = 600.0
+    longest_wait: float = 120.0
+
+
+class DeadlineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    first_event_seconds: float = 120.0
+    idle_seconds: float = 120.0
+    request_seconds: float = 1_800.0
+
+
+class JournalSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    path: str = ""
+    """The file of the journal; empty means the user's own under XDG data."""
+    durability: Literal["power", "process"] = "power"
+    """What intents and endings survive: a power loss, or the death of the process."""
+
+
+class PromptSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    closing: str = ""
+    """A file with the closing instruction; `{limit}` stands for the limit that was reached."""
+    system: str = ""
+    """The user's own words at the end of every system prompt."""
+
+
+class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    context_window: int | None = None
+    max_output_tokens: int | None = None
+    price: Price | None = None
+    options: dict[str, Any] = {}
+
+
+class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    description: str = ""
+    prompt: str = ""
+    model: str | None = None
+    steps: int | None = None
+    limits: LimitSettings = LimitSettings(tool_calls=None)
+    tools: dict[str, bool] = {}
+    options: dict[str, Any] = {}
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything that can be set."""
+
+    model: str | None = None
+    agent: str = "build"
+    behavior: Behavior = Behavior()
+    limits: LimitSettings = LimitSettings()
+    tree: TreeSettings = TreeSettings()
+    retry: RetrySettings = RetrySettings()
+    deadlines: DeadlineSettings = DeadlineSettings()
+    journal: JournalSettings = JournalSettings()
+    prompts: PromptSettings = PromptSettings()
+    permission: dict[str, VerdictWord | dict[str, VerdictWord]] = {}
+    models: dict[str, ModelSettings] = {}
+    agents: dict[str, AgentSettings] = {}

@@ -1,0 +1,46 @@
+"""Who runs, with which model, how far and with what rights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from bridle.core.limits import UNLIMITED, Limits
+from bridle.core.permission import Rule
+
+
+class Price(msgspec.Struct, frozen=True, omit_defaults=True):
+    """US dollars for a million tokens of each kind."""
+
+    input: float
+    output: float
+    cache_read: float | None = None
+    cache_write: float | None = None
+
+
+class ModelInfo(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is known of a model. The defaults hold for one that nobody described."""
+
+    ref: str
+    context_window: int = 128_000
+    max_output_tokens: int = 8_192
+    price: Price | None = None
+    closing_tools: Literal["omit", "none"] = "omit"
+    options: Mapping[str, Any] = {}
+
+
+class Agent(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A definition: what a prompt needs besides its words."""
+
+    name: str
+    description: str = ""
+    prompt: str = ""
+    model: str | None = None
+    steps: int | None = None
+    limits: Limits = UNLIMITED
+    tools: Mapping[str, bool] = {}
+    permission: tuple[Rule, ...] = ()
+    options: Mapping[str, Any] = {}
+    source: str = "built-in"

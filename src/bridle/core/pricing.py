@@ -1,0 +1,30 @@
+"""What tokens cost."""
+
+from __future__ import annotations
+
+from bridle.core.agent import Price
+from bridle.core.parts import Usage
+
+MILLION = 1_000_000
+
+
+def cost(price: Price | None, usage: Usage) -> float:
+    """US dollars for this usage; nothing where no price is known, and then no cost limit is accepted."""
+    if price is None:
+        return 0.0
+    cache_read = price.input if price.cache_read is None else price.cache_read
+    cache_write = price.input if price.cache_write is None else price.cache_write
+    return (
+        usage.input * price.input
+        + (usage.output + usage.reasoning) * price.output
+        + usage.cache_read * cache_read
+        + usage.cache_write * cache_write
+    ) / MILLION
+
+
+def worst_cost(price: Price | None, input_tokens: int, output_tokens: int) -> float:
+    """What a request may cost at the most: every input token at its dearest."""
+    if price is None:
+        return 0.0
+    dearest = max(price.input, price.cache_write or 0.0)
+    return (input_tokens * dearest + output_tokens * price.output) / MILLION

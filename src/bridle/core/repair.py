@@ -1,0 +1,89 @@
+"""A call as the model wrote it becomes a call that can be run, or an error that says what is wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+Arguments = dict[str, Any]
+Mend = Callable[[str], Any]
+
+_FENCE = re.compile(r"^\s*```[a-zA-Z]*\n(.*?)\n?```\s*$", re.DOTALL)
+
+
+class Sound(msgspec.Struct, frozen=True):
+    """The arguments are a JSON object; `note` says what was mended."""
+
+    arguments: Arguments
+    note: str = ""
+
+
+class Unsound(msgspec.Struct, frozen=True):
+    """No JSON object could be read."""
+
+    error: str
+
+
+def tool_name(name: str, known: Collection[str]) -> str | None:
+    """The tool that was meant; a wrong case is forgiven."""
+    if name in known:
+        return name
+    folded = name.casefold()
+    meant = [candidate for candidate in known if candidate.casefold() == folded]
+    return meant[0] if len(meant) == 1 else None
+
+
+def read_arguments(text: str, mend: Mend) -> Sound | Unsound:
+    """The arguments of a call; `mend` is the repairer that is asked when they are no JSON."""
+    if not text.strip():
+        return Sound({})
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
+        return _mended(text, mend, str(error))
+    if isinstance(value, str):
+        # Some models send the object as JSON inside a JSON string.
+        return _mended(value, mend, "a text instead of an object")
+    return _object(value, "")
+
+
+def _mended(text: str, mend: Mend, error: str) -> Sound | Unsound:
+    fenced = _FENCE.match(text)
+    body = fenced.group(1) if fenced else text
+    if not body.lstrip().startswith("{"):
+        return Unsound(f"the arguments are not a JSON object ({error})")
+    try:
+        value = mend(body)
+    except (ValueError, RecursionError) as failure:
+        return Unsound(f"the arguments are not valid JSON ({failure})")
+    return _object(value, "the arguments were not valid JSON and were repaired")
+
+
+def _object(value: Any, note: str) -> Sound | Unsound:
+    if isinstance(value, dict):
+        return Sound(value, note)
+    return Unsound(f"the arguments must be a JSON object, not {type(value).__name__}")
+
+
+def unknown_tool(name: str, available: Sequence[str]) -> str:
+    """What the model is told when it calls a tool that is not there."""
+    return f'There is no tool "{name}". Available tools: {", ".join(sorted(available)) or "none"}.'
+
+
+def call_digest(name: str, arguments: Mapping[str, Any] | str, ignored: Collection[str]) -> str:
+    """The same for calls that mean the same: key order and arguments that do not matter are left out."""
+    if isinstance(arguments, str):
+        body = arguments.encode(errors="surrogatepass")
+    else:
+        kept = {key: value for key, value in arguments.items() if key not in ignored} if ignored else arguments
+        body = msgspec.json.encode(kept, order="deterministic")
+    return hashlib.blake2b(name.encode() + b"\0" + body, digest_size=9).hexdigest()
+
+
+def result_digest(output: str) -> str:
+    """A digest of a raw result, before it is capped."""
+    return hashlib.blake2b(output.encode(errors="surrogatepass"), digest_size=9).hexdigest()

@@ -1,0 +1,116 @@
+"""Doom loops, seen over digests of calls and of their raw results across the steps of a turn."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+REPEATS = 3
+LONGEST_CYCLE = 6
+STALE_CALLS = 12
+MALFORMED_CALLS = 3
+WINDOW = LONGEST_CYCLE * REPEATS - 1
+
+CHANT_CHUNK = 50
+CHANT_REPEATS = 10
+CHANT_WINDOW = CHANT_REPEATS * 5 * CHANT_CHUNK
+CHANT_STRIDE = 25
+CHANT_LETTERS = 8
+
+UNKNOWN = ""
+"""The result of a call that runs in the same step: it counts as equal to any other."""
+
+Pair = tuple[str, str]
+
+
+@dataclass(slots=True)
+class Repetition:
+    """The calls of a turn that ended, as far back as any pattern reaches."""
+
+    window: deque[Pair] = field(default_factory=lambda: deque(maxlen=WINDOW))
+    seen: set[Pair] = field(default_factory=set)
+    seen_calls: set[str] = field(default_factory=set)
+    stale: int = 0
+    malformed: int = 0
+
+    def add(self, call: str, result: str) -> None:
+        """A call ended with this result."""
+        pair = (call, result)
+        self.window.append(pair)
+        self.stale = self.stale + 1 if pair in self.seen else 0
+        self.seen.add(pair)
+        self.seen_calls.add(call)
+        self.malformed = 0
+
+    def add_malformed(self) -> None:
+        """A call could not be understood."""
+        self.malformed += 1
+
+    def restart(self) -> None:
+        """A person said that this is no loop: count anew."""
+        self.window.clear()
+        self.seen.clear()
+        self.seen_calls.clear()
+        self.stale = 0
+        self.malformed = 0
+
+
+def repeats(past: Repetition, batch: Sequence[Pair], call: str) -> bool:
+    """Whether this call, after the past and after the earlier calls of its own step, would repeat itself in vain."""
+    recent = [*past.window, *batch][-WINDOW:]
+    if any(_completes_cycle(recent, call, period) for period in range(1, LONGEST_CYCLE + 1)):
+        return True
+    stale = past.stale
+    for pair in batch:
+        known = pair in past.seen or (pair[1] == UNKNOWN and pair[0] in past.seen_calls)
+        stale = stale + 1 if known else 0
+    known_now = call in past.seen_calls or any(pair[0] == call for pair in batch)
+    return known_now and stale + 1 >= STALE_CALLS
+
+
+def _completes_cycle(recent: Sequence[Pair], call: str, period: int) -> bool:
+    length = period * REPEATS
+    if len(recent) < length - 1 or recent[-period][0] != call:
+        return False
+    tail = recent[-(length - 1) :]
+    if period > 1 and len({pair[0] for pair in tail[:period]}) == 1:
+        # One call whose results come and go is polling, not a cycle.
+        return False
+    return all(_same(tail[at], tail[at + period]) for at in range(len(tail) - period))
+
+
+def _same(left: Pair, right: Pair) -> bool:
+    return left[0] == right[0] and (left[1] == right[1] or UNKNOWN in (left[1], right[1]))
+
+
+class Chant:
+    """Notices when a text says one sentence-sized chunk over and over with little between."""
+
+    __slots__ = ("_fresh", "_recent", "_ticks")
+
+    def __init__(self) -> None:
+        self._recent = ""
+        self._fresh = 0
+        self._ticks = 0
+
+    def heard(self, text: str) -> bool:
+        """Take more text; True once it chants."""
+        self._fresh += len(text)
+        self._recent += text
+        if self._fresh < CHANT_STRIDE:
+            return False
+        dropped = self._recent[:-CHANT_WINDOW]
+        self._ticks += dropped.count("```")
+        self._recent = self._recent[-CHANT_WINDOW:]
+        self._fresh, places = 0, range(0, min(self._fresh, CHANT_WINDOW), CHANT_STRIDE)
+        return any(self._repeated(len(self._recent) - back) for back in places)
+
+    def _repeated(self, end: int) -> bool:
+        chunk = self._recent[max(0, end - CHANT_CHUNK) : end]
+        # A rule, a run of blanks or an empty table row is no sentence, and code may repeat itself.
+        if len(chunk) < CHANT_CHUNK or len(set(chunk)) < CHANT_LETTERS:
+            return False
+        if self._recent.count(chunk) < CHANT_REPEATS:
+            return False
+        return (self._ticks + self._recent.count("```")) % 2 == 0

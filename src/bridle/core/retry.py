@@ -1,0 +1,91 @@
+"""When a failed request is asked again, and after how long."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+RETRYABLE = frozenset({408, 429, 500, 502, 503, 504, 529, *range(520, 525)})
+
+
+class RetryPolicy(msgspec.Struct, frozen=True):
+    """How patient a request is."""
+
+    retries: int = 5
+    total_seconds: float = 600.0
+    longest_wait: float = 120.0
+    first_delay: float = 1.0
+    longest_delay: float = 60.0
+    jitter: float = 1.0
+    floor: float = 0.5
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """Ask again after so many seconds."""
+
+    seconds: float
+
+
+class GiveUp(msgspec.Struct, frozen=True):
+    """Do not ask again."""
+
+    why: str
+
+
+def retryable(status: int | None, marked: bool) -> bool:
+    """Whether this failure may pass by itself."""
+    return marked or status in RETRYABLE
+
+
+def asked_delay(headers: Mapping[str, str], now: float) -> float | None:
+    """The seconds that the provider asked for; None where it said nothing that can be read."""
+    fields = {name.lower(): value.strip() for name, value in headers.items()}
+    milliseconds = _number(fields.get("retry-after-ms"))
+    if milliseconds is not None:
+        return max(0.0, milliseconds / 1000)
+    after = fields.get("retry-after")
+    if after is None:
+        return None
+    seconds = _number(after)
+    if seconds is not None:
+        return max(0.0, seconds)
+    # Loaded only when a provider sends a date: email.utils brings sockets along.
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return max(0.0, parsedate_to_datetime(after).timestamp() - now)
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text) if text is not None else None
+    except ValueError:
+        return None
+    return value if value is not None and abs(value) < float("inf") else None
+
+
+def next_try(
+    policy: RetryPolicy,
+    *,
+    failures: int,
+    waited: float,
+    headers: Mapping[str, str],
+    now: float,
+    chance: float,
+) -> Wait | GiveUp:
+    """What to do after this many failures of one request; `chance` is a number from 0 to 1."""
+    if failures > policy.retries:
+        return GiveUp(f"gave up after {policy.retries} retries")
+    asked = asked_delay(headers, now)
+    if asked is not None and asked > policy.longest_wait:
+        return GiveUp(f"asked to wait {asked:.0f} s, longer than retry.longest_wait ({policy.longest_wait:.0f} s)")
+    delay = asked
+    if delay is None:
+        delay = min(policy.first_delay * 2 ** (failures - 1) + chance * policy.jitter, policy.longest_delay)
+    delay = max(delay, policy.floor)
+    if waited + delay > policy.total_seconds:
+        return GiveUp(f"gave up after {policy.total_seconds:.0f} s of retries")
+    return Wait(delay)

@@ -1,0 +1,60 @@
+"""A turn as `decide` sees it: a frozen view of what is recorded."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from bridle.core.limits import REASON_OF_LIMIT, LimitName, Limits, Reason, Spent
+from bridle.core.parts import Halt, ReservationRefused
+
+
+class Step(msgspec.Struct, frozen=True):
+    """The last step of a turn."""
+
+    number: int
+    closing: Reason | None = None
+    state: Literal["open", "interrupted", "failed", "finished"] = "open"
+    requests: int = 0
+    deaths: int = 0
+    empties: int = 0
+    calls: int = 0
+    cut: Literal["", "abort", "chant", "deadline"] = ""
+    tries: int = 0
+    began: float = 0.0
+
+    @property
+    def final(self) -> bool:
+        """It ended with words and without calls."""
+        return self.state == "finished" and not self.calls and not self.empties and not self.cut
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """A turn as far as it is recorded; built in O(1) from what the fold keeps ready."""
+
+    number: int
+    cap: int
+    limits: Limits
+    spent: Spent
+    step: Step | None = None
+    pending: tuple[str, ...] = ()
+    asking: tuple[str, ...] = ()
+    prompted: bool = False
+    halt: Halt | None = None
+    refused: ReservationRefused | None = None
+    closing_refused: bool = False
+    doom: bool = False
+    warned: frozenset[LimitName] = frozenset()
+
+    @property
+    def closing(self) -> Reason | None:
+        """The reason for which the turn is about to close, or closes already."""
+        if self.step is not None and self.step.closing is not None:
+            return self.step.closing
+        if self.doom:
+            return "doom_loop"
+        if self.refused is not None:
+            return "tree_budget" if self.refused.scope == "tree" else REASON_OF_LIMIT[self.refused.limit]
+        reached = self.limits.reached(self.spent)
+        return None if reached is None else REASON_OF_LIMIT[reached]

@@ -1,0 +1,1 @@
+"""Who drives sessions: woken, coalesced, one at a time for each session."""

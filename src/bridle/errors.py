@@ -1,0 +1,69 @@
+"""Every exception of Bridle.
+
+BridleError
+├── ConfigError          a file, a flag or an argument says something that cannot be; nothing was started
+├── JournalError
+│   ├── JournalFailed    a record could not be written, so the turn has not ended
+│   │   └── JournalFull  there was no room on the disk
+│   ├── JournalRefused   the file is damaged, newer than this program, or not a journal
+│   ├── LeaseLost        another process writes to this session now
+│   ├── LeaseHeld        another process writes to this session
+│   └── NoSuchSession    there is no session of this id
+├── BudgetRefused        the ledger has no room; carries what is short
+└── ToolFailed           a tool ends with an error that the model reads
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bridle.core.ledger import Shortage
+
+
+class BridleError(Exception):
+    """Anything that Bridle raises on purpose; its text is for people."""
+
+
+class ConfigError(BridleError):
+    """A file, a flag or an argument says something that cannot be."""
+
+
+class JournalError(BridleError):
+    """The journal cannot do what was asked of it."""
+
+
+class JournalFailed(JournalError):
+    """A record could not be written, so what it says has not happened."""
+
+
+class JournalFull(JournalFailed):
+    """There is no room on the disk."""
+
+
+class JournalRefused(JournalError):
+    """The file cannot be written to: damaged, newer than this program, or no journal."""
+
+
+class LeaseLost(JournalError):
+    """Another process writes to this session now."""
+
+
+class LeaseHeld(JournalError):
+    """Another process writes to this session."""
+
+
+class NoSuchSession(JournalError):
+    """There is no session of this id."""
+
+
+class BudgetRefused(BridleError):
+    """The ledger has no room for this."""
+
+    def __init__(self, shortage: Shortage) -> None:
+        super().__init__(f"no room for {shortage.limit} in account {shortage.account}")
+        self.shortage = shortage
+
+
+class ToolFailed(BridleError):
+    """A tool ends with an error that the model reads."""

@@ -1,0 +1,152 @@
+"""One SQLite file: opened, checked, migrated, and its errors told in words."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from pathlib import Path
+
+from bridle.errors import JournalError, JournalFailed, JournalFull, JournalRefused
+
+APPLICATION_ID = 0x42726964
+PAGE_SIZE = 2048
+RESERVE_BYTES = 2 * 1024 * 1024
+BUSY_MILLISECONDS = 10_000
+
+_HERE = Path(__file__).parent
+
+
+def _read_queries() -> dict[str, str]:
+    text = (_HERE / "queries.sql").read_text()
+    found = re.findall(r"-- name: (\w+)\n(.*?)(?=\n-- name:|\Z)", text, re.DOTALL)
+    return {name: query.strip() for name, query in found}
+
+
+QUERIES = _read_queries()
+
+
+def _migrations() -> list[Path]:
+    return sorted((_HERE / "migrations").glob("*.sql"))
+
+
+def explain(error: sqlite3.Error, path: Path) -> JournalError:
+    """The error of the contract that says what SQLite said."""
+    code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+    match code:
+        case sqlite3.SQLITE_FULL:
+            return JournalFull(f"{path}: the disk is full")
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return JournalFailed(f"{path}: another process held the journal for too long")
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_CANTOPEN:
+            return JournalFailed(f"{path}: the journal cannot be written ({error})")
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+            return JournalRefused(
+                f"{path}: the journal is damaged ({error}); nothing was changed. "
+                "Move it away to start a new one, or restore it from a copy."
+            )
+    return JournalFailed(f"{path}: {error}")
+
+
+class Database:
+    """A writer and a reader on one file; the writer may be used by one thread at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.notice = ""
+        self.reserve = path.with_name(path.name + ".reserve")
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fresh = not path.exists()
+        if fresh:
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        try:
+            self.writer = self._connect()
+            version = self._check()
+            if version > len(_migrations()):
+                self._open_newer(version)
+                return
+            self._prepare(version)
+            self.reader = self._connect()
+        except sqlite3.Error as error:
+            raise explain(error, path) from error
+        self._keep_reserve()
+
+    def _connect(self, mode: str = "rw") -> sqlite3.Connection:
+        uri = f"{self.path.absolute().as_uri()}?mode={mode}"
+        connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=0)
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
+        return connection
+
+    def _check(self) -> int:
+        (application,) = self.writer.execute("PRAGMA application_id").fetchone()
+        (version,) = self.writer.execute("PRAGMA user_version").fetchone()
+        (tables,) = self.writer.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        if tables and application != APPLICATION_ID:
+            raise JournalRefused(f"{self.path}: this is a database of another program, not a journal")
+        return int(version)
+
+    def _open_newer(self, version: int) -> None:
+        self.writer.close()
+        self.writer = self.reader = self._connect("ro")
+        self.notice = (
+            f"{self.path}: the journal was written by a newer Bridle (schema {version}); it is open for reading only. "
+            "Update Bridle to go on with its sessions."
+        )
+
+    @property
+    def read_only(self) -> bool:
+        return bool(self.notice)
+
+    def _prepare(self, version: int) -> None:
+        writer = self.writer
+        if version == 0:
+            writer.execute(f"PRAGMA page_size = {PAGE_SIZE}")
+        writer.execute("PRAGMA journal_mode = WAL")
+        # Checkpoints are asked for, where they hold nobody up, instead of striking in the middle of a commit.
+        writer.execute("PRAGMA wal_autocheckpoint = 0")
+        writer.execute("PRAGMA synchronous = NORMAL")
+        for number, script in enumerate(_migrations(), 1):
+            if number > version:
+                self._migrate(number, script.read_text())
+
+    def _migrate(self, number: int, script: str) -> None:
+        self.writer.execute("BEGIN IMMEDIATE")
+        try:
+            (version,) = self.writer.execute("PRAGMA user_version").fetchone()
+            if version < number:
+                for statement in _statements(script):
+                    self.writer.execute(statement)
+                self.writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                self.writer.execute(f"PRAGMA user_version = {number}")
+            self.writer.execute("COMMIT")
+        except BaseException:
+            self.writer.execute("ROLLBACK")
+            raise
+
+    def _keep_reserve(self) -> None:
+        """Hold room on the disk, so that an ending can be recorded when nothing else can."""
+        try:
+            handle = os.open(self.reserve, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            try:
+                os.posix_fallocate(handle, 0, RESERVE_BYTES)
+            finally:
+                os.close(handle)
+        except OSError:
+            self.reserve.unlink(missing_ok=True)
+
+    def free_reserve(self) -> bool:
+        """Give the reserve back to the disk; False if there was none."""
+        try:
+            self.reserve.unlink()
+        except OSError:
+            return False
+        return True
+
+    def close(self) -> None:
+        self.reader.close()
+        self.writer.close()
+
+
+def _statements(script: str) -> list[str]:
+    lines = [line for line in script.splitlines() if not line.strip().startswith("--")]
+    return [statement for statement in "\n".join(lines).split(";") if statement.strip()]

@@ -1,0 +1,97 @@
+"""The contract of a journal: append under a lease, load, follow, inbox, ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+import msgspec
+
+from bridle.core.events import Entry, InboxItem, Recorded, SessionInfo
+from bridle.core.ledger import Account, Change, Reservation
+
+
+class Lease(msgspec.Struct, frozen=True):
+    """The right to append to one session; a later acquire raises the epoch and ends it."""
+
+    session: str
+    epoch: int
+
+
+Weight = Literal["plain", "intent", "ending"]
+"""Intents and endings reach the disk before `append` returns; an ending may use the reserve of a full disk."""
+
+
+class SessionRow(msgspec.Struct, frozen=True):
+    """A session as a list shows it."""
+
+    info: SessionInfo
+    sequence: int
+    updated: float
+
+
+class Journal(Protocol):
+    """Sessions, their inboxes, their leases and the ledger, in one place and one transaction.
+
+    Methods may raise `JournalError`; after `JournalFailed` nothing of the append is there.
+    What `append` and `submit` returned from survives the death of the process; what was durable, also a power loss.
+    """
+
+    async def create(self, info: SessionInfo) -> None:
+        """Make a session with its first entry; again with the same id does nothing."""
+
+    async def append(
+        self,
+        lease: Lease,
+        entry: Entry,
+        *,
+        change: Change | None = None,
+        take: Sequence[str] = (),
+        weight: Weight = "plain",
+    ) -> None:
+        """Write one entry, its ledger change and the taking of inbox items together, or nothing.
+
+        Raises `LeaseLost` if the epoch is old or the sequence is not the next, `BudgetRefused` if a reservation or a
+        charge has no room, `JournalFull` if the disk is full. Only `record.py` calls this.
+        """
+
+    async def load(self, session: str, after: int = 0) -> list[Entry]:
+        """The entries after a sequence number, in order; raises `NoSuchSession`."""
+
+    async def submit(self, session: str, item: InboxItem) -> bool:
+        """Put an item into the inbox; durable once it returns. False if one of this id was there, taken or not."""
+
+    async def inbox(self, session: str) -> list[InboxItem]:
+        """The items that nobody took, in the order of their submission."""
+
+    async def acquire(self, session: str) -> Lease | None:
+        """The lease, with a new epoch; None while another holds it. Freed when its process dies."""
+
+    async def release(self, lease: Lease) -> None:
+        """Give the lease back. May be called twice."""
+
+    async def held(self, session: str) -> bool:
+        """Whether anybody holds the lease of this session."""
+
+    async def grown(self, session: str, after: int) -> None:
+        """Return once the session has an entry after this one; may return without reason."""
+
+    async def posted(self, session: str) -> None:
+        """Return once an item may have come into the inbox since the last call; may return without reason."""
+
+    async def account(self, id: str) -> Account | None:
+        """A row of the ledger."""
+
+    async def reservations(self, session: str) -> list[Reservation]:
+        """What the requests of a session hold."""
+
+    async def sessions(self) -> list[SessionRow]:
+        """All sessions, the one that changed last first."""
+
+    async def close(self) -> None:
+        """Let go of files and leases. May be called twice."""
+
+
+def session_entry(info: SessionInfo, events: tuple[Recorded, ...]) -> Entry:
+    """The first entry of a session."""
+    return Entry(1, info.created, 0.0, events)

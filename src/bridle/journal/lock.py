@@ -1,0 +1,52 @@
+"""The lease of a session on one machine: a file lock that its process cannot outlive."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+
+def take_lock(path: Path) -> int | None:
+    """The handle of a lock that is now ours, or None while another holds it."""
+    while True:
+        handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            return None
+        # The holder before us removes the file as it lets go: a lock on a removed file protects nothing.
+        if _same_file(handle, path):
+            return handle
+        os.close(handle)
+
+
+def drop_lock(handle: int, path: Path) -> None:
+    """Let go of a lock and leave no file behind."""
+    path.unlink(missing_ok=True)
+    os.close(handle)
+
+
+def is_locked(path: Path) -> bool:
+    """Whether anybody holds the lock."""
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def _same_file(handle: int, path: Path) -> bool:
+    try:
+        there = path.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    ours = os.fstat(handle)
+    return (ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino)

@@ -1,0 +1,139 @@
+"""A journal in memory: the same contract as SQLite's, for tests and for turns that nobody needs to keep."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from bridle.core.events import Entry, InboxItem, SessionInfo, SessionPut
+from bridle.core.ledger import Account, Change, Reservation, Shortage, post
+from bridle.errors import BudgetRefused, LeaseLost, NoSuchSession
+from bridle.journal.journal import Lease, SessionRow, Weight, session_entry
+
+
+@dataclass(slots=True)
+class _Kept:
+    info: SessionInfo
+    entries: list[Entry] = field(default_factory=list)
+    inbox: dict[str, InboxItem | None] = field(default_factory=dict)
+    epoch: int = 0
+    held: bool = False
+    grown: asyncio.Event | None = None
+    posted: asyncio.Event | None = None
+
+
+class MemoryJournal:
+    """See `Journal`. Everything is gone with the process."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, _Kept] = {}
+        self._accounts: dict[str, Account] = {}
+        self._reservations: dict[str, tuple[str, Reservation]] = {}
+
+    def _kept(self, session: str) -> _Kept:
+        try:
+            return self._sessions[session]
+        except KeyError:
+            raise NoSuchSession(f"there is no session {session}") from None
+
+    async def create(self, info: SessionInfo) -> None:
+        if info.id not in self._sessions:
+            self._sessions[info.id] = _Kept(info, [session_entry(info, (SessionPut(info),))])
+
+    async def append(
+        self,
+        lease: Lease,
+        entry: Entry,
+        *,
+        change: Change | None = None,
+        take: Sequence[str] = (),
+        weight: Weight = "plain",
+    ) -> None:
+        kept = self._kept(lease.session)
+        if kept.epoch != lease.epoch or not kept.held:
+            raise LeaseLost(f"session {lease.session} is written by another process now")
+        if entry.sequence != len(kept.entries) + 1:
+            raise LeaseLost(f"session {lease.session} has grown under the hands of another writer")
+        if change is not None:
+            self._post(lease.session, change)
+        kept.entries.append(entry)
+        for id in take:
+            kept.inbox[id] = None
+        for event in entry.events:
+            if isinstance(event, SessionPut):
+                kept.info = event.info
+        if kept.grown is not None:
+            kept.grown.set()
+            kept.grown = None
+
+    def _post(self, session: str, change: Change) -> None:
+        def reservation(id: str) -> Reservation | None:
+            owned = self._reservations.get(id)
+            return None if owned is None else owned[1]
+
+        posted = post(change, self._accounts.get, reservation)
+        if isinstance(posted, Shortage):
+            raise BudgetRefused(posted)
+        self._accounts.update(posted.accounts)
+        for id in posted.removed:
+            del self._reservations[id]
+        if posted.added is not None:
+            self._reservations[posted.added.id] = (session, posted.added)
+
+    async def load(self, session: str, after: int = 0) -> list[Entry]:
+        return self._kept(session).entries[after:]
+
+    async def submit(self, session: str, item: InboxItem) -> bool:
+        kept = self._kept(session)
+        if item.id in kept.inbox:
+            return False
+        kept.inbox[item.id] = item
+        if kept.posted is not None:
+            kept.posted.set()
+            kept.posted = None
+        return True
+
+    async def inbox(self, session: str) -> list[InboxItem]:
+        return [item for item in self._kept(session).inbox.values() if item is not None]
+
+    async def acquire(self, session: str) -> Lease | None:
+        kept = self._kept(session)
+        if kept.held:
+            return None
+        kept.held = True
+        kept.epoch += 1
+        return Lease(session, kept.epoch)
+
+    async def release(self, lease: Lease) -> None:
+        kept = self._kept(lease.session)
+        if kept.epoch == lease.epoch:
+            kept.held = False
+
+    async def held(self, session: str) -> bool:
+        return self._kept(session).held
+
+    async def grown(self, session: str, after: int) -> None:
+        kept = self._kept(session)
+        if len(kept.entries) <= after:
+            kept.grown = kept.grown or asyncio.Event()
+            await kept.grown.wait()
+
+    async def posted(self, session: str) -> None:
+        kept = self._kept(session)
+        kept.posted = kept.posted or asyncio.Event()
+        await kept.posted.wait()
+
+    async def account(self, id: str) -> Account | None:
+        return self._accounts.get(id)
+
+    async def reservations(self, session: str) -> list[Reservation]:
+        return [held for owner, held in self._reservations.values() if owner == session]
+
+    async def sessions(self) -> list[SessionRow]:
+        rows = [SessionRow(kept.info, len(kept.entries), kept.entries[-1].at) for kept in self._sessions.values()]
+        return sorted(rows, key=lambda row: row.updated, reverse=True)
+
+    async def close(self) -> None:
+        for kept in self._sessions.values():
+            kept.held = False

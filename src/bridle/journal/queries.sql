@@ -1,0 +1,34 @@
+-- name: create_session
+INSERT OR IGNORE INTO session (id, epoch, info) VALUES (?, 0, ?)
+-- name: session
+SELECT number, epoch FROM session WHERE id = ?
+-- name: raise_epoch
+UPDATE session SET epoch = epoch + 1 WHERE id = ? RETURNING epoch
+-- name: put_info
+UPDATE session SET info = ? WHERE id = ?
+-- name: list_sessions
+SELECT number, info FROM session
+-- name: last_entry
+SELECT key, at FROM entry WHERE key BETWEEN ? AND ? ORDER BY key DESC LIMIT 1
+-- name: add_entry
+INSERT INTO entry (key, at, elapsed, events) VALUES (?, ?, ?, ?)
+-- name: load_entries
+SELECT key, at, elapsed, events FROM entry WHERE key BETWEEN ? AND ? ORDER BY key
+-- name: add_item
+INSERT OR IGNORE INTO inbox (session, id, item) VALUES (?, ?, ?)
+-- name: open_items
+SELECT item FROM inbox WHERE session = ? AND item IS NOT NULL ORDER BY number
+-- name: take_item
+UPDATE inbox SET item = NULL WHERE session = ? AND id = ?
+-- name: get_account
+SELECT account FROM account WHERE id = ?
+-- name: put_account
+INSERT INTO account (id, account) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET account = excluded.account
+-- name: get_reservation
+SELECT reservation FROM reservation WHERE id = ?
+-- name: add_reservation
+INSERT INTO reservation (id, session, reservation) VALUES (?, ?, ?)
+-- name: drop_reservation
+DELETE FROM reservation WHERE id = ?
+-- name: list_reservations
+SELECT reservation FROM reservation WHERE session = ? ORDER BY id

@@ -1,0 +1,366 @@
+"""A journal in one SQLite file, shared by all processes of a user."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeVar, cast
+
+import msgspec
+
+from bridle import wire
+from bridle.core.events import Entry, InboxItem, SessionInfo, SessionPut
+from bridle.core.ledger import Account, Change, Reservation, Shortage, post
+from bridle.errors import BridleError, BudgetRefused, JournalFull, JournalRefused, LeaseLost, NoSuchSession
+from bridle.journal.database import BUSY_MILLISECONDS, QUERIES, Database, explain
+from bridle.journal.journal import Lease, SessionRow, Weight, session_entry
+from bridle.journal.lock import drop_lock, is_locked, take_lock
+from bridle.seams import Seams, uninterrupted
+
+SESSION_SPAN = 1 << 32
+POLL_SECONDS = 0.2
+CHECKPOINT_COMMITS = 256
+
+Result = TypeVar("Result")
+Durability = Literal["power", "process"]
+
+
+class _Job:
+    """One transaction that waits for its turn; jobs that wait together are committed together."""
+
+    __slots__ = ("error", "full", "result", "turn", "work")
+
+    def __init__(self, work: Callable[[], object], full: bool) -> None:
+        self.work = work
+        self.full = full
+        self.result: object = None
+        self.error: Exception | None = None
+        self.turn: asyncio.Future[bool] | None = None
+
+
+class SqliteJournal:
+    """See `Journal`. With durability "power" intents and endings survive a power loss, else the death of the process.
+
+    Commits that need not reach the disk run where they stand, since they take microseconds; the others, and all that
+    meet a lock, go through `Offload`.
+    """
+
+    def __init__(self, path: Path, *, seams: Seams | None = None, durability: Durability = "power") -> None:
+        self._database = Database(path)
+        self._seams = seams or Seams()
+        self._offload = self._seams.offload()
+        self._power = durability == "power"
+        self._full_now = False
+        self._leading = False
+        self._queue: deque[_Job] = deque()
+        self._commits = 0
+        self._numbers: dict[str, int] = {}
+        self._locks: dict[str, tuple[int, Path]] = {}
+        self._lock_folder = path.with_name(path.name + ".locks")
+        self._grown: dict[str, asyncio.Event] = {}
+        self._posted: dict[str, asyncio.Event] = {}
+        self._looked: dict[str, int] = {}
+        self._closed = False
+
+    @property
+    def notice(self) -> str:
+        """What a person must know of the file; empty if all is well."""
+        return self._database.notice
+
+    async def _write(self, work: Callable[[], Result], *, full: bool) -> Result:
+        if self._database.read_only:
+            raise JournalRefused(self._database.notice)
+        job = _Job(work, full)
+        if full or self._leading or not self._commit_here(job):
+            await uninterrupted(self._commit_apart(job))
+        if job.error is not None:
+            raise job.error
+        return cast(Result, job.result)
+
+    def _commit_here(self, job: _Job) -> bool:
+        """Commit on the spot; False if another process holds the write lock at this moment."""
+        self._commits += 1
+        if self._commits >= CHECKPOINT_COMMITS:
+            return False
+        self._database.writer.execute("PRAGMA busy_timeout = 0")
+        try:
+            self._commit([job])
+        except sqlite3.OperationalError as error:
+            if (error.sqlite_errorcode or 0) & 0xFF == sqlite3.SQLITE_BUSY:
+                return False
+            job.error = explain(error, self._database.path)
+        except sqlite3.Error as error:
+            job.error = explain(error, self._database.path)
+        return True
+
+    async def _commit_apart(self, job: _Job) -> None:
+        if self._leading:
+            job.turn = asyncio.get_running_loop().create_future()
+            self._queue.append(job)
+            if not await job.turn:
+                return
+        self._leading = True
+        batch = [job, *self._queue]
+        self._queue.clear()
+        try:
+            await self._offload.run(lambda: self._commit_patiently(batch))
+        finally:
+            for other in batch[1:]:
+                if other.turn is not None:
+                    other.turn.set_result(False)
+            follower = self._queue.popleft() if self._queue else None
+            self._leading = follower is not None
+            if follower is not None and follower.turn is not None:
+                follower.turn.set_result(True)
+
+    def _commit_patiently(self, batch: list[_Job]) -> None:
+        writer = self._database.writer
+        try:
+            writer.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
+            self._commit(batch)
+            if self._commits >= CHECKPOINT_COMMITS:
+                self._commits = 0
+                writer.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        except sqlite3.Error as error:
+            for job in batch:
+                job.error = explain(error, self._database.path)
+
+    def _commit(self, batch: list[_Job]) -> None:
+        writer = self._database.writer
+        full = any(job.full for job in batch)
+        if full != self._full_now:
+            writer.execute(f"PRAGMA synchronous = {'FULL' if full else 'NORMAL'}")
+            self._full_now = full
+        writer.execute("BEGIN IMMEDIATE")
+        try:
+            for job in batch:
+                self._do(job, alone=len(batch) == 1)
+            if len(batch) == 1 and batch[0].error is not None:
+                writer.execute("ROLLBACK")
+            else:
+                writer.execute("COMMIT")
+        except sqlite3.Error:
+            if writer.in_transaction:
+                writer.execute("ROLLBACK")
+            raise
+
+    def _do(self, job: _Job, *, alone: bool) -> None:
+        writer = self._database.writer
+        if not alone:
+            writer.execute("SAVEPOINT job")
+        try:
+            job.result = job.work()
+        except BridleError as error:
+            job.error = error
+            if not alone:
+                writer.execute("ROLLBACK TO job")
+        if not alone:
+            writer.execute("RELEASE job")
+
+    def _number(self, session: str) -> int:
+        number = self._numbers.get(session)
+        if number is None:
+            row = self._database.reader.execute(QUERIES["session"], (session,)).fetchone()
+            if row is None:
+                raise NoSuchSession(f"there is no session {session}")
+            number = self._numbers[session] = row[0]
+        return number
+
+    async def create(self, info: SessionInfo) -> None:
+        entry = session_entry(info, (SessionPut(info),))
+
+        def work() -> None:
+            writer = self._database.writer
+            if writer.execute(QUERIES["create_session"], (info.id, wire.encode(info))).rowcount:
+                (number, _) = writer.execute(QUERIES["session"], (info.id,)).fetchone()
+                self._add(number, entry)
+
+        await self._write(work, full=False)
+
+    def _add(self, number: int, entry: Entry) -> None:
+        row = (number * SESSION_SPAN + entry.sequence, entry.at, entry.elapsed, wire.encode_events(entry))
+        self._database.writer.execute(QUERIES["add_entry"], row)
+
+    async def append(
+        self,
+        lease: Lease,
+        entry: Entry,
+        *,
+        change: Change | None = None,
+        take: Sequence[str] = (),
+        weight: Weight = "plain",
+    ) -> None:
+        def work() -> None:
+            self._append(lease, entry, change, take)
+
+        full = self._power and weight != "plain"
+        try:
+            await self._write(work, full=full)
+        except JournalFull:
+            if weight != "ending" or not self._database.free_reserve():
+                raise
+            await self._write(work, full=full)
+        event = self._grown.pop(lease.session, None)
+        if event is not None:
+            event.set()
+
+    def _append(self, lease: Lease, entry: Entry, change: Change | None, take: Sequence[str]) -> None:
+        writer = self._database.writer
+        number, epoch = writer.execute(QUERIES["session"], (lease.session,)).fetchone()
+        first = number * SESSION_SPAN
+        last = writer.execute(QUERIES["last_entry"], (first, first + SESSION_SPAN - 1)).fetchone()
+        if epoch != lease.epoch or lease.session not in self._locks:
+            raise LeaseLost(f"session {lease.session} is written by another process now")
+        if last[0] - first + 1 != entry.sequence:
+            raise LeaseLost(f"session {lease.session} has grown under the hands of another writer")
+        if change is not None:
+            self._post(number, change)
+        self._add(number, entry)
+        for id in take:
+            writer.execute(QUERIES["take_item"], (number, id))
+        for event in entry.events:
+            if isinstance(event, SessionPut):
+                writer.execute(QUERIES["put_info"], (wire.encode(event.info), lease.session))
+
+    def _post(self, number: int, change: Change) -> None:
+        posted = post(change, self._account, self._reservation)
+        if isinstance(posted, Shortage):
+            raise BudgetRefused(posted)
+        writer = self._database.writer
+        for id, account in posted.accounts.items():
+            writer.execute(QUERIES["put_account"], (id, wire.encode(account)))
+        for id in posted.removed:
+            writer.execute(QUERIES["drop_reservation"], (id,))
+        if posted.added is not None:
+            row = (posted.added.id, number, wire.encode(posted.added))
+            writer.execute(QUERIES["add_reservation"], row)
+
+    def _account(self, id: str) -> Account | None:
+        row = self._database.writer.execute(QUERIES["get_account"], (id,)).fetchone()
+        return None if row is None else wire.decode_account(row[0])
+
+    def _reservation(self, id: str) -> Reservation | None:
+        row = self._database.writer.execute(QUERIES["get_reservation"], (id,)).fetchone()
+        return None if row is None else wire.decode_reservation(row[0])
+
+    def _read(self, query: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        try:
+            return self._database.reader.execute(QUERIES[query], values).fetchall()
+        except sqlite3.Error as error:
+            raise explain(error, self._database.path) from error
+
+    async def load(self, session: str, after: int = 0) -> list[Entry]:
+        first = self._number(session) * SESSION_SPAN
+        rows = self._read("load_entries", (first + after + 1, first + SESSION_SPAN - 1))
+        try:
+            return [Entry(key - first, at, elapsed, wire.decode_events(events)) for key, at, elapsed, events in rows]
+        except msgspec.DecodeError as error:
+            raise JournalRefused(f"{self._database.path}: session {session} is damaged ({error})") from error
+
+    async def submit(self, session: str, item: InboxItem) -> bool:
+        number = self._number(session)
+
+        def work() -> bool:
+            row = (number, item.id, wire.encode(item))
+            return bool(self._database.writer.execute(QUERIES["add_item"], row).rowcount)
+
+        fresh = await self._write(work, full=self._power)
+        event = self._posted.pop(session, None)
+        if event is not None:
+            event.set()
+        return fresh
+
+    async def inbox(self, session: str) -> list[InboxItem]:
+        rows = self._read("open_items", (self._number(session),))
+        return [wire.decode_item(row[0]) for row in rows]
+
+    async def acquire(self, session: str) -> Lease | None:
+        self._number(session)
+        if session in self._locks:
+            return None
+        self._lock_folder.mkdir(mode=0o700, exist_ok=True)
+        path = self._lock_folder / f"{session}.lock"
+        handle = take_lock(path)
+        if handle is None:
+            return None
+        self._locks[session] = (handle, path)
+
+        def work() -> int:
+            (epoch,) = self._database.writer.execute(QUERIES["raise_epoch"], (session,)).fetchone()
+            return int(epoch)
+
+        try:
+            return Lease(session, await self._write(work, full=False))
+        except BaseException:
+            drop_lock(*self._locks.pop(session))
+            raise
+
+    async def release(self, lease: Lease) -> None:
+        held = self._locks.pop(lease.session, None)
+        if held is not None:
+            drop_lock(*held)
+
+    async def held(self, session: str) -> bool:
+        return session in self._locks or is_locked(self._lock_folder / f"{session}.lock")
+
+    async def grown(self, session: str, after: int) -> None:
+        first = self._number(session) * SESSION_SPAN
+        version = None
+        while True:
+            event = self._grown.setdefault(session, asyncio.Event())
+            now = self._version()
+            if now != version:
+                version = now
+                last = self._read("last_entry", (first, first + SESSION_SPAN - 1))
+                if last[0][0] - first > after:
+                    return
+            await _set_within(event, POLL_SECONDS)
+
+    async def posted(self, session: str) -> None:
+        event = self._posted.setdefault(session, asyncio.Event())
+        while not event.is_set() and self._version() == self._looked.get(session):
+            await _set_within(event, POLL_SECONDS)
+        # What another process commits from here on shows as a new version at the next call.
+        self._looked[session] = self._version()
+        self._posted.pop(session, None)
+
+    def _version(self) -> int:
+        (version,) = self._database.reader.execute("PRAGMA data_version").fetchone()
+        return int(version)
+
+    async def account(self, id: str) -> Account | None:
+        rows = self._read("get_account", (id,))
+        return wire.decode_account(rows[0][0]) if rows else None
+
+    async def reservations(self, session: str) -> list[Reservation]:
+        rows = self._read("list_reservations", (self._number(session),))
+        return [wire.decode_reservation(row[0]) for row in rows]
+
+    async def sessions(self) -> list[SessionRow]:
+        found = []
+        for number, info in self._read("list_sessions", ()):
+            first = number * SESSION_SPAN
+            last = self._read("last_entry", (first, first + SESSION_SPAN - 1))
+            key, at = last[0]
+            found.append(SessionRow(msgspec.json.decode(info, type=SessionInfo), key - first, at))
+        return sorted(found, key=lambda row: row.updated, reverse=True)
+
+    async def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._offload.close()
+            for held in self._locks.values():
+                drop_lock(*held)
+            self._locks.clear()
+            self._database.close()
+
+
+async def _set_within(event: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return

@@ -1,0 +1,94 @@
+"""The library: define an agent with Python functions as tools, and run it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from bridle.core.agent import Agent as Definition
+from bridle.core.events import Entry, Live, TurnOptions
+from bridle.core.limits import LIMIT_NAMES, UNLIMITED, Limits, wrong_limit
+from bridle.core.parts import OnAsk
+from bridle.core.permission import Rule
+from bridle.errors import ConfigError
+from bridle.model.model import Model
+from bridle.runtime import Result, Runtime
+from bridle.seams import Seams
+from bridle.tools.tool import Tool, tool
+
+
+class Agent:
+    """An agent with a model and tools; every run is counted, recorded and ends well.
+
+    `journal` is a file in which sessions are kept, so that they survive a crash; without one they live in memory.
+    """
+
+    def __init__(
+        self,
+        name: str = "agent",
+        *,
+        model: Model,
+        prompt: str = "",
+        tools: Iterable[Tool | Callable[..., Any]] = (),
+        steps: int | None = None,
+        limits: Limits = UNLIMITED,
+        permission: Iterable[Rule] = (),
+        on_ask: OnAsk = "deny",
+        directory: str | Path = ".",
+        journal: str | Path | None = None,
+        seams: Seams | None = None,
+    ) -> None:
+        _check_limits(name, steps, limits)
+        ref = getattr(getattr(model, "info", None), "ref", None) or f"model/{name}"
+        self._on_ask = on_ask
+        self._definition = Definition(name, "", prompt, ref, steps, limits, permission=tuple(permission))
+        made = [given if hasattr(given, "spec") else tool(given) for given in tools]
+        self._arguments: dict[str, Any] = {
+            "journal": journal,
+            "models": {ref: model},
+            "tools": made,
+            "agents": [self._definition],
+            "directory": directory,
+            "seams": seams,
+        }
+
+    def runtime(self) -> Runtime:
+        """A runtime that knows this agent; the caller closes it."""
+        return Runtime(**self._arguments)
+
+    async def run(self, prompt: str, *, session: str | None = None) -> Result:
+        """Answer a prompt in a new session, or in one of this agent's journal."""
+        async with self.runtime() as runtime:
+            where = session or await runtime.create()
+            return await runtime.wait(where, await runtime.prompt(where, prompt, options=self._options()))
+
+    async def stream(self, prompt: str, *, session: str | None = None) -> AsyncIterator[Entry | Live | Result]:
+        """The events of a turn as they come, and last of all its `Result`."""
+        async with self.runtime() as runtime:
+            where = session or await runtime.create()
+            id = await runtime.prompt(where, prompt, options=self._options())
+            async for event in runtime.stream(where, id):
+                yield event
+            yield await runtime.wait(where, id)
+
+    def run_sync(self, prompt: str, *, session: str | None = None) -> Result:
+        """`run` for programs without an event loop."""
+        return asyncio.run(self.run(prompt, session=session))
+
+    def _options(self) -> TurnOptions:
+        return TurnOptions(agent=self._definition.name, on_ask=self._on_ask)
+
+
+def _check_limits(name: str, steps: int | None, limits: Limits) -> None:
+    if steps is not None and limits.steps is not None and steps != limits.steps:
+        raise ConfigError(f"agent {name}: steps is {steps} and limits.steps is {limits.steps}; give one of them")
+    problem = wrong_limit("steps", steps) if steps is not None else None
+    if problem is not None:
+        raise ConfigError(f"agent {name}: steps {problem}")
+    for limit in LIMIT_NAMES:
+        value = limits.of(limit)
+        problem = wrong_limit(limit, value) if value is not None else None
+        if problem is not None:
+            raise ConfigError(f"agent {name}: limits.{limit} {problem}")

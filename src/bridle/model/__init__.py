@@ -1,0 +1,1 @@
+"""Adapters from a provider's wire to Bridle's stream events."""

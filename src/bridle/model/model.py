@@ -1,0 +1,20 @@
+"""The contract of a model."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from bridle.core.stream import ModelRequest, StreamEvent
+
+
+class Model(Protocol):
+    """Anything that answers a request with a stream of events.
+
+    `stream` never raises: failure is an `Error` event, after which nothing follows. A whole reply ends with
+    `StreamEnd`; a stream that ends without it was cut off. Cancelling the consumer closes the connection.
+    No retries happen underneath: `call_model` owns them.
+    """
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        """The events of one reply."""

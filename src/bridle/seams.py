@@ -1,0 +1,108 @@
+"""The only users of time, randomness and threads: whoever replaces these replaces all nondeterminism."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+Result = TypeVar("Result")
+
+_LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+class Clock(Protocol):
+    """Two clocks: one for people, which may jump, and one for deadlines, which may not."""
+
+    def wall(self) -> float:
+        """Seconds since 1970."""
+
+    def monotonic(self) -> float:
+        """Seconds since some moment; comparable within one process."""
+
+
+class Offload(Protocol):
+    """Runs work that would hold up the event loop. Jobs of one instance run one after the other, in order."""
+
+    async def run(self, job: Callable[[], Result]) -> Result:
+        """The job's result; raises what the job raised. A cancelled caller does not stop the job."""
+
+    def close(self) -> None:
+        """Wait for the running job and stop. May be called twice."""
+
+
+class SystemClock:
+    """The machine's clocks."""
+
+    wall = staticmethod(time.time)
+    monotonic = staticmethod(time.monotonic)
+
+
+class ThreadOffload:
+    """One thread, started with its first job."""
+
+    def __init__(self) -> None:
+        self._pool: ThreadPoolExecutor | None = None
+
+    async def run(self, job: Callable[[], Result]) -> Result:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(1, thread_name_prefix="bridle-offload")
+        return await asyncio.get_running_loop().run_in_executor(self._pool, job)
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True)
+            self._pool = None
+
+
+class InlineOffload:
+    """Runs each job where it stands: for simulation, where nothing may happen in between."""
+
+    async def run(self, job: Callable[[], Result]) -> Result:
+        return job()
+
+    def close(self) -> None:
+        pass
+
+
+def _system_random() -> random.Random:
+    return random.Random(os.urandom(16))
+
+
+@dataclass(slots=True)
+class Seams:
+    """What a runtime takes from the world besides models, tools and the journal."""
+
+    clock: Clock = field(default_factory=SystemClock)
+    random: random.Random = field(default_factory=_system_random)
+    offload: Callable[[], Offload] = ThreadOffload
+
+    def new_id(self, prefix: str) -> str:
+        """An id that sorts by time and that nobody can guess: 10 letters of time, 16 of chance."""
+        number = (int(self.clock.wall() * 1000) & (1 << 50) - 1) << 80 | self.random.getrandbits(80)
+        return f"{prefix}_" + "".join(_LETTERS[number >> 5 * place & 31] for place in range(25, -1, -1))
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+async def uninterrupted(work: Coroutine[Any, Any, Result]) -> Result:
+    """The result of work that a cancelled caller must wait for; the cancellation is raised after its end."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        while not task.done():
+            try:
+                await asyncio.wait([task])
+            except asyncio.CancelledError:
+                continue
+        failure = None if task.cancelled() else task.exception()
+        if failure is not None:
+            raise failure from None
+        raise

@@ -1,0 +1,190 @@
+"""What a turn works with, from the settings: its agent, model, tools, rules, limits and system prompt."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from bridle.config.agents import all_agents, prompt_file, rules
+from bridle.config.settings import Settings
+from bridle.core.agent import Agent, ModelInfo
+from bridle.core.events import PromptItem, TurnOptions
+from bridle.core.ledger import Account
+from bridle.core.limits import Limits, effective_cap
+from bridle.core.options import layered
+from bridle.core.parts import Notice, TurnStart
+from bridle.core.permission import denied_outright
+from bridle.core.retry import RetryPolicy
+from bridle.core.session import Session
+from bridle.core.system_prompt import system_prompt
+from bridle.errors import ConfigError
+from bridle.model.model import Model
+from bridle.seams import Seams
+from bridle.tools.tool import Tool
+from bridle.turn.rig import Deadlines, Opening, Tack
+
+FindModel = Callable[[str], tuple[Model, ModelInfo]]
+
+
+@dataclass(slots=True)
+class SettingsTackRoom:
+    """See `TackRoom`."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+    find_model: FindModel
+    tools: Mapping[str, Tool]
+    seams: Seams
+    agents: dict[str, Agent] = field(default_factory=dict)
+    outputs: Path | None = None
+
+    def __post_init__(self) -> None:
+        self.agents = {**all_agents(self.settings, self.origins), **self.agents}
+
+    def open(self, session: Session, item: PromptItem, number: int) -> Opening:
+        options = item.options or TurnOptions()
+        try:
+            return self._open(session, options, number)
+        except ConfigError as error:
+            start = TurnStart(f"{number}.start", number, options.agent or "", options.model or "", 0, Limits(), "deny")
+            start = msgspec.structs.replace(start, account=self._account_id(session, number))
+            return Opening(start, Account(start.account), problem=str(error))
+
+    def _open(self, session: Session, options: TurnOptions, number: int) -> Opening:
+        before = session.turn.start if session.turn is not None else None
+        agent = self._agent(options.agent or (before.agent if before else "") or self.settings.agent)
+        ref = options.model or (before.model if before else None) or agent.model or self.settings.model
+        if not ref:
+            raise ConfigError("no model is set: give one with --model or `model = …` in the configuration")
+        _, info = self._model(ref)
+        limits, cap, notices = self._limits(options, agent, number)
+        if limits.cost is not None or self.settings.tree.cost is not None:
+            _need_price(info)
+        system = self._system(session, agent, options)
+        start = TurnStart(
+            f"{number}.start",
+            number,
+            agent.name,
+            ref,
+            cap,
+            limits,
+            options.on_ask or "deny",
+            tuple(self._tools(agent, options)),
+            system if system != session.system else "",
+            self._account_id(session, number),
+            round(self.seams.clock.wall(), 3),
+        )
+        tree = Limits(**msgspec.structs.asdict(self.settings.tree))
+        account = Account(start.account, None, Limits(tokens=limits.tokens, cost=limits.cost), tree)
+        return Opening(start, account, notices)
+
+    @staticmethod
+    def _account_id(session: Session, number: int) -> str:
+        assert session.info is not None
+        return f"{session.info.id}/{number}"
+
+    def _agent(self, name: str) -> Agent:
+        try:
+            return self.agents[name]
+        except KeyError:
+            known = ", ".join(sorted(self.agents))
+            raise ConfigError(f"there is no agent {name!r} (known: {known})") from None
+
+    def _model(self, ref: str) -> tuple[Model, ModelInfo]:
+        model, info = self.find_model(ref)
+        given = self.settings.models.get(ref)
+        if given is not None:
+            info = msgspec.structs.replace(
+                info,
+                context_window=given.context_window or info.context_window,
+                max_output_tokens=given.max_output_tokens or info.max_output_tokens,
+                price=given.price or info.price,
+                options=layered(info.options, given.options),
+            )
+        return model, info
+
+    def _limits(self, options: TurnOptions, agent: Agent, number: int) -> tuple[Limits, int, tuple[Notice, ...]]:
+        flags = dict(options.limits)
+        asked = flags.pop("steps", None)
+        steps = int(asked) if asked is not None else agent.steps
+        steps = self.settings.behavior.max_steps if steps is None else steps
+        ceiling = self.settings.behavior.ceiling
+        notices: tuple[Notice, ...] = ()
+        if steps is not None and steps > ceiling:
+            text = f"{steps} steps were asked for; the ceiling is {ceiling}"
+            notices = (Notice(f"{number}.notice.ceiling", "ceiling", text),)
+        run = msgspec.convert(flags, Limits)
+        default = Limits(**msgspec.structs.asdict(self.settings.limits))
+        return run.over(agent.limits).over(default), effective_cap(steps, ceiling), notices
+
+    def _tools(self, agent: Agent, options: TurnOptions) -> list[str]:
+        allowed = rules(self.settings, agent)
+        wanted = {**agent.tools, **options.tools}
+        return [
+            name
+            for name, tool in self.tools.items()
+            if wanted.get(name, wanted.get("*", True)) and not denied_outright(allowed, tool.permission)
+        ]
+
+    def _system(self, session: Session, agent: Agent, options: TurnOptions) -> str:
+        assert session.info is not None
+        today = datetime.fromtimestamp(self.seams.clock.wall(), UTC).date().isoformat()
+        environment = f"Directory: {session.info.directory}\nPlatform: {platform.system()}\nDate: {today}"
+        return system_prompt(
+            header="",
+            agent=agent.prompt,
+            environment=environment,
+            instructions=(),
+            call=options.system,
+            user=self.settings.prompts.system,
+        )
+
+    def equip(self, session: Session, start: TurnStart) -> Tack:
+        assert session.info is not None
+        agent = self.agents.get(start.agent) or Agent(start.agent)
+        model, info = self._model(start.model)
+        retry, deadlines = self.settings.retry, self.settings.deadlines
+        return Tack(
+            model=model,
+            info=info,
+            tools={name: self.tools[name] for name in start.tools if name in self.tools},
+            rules=rules(self.settings, agent),
+            directory=Path(session.info.directory),
+            closing_prompt=self._closing_prompt(),
+            ceiling=self.settings.behavior.ceiling,
+            options=layered(info.options, agent.options),
+            retry=RetryPolicy(retry.retries, retry.total_seconds, retry.longest_wait),
+            deadlines=Deadlines(deadlines.first_event_seconds, deadlines.idle_seconds, deadlines.request_seconds),
+            store_output=self._store if self.outputs is not None else None,
+        )
+
+    def _closing_prompt(self) -> str:
+        given = self.settings.prompts.closing
+        if not given:
+            return prompt_file("closing.md")
+        try:
+            return Path(given).expanduser().read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"prompts.closing: {given} cannot be read: {error}") from error
+
+    def _store(self, session: str, call: str, text: str) -> str:
+        assert self.outputs is not None
+        folder = self.outputs / session
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = folder / f"{call}.txt"
+        path.touch(mode=0o600)
+        path.write_text(text, encoding="utf-8", errors="replace")
+        return str(path)
+
+
+def _need_price(info: ModelInfo) -> None:
+    if info.price is None:
+        raise ConfigError(
+            f"a cost limit needs a price, and none is known for {info.ref}: set "
+            f'[models."{info.ref}"] price = {{ input = …, output = … }} (US dollars for a million tokens)'
+        )

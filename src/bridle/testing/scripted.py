@@ -1,0 +1,241 @@
+"""A model that plays a script: text, thoughts, calls, finish words, usage, errors, delays, hangs and cuts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from bridle.core.agent import ModelInfo, Price
+from bridle.core.context import estimate_tokens
+from bridle.core.parts import Usage
+from bridle.core.stream import (
+    Error,
+    ModelRequest,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    Start,
+    StepBegin,
+    StepEnd,
+    StreamEnd,
+    StreamEvent,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+)
+from bridle.errors import ConfigError
+
+FOREVER = 10**9
+
+
+class ScriptedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A call that the model makes; arguments given as text are sent as they stand, sound or not."""
+
+    name: str
+    arguments: dict[str, Any] | str = {}
+    id: str = ""
+
+    @property
+    def text(self) -> str:
+        return self.arguments if isinstance(self.arguments, str) else msgspec.json.encode(self.arguments).decode()
+
+
+class ScriptedError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A failure, as a provider would report it."""
+
+    message: str = "the provider failed"
+    status: int | None = None
+    headers: dict[str, str] = {}
+    retryable: bool = False
+    overflow: bool = False
+
+
+class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One reply. `chunk` cuts the text into deltas, `pace` waits between them, `delay` before the first event.
+
+    `cut` ends the stream without its terminator after so many events; `hang` never sends anything.
+    An `error` comes after the text, if there is any.
+    """
+
+    text: str = ""
+    reasoning: str = ""
+    calls: tuple[ScriptedCall, ...] = ()
+    finish: str | None = None
+    usage: Usage | Literal["missing"] | None = None
+    error: ScriptedError | None = None
+    delay: float = 0.0
+    pace: float = 0.0
+    chunk: int = 0
+    cut: int | None = None
+    hang: bool = False
+    times: int = 1
+
+    def events(self) -> Iterable[StreamEvent]:
+        """The events of this reply, without its waits."""
+        yield Start()
+        yield StepBegin()
+        if self.reasoning:
+            yield ReasoningStart()
+            yield from (ReasoningDelta(piece) for piece in self._pieces(self.reasoning))
+            yield ReasoningEnd()
+        if self.text:
+            yield TextStart()
+            yield from (TextDelta(piece) for piece in self._pieces(self.text))
+            yield TextEnd()
+        if self.error is not None:
+            error = self.error
+            yield Error(error.message, error.status, error.headers, error.retryable, error.overflow)
+            return
+        for index, made in enumerate(self.calls):
+            id = made.id or f"call_{index}"
+            yield ToolInputStart(made.name, id)
+            yield ToolInputDelta(id, made.text)
+            yield ToolInputEnd(id)
+            yield ToolCall(made.name, made.text, id)
+        usage = self.usage if self.usage is not None else Usage(input=10, output=estimate_tokens(len(self.text)) + 1)
+        finish = self.finish if self.finish is not None else ("tool_calls" if self.calls else "stop")
+        yield StepEnd(finish, None if usage == "missing" else usage)
+        yield StreamEnd()
+
+    def _pieces(self, text: str) -> Iterable[str]:
+        size = self.chunk or len(text)
+        return (text[start : start + size] for start in range(0, len(text), size))
+
+
+def call(name: str, /, **arguments: Any) -> ScriptedCall:
+    """A call for a script: `call("read", filePath="README.md")`."""
+    return ScriptedCall(name, arguments)
+
+
+Scripted = Reply | ScriptedCall | str | Sequence[ScriptedCall]
+
+
+def as_reply(scripted: Scripted) -> Reply:
+    """A text, a call or several calls, as the reply that they mean."""
+    match scripted:
+        case Reply():
+            return scripted
+        case ScriptedCall():
+            return Reply(calls=(scripted,))
+        case str():
+            return Reply(text=scripted)
+    return Reply(calls=tuple(scripted))
+
+
+class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file that a scripted model plays; `then` answers whatever comes after the last reply."""
+
+    replies: list[Reply | str] = []
+    then: Reply | str | None = None
+    context_window: int = 128_000
+    max_output_tokens: int = 8_192
+    price: Price | None = None
+    closing_tools: Literal["omit", "none"] = "omit"
+
+
+class ScriptedModel:
+    """Plays replies in order and remembers every request that it got. Meets the contract of `Model`.
+
+    After the last reply, `then` is played for ever; without it a request is answered with an error that says so.
+    A model that is first asked in the middle of a turn, after a crash, begins at the reply for that step.
+    A function instead of a list gets each request and returns the reply.
+    """
+
+    def __init__(
+        self,
+        replies: Sequence[Scripted] | Callable[[ModelRequest], Scripted] = (),
+        *,
+        then: Scripted | None = None,
+        price: Price | None = None,
+        context_window: int = 128_000,
+        max_output_tokens: int = 8_192,
+        closing_tools: Literal["omit", "none"] = "omit",
+        ref: str = "scripted/model",
+    ) -> None:
+        self.requests: list[ModelRequest] = []
+        self.info = ModelInfo(ref, context_window, max_output_tokens, price, closing_tools)
+        self._then = None if then is None else as_reply(then)
+        self._skipped = 0
+        self._play = replies if callable(replies) else None
+        self._replies = [] if callable(replies) else _unrolled(as_reply(scripted) for scripted in replies)
+
+    @classmethod
+    def load(cls, path: str | Path) -> ScriptedModel:
+        """Read a scenario from a YAML or JSON file; raises `ConfigError` with the file and what is wrong."""
+        scenario = read_scenario(Path(path))
+        return cls(
+            scenario.replies,
+            then=scenario.then,
+            price=scenario.price,
+            context_window=scenario.context_window,
+            max_output_tokens=scenario.max_output_tokens,
+            closing_tools=scenario.closing_tools,
+            ref=f"scripted:{path}",
+        )
+
+    def reply(self, request: ModelRequest) -> Reply:
+        """The reply to this request, which is the next one."""
+        if not self.requests:
+            self._skipped = int(request.id.split(".")[1]) - 1
+        index = self._skipped + len(self.requests)
+        self.requests.append(request)
+        if self._play is not None:
+            return as_reply(self._play(request))
+        if index < len(self._replies):
+            return self._replies[index]
+        if self._then is not None:
+            return self._then
+        return Reply(error=ScriptedError(f"the script has no reply for request {index + 1}"))
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        reply = self.reply(request)
+        if reply.hang:
+            await asyncio.Event().wait()
+        if reply.delay:
+            await asyncio.sleep(reply.delay)
+        for index, event in enumerate(reply.events()):
+            if reply.cut is not None and index >= reply.cut:
+                return
+            if reply.pace and isinstance(event, (TextDelta, ReasoningDelta)):
+                await asyncio.sleep(reply.pace)
+            yield event
+
+
+def _unrolled(replies: Iterable[Reply]) -> list[Reply]:
+    return [reply for reply in replies for _ in range(reply.times)]
+
+
+def read_scenario(path: Path) -> Scenario:
+    """The scenario in a file; raises `ConfigError`."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    try:
+        value = _parse(path, text)
+        if isinstance(value, list):
+            value = {"replies": value}
+        return msgspec.convert(value, Scenario)
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise ConfigError(f"{path}: not a scenario: {error}") from error
+
+
+def _parse(path: Path, text: str) -> Any:
+    if path.suffix == ".json":
+        return msgspec.json.decode(text)
+    # Loaded only for YAML: JSON scenarios start without it.
+    import yaml
+
+    try:
+        value: Mapping[str, Any] | list[Any] = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
+    return value

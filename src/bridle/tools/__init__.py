@@ -1,0 +1,1 @@
+"""What the model may do to the world."""

@@ -1,0 +1,191 @@
+"""The contract of a tool, and how a Python function becomes one."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Protocol, get_type_hints
+
+import msgspec
+
+from bridle.core.permission import Access
+from bridle.core.stream import ToolSpec
+from bridle.errors import ConfigError, ToolFailed
+
+DEFAULT_TIMEOUT_SECONDS = 120.0
+
+
+class Output(msgspec.Struct, frozen=True):
+    """What a call came to: the text for the model, and the files that it changed."""
+
+    text: str
+    files: tuple[str, ...] = ()
+    failed: bool = False
+
+
+@dataclass(slots=True)
+class Invocation:
+    """One call under way: where it works, and what it has printed so far."""
+
+    call: str
+    session: str
+    directory: Path
+    known_files: dict[str, str]
+    timeout_seconds: float
+    printed: list[str] = field(default_factory=list)
+    show: Callable[[str], None] | None = None
+
+    def print(self, text: str) -> None:
+        """Keep output as it comes, so that a call which is cut short ends with what it had printed."""
+        self.printed.append(text)
+        if self.show is not None:
+            self.show(text)
+
+
+class Tool(Protocol):
+    """Something that the model may call.
+
+    `run` may raise `ToolFailed`, or anything else: both end the call as failed, never the turn. It may be cancelled
+    at any await and must leave nothing running then. It is called at most once for each call, except after the death
+    of the process if `repeatable`.
+    """
+
+    spec: ToolSpec
+    repeatable: bool
+    ignored_arguments: frozenset[str]
+    permission: str
+    timeout_seconds: float
+
+    def check(self, arguments: Mapping[str, Any]) -> Any:
+        """The arguments as the tool wants them; raises `msgspec.ValidationError` if they do not fit."""
+
+    def accesses(self, arguments: Any, directory: Path) -> tuple[Access, ...]:
+        """The permissions that this call needs."""
+
+    async def run(self, arguments: Any, invocation: Invocation) -> Output:
+        """Do it."""
+
+
+@dataclass(slots=True, frozen=True)
+class StructTool:
+    """A tool whose arguments are a struct and whose work is a coroutine function."""
+
+    spec: ToolSpec
+    arguments: type[msgspec.Struct]
+    work: Callable[[Any, Invocation], Awaitable[Output]]
+    permission: str
+    needs: Callable[[Any, Path], tuple[Access, ...]]
+    repeatable: bool = False
+    ignored_arguments: frozenset[str] = frozenset()
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+
+    def check(self, arguments: Mapping[str, Any]) -> Any:
+        # Not strict: a number that came as text is taken as the number.
+        return msgspec.convert(arguments, self.arguments, strict=False)
+
+    def accesses(self, arguments: Any, directory: Path) -> tuple[Access, ...]:
+        return self.needs(arguments, directory)
+
+    async def run(self, arguments: Any, invocation: Invocation) -> Output:
+        return await self.work(arguments, invocation)
+
+
+def struct_schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
+    """The JSON schema of a struct, inlined."""
+    schema = msgspec.json.schema(arguments)
+    definitions = schema.pop("$defs", {})
+    top: dict[str, Any] = definitions.pop(arguments.__name__, schema)
+    top.pop("title", None)
+    top.pop("description", None)
+    if definitions:
+        top["$defs"] = definitions
+    return top
+
+
+def tool(
+    function: Callable[..., Any] | None = None,
+    *,
+    name: str | None = None,
+    permission: str = "python",
+    repeatable: bool = False,
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+) -> Any:
+    """Make a tool of a Python function: its schema comes from the type hints, its words from the docstring.
+
+    `repeatable` says that the call may be run again if the process dies before its result is recorded.
+    """
+    if function is None:
+        return lambda inner: tool(
+            inner, name=name, permission=permission, repeatable=repeatable, timeout_seconds=timeout_seconds
+        )
+    called = name or function.__name__
+    described, words = _docstring(function)
+    arguments = _arguments_of(function, words)
+
+    async def work(given: Any, invocation: Invocation) -> Output:
+        values = {field: getattr(given, field) for field in given.__struct_fields__}
+        if inspect.iscoroutinefunction(function):
+            return _output(await function(**values))
+        # A plain function may block: it gets a thread, so that the other calls of its step go on.
+        return _output(await asyncio.to_thread(function, **values))
+
+    return StructTool(
+        spec=ToolSpec(called, described, struct_schema(arguments)),
+        arguments=arguments,
+        work=work,
+        permission=permission,
+        needs=lambda given, directory: (Access(permission, called),),
+        repeatable=repeatable,
+        timeout_seconds=timeout_seconds,
+    )
+
+
+def _arguments_of(function: Callable[..., Any], words: Mapping[str, str]) -> type[msgspec.Struct]:
+    fields: list[tuple[str, Any, Any]] = []
+    hints = get_type_hints(function, include_extras=True)
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+            raise ConfigError(f"tool {function.__name__}: parameter {parameter.name} must be an ordinary named one")
+        if parameter.name not in hints:
+            raise ConfigError(f"tool {function.__name__}: parameter {parameter.name} has no type hint")
+        hint = hints[parameter.name]
+        if parameter.name in words:
+            hint = Annotated[hint, msgspec.Meta(description=words[parameter.name])]
+        default = msgspec.NODEFAULT if parameter.default is parameter.empty else parameter.default
+        fields.append((parameter.name, hint, msgspec.field(default=default)))
+    return msgspec.defstruct(function.__name__, fields, kw_only=True, forbid_unknown_fields=True)
+
+
+_PARAMETER = re.compile(r"^\s+\*{0,2}(\w+)(?:\s*\([^)]*\))?\s*:\s*(.+)$")
+
+
+def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    """The description, and the words for each parameter from a Google-style `Args:` section."""
+    text = inspect.getdoc(function) or ""
+    head, _, tail = text.partition("\nArgs:")
+    words: dict[str, str] = {}
+    for line in tail.splitlines():
+        found = _PARAMETER.match(line)
+        if found:
+            words[found.group(1)] = found.group(2).strip()
+        elif line and not line[0].isspace():
+            break
+    return head.strip() or function.__name__, words
+
+
+def _output(value: Any) -> Output:
+    match value:
+        case Output():
+            return value
+        case None:
+            return Output("done")
+        case str():
+            return Output(value)
+    try:
+        return Output(msgspec.json.encode(value).decode())
+    except (TypeError, msgspec.MsgspecError) as error:
+        raise ToolFailed(f"the tool returned something that is no JSON: {error}") from error

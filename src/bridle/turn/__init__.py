@@ -1,0 +1,1 @@
+"""The loop and what it does to the world."""

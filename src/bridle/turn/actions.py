@@ -1,0 +1,79 @@
+"""The effects that a turn needs: one protocol and its default."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Protocol
+
+from bridle.core.decide import CallModel, Finish
+from bridle.core.events import PartPut
+from bridle.core.parts import Halt, Refusal
+from bridle.core.turn import Turn
+from bridle.errors import JournalFull
+from bridle.turn.call_model import call_model
+from bridle.turn.closing import finish
+from bridle.turn.rig import Rig
+from bridle.turn.run_calls import run_calls
+from bridle.turn.settle import recover, settle
+from bridle.turn.take import take_inbox
+
+
+class Actions(Protocol):
+    """What `run_turn` does to the world. Each returns when its outcome is recorded, and raises only `JournalError`.
+
+    Telemetry, replay and faults wrap this; the loop knows of none of them.
+    """
+
+    async def recover(self) -> None:
+        """Settle what a dead process left. Does nothing the second time."""
+
+    async def turn(self) -> Turn:
+        """Take the inbox, and the turn as it stands then."""
+
+    async def call_model(self, action: CallModel) -> None:
+        """Ask for a step."""
+
+    async def run(self, calls: tuple[str, ...]) -> None:
+        """Run these calls, or refuse them, or ask a person."""
+
+    async def settle(self, calls: tuple[str, ...], refusal: Refusal) -> None:
+        """End these calls without running them."""
+
+    async def finish(self, action: Finish) -> Finish:
+        """End the turn, exactly once."""
+
+
+class TurnActions:
+    """The actions of a turn in this process."""
+
+    def __init__(self, rig: Rig) -> None:
+        self._rig = rig
+
+    async def recover(self) -> None:
+        await self._on_disk(recover(self._rig))
+
+    async def turn(self) -> Turn:
+        await self._on_disk(take_inbox(self._rig))
+        return self._rig.turn.view(self._rig.record.elapsed)
+
+    async def call_model(self, action: CallModel) -> None:
+        await self._on_disk(call_model(self._rig, action))
+
+    async def run(self, calls: tuple[str, ...]) -> None:
+        await self._on_disk(run_calls(self._rig, calls))
+
+    async def settle(self, calls: tuple[str, ...], refusal: Refusal) -> None:
+        await self._on_disk(settle(self._rig, calls, refusal))
+
+    async def finish(self, action: Finish) -> Finish:
+        return await finish(self._rig, action)
+
+    async def _on_disk(self, effect: Awaitable[None]) -> None:
+        """A full disk ends the turn instead of starting anything; the ending goes into the reserve."""
+        try:
+            await effect
+        except JournalFull as full:
+            if self._rig.session.running is None:
+                raise
+            halt = Halt(f"{self._rig.turn.start.number}.halt", "error", str(full))
+            await self._rig.record.append(PartPut(halt), weight="ending")

@@ -1,0 +1,107 @@
+"""May this call run: sound, no doom loop, permitted, or a question to a person."""
+
+from __future__ import annotations
+
+import msgspec
+
+from bridle.core.parts import (
+    Approved,
+    Ask,
+    Asking,
+    Call,
+    CallState,
+    Done,
+    Failed,
+    Refusal,
+    Refused,
+    Repeat,
+    Running,
+)
+from bridle.core.permission import DOOM_LOOP, Access, judge, matches
+from bridle.core.repetition import MALFORMED_CALLS, UNKNOWN, Pair, repeats
+from bridle.turn.rig import Rig
+
+
+class Authority:
+    """Judges the calls of one step in their order: an earlier call of the step counts for a later one."""
+
+    def __init__(self, rig: Rig) -> None:
+        self._rig = rig
+        self._malformed = rig.turn.repetition.malformed
+        self._batch: list[Pair] = []
+        for id, state in rig.turn.batch.items():
+            if isinstance(state, (Done, Failed)):
+                self._batch.append((rig.session.call(id).digest, state.digest))
+
+    def judge(self, ids: tuple[str, ...]) -> dict[str, CallState]:
+        """The state into which each call goes: running, asking or refused."""
+        return {id: self._judge(self._rig.session.call(id)) for id in ids}
+
+    def _judge(self, call: Call) -> CallState:
+        state = call.state
+        if isinstance(state, Repeat):
+            return Running()
+        approved = state.permission if isinstance(state, Approved) else ""
+        if not approved:
+            doomed = self._doomed(call)
+            if doomed is not None:
+                return doomed
+        if call.invalid:
+            return Refused(Refusal("invalid"), call.invalid)
+        verdict = Running() if approved and approved != DOOM_LOOP else self._permitted(call)
+        self._batch.append((call.digest, UNKNOWN))
+        return verdict
+
+    def _doomed(self, call: Call) -> CallState | None:
+        turn = self._rig.turn
+        if call.invalid:
+            self._malformed += 1
+            if self._malformed < MALFORMED_CALLS:
+                return None
+        else:
+            self._malformed = 0
+            if call.name in turn.doom_allowed or not repeats(turn.repetition, self._batch, call.digest):
+                return None
+        verdict = judge(self._rig.tack.rules, Access(DOOM_LOOP, call.name))
+        if verdict == "allow":
+            return None
+        why = f"{call.name} was called again with the same arguments and the same result"
+        if call.invalid:
+            why = f"{MALFORMED_CALLS} calls in a row could not be understood"
+        if verdict == "ask" and turn.start.on_ask in ("person", "pause"):
+            doubt = f"Doom loop? {why}. Run it all the same?"
+            return Asking(self._ask(call, doubt, (Access(DOOM_LOOP, call.name),)))
+        return Refused(Refusal("doom_loop"), f"not executed: {why}")
+
+    def _permitted(self, call: Call) -> CallState:
+        rig = self._rig
+        tool = rig.tack.tools[call.name]
+        arguments = tool.check(msgspec.json.decode(call.arguments))
+        asked: list[Access] = []
+        for access in tool.accesses(arguments, rig.tack.directory):
+            verdict = judge(rig.tack.rules, access)
+            if verdict == "deny":
+                text = f"not executed: the rules deny {access.permission} for {access.pattern}"
+                return Refused(Refusal("denied"), text)
+            if verdict == "ask" and not self._saved(access):
+                asked.append(access)
+        if not asked:
+            return Running()
+        match rig.turn.start.on_ask:
+            case "allow":
+                return Running()
+            case "deny":
+                text = f"not executed: {asked[0].permission} needs a person's permission, and nobody can be asked"
+                return Refused(Refusal("unasked"), text)
+            case "person" | "pause":
+                wanted = "; ".join(f"{access.permission}: {access.pattern}" for access in asked)
+                return Asking(self._ask(call, f"Allow {wanted}?", tuple(asked)))
+
+    def _saved(self, access: Access) -> bool:
+        return any(
+            saved.permission == access.permission and matches(saved.pattern, access.pattern)
+            for saved in self._rig.session.always
+        )
+
+    def _ask(self, call: Call, text: str, accesses: tuple[Access, ...]) -> Ask:
+        return Ask(f"{call.id}.{accesses[0].permission}", text, accesses, detail=call.arguments)

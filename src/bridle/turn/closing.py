@@ -1,0 +1,152 @@
+"""How a turn closes: what the model is told, what the reader is told, and the text that is always written."""
+
+from __future__ import annotations
+
+from bridle.core.decide import Finish
+from bridle.core.events import PartPut, Recorded
+from bridle.core.ledger import Change
+from bridle.core.limits import LimitName, Reason, Spent
+from bridle.core.parts import Notice, Refusal, Sentinel, Text, TurnFinish
+from bridle.core.session import OpenTurn
+from bridle.turn.rig import Rig
+
+LIMIT_WORDS: dict[Reason, str] = {
+    "step_cap": "step limit reached",
+    "tool_budget": "tool budget exhausted",
+    "token_budget": "token budget exhausted",
+    "cost_budget": "cost budget exhausted",
+    "time_budget": "time budget exhausted",
+    "tree_budget": "tree budget exhausted",
+    "doom_loop": "the same calls were repeated without progress",
+}
+
+OTHER_WORDS: dict[Reason, str] = {
+    "context_full": "The context window is full",
+    "denied": "Stopped because a person said no",
+    "empty": "The model gave two empty replies",
+    "error": "The turn failed",
+    "aborted": "Aborted",
+}
+
+QUIET: tuple[Reason, ...] = ("answered", "synthesized")
+
+
+def refused_call(closing: Reason | None) -> tuple[Refusal, str]:
+    """The refusal of a call that came although tools were off."""
+    if closing is None:
+        return Refusal("tools_off"), "not executed: this agent has no tools"
+    limit: dict[Reason, LimitName] = {
+        "step_cap": "steps",
+        "tool_budget": "tool_calls",
+        "token_budget": "tokens",
+        "cost_budget": "cost",
+        "time_budget": "seconds",
+        "tree_budget": "steps",
+    }
+    name = limit.get(closing)
+    refusal = Refusal("limit", name) if name is not None else Refusal("tools_off")
+    return refusal, f"not executed: {LIMIT_WORDS.get(closing, 'tools are off')}"
+
+
+def counted(number: int, noun: str) -> str:
+    """ "1 step", "2 steps"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def used(turn: OpenTurn, reason: Reason, elapsed: float) -> str:
+    """How much of the limit was used, as "25/25"; empty where nothing is counted."""
+    limits = turn.limits
+    match reason:
+        case "step_cap":
+            return f"{max(turn.steps, min(turn.steps + 1, turn.cap))}/{turn.cap}"
+        case "tool_budget":
+            return f"{turn.tool_calls}/{limits.tool_calls}"
+        case "token_budget":
+            return f"{turn.tokens}/{limits.tokens}"
+        case "cost_budget":
+            return f"${turn.cost:.4f}/${limits.cost:.4f}" if limits.cost is not None else f"${turn.cost:.4f}"
+        case "time_budget":
+            return f"{elapsed:.0f}/{limits.seconds:.0f} s" if limits.seconds is not None else ""
+        case _:
+            return ""
+
+
+def headline(turn: OpenTurn, reason: Reason, detail: str, elapsed: float) -> str:
+    """One line that says why the turn ended early."""
+    if reason in LIMIT_WORDS:
+        words = LIMIT_WORDS[reason]
+        amount = used(turn, reason, elapsed)
+        text = words[0].upper() + words[1:] + (f" ({amount})" if amount else "")
+        return f"Doom loop: {words}" if reason == "doom_loop" else text
+    words = OTHER_WORDS.get(reason, reason)
+    return f"{words}: {detail}" if detail else words
+
+
+def closing_notice(turn: OpenTurn, reason: Reason, template: str, elapsed: float) -> Notice:
+    """The closing instruction: a message of the user's side, since an assistant's would be a prefill."""
+    text = template.replace("{limit}", headline(turn, reason, "", elapsed))
+    return Notice(f"{turn.start.number}.closing", "closing", text.strip(), told=True)
+
+
+def limit_notice(turn: OpenTurn, name: LimitName, number: int, elapsed: float) -> Notice:
+    """The 80 % notice, for the reader and for the model."""
+    limits = turn.limits
+    match name:
+        case "steps":
+            left = turn.cap - number
+            text = f"Step {number}/{turn.cap}, {counted(left, 'step')} remaining"
+        case "tool_calls":
+            left = (limits.tool_calls or 0) - turn.tool_calls
+            text = f"Tool call {turn.tool_calls}/{limits.tool_calls}, {left} remaining"
+        case "tokens":
+            text = f"{turn.tokens} of {limits.tokens} tokens used"
+        case "cost":
+            text = f"${turn.cost:.4f} of ${limits.cost:.4f} spent"
+        case "seconds":
+            text = f"{elapsed:.0f} of {limits.seconds:.0f} seconds used"
+    return Notice(f"{turn.start.number}.notice.{name}", "limit", text, told=True, limit=name)
+
+
+def summary(turn: OpenTurn, reason: Reason, detail: str, elapsed: float) -> str:
+    """The text that Bridle writes from the record when the model gave none."""
+    lines = [headline(turn, reason, detail, elapsed) + "."]
+    calls = ", ".join(f"{name} {count} times" if count > 1 else name for name, count in turn.tally.items())
+    done = f"{counted(turn.steps, 'step')}, {counted(turn.tool_calls, 'tool call')}"
+    lines.append(f"Done in this turn: {done}{f' ({calls})' if calls else ''}.")
+    if turn.files:
+        lines.append("Files changed: " + ", ".join(turn.files) + ".")
+    lines.append('Nothing was lost: say "continue" to go on from here.')
+    return "\n".join(lines)
+
+
+async def finish(rig: Rig, action: Finish) -> Finish:
+    """Final text, sentinel and TurnFinish in one append: the only place where a turn ends."""
+    turn, reason = rig.turn, action.reason
+    elapsed = rig.record.elapsed
+    number = turn.start.number
+    events: list[Recorded] = []
+    answer = tuple(turn.words)
+    if not answer:
+        text = Text(f"{number}.text", summary(turn, reason, action.detail, elapsed), by="bridle")
+        events.append(PartPut(text))
+        answer = (text.id,)
+    if reason not in QUIET:
+        text_line = headline(turn, reason, action.detail, elapsed)
+        events.append(PartPut(Sentinel(f"{number}.sentinel", reason, text_line)))
+    spent = Spent(turn.steps, turn.tool_calls, turn.tokens, round(turn.cost, 10), round(elapsed, 3))
+    ending = TurnFinish(
+        f"{number}.finish",
+        number,
+        reason,
+        spent,
+        turn.usage,
+        answer=answer,
+        detail=action.detail,
+        cut=turn.cut,
+        unasked=turn.unasked,
+        files=tuple(turn.files),
+    )
+    left = await rig.record.journal.reservations(rig.record.lease.session)
+    change = Change(settles=tuple((held.id, held.amount) for held in left)) if left else None
+    await rig.record.append(*events, PartPut(ending), change=change, weight="ending")
+    return action

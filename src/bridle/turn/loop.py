@@ -1,0 +1,28 @@
+"""The loop: decide, act, record. It owns no state, and nothing hangs on it."""
+
+from __future__ import annotations
+
+from bridle.core.decide import CallModel, Finish, Pause, Run, Settle, decide
+from bridle.turn.actions import Actions
+
+
+async def run_turn(act: Actions) -> Finish | Pause:
+    """Drive a turn to its end, or until a person is awaited.
+
+    May be called at any moment by whoever holds the lease, and does the right next thing. It is never cancelled: an
+    abort ends the effect under way, and the record says so. Raises `JournalError` when the ending cannot be recorded;
+    then the turn has not ended.
+    """
+    await act.recover()
+    while True:
+        match decide(await act.turn()):
+            case CallModel() as call:
+                await act.call_model(call)
+            case Run(calls):
+                await act.run(calls)
+            case Settle(calls, refusal):
+                await act.settle(calls, refusal)
+            case Pause() as pause:
+                return pause
+            case Finish() as finish:
+                return await act.finish(finish)

@@ -1,0 +1,192 @@
+"""Stream events become parts: one match, and text that grows while it arrives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from bridle.core.context import estimate_tokens
+from bridle.core.events import PartDelta, PartGrown, PartPut, PartRemoved, Recorded
+from bridle.core.parts import Call, CallState, Done, Failed, Reasoning, Refusal, Refused, Text, Usage
+from bridle.core.repair import call_digest, result_digest
+from bridle.core.repetition import Chant
+from bridle.core.stream import (
+    Error,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    Start,
+    StepBegin,
+    StepEnd,
+    StreamEnd,
+    StreamEvent,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolError,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+    ToolResult,
+)
+from bridle.tools.tool import Tool
+from bridle.turn.repair_call import call_part
+
+OUTPUT_WAS_CUT = (
+    "Your output was cut at the length limit in the middle of this call's arguments, so the call was not run. "
+    "Send it again with shorter arguments, or in several calls."
+)
+
+
+@dataclass(slots=True)
+class _Growing:
+    id: str
+    kind: Literal["text", "reasoning"]
+    text: str = ""
+    put: bool = False
+    stored: int = 0
+
+    def events(self) -> list[Recorded]:
+        """What the journal does not know yet."""
+        if self.put and self.stored == len(self.text):
+            return []
+        fresh = self.text[self.stored :]
+        offset, self.stored = self.stored, len(self.text)
+        if self.put:
+            return [PartGrown(self.id, offset, fresh)]
+        self.put = True
+        part = Text(self.id, self.text) if self.kind == "text" else Reasoning(self.id, self.text)
+        return [PartPut(part)]
+
+
+class Processor:
+    """One try of one request, on its way from a stream to parts."""
+
+    def __init__(self, prefix: str, tools: Mapping[str, Tool], refusal: tuple[Refusal, str] | None) -> None:
+        self.usage: Usage | None = None
+        self.finish = ""
+        self.error: Error | None = None
+        self.ended = False
+        self.chanting = False
+        self._prefix = prefix
+        self._tools = tools
+        self._refusal = refusal
+        self._parts: list[_Growing | ToolCall] = []
+        self._growing: _Growing | None = None
+        self._inputs: dict[str, tuple[str, list[str]]] = {}
+        self._results: dict[str, CallState] = {}
+        self._chant = Chant()
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing that may still come counts."""
+        return self.ended or self.error is not None or self.chanting
+
+    @property
+    def heard_anything(self) -> bool:
+        return bool(self._parts or self._inputs)
+
+    def feed(self, event: StreamEvent) -> PartDelta | None:
+        """Take one event; words come back as a delta to be shown."""
+        match event:
+            case TextDelta(text):
+                self.chanting = self._chant.heard(text)
+                return self._grow("text", text)
+            case ReasoningDelta(text):
+                return self._grow("reasoning", text)
+            case TextStart() | TextEnd() | ReasoningStart() | ReasoningEnd():
+                self._growing = None
+            case ToolInputStart(name, id):
+                self._growing = None
+                self._inputs[id] = (name, [])
+            case ToolInputDelta(id, text):
+                if id in self._inputs:
+                    self._inputs[id][1].append(text)
+            case ToolCall():
+                self._growing = None
+                self._inputs.pop(event.id, None)
+                self._parts.append(event)
+            case ToolResult(id, output):
+                self._results[id] = Done(output, result_digest(output))
+            case ToolError(id, error):
+                self._results[id] = Failed(error, result_digest(error))
+            case StepEnd(finish, usage):
+                self.finish, self.usage = finish, usage
+            case StreamEnd():
+                self.ended = True
+            case Error():
+                self.error = event
+            case Start() | StepBegin() | ToolInputEnd():
+                pass
+        return None
+
+    def _grow(self, kind: Literal["text", "reasoning"], text: str) -> PartDelta:
+        growing = self._growing
+        if growing is None or growing.kind != kind:
+            growing = self._growing = _Growing(f"{self._prefix}.{len(self._parts)}", kind)
+            self._parts.append(growing)
+        offset = len(growing.text)
+        growing.text += text
+        return PartDelta(growing.id, offset, text, kind == "reasoning")
+
+    def growth(self) -> list[Recorded]:
+        """The words that came since the last look, for the journal."""
+        return [event for part in self._parts if isinstance(part, _Growing) for event in part.events()]
+
+    def partial(self) -> list[Recorded]:
+        """Take back what the journal knows of a try that came to nothing."""
+        return [PartRemoved(part.id) for part in self._parts if isinstance(part, _Growing) and part.put]
+
+    def parts(self, *, whole: bool) -> list[Recorded]:
+        """Everything in the order in which it came; calls only of a reply that is whole."""
+        events: list[Recorded] = []
+        if whole:
+            # An input without its call: the reply was cut in the middle of it.
+            self._parts += [ToolCall(name, "".join(text), id) for id, (name, text) in self._inputs.items()]
+            self._inputs.clear()
+        for index, part in enumerate(self._parts):
+            if isinstance(part, _Growing):
+                events += part.events()
+            elif whole:
+                events.append(PartPut(self._call(part, index)))
+        return events
+
+    def _call(self, event: ToolCall, index: int) -> Call:
+        id = f"{self._prefix}.{index}"
+        if event.id in self._results:
+            digest = call_digest(event.name, event.arguments, ())
+            return Call(id, event.name, event.arguments or "{}", digest, self._results[event.id])
+        call = call_part(id, event, self._tools, cut=OUTPUT_WAS_CUT if self.finish == "length" else "")
+        if self._refusal is not None:
+            refusal, text = self._refusal
+            return msgspec.structs.replace(call, state=Refused(refusal, text))
+        return call
+
+    @property
+    def calls(self) -> int:
+        return sum(isinstance(part, ToolCall) for part in self._parts)
+
+    @property
+    def empty(self) -> bool:
+        """Neither words nor calls; thoughts alone are no answer."""
+        words = any(isinstance(part, _Growing) and part.kind == "text" and part.text.strip() for part in self._parts)
+        return not words and not self.calls
+
+    def counted(self, input_estimate: int) -> Usage:
+        """The provider's usage if it makes sense; else an estimate, never nothing."""
+        usage = self.usage
+        sane = usage is not None and min(usage.input, usage.output, usage.reasoning, usage.cache_read) >= 0
+        if usage is not None and sane and usage.cache_write >= 0 and usage.total > 0:
+            return usage
+        return Usage(input=input_estimate, output=self._heard_tokens(), estimated=True)
+
+    def _heard_tokens(self) -> int:
+        characters = 0
+        for part in self._parts:
+            characters += len(part.text) if isinstance(part, _Growing) else len(part.name) + len(part.arguments)
+        characters += sum(len(piece) for _, pieces in self._inputs.values() for piece in pieces)
+        return estimate_tokens(characters)

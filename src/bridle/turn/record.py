@@ -1,0 +1,61 @@
+"""The only write path: the journal with the ledger, then the fold, then whoever watches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from bridle.core.events import Entry, Live, PartPut, Recorded
+from bridle.core.fold import fold
+from bridle.core.ledger import Change
+from bridle.core.parts import TurnStart
+from bridle.core.session import Session
+from bridle.errors import JournalFull
+from bridle.journal.journal import Journal, Lease, Weight
+from bridle.seams import Clock
+
+Publish = Callable[[str, Entry | Live], None]
+
+
+class Record:
+    """A session under our lease: appended to in order, folded, published."""
+
+    def __init__(self, session: Session, journal: Journal, lease: Lease, clock: Clock, publish: Publish) -> None:
+        self.session = session
+        self.journal = journal
+        self.lease = lease
+        self.publish = publish
+        self._clock = clock
+        self._lock = asyncio.Lock()
+        self._origin = clock.monotonic() - session.elapsed
+
+    @property
+    def elapsed(self) -> float:
+        """Active seconds of the turn up to now."""
+        return self._clock.monotonic() - self._origin
+
+    async def append(
+        self,
+        *events: Recorded,
+        change: Change | None = None,
+        take: Sequence[str] = (),
+        weight: Weight = "plain",
+    ) -> None:
+        """Make these events true together. Intents raise `JournalFull`; what has happened is written at any price."""
+        async with self._lock:
+            if events and any(isinstance(event, PartPut) and isinstance(event.part, TurnStart) for event in events):
+                self._origin = self._clock.monotonic()
+            entry = Entry(
+                self.session.sequence + 1,
+                round(self._clock.wall(), 3),
+                round(self.elapsed, 3),
+                events,
+            )
+            try:
+                await self.journal.append(self.lease, entry, change=change, take=take, weight=weight)
+            except JournalFull:
+                if weight != "plain":
+                    raise
+                await self.journal.append(self.lease, entry, change=change, take=take, weight="ending")
+            fold(self.session, entry)
+        self.publish(self.lease.session, entry)

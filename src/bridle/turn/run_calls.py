@@ -1,0 +1,141 @@
+"""The calls of a step: authorised, charged, run together, capped, recorded."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from bridle.core.context import cap_output
+from bridle.core.events import CallMoved, PartDelta, Recorded
+from bridle.core.ledger import Change, Charge
+from bridle.core.limits import Spent, closing_seconds
+from bridle.core.parts import (
+    Call,
+    CallState,
+    Done,
+    Failed,
+    Refusal,
+    Refused,
+    Repeat,
+    Running,
+)
+from bridle.core.repair import result_digest
+from bridle.errors import BudgetRefused, ToolFailed
+from bridle.tools.tool import Invocation, Output, Tool
+from bridle.turn.authorise import Authority
+from bridle.turn.rig import Rig
+from bridle.turn.scope import Aborted
+
+
+async def run_calls(rig: Rig, ids: tuple[str, ...]) -> None:
+    """Judge these calls, then run together those that may; each ending is recorded as it comes."""
+    verdicts = Authority(rig).judge(ids)
+    granted = [id for id, state in verdicts.items() if isinstance(state, Running)]
+    while True:
+        _refuse_beyond_budget(rig, verdicts, granted)
+        granted = [id for id in granted if isinstance(verdicts[id], Running)]
+        fresh = sum(not isinstance(rig.session.call(id).state, Repeat) for id in granted)
+        change = None
+        if fresh:
+            change = Change(charges=Charge(rig.turn.start.account, Spent(tool_calls=fresh)))
+        events: list[Recorded] = [CallMoved(id, state) for id, state in verdicts.items()]
+        try:
+            await rig.record.append(*events, change=change, weight="intent" if granted else "plain")
+            break
+        except BudgetRefused as refused:
+            # The tree has fewer calls left than this turn: the last ones of the step are refused.
+            room = int(refused.shortage.fits_now)
+            for id in granted[max(0, room) :]:
+                verdicts[id] = _exhausted("tree budget exhausted")
+    await _run_together(rig, granted)
+
+
+def _exhausted(words: str) -> Refused:
+    return Refused(Refusal("limit", "tool_calls"), f"not executed: {words}")
+
+
+def _refuse_beyond_budget(rig: Rig, verdicts: dict[str, CallState], granted: list[str]) -> None:
+    allowed = rig.turn.limits.tool_calls
+    if allowed is None:
+        return
+    left = allowed - rig.turn.tool_calls
+    for id in granted:
+        if isinstance(rig.session.call(id).state, Repeat):
+            continue
+        if left <= 0:
+            verdicts[id] = _exhausted("tool budget exhausted")
+        left -= 1
+
+
+async def _run_together(rig: Rig, granted: list[str]) -> None:
+    if len(granted) == 1:
+        await _run_one(rig, granted[0])
+    elif granted:
+        async with asyncio.TaskGroup() as group:
+            for id in granted:
+                group.create_task(_run_one(rig, id))
+
+
+async def _run_one(rig: Rig, id: str) -> None:
+    call = rig.session.call(id)
+    tool = rig.tack.tools[call.name]
+    seconds, by_turn = _deadline(rig, tool)
+    invocation = Invocation(id, rig.record.lease.session, rig.tack.directory, rig.known_files, seconds)
+    invocation.show = _shower(rig, id)
+    arguments = tool.check(msgspec.json.decode(call.arguments))
+    outcome = await rig.scope.run(_invoke(tool, arguments, invocation, by_turn))
+    if isinstance(outcome, Aborted):
+        outcome = _cut_short(invocation, "aborted")
+    await rig.record.append(CallMoved(id, _ended(rig, call, outcome)))
+
+
+def _shower(rig: Rig, id: str) -> Any:
+    offset = 0
+
+    def show(text: str) -> None:
+        nonlocal offset
+        rig.record.publish(rig.record.lease.session, PartDelta(id, offset, text))
+        offset += len(text)
+
+    return show
+
+
+def _deadline(rig: Rig, tool: Tool) -> tuple[float, bool]:
+    """The seconds that this call may take, and whether it is the turn's time that bounds them."""
+    allowed = rig.turn.limits.seconds
+    if allowed is None:
+        return tool.timeout_seconds, False
+    left = max(0.0, allowed - closing_seconds(allowed) - rig.record.elapsed)
+    return min(tool.timeout_seconds, left), left < tool.timeout_seconds
+
+
+async def _invoke(tool: Tool, arguments: Any, invocation: Invocation, by_turn: bool) -> Output:
+    """The tool's output, whatever it does; only an abort gets through."""
+    try:
+        async with asyncio.timeout(invocation.timeout_seconds):
+            return await tool.run(arguments, invocation)
+    except TimeoutError:
+        why = "the turn's time is up" if by_turn else f"timed out after {invocation.timeout_seconds:g} s"
+        return _cut_short(invocation, why)
+    except ToolFailed as error:
+        return Output(str(error), failed=True)
+    except Exception as error:
+        # A tool is foreign code: whatever it raises ends its call, never the turn.
+        return Output(f"{tool.spec.name} failed: {type(error).__name__}: {error}", failed=True)
+
+
+def _cut_short(invocation: Invocation, why: str) -> Output:
+    printed = "".join(invocation.printed)
+    return Output(f"{printed}\n\n[{why}]" if printed else f"[{why}]", failed=True)
+
+
+def _ended(rig: Rig, call: Call, output: Output) -> Done | Failed:
+    text, capped = cap_output(output.text)
+    stored = ""
+    if capped and rig.tack.store_output is not None:
+        stored = rig.tack.store_output(rig.record.lease.session, call.id, output.text)
+        text += f"\n\n[the whole output is in {stored}]"
+    ended = Failed if output.failed else Done
+    return ended(text, result_digest(output.text), output.files, stored)

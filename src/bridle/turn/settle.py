@@ -1,0 +1,48 @@
+"""Results for calls that will not run or whose outcome is unknown, and the recovery of what a dead process left."""
+
+from __future__ import annotations
+
+from bridle.core.events import CallMoved, PartRemoved, Recorded, RequestMoved
+from bridle.core.ledger import Change
+from bridle.core.limits import NOTHING
+from bridle.core.parts import Interrupted, Open, Refusal, Refused, Repeat, Running
+from bridle.turn.rig import Rig
+
+UNKNOWN_OUTCOME = (
+    "The process died while this call was running. Its outcome is unknown: it may have happened, in whole or in part, "
+    "or not at all. Look before you do it again."
+)
+
+WORDS = {
+    "aborted": "not executed: the turn was aborted",
+    "superseded": "not executed: the turn ended before this call could run",
+}
+
+
+async def settle(rig: Rig, calls: tuple[str, ...], refusal: Refusal) -> None:
+    """End these calls without running them."""
+    text = WORDS.get(refusal.name, f"not executed: {refusal.name}")
+    await rig.record.append(*(CallMoved(id, Refused(refusal, text)) for id in calls))
+
+
+async def recover(rig: Rig) -> None:
+    """Settle what a dead process left: a request in mid-air, calls with an unknown outcome, open reservations."""
+    turn = rig.session.running
+    if turn is None:
+        return
+    events: list[Recorded] = []
+    held = await rig.record.journal.reservations(rig.record.lease.session)
+    request = turn.request
+    if request is not None and isinstance(request.state, Open):
+        worst = held[0].amount if held else NOTHING
+        events += [PartRemoved(id) for id in turn.reply]
+        events.append(RequestMoved(request.id, Interrupted(worst.tokens, worst.cost)))
+    for id, state in turn.batch.items():
+        if isinstance(state, Running):
+            tool = rig.tack.tools.get(rig.session.call(id).name)
+            again = tool is not None and tool.repeatable
+            unknown = Refused(Refusal("unknown_outcome"), UNKNOWN_OUTCOME)
+            events.append(CallMoved(id, Repeat() if again else unknown))
+    if events or held:
+        change = Change(settles=tuple((reservation.id, reservation.amount) for reservation in held))
+        await rig.record.append(*events, change=change)

@@ -1,0 +1,177 @@
+"""The inbox becomes record: prompts, answers, aborts and extensions, each item and its part in one append."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bridle.core.events import AbortItem, AnswerItem, CallMoved, ExtendItem, InboxItem, PartPut, PromptItem, Recorded
+from bridle.core.ledger import Change
+from bridle.core.parts import (
+    Approved,
+    Ask,
+    Asking,
+    Extension,
+    Halt,
+    Notice,
+    Prompt,
+    Refusal,
+    Refused,
+)
+from bridle.core.session import OpenTurn, Session
+from bridle.turn.rig import Rig
+
+HOLDING = ("aborted", "denied", "error")
+"""After a turn that ended so, queued prompts wait for the person."""
+
+
+def startable(session: Session, items: Iterable[InboxItem], *, held_prompts: bool) -> PromptItem | None:
+    """The prompt that opens the next turn, if one may."""
+    last = session.turn.finish if session.turn is not None else None
+    holding = last is not None and last.reason in HOLDING and not held_prompts
+    prompts = [item for item in items if isinstance(item, PromptItem) and item.reply]
+    steered = [item for item in prompts if not item.queue]
+    if holding:
+        return steered[0] if steered else None
+    return prompts[0] if prompts else None
+
+
+def answerable(session: Session, items: Iterable[InboxItem]) -> bool:
+    """Whether anything in the inbox can move a paused turn."""
+    if session.running is None:
+        return False
+    return any(not isinstance(item, PromptItem) or (item.reply and not item.queue) for item in items)
+
+
+async def take_inbox(rig: Rig) -> None:
+    """Move what may be moved now; a decision boundary is the only time at which the record grows from outside."""
+    items = await rig.record.journal.inbox(rig.record.lease.session)
+    if not items:
+        return
+    if rig.session.running is None:
+        await _take_idle(rig, items)
+        return
+    for item in items:
+        await _take_running(rig, item)
+
+
+async def _take_idle(rig: Rig, items: list[InboxItem]) -> None:
+    """Nothing runs: record what asks for no reply, drop what came too late, open a turn."""
+    first = startable(rig.session, items, held_prompts=rig.held_prompts)
+    for item in items:
+        match item:
+            case PromptItem():
+                if not item.reply:
+                    await rig.record.append(PartPut(_prompt(item, 0)), take=(item.id,))
+            case AnswerItem() | AbortItem() | ExtendItem():
+                await rig.record.append(take=(item.id,))
+    if first is not None:
+        await _open(rig, first)
+
+
+async def _open(rig: Rig, item: PromptItem) -> None:
+    number = rig.session.turns + 1
+    opening = rig.room.open(rig.session, item, number)
+    events: list[Recorded] = [PartPut(opening.start)]
+    events += [PartPut(notice) for notice in opening.notices]
+    events.append(PartPut(_prompt(item, number)))
+    if opening.problem:
+        events.append(PartPut(Halt(f"{number}.halt", "error", opening.problem)))
+    await rig.record.append(*events, change=Change(opens=opening.account), take=(item.id,), weight="intent")
+
+
+def _prompt(item: PromptItem, turn: int) -> Prompt:
+    return Prompt(item.id, item.text, item.files, turn)
+
+
+async def _take_running(rig: Rig, item: InboxItem) -> None:
+    turn = rig.turn
+    match item:
+        case AbortItem():
+            events: list[Recorded] = []
+            if item.turn in (0, turn.start.number) and turn.halt is None:
+                events.append(PartPut(Halt(f"{turn.start.number}.halt", "aborted", item.detail)))
+            await rig.record.append(*events, take=(item.id,))
+        case AnswerItem():
+            await rig.record.append(*_answered(rig, turn, item), take=(item.id,))
+        case ExtendItem():
+            await _extend(rig, turn, item)
+        case PromptItem():
+            await _steer(rig, turn, item)
+
+
+def _answered(rig: Rig, turn: OpenTurn, item: AnswerItem) -> list[Recorded]:
+    for id, state in turn.batch.items():
+        if isinstance(state, Asking) and state.ask.id == item.ask:
+            if item.choice == "reject":
+                return _rejected(turn, id, item.feedback)
+            return [CallMoved(id, _approval(state.ask, always=item.choice == "always"))]
+    # Answered twice, or after the turn went on: the first answer holds.
+    return []
+
+
+def _approval(ask: Ask, *, always: bool) -> Approved:
+    return Approved(ask.accesses[0].permission, ask.accesses if always else ())
+
+
+def _rejected(turn: OpenTurn, id: str, feedback: str) -> list[Recorded]:
+    state = turn.batch[id]
+    doom = isinstance(state, Asking) and state.ask.accesses[0].permission == "doom_loop"
+    if feedback:
+        text = f"not executed: a person rejected it and said: {feedback}"
+        return [CallMoved(id, Refused(Refusal("rejected"), text))]
+    refusal = Refusal("doom_loop" if doom else "rejected")
+    events: list[Recorded] = [CallMoved(id, Refused(refusal, "not executed: a person rejected it"))]
+    if not doom:
+        events.append(PartPut(Halt(f"{turn.start.number}.halt", "denied", "a call was rejected")))
+    return events
+
+
+async def _extend(rig: Rig, turn: OpenTurn, item: ExtendItem) -> None:
+    problem = _not_extendable(rig, turn, item)
+    if problem:
+        notice = Notice(f"{turn.start.number}.extension.{item.id}", "extension", problem)
+        await rig.record.append(PartPut(notice), take=(item.id,))
+        return
+    by = item.by
+    if item.limit == "steps":
+        by = min(item.by, rig.tack.ceiling - turn.cap)
+    part = Extension(f"{turn.start.number}.extension.{item.id}", item.limit, by)
+    change = None
+    if item.limit in ("tokens", "cost"):
+        account = await rig.record.journal.account(turn.start.account)
+        assert account is not None
+        change = Change(amends=(account.id, account.limits.raised(item.limit, by)))
+    await rig.record.append(PartPut(part), change=change, take=(item.id,))
+
+
+def _not_extendable(rig: Rig, turn: OpenTurn, item: ExtendItem) -> str:
+    if turn.step is not None and turn.step.closing is not None:
+        return f"{item.limit} not extended: the turn is closing already"
+    if item.limit == "steps":
+        room = rig.tack.ceiling - turn.cap
+        return "" if room > 0 and turn.cap > 0 else f"steps not extended: the ceiling is {rig.tack.ceiling}"
+    if turn.limits.of(item.limit) is None:
+        return f"{item.limit} not extended: no such limit is set for this turn"
+    return ""
+
+
+async def _steer(rig: Rig, turn: OpenTurn, item: PromptItem) -> None:
+    view = turn.view(rig.record.elapsed)
+    if view.asking and item.reply and not item.queue and not view.pending:
+        await _answer_by_prompt(rig, turn, item, view.asking)
+        return
+    open_calls = view.pending or view.asking
+    if item.queue or open_calls or view.halt is not None or view.closing is not None:
+        return
+    if not item.reply:
+        await rig.record.append(PartPut(_prompt(item, 0)), take=(item.id,))
+    elif view.step is None or view.step.number < view.cap:
+        await rig.record.append(PartPut(_prompt(item, turn.start.number)), take=(item.id,))
+
+
+async def _answer_by_prompt(rig: Rig, turn: OpenTurn, item: PromptItem, asking: tuple[str, ...]) -> None:
+    """A prompt to a paused session rejects what it asks, with the prompt as the feedback."""
+    events: list[Recorded] = []
+    for id in asking:
+        events += _rejected(turn, id, item.text)
+    await rig.record.append(*events, PartPut(_prompt(item, turn.start.number)), take=(item.id,))
