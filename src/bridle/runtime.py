@@ -186,7 +186,7 @@ class Runtime:
     async def wait(self, session: str, prompt: str) -> Result:
         """What became of a prompt, once its turn has finished or a person is awaited."""
         await self.parked(session)
-        return result_of(await self.load(session), prompt)
+        return result_of(self.engine.session(session) or await self.load(session), prompt)
 
     async def stream(self, session: str, prompt: str) -> AsyncIterator[Entry | Live]:
         """The events of a session until `wait` would return; subscribe by calling this before anything awaits."""

@@ -105,11 +105,10 @@ def _put(session: Session, part: Part) -> None:
         session.turn = OpenTurn(part)
         session.turns = part.number
         session.system = part.system or session.system
-        return
-    if isinstance(part, Prompt):
+    elif isinstance(part, Prompt):
         session.prompts[part.id] = part.turn
         session.tell(UserMessage(part.id, prompt_text(part.text, part.files)))
-    if isinstance(part, Notice) and part.told:
+    elif isinstance(part, Notice) and part.told:
         session.tell(UserMessage(part.id, part.text))
     if session.turn is not None:
         _put_in_turn(session, session.turn, part)

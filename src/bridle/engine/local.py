@@ -73,6 +73,10 @@ class LocalEngine:
     def active(self) -> set[str]:
         return {id for id, drive in self._drives.items() if drive.task is not None and not drive.task.done()}
 
+    def session(self, id: str) -> Session | None:
+        """The session as the last drive here left it."""
+        return self._kept.get(id)
+
     async def close(self) -> None:
         self._closing = True
         tasks = [drive.task for drive in self._drives.values() if drive.task is not None and not drive.task.done()]

@@ -2,6 +2,8 @@
 INSERT OR IGNORE INTO session (id, epoch, info) VALUES (?, 0, ?)
 -- name: session
 SELECT number, epoch FROM session WHERE id = ?
+-- name: owned
+SELECT 1 FROM session WHERE number = ? AND epoch = ?
 -- name: raise_epoch
 UPDATE session SET epoch = epoch + 1 WHERE id = ? RETURNING epoch
 -- name: put_info
@@ -24,11 +26,9 @@ UPDATE inbox SET item = NULL WHERE session = ? AND id = ?
 SELECT account FROM account WHERE id = ?
 -- name: put_account
 INSERT INTO account (id, account) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET account = excluded.account
--- name: get_reservation
-SELECT reservation FROM reservation WHERE id = ?
+-- name: take_reservation
+DELETE FROM reservation WHERE id = ? RETURNING reservation
 -- name: add_reservation
 INSERT INTO reservation (id, session, reservation) VALUES (?, ?, ?)
--- name: drop_reservation
-DELETE FROM reservation WHERE id = ?
 -- name: list_reservations
 SELECT reservation FROM reservation WHERE session = ? ORDER BY id

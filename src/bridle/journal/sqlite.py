@@ -54,11 +54,13 @@ class SqliteJournal:
         self._offload = self._seams.offload()
         self._power = durability == "power"
         self._full_now = False
+        self._patient = True
         self._leading = False
         self._queue: deque[_Job] = deque()
         self._commits = 0
         self._numbers: dict[str, int] = {}
         self._locks: dict[str, tuple[int, Path]] = {}
+        self._sequences: dict[str, int] = {}
         self._lock_folder = path.with_name(path.name + ".locks")
         self._grown: dict[str, asyncio.Event] = {}
         self._posted: dict[str, asyncio.Event] = {}
@@ -85,7 +87,7 @@ class SqliteJournal:
         self._commits += 1
         if self._commits >= CHECKPOINT_COMMITS:
             return False
-        self._database.writer.execute("PRAGMA busy_timeout = 0")
+        self._be_patient(False)
         try:
             self._commit([job])
         except sqlite3.OperationalError as error:
@@ -119,7 +121,7 @@ class SqliteJournal:
     def _commit_patiently(self, batch: list[_Job]) -> None:
         writer = self._database.writer
         try:
-            writer.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
+            self._be_patient(True)
             self._commit(batch)
             if self._commits >= CHECKPOINT_COMMITS:
                 self._commits = 0
@@ -127,6 +129,11 @@ class SqliteJournal:
         except sqlite3.Error as error:
             for job in batch:
                 job.error = explain(error, self._database.path)
+
+    def _be_patient(self, patient: bool) -> None:
+        if patient != self._patient:
+            self._database.writer.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS if patient else 0}")
+            self._patient = patient
 
     def _commit(self, batch: list[_Job]) -> None:
         writer = self._database.writer
@@ -169,6 +176,12 @@ class SqliteJournal:
             number = self._numbers[session] = row[0]
         return number
 
+    def _last(self, connection: sqlite3.Connection, session: str) -> tuple[int, float]:
+        """The sequence number of the last entry, and its time."""
+        first = self._number(session) * SESSION_SPAN
+        key, at = connection.execute(QUERIES["last_entry"], (first, first + SESSION_SPAN - 1)).fetchone()
+        return key - first, at
+
     async def create(self, info: SessionInfo) -> None:
         entry = session_entry(info, (SessionPut(info),))
 
@@ -203,18 +216,18 @@ class SqliteJournal:
             if weight != "ending" or not self._database.free_reserve():
                 raise
             await self._write(work, full=full)
+        self._sequences[lease.session] = entry.sequence
         event = self._grown.pop(lease.session, None)
         if event is not None:
             event.set()
 
     def _append(self, lease: Lease, entry: Entry, change: Change | None, take: Sequence[str]) -> None:
         writer = self._database.writer
-        number, epoch = writer.execute(QUERIES["session"], (lease.session,)).fetchone()
-        first = number * SESSION_SPAN
-        last = writer.execute(QUERIES["last_entry"], (first, first + SESSION_SPAN - 1)).fetchone()
-        if epoch != lease.epoch or lease.session not in self._locks:
+        number = self._numbers[lease.session]
+        ours = writer.execute(QUERIES["owned"], (number, lease.epoch)).fetchone()
+        if ours is None or lease.session not in self._locks:
             raise LeaseLost(f"session {lease.session} is written by another process now")
-        if last[0] - first + 1 != entry.sequence:
+        if entry.sequence != self._sequences[lease.session] + 1:
             raise LeaseLost(f"session {lease.session} has grown under the hands of another writer")
         if change is not None:
             self._post(number, change)
@@ -232,8 +245,6 @@ class SqliteJournal:
         writer = self._database.writer
         for id, account in posted.accounts.items():
             writer.execute(QUERIES["put_account"], (id, wire.encode(account)))
-        for id in posted.removed:
-            writer.execute(QUERIES["drop_reservation"], (id,))
         if posted.added is not None:
             row = (posted.added.id, number, wire.encode(posted.added))
             writer.execute(QUERIES["add_reservation"], row)
@@ -243,7 +254,7 @@ class SqliteJournal:
         return None if row is None else wire.decode_account(row[0])
 
     def _reservation(self, id: str) -> Reservation | None:
-        row = self._database.writer.execute(QUERIES["get_reservation"], (id,)).fetchone()
+        row = self._database.writer.execute(QUERIES["take_reservation"], (id,)).fetchone()
         return None if row is None else wire.decode_reservation(row[0])
 
     def _read(self, query: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
@@ -289,7 +300,9 @@ class SqliteJournal:
         self._locks[session] = (handle, path)
 
         def work() -> int:
-            (epoch,) = self._database.writer.execute(QUERIES["raise_epoch"], (session,)).fetchone()
+            writer = self._database.writer
+            (epoch,) = writer.execute(QUERIES["raise_epoch"], (session,)).fetchone()
+            self._sequences[session] = self._last(writer, session)[0]
             return int(epoch)
 
         try:
@@ -307,15 +320,13 @@ class SqliteJournal:
         return session in self._locks or is_locked(self._lock_folder / f"{session}.lock")
 
     async def grown(self, session: str, after: int) -> None:
-        first = self._number(session) * SESSION_SPAN
         version = None
         while True:
             event = self._grown.setdefault(session, asyncio.Event())
             now = self._version()
             if now != version:
                 version = now
-                last = self._read("last_entry", (first, first + SESSION_SPAN - 1))
-                if last[0][0] - first > after:
+                if self._last(self._database.reader, session)[0] > after:
                     return
             await _set_within(event, POLL_SECONDS)
 
@@ -341,11 +352,10 @@ class SqliteJournal:
 
     async def sessions(self) -> list[SessionRow]:
         found = []
-        for number, info in self._read("list_sessions", ()):
-            first = number * SESSION_SPAN
-            last = self._read("last_entry", (first, first + SESSION_SPAN - 1))
-            key, at = last[0]
-            found.append(SessionRow(msgspec.json.decode(info, type=SessionInfo), key - first, at))
+        for number, body in self._read("list_sessions", ()):
+            info = msgspec.json.decode(body, type=SessionInfo)
+            self._numbers[info.id] = number
+            found.append(SessionRow(info, *self._last(self._database.reader, info.id)))
         return sorted(found, key=lambda row: row.updated, reverse=True)
 
     async def close(self) -> None:

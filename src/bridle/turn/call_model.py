@@ -36,6 +36,7 @@ from bridle.turn.scope import Aborted
 
 GROWTH_SECONDS = 0.5
 SETTLE_POLL_SECONDS = 0.25
+DEADLINE_GRAIN_SECONDS = 1.0
 TOKENS_OF_A_TOOL = 100
 
 
@@ -187,6 +188,7 @@ class _Asking:
         session = rig.record.lease.session
         try:
             async with asyncio.timeout_at(min(begun + limits.first_event_seconds, last)) as timeout:
+                moved = begun - DEADLINE_GRAIN_SECONDS
                 async for event in events:
                     delta = processor.feed(event)
                     if delta is not None:
@@ -194,7 +196,11 @@ class _Asking:
                         growth.due()
                     if processor.over:
                         break
-                    timeout.reschedule(min(loop.time() + limits.idle_seconds, last))
+                    # Moving a deadline costs more than reading an event: once a second is often enough.
+                    now = loop.time()
+                    if now - moved >= DEADLINE_GRAIN_SECONDS:
+                        timeout.reschedule(min(now + limits.idle_seconds + DEADLINE_GRAIN_SECONDS, last))
+                        moved = now
         except TimeoutError:
             return "deadline" if loop.time() >= turn_ends else "late"
         finally:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from bridle.core.events import Entry, Live, PartPut, Recorded
+from bridle.core.events import Entry, Live, Recorded
 from bridle.core.fold import fold
 from bridle.core.ledger import Change
-from bridle.core.parts import TurnStart
 from bridle.core.session import Session
 from bridle.errors import JournalFull
 from bridle.journal.journal import Journal, Lease, Weight
@@ -40,10 +39,11 @@ class Record:
         change: Change | None = None,
         take: Sequence[str] = (),
         weight: Weight = "plain",
+        opens_turn: bool = False,
     ) -> None:
         """Make these events true together. Intents raise `JournalFull`; what has happened is written at any price."""
         async with self._lock:
-            if events and any(isinstance(event, PartPut) and isinstance(event.part, TurnStart) for event in events):
+            if opens_turn:
                 self._origin = self._clock.monotonic()
             entry = Entry(
                 self.session.sequence + 1,

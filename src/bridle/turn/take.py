@@ -76,7 +76,8 @@ async def _open(rig: Rig, item: PromptItem) -> None:
     events.append(PartPut(_prompt(item, number)))
     if opening.problem:
         events.append(PartPut(Halt(f"{number}.halt", "error", opening.problem)))
-    await rig.record.append(*events, change=Change(opens=opening.account), take=(item.id,), weight="intent")
+    change = Change(opens=opening.account)
+    await rig.record.append(*events, change=change, take=(item.id,), weight="intent", opens_turn=True)
 
 
 def _prompt(item: PromptItem, turn: int) -> Prompt:

@@ -1,0 +1,286 @@
+"""A world under control: virtual time, a seeded scheduler, and a process that can be cut at any point."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from asyncio.base_events import BaseEventLoop
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from bridle import Limits, ScriptedModel
+from bridle.core.agent import Agent
+from bridle.core.events import Entry, InboxItem
+from bridle.core.fold import load
+from bridle.core.parts import Call, Done, Failed
+from bridle.core.permission import Access
+from bridle.core.stream import ModelRequest, StreamEvent, ToolSpec
+from bridle.journal.journal import Journal, Lease
+from bridle.journal.memory import MemoryJournal
+from bridle.runtime import Result, Runtime
+from bridle.seams import InlineOffload, Seams
+from bridle.testing.validators import problems
+from bridle.tools.tool import Invocation, Output, StructTool, struct_schema
+
+EPOCH = 1_700_000_000.0
+
+
+class Deadlock(AssertionError):
+    """Nothing is ready and nothing is scheduled: this would hang for ever."""
+
+
+class VirtualLoop(BaseEventLoop):
+    """An event loop whose time passes only when nobody has anything to do; the ready queue is shuffled by a seed."""
+
+    def __init__(self, seed: int | None = None) -> None:
+        super().__init__()
+        self._now = 0.0
+        self._clock_resolution = 1e-6
+        self._selector = self
+        self._random = None if seed is None else random.Random(seed)
+
+    def time(self) -> float:
+        return self._now
+
+    def select(self, timeout: float | None) -> list[Any]:
+        if timeout is None:
+            raise Deadlock("nothing is ready and nothing is scheduled")
+        self._now += timeout
+        return []
+
+    def _process_events(self, events: list[Any]) -> None:
+        pass
+
+    def _write_to_self(self) -> None:
+        pass
+
+    def _run_once(self) -> None:
+        if self._random is not None and len(self._ready) > 1:
+            ready = list(self._ready)
+            self._random.shuffle(ready)
+            self._ready.clear()
+            self._ready.extend(ready)
+        super()._run_once()
+
+
+class LoopClock:
+    """Both clocks from the loop; the wall goes on from one life of the process to the next."""
+
+    def __init__(self, loop: VirtualLoop, start: float = EPOCH) -> None:
+        self._loop = loop
+        self._start = start
+
+    def wall(self) -> float:
+        return self._start + self._loop.time()
+
+    def monotonic(self) -> float:
+        return self._loop.time()
+
+
+def virtual_seams(loop: VirtualLoop, seed: int = 0, start: float = EPOCH) -> Seams:
+    return Seams(LoopClock(loop, start), random.Random(seed), InlineOffload)
+
+
+def run_virtually(work: Callable[[Seams], Coroutine[Any, Any, Any]], *, seed: int | None = None) -> Any:
+    """Run a coroutine in virtual time and return its result."""
+    loop = VirtualLoop(seed)
+    asyncio.set_event_loop(loop)
+    try:
+        return loop.run_until_complete(work(virtual_seams(loop)))
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+class Cutter:
+    """Counts the points at which a process may die, and ends it at one of them: nothing runs after that."""
+
+    def __init__(self, at: int | None = None) -> None:
+        self.at = at
+        self.names: list[str] = []
+        self.dead = False
+
+    async def point(self, name: str) -> None:
+        if not self.dead:
+            self.names.append(name)
+            if len(self.names) == self.at:
+                self.dead = True
+                asyncio.get_running_loop().stop()
+        if self.dead:
+            await asyncio.get_running_loop().create_future()
+
+
+class CuttableJournal:
+    """A journal whose process may die before and after every write."""
+
+    def __init__(self, inner: Journal, cutter: Cutter) -> None:
+        self._inner = inner
+        self._cutter = cutter
+
+    async def append(self, lease: Lease, entry: Entry, **rest: Any) -> None:
+        what = "+".join(type(event).__name__ for event in entry.events)
+        await self._cutter.point(f"append before {what}")
+        await self._inner.append(lease, entry, **rest)
+        await self._cutter.point(f"append after {what}")
+
+    async def submit(self, session: str, item: InboxItem) -> bool:
+        await self._cutter.point(f"submit before {type(item).__name__}")
+        fresh = await self._inner.submit(session, item)
+        await self._cutter.point(f"submit after {type(item).__name__}")
+        return fresh
+
+    async def acquire(self, session: str) -> Lease | None:
+        await self._cutter.point("acquire before")
+        lease = await self._inner.acquire(session)
+        await self._cutter.point("acquire after")
+        return lease
+
+    async def release(self, lease: Lease) -> None:
+        await self._cutter.point("release before")
+        await self._inner.release(lease)
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._inner, name)
+
+        async def alive(*values: Any, **named: Any) -> Any:
+            if self._cutter.dead:
+                await asyncio.get_running_loop().create_future()
+            return await method(*values, **named)
+
+        return alive
+
+
+@dataclass
+class World:
+    """What the tools have done, across all lives of the process."""
+
+    started: Counter[str] = field(default_factory=Counter)
+    ended: set[str] = field(default_factory=set)
+    ran_after_end: list[str] = field(default_factory=list)
+    requests: list[ModelRequest] = field(default_factory=list)
+
+
+class Key(msgspec.Struct):
+    key: str = ""
+
+
+def cuttable_tool(world: World, cutter: Cutter, *, name: str, repeatable: bool, seconds: float = 0.0) -> StructTool:
+    """A tool with a side effect that can be counted, and a process that may die before, in and after it."""
+
+    async def work(given: Key, invocation: Invocation) -> Output:
+        await cutter.point(f"{name} before")
+        if invocation.call in world.ended:
+            world.ran_after_end.append(invocation.call)
+        world.started[f"{name} {invocation.call}"] += 1
+        if seconds:
+            await asyncio.sleep(seconds)
+        await cutter.point(f"{name} in")
+        return Output(f"{name} {given.key} is done")
+
+    return StructTool(
+        spec=ToolSpec(name, name, struct_schema(Key)),
+        arguments=Key,
+        work=work,
+        permission="python",
+        needs=lambda given, directory: (Access("python", name),),
+        repeatable=repeatable,
+    )
+
+
+class CuttableModel:
+    """A remote model: it goes on living when the process dies."""
+
+    def __init__(self, inner: ScriptedModel, world: World, cutter: Cutter) -> None:
+        self._inner = inner
+        self._world = world
+        self._cutter = cutter
+        self.info = inner.info
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        await self._cutter.point("model before")
+        assert problems(request) == []
+        self._world.requests.append(request)
+        async for event in self._inner.stream(request):
+            if self._cutter.dead:
+                await asyncio.get_running_loop().create_future()
+            yield event
+        await self._cutter.point("model after")
+
+
+@dataclass
+class Life:
+    """One process: what a scenario's people and programs work with."""
+
+    runtime: Runtime
+    cutter: Cutter
+    world: World
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A scripted turn, and the people around it."""
+
+    name: str
+    play: Callable[[ModelRequest], Any]
+    people: Callable[[Life], Coroutine[Any, Any, Result]]
+    steps: int | None = None
+    limits: Limits = Limits()
+    on_ask: str = "deny"
+    permission: tuple[Any, ...] = ()
+    tools: Mapping[str, bool] = field(default_factory=lambda: {"look": True, "act": False})
+    tool_seconds: float = 0.0
+
+
+SESSION = "ses_one"
+_graveyard: list[Any] = []
+
+
+def live(scenario: Scenario, store: Journal, world: World, cutter: Cutter, *, life: int) -> Result | None:
+    """One life of the process on what the journal holds; None if it was cut."""
+    loop = VirtualLoop()
+    loop.set_exception_handler(lambda *_: None)
+    asyncio.set_event_loop(loop)
+    seams = virtual_seams(loop, seed=life, start=EPOCH + 1000 * life)
+    agent = Agent("build", model="m", steps=scenario.steps, limits=scenario.limits, permission=scenario.permission)
+    runtime = Runtime(
+        journal=CuttableJournal(store, cutter),
+        models={"m": CuttableModel(ScriptedModel(scenario.play), world, cutter)},
+        tools=[
+            cuttable_tool(world, cutter, name=name, repeatable=repeatable, seconds=scenario.tool_seconds)
+            for name, repeatable in scenario.tools.items()
+        ],
+        agents=[agent],
+        directory="/project",
+        seams=seams,
+    )
+    task = loop.create_task(scenario.people(Life(runtime, cutter, world)))
+    task.add_done_callback(lambda _: loop.stop())
+    loop.run_forever()
+    asyncio.set_event_loop(None)
+    if cutter.dead:
+        # A cut runs no finally: the tasks of a dead process are kept, so that nothing ever closes them.
+        _graveyard.append((loop, task, runtime))
+        return None
+    result: Result = task.result()
+    loop.close()
+    return result
+
+
+def reboot(store: MemoryJournal) -> None:
+    """What the machine does when a process dies: its locks are free, its waiters are gone."""
+    for kept in store._sessions.values():
+        kept.held = False
+        kept.grown = kept.posted = None
+
+
+def note_endings(store: MemoryJournal, world: World) -> None:
+    """Remember which calls have a recorded end, so that a second start shows."""
+    kept = store._sessions.get(SESSION)
+    if kept is not None:
+        for part in load(kept.entries).parts.values():
+            if isinstance(part, Call) and isinstance(part.state, (Done, Failed)):
+                world.ended.add(part.id)

@@ -1,0 +1,190 @@
+"""A process may die before and after every write and every effect, and again while it recovers."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+from harness import SESSION, Cutter, Life, Scenario, World, live, note_endings, reboot
+from oracle import read_turn
+
+from bridle import Limits, Reply, Rule, call
+from bridle.core.events import AbortItem, AnswerItem, PromptItem, TurnOptions
+from bridle.core.fold import fold
+from bridle.core.limits import NOTHING
+from bridle.core.parts import Asking, Request, Sentinel, StepStart, TurnFinish
+from bridle.core.session import Session
+from bridle.journal.memory import MemoryJournal
+from bridle.testing.scripted import ScriptedError
+
+
+def step_of(request):
+    return int(request.id.split(".")[1])
+
+
+def script(*replies, then=None):
+    """Replies by step number, so that a step which is asked again gets the same one."""
+
+    def play(request):
+        number = step_of(request)
+        return replies[number - 1] if number <= len(replies) else then
+
+    return play
+
+
+async def begin(life: Life, scenario_options: TurnOptions, text: str = "go", id: str = "prm_one") -> None:
+    await life.runtime.create(SESSION)
+    await life.runtime.journal.submit(SESSION, PromptItem(id, text, options=scenario_options))
+    life.runtime.resume(SESSION)
+
+
+def person(on_ask="deny"):
+    async def people(life):
+        await begin(life, TurnOptions(on_ask=on_ask))
+        return await life.runtime.wait(SESSION, "prm_one")
+
+    return people
+
+
+async def aborting(life):
+    await begin(life, TurnOptions())
+    await asyncio.sleep(5)
+    await life.runtime.journal.submit(SESSION, AbortItem("abt_one"))
+    return await life.runtime.wait(SESSION, "prm_one")
+
+
+async def steering(life):
+    await begin(life, TurnOptions())
+    await life.runtime.journal.submit(SESSION, PromptItem("prm_two", "and this"))
+    life.runtime.resume(SESSION)
+    await life.runtime.wait(SESSION, "prm_one")
+    return await life.runtime.wait(SESSION, "prm_two")
+
+
+async def answering(life):
+    await begin(life, TurnOptions(on_ask="pause"))
+    result = await life.runtime.wait(SESSION, "prm_one")
+    while result.reason == "paused":
+        for ask in result.asks:
+            await life.runtime.journal.submit(SESSION, AnswerItem(f"ans_{ask.id}", ask.id, "once"))
+        life.runtime.resume(SESSION)
+        result = await life.runtime.wait(SESSION, "prm_one")
+    return result
+
+
+def flaky(request, counts=None):
+    """Fails twice for every first step of a world: the provider recovers in time."""
+    counts = flaky.counts
+    counts[step_of(request)] += 1
+    if step_of(request) == 1 and counts[1] in (1, 2):
+        return Reply(text="half", error=ScriptedError("overloaded", status=529))
+    return call("look", key="a") if step_of(request) == 1 else "done"
+
+
+flaky.counts = Counter()
+
+SCENARIOS = [
+    Scenario("answer", script("Hello."), person()),
+    Scenario("calls", script(call("look", key="a"), call("act", key="b"), "done"), person()),
+    Scenario(
+        "parallel calls",
+        script([call("look", key="a"), call("act", key="b"), call("act", key="c")], "done"),
+        person(),
+    ),
+    Scenario("closing, obedient", script(call("act", key="a"), call("act", key="b"), "closed"), person(), steps=3),
+    Scenario(
+        "closing, defiant",
+        script(call("act", key="a"), call("act", key="b"), call("act", key="c")),
+        person(),
+        steps=3,
+    ),
+    Scenario("doom loop", script(*[call("look", key="same")] * 3, then="I was going in circles."), person()),
+    Scenario(
+        "tool budget",
+        script([call("act", key=key) for key in "abcde"], then="out of calls"),
+        person(),
+        limits=Limits(tool_calls=3),
+    ),
+    Scenario("retry", flaky, person()),
+    Scenario(
+        "abort",
+        script(call("act", key="a"), then=Reply(text="thinking", hang=True)),
+        aborting,
+        tool_seconds=1.0,
+    ),
+    Scenario("steer", script(call("act", key="a"), "first", "second"), steering),
+    Scenario(
+        "pause and answer",
+        script([call("act", key="a"), call("look", key="b")], "done"),
+        answering,
+        on_ask="pause",
+        permission=(Rule("python", "act", "ask"),),
+    ),
+]
+
+
+def play(scenario, *cuts):
+    """Live through these cuts, then to the end; returns what is left and how many points the last life had."""
+    flaky.counts = Counter()
+    store, world = MemoryJournal(), World()
+    for life, at in enumerate((*cuts, None)):
+        cutter = Cutter(at)
+        result = live(scenario, store, world, cutter, life=life)
+        if result is not None:
+            return result, store, world, cutter
+        reboot(store)
+        note_endings(store, world)
+    raise AssertionError("the last life was not cut and did not end")
+
+
+def check(scenario, result, store, world, whole, cuts):
+    story = f"{scenario.name}, cut at {cuts}"
+    entries = store._sessions[SESSION].entries
+    session = Session()
+    for entry in entries:
+        fold(session, entry)
+        if session.turn is not None:
+            assert session.turn.view(session.elapsed) == read_turn(entries[: entry.sequence]), story
+    parts = session.parts.values()
+    assert result.reason == whole.reason, story
+    assert result.text.strip(), story
+    assert sum(isinstance(part, TurnFinish) for part in parts) == 1, story
+    assert sum(isinstance(part, Sentinel) for part in parts) == (whole.reason != "answered"), story
+    steps = [part.number for part in parts if isinstance(part, StepStart)]
+    assert steps == list(range(1, whole.steps + 1)), story
+    assert [key for key in world.started if key.startswith("act") and world.started[key] > 1] == [], story
+    assert world.ran_after_end == [], story
+    assert store._reservations == {}, story
+    assert [account.reserved for account in store._accounts.values()] == [NOTHING], story
+    assert not any(isinstance(state, Asking) for state in session.turn.batch.values()), story
+    requests = sum(isinstance(part, Request) for part in parts)
+    assert requests <= whole.steps + len(cuts), story
+    assert list(session.prompts.values()).count(1) == len(session.prompts), story
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_a_turn_resumes_from_every_point_to_the_same_ending(scenario):
+    whole, store, world, cutter = play(scenario)
+    check(scenario, whole, store, world, whole, ())
+    points = len(cutter.names)
+    assert points > 8
+    for at in range(1, points + 1):
+        result, store, world, second = play(scenario, at)
+        check(scenario, result, store, world, whole, (at,))
+        for again in range(1 + at % 3, len(second.names) + 1, 3):
+            result, store, world, _ = play(scenario, at, again)
+            check(scenario, result, store, world, whole, (at, again))
+
+
+def test_a_step_that_kills_its_process_three_times_is_an_error():
+    scenario = Scenario("deadly", script("never"), person())
+    _, _, _, cutter = play(scenario)
+    deadly = cutter.names.index("model before") + 1
+    cuts = [deadly]
+    for _ in range(2):
+        result, _, _, cutter = play(scenario, *cuts)
+        assert result.reason == "answered"
+        cuts.append(cutter.names.index("model before") + 1)
+    result, store, _, _ = play(scenario, *cuts)
+    assert (result.reason, result.steps) == ("error", 1)
+    assert "death of the process 3 times" in result.detail
+    assert store._reservations == {}
