@@ -227,6 +227,8 @@ class Scenario:
     name: str
     play: Callable[[ModelRequest], Any]
     people: Callable[[Life], Coroutine[Any, Any, Result]]
+    ends: tuple[str, int, int]
+    """How it must end: the reason, the steps, the calls that were run."""
     steps: int | None = None
     limits: Limits = Limits()
     on_ask: str = "deny"

@@ -11,7 +11,7 @@ from bridle import Limits, Reply, Rule, call
 from bridle.core.events import AbortItem, AnswerItem, PromptItem, TurnOptions
 from bridle.core.fold import fold
 from bridle.core.limits import NOTHING
-from bridle.core.parts import Asking, Request, Sentinel, StepStart, TurnFinish
+from bridle.core.parts import Asking, Request, Sentinel, StepStart, Text, TurnFinish
 from bridle.core.session import Session
 from bridle.journal.memory import MemoryJournal
 from bridle.testing.scripted import ScriptedError
@@ -82,40 +82,55 @@ def flaky(request, counts=None):
 
 flaky.counts = Counter()
 
+LONG = "It was a long answer that came in many small pieces, one after the other. "
+WORDS = {LONG, "Hello.", "done", "closed", "In circles.", "out of calls", "first", "second"}
+
 SCENARIOS = [
-    Scenario("answer", script("Hello."), person()),
-    Scenario("calls", script(call("look", key="a"), call("act", key="b"), "done"), person()),
+    Scenario("answer", script("Hello."), person(), ("answered", 1, 0)),
+    Scenario("slow answer", script(Reply(text=LONG, chunk=9, pace=0.3)), person(), ("answered", 1, 0)),
+    Scenario("calls", script(call("look", key="a"), call("act", key="b"), "done"), person(), ("answered", 3, 2)),
     Scenario(
         "parallel calls",
         script([call("look", key="a"), call("act", key="b"), call("act", key="c")], "done"),
         person(),
+        ("answered", 2, 3),
     ),
-    Scenario("closing, obedient", script(call("act", key="a"), call("act", key="b"), "closed"), person(), steps=3),
+    Scenario(
+        "closing, obedient",
+        script(call("act", key="a"), call("act", key="b"), "closed"),
+        person(),
+        ("step_cap", 3, 2),
+        steps=3,
+    ),
     Scenario(
         "closing, defiant",
         script(call("act", key="a"), call("act", key="b"), call("act", key="c")),
         person(),
+        ("step_cap", 3, 2),
         steps=3,
     ),
-    Scenario("doom loop", script(*[call("look", key="same")] * 3, then="I was going in circles."), person()),
+    Scenario("doom loop", script(*[call("look", key="same")] * 3, then="In circles."), person(), ("doom_loop", 4, 2)),
     Scenario(
         "tool budget",
         script([call("act", key=key) for key in "abcde"], then="out of calls"),
         person(),
+        ("tool_budget", 2, 3),
         limits=Limits(tool_calls=3),
     ),
-    Scenario("retry", flaky, person()),
+    Scenario("retry", flaky, person(), ("answered", 2, 1)),
     Scenario(
         "abort",
         script(call("act", key="a"), then=Reply(text="thinking", hang=True)),
         aborting,
+        ("aborted", 2, 1),
         tool_seconds=1.0,
     ),
-    Scenario("steer", script(call("act", key="a"), "first", "second"), steering),
+    Scenario("steer", script(call("act", key="a"), "first", "second"), steering, ("answered", 2, 1)),
     Scenario(
         "pause and answer",
         script([call("act", key="a"), call("look", key="b")], "done"),
         answering,
+        ("answered", 2, 2),
         on_ask="pause",
         permission=(Rule("python", "act", "ask"),),
     ),
@@ -145,16 +160,21 @@ def check(scenario, result, store, world, whole, cuts):
         if session.turn is not None:
             assert session.turn.view(session.elapsed) == read_turn(entries[: entry.sequence]), story
     parts = session.parts.values()
-    assert result.reason == whole.reason, story
+    assert (result.reason, result.steps, result.tool_calls) == scenario.ends, story
     assert result.text.strip(), story
     assert sum(isinstance(part, TurnFinish) for part in parts) == 1, story
-    assert sum(isinstance(part, Sentinel) for part in parts) == (whole.reason != "answered"), story
+    assert sum(isinstance(part, Sentinel) for part in parts) == (scenario.ends[0] != "answered"), story
     steps = [part.number for part in parts if isinstance(part, StepStart)]
     assert steps == list(range(1, whole.steps + 1)), story
     assert [key for key in world.started if key.startswith("act") and world.started[key] > 1] == [], story
     assert world.ran_after_end == [], story
     assert store._reservations == {}, story
-    assert [account.reserved for account in store._accounts.values()] == [NOTHING], story
+    (account,) = store._accounts.values()
+    assert account.reserved == NOTHING, story
+    spent = session.turn.view(0.0).spent
+    assert account.spent == spent, story
+    words = [part.text for part in parts if isinstance(part, Text) and part.by == "model"]
+    assert len(words) <= whole.steps and set(words) <= WORDS, story
     assert not any(isinstance(state, Asking) for state in session.turn.batch.values()), story
     requests = sum(isinstance(part, Request) for part in parts)
     assert requests <= whole.steps + len(cuts), story
@@ -176,7 +196,7 @@ def test_a_turn_resumes_from_every_point_to_the_same_ending(scenario):
 
 
 def test_a_step_that_kills_its_process_three_times_is_an_error():
-    scenario = Scenario("deadly", script("never"), person())
+    scenario = Scenario("deadly", script("done"), person(), ("error", 1, 0))
     _, _, _, cutter = play(scenario)
     deadly = cutter.names.index("model before") + 1
     cuts = [deadly]
