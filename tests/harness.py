@@ -18,10 +18,11 @@ from bridle.core.events import Entry, InboxItem
 from bridle.core.fold import load
 from bridle.core.parts import Call, Done, Failed
 from bridle.core.permission import Access
+from bridle.core.result import Result
 from bridle.core.stream import ModelRequest, StreamEvent, ToolSpec
 from bridle.journal.journal import Journal, Lease
 from bridle.journal.memory import MemoryJournal
-from bridle.runtime import Result, Runtime
+from bridle.runtime import Runtime
 from bridle.seams import InlineOffload, Seams
 from bridle.testing.validators import problems
 from bridle.tools.tool import Invocation, Output, StructTool, struct_schema

@@ -9,9 +9,10 @@ if TYPE_CHECKING:
     from bridle.core.agent import Price
     from bridle.core.limits import Limits
     from bridle.core.permission import Rule
+    from bridle.core.result import Result
     from bridle.errors import BridleError, ConfigError, ToolFailed
     from bridle.library import Agent
-    from bridle.runtime import Result, Runtime
+    from bridle.runtime import Runtime
     from bridle.testing.scripted import Reply, ScriptedModel, call
     from bridle.tools.tool import Output, tool
 
@@ -25,7 +26,7 @@ _PLACES = {
     "Output": "bridle.tools.tool",
     "Price": "bridle.core.agent",
     "Reply": "bridle.testing.scripted",
-    "Result": "bridle.runtime",
+    "Result": "bridle.core.result",
     "Rule": "bridle.core.permission",
     "Runtime": "bridle.runtime",
     "ScriptedModel": "bridle.testing.scripted",

@@ -12,9 +12,10 @@ from bridle.core.events import Entry, Live, TurnOptions
 from bridle.core.limits import LIMIT_NAMES, UNLIMITED, Limits, wrong_limit
 from bridle.core.parts import OnAsk
 from bridle.core.permission import Rule
+from bridle.core.result import Result
 from bridle.errors import ConfigError
 from bridle.model.model import Model
-from bridle.runtime import Result, Runtime
+from bridle.runtime import Runtime
 from bridle.seams import Seams
 from bridle.tools.tool import Tool, tool
 

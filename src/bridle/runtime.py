@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
-
-import msgspec
 
 from bridle.config.settings import Settings
 from bridle.core.agent import Agent, ModelInfo
@@ -23,8 +22,9 @@ from bridle.core.events import (
     TurnOptions,
 )
 from bridle.core.fold import load as load_session
-from bridle.core.limits import LimitName, Reason
-from bridle.core.parts import Ask, Asking, File, Text, TurnFinish, Usage
+from bridle.core.limits import LimitName
+from bridle.core.parts import File
+from bridle.core.result import Result, result_of
 from bridle.core.session import Session
 from bridle.core.status import Status, status_of
 from bridle.engine.bus import Bus
@@ -39,27 +39,6 @@ from bridle.tackroom import SettingsTackRoom
 from bridle.tools.tool import Tool
 
 LOOK_SECONDS = 0.2
-
-
-class Result(msgspec.Struct, frozen=True):
-    """What became of a prompt."""
-
-    session: str
-    prompt: str
-    reason: Reason | Literal["paused", "held", "recorded"]
-    text: str = ""
-    steps: int = 0
-    tool_calls: int = 0
-    usage: Usage = Usage()
-    tokens: int = 0
-    cost: float = 0.0
-    seconds: float = 0.0
-    files: tuple[str, ...] = ()
-    detail: str = ""
-    cut: bool = False
-    denied: bool = False
-    turn: int = 0
-    asks: tuple[Ask, ...] = ()
 
 
 class Runtime:
@@ -95,7 +74,40 @@ class Runtime:
             outputs,
         )
         self.agents = room.agents
+        self.notices: tuple[str, ...] = ()
         self.engine = LocalEngine(self.journal, room, self.bus, self.seams)
+
+    @classmethod
+    def open(
+        cls,
+        directory: str | Path = ".",
+        *,
+        flags: Mapping[str, Any] | None = None,
+        trusted: bool = False,
+        environment: Mapping[str, str] | None = None,
+    ) -> Runtime:
+        """The user's runtime for a project: settings from every layer, the built-in tools, the user's journal."""
+        # Loaded only here: a library that brings its own tools and settings never needs them.
+        from bridle.config.load import data_home, load, state_home
+        from bridle.engine.steplog import StepLog
+        from bridle.tools.registry import builtin_tools
+
+        environment = os.environ if environment is None else environment
+        folder = Path(directory).absolute()
+        loaded = load(folder, environment=environment, flags=flags, trusted=trusted)
+        path = loaded.settings.journal.path or data_home(environment) / "journal.db"
+        runtime = cls(
+            journal=path,
+            settings=loaded.settings,
+            origins=loaded.origins,
+            tools=builtin_tools(),
+            directory=folder,
+            outputs=state_home(environment) / "outputs",
+        )
+        runtime.bus.listen(StepLog(state_home(environment) / "bridle.log", runtime.seams.clock))
+        notice = getattr(runtime.journal, "notice", "")
+        runtime.notices = (*loaded.notices, *((notice,) if notice else ()))
+        return runtime
 
     def _find_model(self, ref: str) -> tuple[Model, ModelInfo]:
         model = self.models.get(ref)
@@ -233,44 +245,3 @@ def _journal(given: Journal | str | Path | None, settings: Settings, seams: Seam
 
         return SqliteJournal(Path(given).expanduser(), seams=seams, durability=settings.journal.durability)
     return given
-
-
-def result_of(session: Session, prompt: str) -> Result:
-    """What became of a prompt, as far as the session tells."""
-    assert session.info is not None
-    id = session.info.id
-    turn = session.prompts.get(prompt)
-    if turn is None:
-        return Result(id, prompt, "held")
-    if turn == 0:
-        return Result(id, prompt, "recorded")
-    finish = session.parts.get(f"{turn}.finish")
-    if isinstance(finish, TurnFinish):
-        return _finished(session, id, prompt, finish)
-    running = session.running
-    asks: tuple[Ask, ...] = ()
-    if running is not None:
-        asks = tuple(state.ask for state in running.batch.values() if isinstance(state, Asking))
-    return Result(id, prompt, "paused", turn=turn, asks=asks)
-
-
-def _finished(session: Session, id: str, prompt: str, finish: TurnFinish) -> Result:
-    texts = [session.parts[part] for part in finish.answer]
-    spent: Any = finish.spent
-    return Result(
-        id,
-        prompt,
-        finish.reason,
-        "".join(part.text for part in texts if isinstance(part, Text)),
-        spent.steps,
-        spent.tool_calls,
-        finish.usage,
-        spent.tokens,
-        spent.cost,
-        spent.seconds,
-        finish.files,
-        finish.detail,
-        finish.cut,
-        finish.unasked,
-        finish.number,
-    )

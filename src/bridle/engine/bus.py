@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Callable
 
 from bridle.core.events import Entry, Live, PartDelta
 
@@ -34,8 +35,16 @@ class Bus:
 
     def __init__(self) -> None:
         self._subscriptions: defaultdict[str, list[Subscription]] = defaultdict(list)
+        self._listeners: list[Callable[[str, Entry], None]] = []
+
+    def listen(self, listener: Callable[[str, Entry], None]) -> None:
+        """Call this with every entry of every session; it must be quick and must not raise."""
+        self._listeners.append(listener)
 
     def publish(self, session: str, event: Entry | Live) -> None:
+        if self._listeners and isinstance(event, Entry):
+            for listener in self._listeners:
+                listener(session, event)
         if session in self._subscriptions:
             for subscription in self._subscriptions[session]:
                 subscription.put(event)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,32 @@ class Output(msgspec.Struct, frozen=True):
     failed: bool = False
 
 
+class Printed:
+    """What a call has printed: all of it while it is short, head and tail once it is not."""
+
+    def __init__(self, room: int = 2_000_000) -> None:
+        self._room = room
+        self._head: list[str] = []
+        self._tail: deque[str] = deque()
+        self._head_size = self._tail_size = self._dropped = 0
+
+    def add(self, text: str) -> None:
+        if self._head_size < self._room:
+            self._head.append(text)
+            self._head_size += len(text)
+            return
+        self._tail.append(text)
+        self._tail_size += len(text)
+        while self._tail_size > self._room:
+            gone = self._tail.popleft()
+            self._tail_size -= len(gone)
+            self._dropped += len(gone)
+
+    def text(self) -> str:
+        gap = f"\n\n[… {self._dropped} characters left out …]\n\n" if self._dropped else ""
+        return "".join(self._head) + gap + "".join(self._tail)
+
+
 @dataclass(slots=True)
 class Invocation:
     """One call under way: where it works, and what it has printed so far."""
@@ -36,12 +63,12 @@ class Invocation:
     directory: Path
     known_files: dict[str, str]
     timeout_seconds: float
-    printed: list[str] = field(default_factory=list)
+    printed: Printed = field(default_factory=Printed)
     show: Callable[[str], None] | None = None
 
     def print(self, text: str) -> None:
         """Keep output as it comes, so that a call which is cut short ends with what it had printed."""
-        self.printed.append(text)
+        self.printed.add(text)
         if self.show is not None:
             self.show(text)
 

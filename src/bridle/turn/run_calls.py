@@ -127,7 +127,7 @@ async def _invoke(tool: Tool, arguments: Any, invocation: Invocation, by_turn: b
 
 
 def _cut_short(invocation: Invocation, why: str) -> Output:
-    printed = "".join(invocation.printed)
+    printed = invocation.printed.text()
     return Output(f"{printed}\n\n[{why}]" if printed else f"[{why}]", failed=True)
 
 

@@ -1,0 +1,93 @@
+"""What became of a prompt, as far as its session tells."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from bridle.core.limits import Reason
+from bridle.core.parts import Ask, Asking, Text, TurnFinish, Usage
+from bridle.core.session import Session
+
+EXIT_STATUS: dict[str, int] = {
+    "answered": 0,
+    "synthesized": 0,
+    "recorded": 0,
+    "empty": 1,
+    "error": 1,
+    "denied": 4,
+    "paused": 5,
+    "held": 5,
+    "aborted": 130,
+}
+"""Every other reason is a limit, which gives 3."""
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What became of a prompt."""
+
+    session: str
+    prompt: str
+    reason: Reason | Literal["paused", "held", "recorded"]
+    text: str = ""
+    steps: int = 0
+    tool_calls: int = 0
+    usage: Usage = Usage()
+    tokens: int = 0
+    cost: float = 0.0
+    seconds: float = 0.0
+    files: tuple[str, ...] = ()
+    detail: str = ""
+    cut: bool = False
+    denied: bool = False
+    turn: int = 0
+    asks: tuple[Ask, ...] = ()
+
+    @property
+    def exit_status(self) -> int:
+        """The exit status that tells the truth about this ending."""
+        if self.reason == "answered" and self.denied:
+            return 4
+        return EXIT_STATUS.get(self.reason, 3)
+
+
+def result_of(session: Session, prompt: str) -> Result:
+    """What became of a prompt, as far as the session tells."""
+    assert session.info is not None
+    id = session.info.id
+    turn = session.prompts.get(prompt)
+    if turn is None:
+        return Result(id, prompt, "held")
+    if turn == 0:
+        return Result(id, prompt, "recorded")
+    finish = session.parts.get(f"{turn}.finish")
+    if isinstance(finish, TurnFinish):
+        return _finished(session, id, prompt, finish)
+    running = session.running
+    asks: tuple[Ask, ...] = ()
+    if running is not None:
+        asks = tuple(state.ask for state in running.batch.values() if isinstance(state, Asking))
+    return Result(id, prompt, "paused", turn=turn, asks=asks)
+
+
+def _finished(session: Session, id: str, prompt: str, finish: TurnFinish) -> Result:
+    texts = [session.parts[part] for part in finish.answer]
+    spent = finish.spent
+    return Result(
+        id,
+        prompt,
+        finish.reason,
+        "".join(part.text for part in texts if isinstance(part, Text)),
+        spent.steps,
+        spent.tool_calls,
+        finish.usage,
+        spent.tokens,
+        spent.cost,
+        spent.seconds,
+        finish.files,
+        finish.detail,
+        finish.cut,
+        finish.unasked,
+        finish.number,
+    )

@@ -1,0 +1,161 @@
+"""JSON lines for programs: one object a line, the last one always `result`."""
+
+from __future__ import annotations
+
+from typing import Any, TextIO
+
+import msgspec
+
+from bridle.core.events import CallMoved, Entry, Live, PartDelta, PartPut, Recorded, RequestMoved
+from bridle.core.fold import fold
+from bridle.core.parts import (
+    Asking,
+    Call,
+    Done,
+    Failed,
+    Notice,
+    Open,
+    Reasoning,
+    Refused,
+    Replied,
+    Sentinel,
+    StepFinish,
+    StepStart,
+    Text,
+)
+from bridle.core.result import Result
+from bridle.core.session import Session
+from bridle.core.status import Status, status_of
+
+
+class JsonLines:
+    """Writes each event once it is recorded."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._id = ""
+        self._session = Session()
+        self._status: Status | None = None
+
+    def _line(self, type: str, **fields: Any) -> None:
+        body = {"type": type, "session": self._id, **fields}
+        self._out.write(msgspec.json.encode(body).decode() + "\n")
+        self._out.flush()
+
+    def session(self, id: str) -> None:
+        self._id = id
+        self._line("session")
+
+    def begin(self, session: Session, prompt: str) -> None:
+        self._session = session
+
+    def notice(self, text: str) -> None:
+        self._line("notice", about="configuration", text=text)
+
+    def error(self, text: str) -> None:
+        self._line("error", message=text)
+        self._line("result", reason="interrupted", text="", output=None, steps=0, tool_calls=0)
+
+    def event(self, event: Entry | Live) -> None:
+        if isinstance(event, PartDelta) or event.sequence <= self._session.sequence:
+            return
+        fold(self._session, event)
+        for recorded in event.events:
+            self._recorded(recorded)
+        self._status_line()
+
+    def _status_line(self) -> None:
+        status = status_of(self._session, held=True)
+        if status != self._status:
+            self._status = status
+            self._line("status", **msgspec.to_builtins(status))
+
+    def _recorded(self, event: Recorded) -> None:
+        if isinstance(event, PartPut):
+            self._part(event)
+        elif isinstance(event, CallMoved):
+            self._call(self._session.call(event.id))
+        elif isinstance(event, RequestMoved) and isinstance(event.state, Open):
+            last = event.state.tries[-1]
+            self._line("retry", attempt=len(event.state.tries), message=last.error, status=last.status, next=last.next)
+
+    def _part(self, event: PartPut) -> None:
+        match event.part:
+            case StepStart(number=number, cap=cap, closing=closing):
+                self._line("step_start", number=number, cap=cap, closing=closing)
+            case StepFinish() as finish:
+                self._step(finish)
+            case Text(text=text, by="bridle"):
+                self._line("text", text=text, by="bridle")
+            case Notice(about=about, text=text):
+                self._line("notice", about=about, text=text)
+            case Sentinel(reason=reason, text=text, mark=mark):
+                self._line("sentinel", kind=mark, reason=reason, text=text)
+            case Call():
+                self._call(event.part)
+            case _:
+                return
+
+    def _step(self, finish: StepFinish) -> None:
+        turn = self._session.turn
+        assert turn is not None
+        for id in turn.reply:
+            part = self._session.parts[id]
+            if isinstance(part, Text) and part.text:
+                self._line("text", text=part.text, by="model")
+            elif isinstance(part, Reasoning) and part.text:
+                self._line("reasoning", text=part.text)
+        state = turn.request.state if turn.request is not None else None
+        replied = state if isinstance(state, Replied) else None
+        self._line(
+            "step_finish",
+            number=finish.number,
+            calls=finish.calls,
+            usage=replied.usage if replied is not None else None,
+            cost=replied.cost if replied is not None else 0.0,
+            finish=replied.finish if replied is not None else "",
+        )
+
+    def _call(self, call: Call) -> None:
+        match call.state:
+            case Asking(ask=ask):
+                self._line("ask", id=ask.id, call=call.id, text=ask.text, choices=ask.choices)
+            case Done(output=output) | Failed(output=output):
+                state = "done" if isinstance(call.state, Done) else "failed"
+                self._line("tool_use", id=call.id, tool=call.name, input=_input(call), state=state, output=output)
+            case Refused(refusal=refusal, output=output):
+                self._line(
+                    "tool_use",
+                    id=call.id,
+                    tool=call.name,
+                    input=_input(call),
+                    state="refused",
+                    refusal=refusal.name,
+                    limit=refusal.limit,
+                    output=output,
+                )
+            case _:
+                return
+
+    def result(self, result: Result) -> None:
+        if result.reason == "error":
+            self._line("error", message=result.detail)
+        self._line(
+            "result",
+            reason=result.reason,
+            text=result.text,
+            output=None,
+            steps=result.steps,
+            tool_calls=result.tool_calls,
+            tokens=result.tokens,
+            cost=result.cost,
+            seconds=result.seconds,
+            files=result.files,
+            denied=result.denied,
+            cut=result.cut,
+            detail=result.detail,
+        )
+
+
+def _input(call: Call) -> Any:
+    return msgspec.json.decode(call.arguments)

@@ -1,0 +1,79 @@
+"""The `bridle` command: parses, and leaves the work to the modules beside it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bridle.errors import BridleError, ConfigError
+from bridle.surfaces.cli import manage, run
+
+app = typer.Typer(
+    name="bridle",
+    help="An agent runtime whose turns are counted, recorded, and always end well.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+testing = typer.Typer(help="Test agents without tokens.", no_args_is_help=True)
+
+app.command("run")(run.run)
+app.command("resume")(manage.resume)
+app.command("answer")(manage.answer)
+app.command("abort")(manage.abort)
+app.command("extend")(manage.extend)
+app.command("sessions")(manage.sessions)
+app.command("show")(manage.show)
+app.add_typer(testing, name="testing")
+
+
+@testing.command("serve")
+def serve(
+    scenario: Annotated[Path, typer.Argument(help="A YAML or JSON scenario.")],
+    port: Annotated[int, typer.Option(help="0 takes a free one.")] = 0,
+) -> None:
+    """Play a scenario over HTTP on loopback, in OpenAI's chat wire.
+
+    Example: bridle testing serve examples/tour.yaml --port 8080
+    """
+    # Loaded only here: no other command serves anything.
+    from bridle.testing.server import serve_scenario
+
+    serve_scenario(scenario, port, lambda address: typer.echo(f"serving {scenario} at {address}/v1"))
+
+
+def _version(value: bool) -> None:
+    if value:
+        from bridle import __version__
+
+        typer.echo(f"bridle {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def top(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which.")] = False,
+) -> None:
+    """An agent runtime whose turns are counted, recorded, and always end well."""
+
+
+def main() -> None:
+    """Run the command; every error is one sentence, never a traceback."""
+    try:
+        app()
+    except ConfigError as error:
+        sys.stderr.write(f"bridle: {error}\n")
+        sys.exit(2)
+    except BridleError as error:
+        sys.stderr.write(f"bridle: {error}\n")
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        # Whoever read our output has left; there is nobody to tell.
+        sys.stderr.close()
+        sys.exit(1)

@@ -1,0 +1,214 @@
+"""Commands about sessions: resume, answer, abort, extend, list and show."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Literal, cast
+
+import typer
+
+from bridle.core.limits import LimitName, wrong_limit
+from bridle.core.parts import Asking, Call, Notice, Prompt, Reasoning, Sentinel, StepStart, Text, TurnFinish
+from bridle.core.session import Session
+from bridle.core.status import status_of
+from bridle.errors import ConfigError
+from bridle.runtime import Runtime
+from bridle.surfaces.cli.drive import Shown, drive
+from bridle.surfaces.cli.text import plain
+
+SessionId = Annotated[str, typer.Argument(help="A session, as `bridle sessions` lists them.")]
+Format = Annotated[str, typer.Option(help="text or json.")]
+
+
+def _shown(format: str) -> Shown:
+    if format not in ("text", "json"):
+        raise ConfigError(f"--format must be text or json, not {format!r}")
+    return Shown(cast(Literal["text", "json"], format))
+
+
+def _last_prompt(session: Session) -> str:
+    turn = session.turn
+    if turn is not None and turn.prompts:
+        return turn.prompts[-1]
+    return ""
+
+
+def resume(session: SessionId, format: Format = "text") -> None:
+    """Go on with an interrupted turn, or with prompts that were held back.
+
+    Example: bridle resume ses_01m7f61fgm8e25fmtbew1j8mk4
+    """
+
+    async def work(runtime: Runtime) -> tuple[str, str]:
+        state = await runtime.load(session)
+        waiting = [item.id for item in await runtime.journal.inbox(session) if item.id.startswith("prm")]
+        if state.running is None and not waiting:
+            raise ConfigError(f"session {session} has nothing to resume: its last turn has finished")
+        runtime.resume(session)
+        return session, _last_prompt(state) if state.running is not None else waiting[-1]
+
+    sys.exit(asyncio.run(drive(_directory(session), work, _shown(format))))
+
+
+def answer(
+    session: SessionId,
+    ask: Annotated[str, typer.Argument(help="The id of the ask.")],
+    choice: Annotated[str, typer.Argument(help="once, always or reject.")],
+    feedback: Annotated[str, typer.Option(help="With reject: what the model is told, so that it goes on.")] = "",
+    format: Format = "text",
+) -> None:
+    """Answer what a paused session asks, and drive it on.
+
+    Example: bridle answer SESSION 1.1.1.0.0.bash once
+    """
+    if choice not in ("once", "always", "reject"):
+        raise ConfigError(f"the choice must be once, always or reject, not {choice!r}")
+
+    async def work(runtime: Runtime) -> tuple[str, str]:
+        state = await runtime.load(session)
+        asks = [held.ask.id for held in state.turn.batch.values() if isinstance(held, Asking)] if state.turn else []
+        if ask not in asks:
+            raise ConfigError(f"session {session} does not ask {ask!r} (open asks: {', '.join(asks) or 'none'})")
+        await runtime.answer(session, ask, cast(Literal["once", "always", "reject"], choice), feedback)
+        return session, _last_prompt(state)
+
+    sys.exit(asyncio.run(drive(_directory(session), work, _shown(format))))
+
+
+def abort(session: SessionId) -> None:
+    """End the running turn, wherever it runs; everything so far is kept."""
+
+    async def work(runtime: Runtime) -> None:
+        state = await runtime.load(session)
+        if state.running is None:
+            typer.echo(f"session {session} runs no turn")
+            return
+        await runtime.abort(session)
+        await runtime.parked(session)
+        typer.echo(f"session {session} is aborted")
+
+    asyncio.run(_with_runtime(_directory(session), work))
+
+
+def extend(
+    session: SessionId,
+    steps: Annotated[str | None, typer.Option(help="More steps, as +25.")] = None,
+    tool_calls: Annotated[str | None, typer.Option(help="More calls.")] = None,
+    tokens: Annotated[str | None, typer.Option(help="More tokens.")] = None,
+    cost: Annotated[str | None, typer.Option(help="More US dollars.")] = None,
+    seconds: Annotated[str | None, typer.Option(help="More seconds.")] = None,
+) -> None:
+    """Raise limits of the running turn, within the ceiling.
+
+    Example: bridle extend SESSION --steps +25
+    """
+    given: dict[LimitName, str | None] = {
+        "steps": steps,
+        "tool_calls": tool_calls,
+        "tokens": tokens,
+        "cost": cost,
+        "seconds": seconds,
+    }
+    raised = {name: _more(name, text) for name, text in given.items() if text is not None}
+    if not raised:
+        raise ConfigError("say what to extend, as in --steps +25")
+
+    async def work(runtime: Runtime) -> None:
+        if (await runtime.load(session)).running is None:
+            raise ConfigError(f"session {session} runs no turn that could be extended")
+        for name, by in raised.items():
+            await runtime.extend(session, name, by)
+        await runtime.engine.parked(session)
+        typer.echo(", ".join(f"{name} +{by:g}" for name, by in raised.items()))
+
+    asyncio.run(_with_runtime(_directory(session), work))
+
+
+def _more(name: LimitName, text: str) -> float:
+    try:
+        value: float = int(text) if name in ("steps", "tool_calls", "tokens") else float(text)
+    except ValueError:
+        raise ConfigError(f"--{name.replace('_', '-')} must be a number such as +25, not {text!r}") from None
+    problem = wrong_limit(name, value)
+    if problem is not None or value == 0:
+        raise ConfigError(f"--{name.replace('_', '-')} {problem or 'must be more than 0'}")
+    return value
+
+
+def sessions() -> None:
+    """List sessions, the one that changed last first."""
+
+    async def work(runtime: Runtime) -> None:
+        for row in await runtime.sessions():
+            state = await runtime.load(row.info.id)
+            status = status_of(state, held=await runtime.journal.held(row.info.id))
+            when = datetime.fromtimestamp(row.updated, UTC).strftime("%Y-%m-%d %H:%M")
+            first = next((part.text for part in state.parts.values() if isinstance(part, Prompt)), "")
+            line = f"{row.info.id}  {when}  {status.state:<11}  {plain(first)[:60]!s}".replace("\n", " ")
+            typer.echo(line.rstrip())
+
+    asyncio.run(_with_runtime(Path(), work))
+
+
+def show(session: SessionId) -> None:
+    """Print a session: its prompts, steps, calls, answers and endings."""
+
+    async def work(runtime: Runtime) -> None:
+        for part in (await runtime.load(session)).parts.values():
+            line = _shown_part(part)
+            if line:
+                typer.echo(plain(line))
+
+    asyncio.run(_with_runtime(Path(), work))
+
+
+def _shown_part(part: object) -> str:
+    match part:
+        case Prompt(text=text):
+            return f"\n> {text}"
+        case StepStart(number=number, cap=cap):
+            return f"step {number}/{cap}"
+        case Text(text=text):
+            return text
+        case Reasoning(text=text):
+            return f"  ({text})"
+        case Call(name=name, arguments=arguments, state=state):
+            word = type(state).__name__.lower()
+            output = getattr(state, "output", "")
+            return f"  {name} {arguments[:200]} [{word}]" + (f"\n    {output[:300]}" if output else "")
+        case Notice(about=about, text=text):
+            return f"! {text}" if about != "closing" else ""
+        case Sentinel(text=text):
+            return f"■ {text}"
+        case TurnFinish(reason=reason, spent=spent):
+            return f"{reason}: {spent.steps} steps, {spent.tool_calls} calls, {spent.tokens} tokens"
+    return ""
+
+
+async def _with_runtime(directory: Path, work: Callable[[Runtime], Awaitable[None]]) -> None:
+    runtime = Runtime.open(directory)
+    for notice in runtime.notices:
+        sys.stderr.write(f"! {notice}\n")
+    try:
+        await work(runtime)
+    finally:
+        await runtime.close()
+
+
+def _directory(session: str) -> Path:
+    """The project of a session, so that its own settings hold when it goes on."""
+
+    async def find() -> Path:
+        runtime = Runtime.open()
+        try:
+            info = (await runtime.load(session)).info
+        finally:
+            await runtime.close()
+        folder = Path(info.directory) if info is not None else Path()
+        return folder if folder.is_dir() else Path()
+
+    return asyncio.run(find())

@@ -1,0 +1,150 @@
+"""`bridle run`: one prompt, from its flags to its exit status."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+import typer
+
+from bridle.core.events import TurnOptions
+from bridle.core.limits import LimitName, wrong_limit
+from bridle.core.parts import File, OnAsk
+from bridle.errors import ConfigError
+from bridle.runtime import Runtime
+from bridle.surfaces.cli.drive import Shown, drive
+
+Format = Literal["text", "json"]
+
+
+def run(
+    prompt: Annotated[list[str] | None, typer.Argument(help="The prompt; also read from standard input.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Who runs.")] = None,
+    model: Annotated[str | None, typer.Option(help="PROVIDER/MODEL, or scripted:FILE.")] = None,
+    steps: Annotated[str | None, typer.Option(help="At most so many steps; the last one closes. 0 only talks.")] = None,
+    max_tool_calls: Annotated[str | None, typer.Option(help="At most so many calls of tools.")] = None,
+    max_tokens: Annotated[str | None, typer.Option(help="At most so many tokens.")] = None,
+    max_cost: Annotated[str | None, typer.Option(help="At most so many US dollars.")] = None,
+    max_seconds: Annotated[str | None, typer.Option(help="At most so many seconds.")] = None,
+    session: Annotated[str | None, typer.Option(help="Go on in this session.")] = None,
+    continue_last: Annotated[bool, typer.Option("--continue", help="Go on in the last one of this directory.")] = False,
+    queue: Annotated[bool, typer.Option("--queue", help="Wait for the running turn, instead of steering it.")] = False,
+    no_reply: Annotated[bool, typer.Option("--no-reply", help="Only record the prompt.")] = False,
+    system: Annotated[str, typer.Option(help="More for the system prompt.")] = "",
+    tool: Annotated[list[str] | None, typer.Option(help="NAME=on or NAME=off; may be repeated.")] = None,
+    file: Annotated[list[Path] | None, typer.Option(help="Attach a text file; may be repeated.")] = None,
+    format: Annotated[str, typer.Option(help="text or json.")] = "text",
+    on_ask: Annotated[str | None, typer.Option(help="deny, pause or allow what needs a person.")] = None,
+    trust: Annotated[bool, typer.Option("--trust", help="Trust this project's files for this run.")] = False,
+    dir: Annotated[Path, typer.Option(help="The project.")] = Path(),
+    log_level: Annotated[str, typer.Option(help="quiet shows the answer alone; info also the steps.")] = "info",
+) -> None:
+    """Answer a prompt, and exit with what became of it.
+
+    0 answered, 1 failed, 2 wrong usage, 3 a limit was reached, 4 something was denied, 5 a person is awaited,
+    130 aborted.
+
+    Examples: bridle run "fix the failing test"; git diff | bridle run --steps 5 "review this"
+    """
+    limits = _limits(
+        {
+            "steps": ("--steps", steps),
+            "tool_calls": ("--max-tool-calls", max_tool_calls),
+            "tokens": ("--max-tokens", max_tokens),
+            "cost": ("--max-cost", max_cost),
+            "seconds": ("--max-seconds", max_seconds),
+        }
+    )
+    options = TurnOptions(agent, model, _on_ask(on_ask, format), system, _tools(tool or []), limits)
+    text = _prompt(prompt or [])
+    if not dir.is_dir():
+        raise ConfigError(f"--dir {dir} is not a directory")
+    shown = Shown(_one_of("--format", format, ("text", "json")), _one_of("--log-level", log_level, ("info", "quiet")))
+    if session and continue_last:
+        raise ConfigError("give --session or --continue, not both")
+
+    async def work(runtime: Runtime) -> tuple[str, str]:
+        where = await _session(runtime, session, continue_last)
+        files = [_attached(path) for path in file or []]
+        return where, await runtime.prompt(where, text, files=files, queue=queue, reply=not no_reply, options=options)
+
+    sys.exit(asyncio.run(drive(dir, work, shown, trusted=trust)))
+
+
+async def _session(runtime: Runtime, given: str | None, continue_last: bool) -> str:
+    if given:
+        await runtime.load(given)
+        return given
+    if continue_last:
+        here = str(runtime.directory)
+        for row in await runtime.sessions():
+            if row.info.directory == here:
+                return row.info.id
+        raise ConfigError(f"--continue: there is no session in {here} yet")
+    return await runtime.create()
+
+
+def _limits(given: dict[LimitName, tuple[str, str | None]]) -> dict[LimitName, float]:
+    limits: dict[LimitName, float] = {}
+    for name, (flag, text) in given.items():
+        if text is None:
+            continue
+        value = _number(text)
+        problem = wrong_limit(name, value)
+        if problem is not None:
+            raise ConfigError(f"{flag} {problem}")
+        limits[name] = cast(float, value)
+    return limits
+
+
+def _number(text: str) -> int | float | str:
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    return value if not math.isnan(value) else text
+
+
+def _one_of(flag: str, value: str, allowed: tuple[str, ...]) -> Any:
+    if value not in allowed:
+        raise ConfigError(f"{flag} must be {' or '.join(allowed)}, not {value!r}")
+    return value
+
+
+def _on_ask(given: str | None, format: str) -> OnAsk:
+    if given is None:
+        interactive = format == "text" and sys.stdin.isatty() and sys.stderr.isatty()
+        return "person" if interactive else "deny"
+    return cast(OnAsk, _one_of("--on-ask", given, ("deny", "pause", "allow")))
+
+
+def _tools(given: list[str]) -> dict[str, bool]:
+    tools: dict[str, bool] = {}
+    for item in given:
+        name, _, state = item.partition("=")
+        if not name or state not in ("on", "off"):
+            raise ConfigError(f"--tool must be NAME=on or NAME=off, not {item!r}")
+        tools[name] = state == "on"
+    return tools
+
+
+def _prompt(words: list[str]) -> str:
+    piped = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.read()
+    text = "\n\n".join(piece for piece in (" ".join(words).strip(), piped.strip()) if piece)
+    if not text:
+        raise ConfigError('no prompt: give one as in `bridle run "fix the test"`, or pipe it in')
+    return text
+
+
+def _attached(path: Path) -> File:
+    try:
+        return File(str(path), path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"--file {path} cannot be read as text: {error}") from error

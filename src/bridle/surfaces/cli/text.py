@@ -1,0 +1,167 @@
+"""Text for people: the answer on standard output, everything about it on standard error."""
+
+from __future__ import annotations
+
+from typing import Literal, TextIO
+
+from bridle.core.events import CallMoved, Entry, Live, PartDelta, PartPut, Recorded, RequestMoved
+from bridle.core.fold import fold
+from bridle.core.parts import (
+    Asking,
+    Call,
+    Done,
+    Failed,
+    Notice,
+    Open,
+    Refused,
+    Running,
+    Sentinel,
+    StepFinish,
+    StepStart,
+    Text,
+    TurnFinish,
+)
+from bridle.core.result import Result
+from bridle.core.session import Session
+
+_UNSAFE = {
+    **dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], "\N{REPLACEMENT CHARACTER}"),
+    **dict.fromkeys(
+        [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\N{REPLACEMENT CHARACTER}"
+    ),
+    ord("\n"): "\n",
+    ord("\t"): "\t",
+    ord("\r"): "",
+}
+
+
+def plain(text: str) -> str:
+    """Words that cannot drive a terminal: control and direction characters are replaced."""
+    return text.translate(_UNSAFE)
+
+
+class TextLines:
+    """Streams the answer; steps, calls, notices and the account go beside it."""
+
+    def __init__(self, out: TextIO, beside: TextIO, level: Literal["info", "quiet"]) -> None:
+        self._out = out
+        self._beside = beside
+        self._quiet = level == "quiet"
+        self._session = Session()
+        self._written: dict[str, int] = {}
+        self._open_line = False
+
+    def session(self, id: str) -> None:
+        self._say(f"session {id}")
+
+    def begin(self, session: Session, prompt: str) -> None:
+        self._session = session
+
+    def notice(self, text: str) -> None:
+        self._say(f"! {plain(text)}")
+
+    def error(self, text: str) -> None:
+        self._end_line()
+        self._beside.write(f"bridle: {plain(text)}\n")
+
+    def event(self, event: Entry | Live) -> None:
+        if isinstance(event, PartDelta):
+            self._delta(event)
+        elif event.sequence > self._session.sequence:
+            fold(self._session, event)
+            for recorded in event.events:
+                self._recorded(recorded)
+
+    def _delta(self, delta: PartDelta) -> None:
+        is_call = isinstance(self._session.parts.get(delta.part), Call)
+        if delta.reasoning or is_call or delta.offset != self._written.get(delta.part, 0):
+            return
+        self._write(delta.part, delta.text)
+
+    def _write(self, part: str, text: str) -> None:
+        self._out.write(plain(text))
+        self._out.flush()
+        self._written[part] = self._written.get(part, 0) + len(text)
+        self._open_line = not text.endswith("\n")
+
+    def _recorded(self, event: Recorded) -> None:
+        if isinstance(event, PartPut):
+            match event.part:
+                case StepStart(number=number, cap=cap, closing=closing):
+                    self._end_line()
+                    self._say(f"step {number}/{cap}" + (" (closing)" if closing else ""))
+                case Notice(about=about, text=text):
+                    if about != "closing":
+                        self.notice(text)
+                case Sentinel(text=text):
+                    self._end_line()
+                    self._beside.write(f"■ {plain(text)}\n")
+                case StepFinish():
+                    self._rest()
+                    self._end_line()
+                case Text(id=id, text=text, by="bridle"):
+                    self._write(id, text)
+                    self._end_line()
+                case TurnFinish(cut=True):
+                    self._say("! the answer was cut at the length limit")
+                case _:
+                    return
+        elif isinstance(event, CallMoved):
+            self._call(event)
+        elif isinstance(event, RequestMoved) and isinstance(event.state, Open):
+            last = event.state.tries[-1]
+            self._end_line()
+            wait = max(0.0, last.next - self._session.elapsed)
+            self._say(f"↻ try {len(event.state.tries) + 1} in {wait:.1f} s: {plain(last.error)}")
+
+    def _rest(self) -> None:
+        """Words of the step that no delta brought, as when another process drives."""
+        turn = self._session.turn
+        for id in turn.words if turn is not None else ():
+            part = self._session.parts[id]
+            assert isinstance(part, Text)
+            self._write(id, part.text[self._written.get(id, 0) :])
+
+    def _call(self, event: CallMoved) -> None:
+        call = self._session.call(event.id)
+        match event.state:
+            case Running():
+                self._say(f"  {call.name} {plain(call.arguments)[:200]}")
+            case Done():
+                return
+            case Failed(output=output) | Refused(output=output):
+                lines = plain(output).strip().splitlines()
+                self._say(f"  ✗ {call.name}: {lines[-1] if lines else 'failed'}"[:300])
+            case Asking(ask=ask):
+                self._say(f"  ? {plain(ask.text)}  [{ask.id}]")
+            case _:
+                return
+
+    def result(self, result: Result) -> None:
+        self._end_line()
+        if result.reason in ("paused", "held"):
+            self._say(f"{result.reason}: session {result.session}")
+            for ask in result.asks:
+                self._say(f"  answer it with: bridle answer {result.session} {ask.id} once|always|reject")
+            return
+        self._say(account(result))
+
+    def _say(self, line: str) -> None:
+        if not self._quiet:
+            self._beside.write(f"{line}\n")
+            self._beside.flush()
+
+    def _end_line(self) -> None:
+        if self._open_line:
+            self._out.write("\n")
+            self._out.flush()
+            self._open_line = False
+
+
+def account(result: Result) -> str:
+    """The line at the end of a turn."""
+    cost = f"${result.cost:.4f}" if result.cost else "no cost"
+    return (
+        f"{result.reason}: {result.steps} steps, {result.tool_calls} calls, {result.tokens} tokens, "
+        f"{cost}, {result.seconds:.1f} s"
+    )

@@ -1,0 +1,39 @@
+"""How a built-in tool is made: its arguments, its work, and its description from the file beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bridle.core.permission import Access
+from bridle.core.stream import ToolSpec
+from bridle.tools.tool import DEFAULT_TIMEOUT_SECONDS, Invocation, Output, StructTool, struct_schema
+
+
+def builtin(
+    name: str,
+    arguments: type[msgspec.Struct],
+    work: Callable[[Any, Invocation], Awaitable[Output]],
+    *,
+    needs: Callable[[Any, Path], tuple[Access, ...]],
+    permission: str | None = None,
+    repeatable: bool = False,
+    ignored: frozenset[str] = frozenset(),
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+) -> StructTool:
+    """A tool whose description lies in NAME.md."""
+    description = files("bridle.tools").joinpath(f"{name}.md").read_text(encoding="utf-8").strip()
+    return StructTool(
+        spec=ToolSpec(name, description, struct_schema(arguments)),
+        arguments=arguments,
+        work=work,
+        permission=permission or name,
+        needs=needs,
+        repeatable=repeatable,
+        ignored_arguments=ignored,
+        timeout_seconds=timeout_seconds,
+    )

@@ -1,0 +1,44 @@
+"""Finds lines by regular expression."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from bridle.tools.builtin import builtin
+from bridle.tools.paths import file_access, located
+from bridle.tools.ripgrep import ripgrep
+from bridle.tools.tool import Invocation, Output
+
+MAX_LINES = 200
+
+
+class GrepArguments(msgspec.Struct, forbid_unknown_fields=True):
+    pattern: Annotated[str, msgspec.Meta(description="A regular expression")]
+    path: Annotated[str, msgspec.Meta(description="The file or folder to look in")] = "."
+    include: Annotated[str | None, msgspec.Meta(description="Only files that fit this pattern")] = None
+
+
+async def grep(given: GrepArguments, invocation: Invocation) -> Output:
+    target = located(invocation.directory, given.path)
+    arguments = ["--line-number", "--with-filename", "--hidden", "--glob", "!.git", "--max-columns", "400"]
+    if given.include is not None:
+        arguments += ["--glob", given.include]
+    folder = target if target.is_dir() else target.parent
+    where = "." if target.is_dir() else target.name
+    status, text = await ripgrep([*arguments, "--regexp", given.pattern, "--", where], folder)
+    if status > 1:
+        return Output(text, failed=True)
+    lines = [line.removeprefix("./") for line in text.splitlines()]
+    more = f"\n\n[{len(lines) - MAX_LINES} more lines]" if len(lines) > MAX_LINES else ""
+    return Output("\n".join(lines[:MAX_LINES]) + more if lines else "Nothing found.")
+
+
+TOOL = builtin(
+    "grep",
+    GrepArguments,
+    grep,
+    needs=lambda given, directory: file_access("grep", directory, given.path),
+    repeatable=True,
+)
