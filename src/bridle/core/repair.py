@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -69,9 +69,9 @@ def _object(value: Any, note: str) -> Sound | Unsound:
     return Unsound(f"the arguments must be a JSON object, not {type(value).__name__}")
 
 
-def unknown_tool(name: str, available: Sequence[str]) -> str:
-    """What the model is told when it calls a tool that is not there."""
-    return f'There is no tool "{name}". Available tools: {", ".join(sorted(available)) or "none"}.'
+def available(tools: Collection[str]) -> str:
+    """The sentence with which an error about a call ends."""
+    return f"Available tools: {', '.join(sorted(tools)) or 'none'}."
 
 
 def call_digest(name: str, arguments: Mapping[str, Any] | str, ignored: Collection[str]) -> str:

@@ -111,6 +111,11 @@ class Chant:
         # A rule, a run of blanks or an empty table row is no sentence, and code may repeat itself.
         if len(chunk) < CHANT_CHUNK or len(set(chunk)) < CHANT_LETTERS:
             return False
-        if self._recent.count(chunk) < CHANT_REPEATS:
-            return False
+        place, found = -1, 0
+        while found < CHANT_REPEATS:
+            # Places may overlap: a sentence that is shorter than the chunk comes back within it.
+            place = self._recent.find(chunk, place + 1)
+            if place < 0:
+                return False
+            found += 1
         return (self._ticks + self._recent.count("```")) % 2 == 0

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from bridle.core.parts import Call
-from bridle.core.repair import Sound, call_digest, read_arguments, tool_name, unknown_tool
+from bridle.core.repair import Sound, available, call_digest, read_arguments, tool_name
 from bridle.core.stream import ToolCall
 from bridle.tools.tool import Tool
 
@@ -20,19 +20,20 @@ def call_part(id: str, event: ToolCall, tools: Mapping[str, Tool], *, cut: str =
         return Call(id, name or event.name, "{}", call_digest(event.name, event.arguments, ()), invalid=cut)
     read = read_arguments(event.arguments, _mend)
     if not isinstance(read, Sound):
-        return Call(id, name or event.name, "{}", call_digest(event.name, event.arguments, ()), invalid=read.error)
+        wrong = f"This call was not understood: {read.error}. {available(tools)}"
+        return Call(id, name or event.name, "{}", call_digest(event.name, event.arguments, ()), invalid=wrong)
     text = (
         event.arguments if not read.note and event.arguments.strip() else msgspec.json.encode(read.arguments).decode()
     )
     if name is None:
-        error = unknown_tool(event.name, tuple(tools))
-        return Call(id, event.name, text, call_digest(event.name, read.arguments, ()), invalid=error)
+        wrong = f'There is no tool "{event.name}". {available(tools)}'
+        return Call(id, event.name, text, call_digest(event.name, read.arguments, ()), invalid=wrong)
     digest = call_digest(name, read.arguments, tools[name].ignored_arguments)
     invalid = ""
     try:
         tools[name].check(read.arguments)
     except msgspec.ValidationError as error:
-        invalid = f"The arguments do not fit {name}: {error}. Available tools: {', '.join(sorted(tools))}."
+        invalid = f"The arguments do not fit {name}: {error}. {available(tools)}"
     return Call(id, name, text, digest, note=read.note, invalid=invalid)
 
 
