@@ -108,6 +108,8 @@ class Chant:
 
     def _repeated(self, end: int) -> bool:
         chunk = self._recent[max(0, end - CHANT_CHUNK) : end]
+        if self._recent.find(chunk) >= end - CHANT_CHUNK:
+            return False
         # A rule, a run of blanks or an empty table row is no sentence, and code may repeat itself.
         if len(chunk) < CHANT_CHUNK or len(set(chunk)) < CHANT_LETTERS:
             return False

@@ -144,10 +144,11 @@ class LocalEngine:
                 return "idle"
 
     async def _watch(self, rig: Rig) -> None:
-        """End the effects under way as soon as an abort is in the inbox."""
+        """Tell the turn when there is mail, and end the effects under way as soon as it is an abort."""
         session = rig.record.lease.session
         while True:
             for item in await self._journal.inbox(session):
+                rig.mail = True
                 if isinstance(item, AbortItem) and item.turn in (0, rig.turn.start.number):
                     rig.scope.abort()
                     return

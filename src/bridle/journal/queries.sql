@@ -2,8 +2,6 @@
 INSERT OR IGNORE INTO session (id, epoch, info) VALUES (?, 0, ?)
 -- name: session
 SELECT number, epoch FROM session WHERE id = ?
--- name: owned
-SELECT 1 FROM session WHERE number = ? AND epoch = ?
 -- name: raise_epoch
 UPDATE session SET epoch = epoch + 1 WHERE id = ? RETURNING epoch
 -- name: put_info
@@ -13,7 +11,8 @@ SELECT number, info FROM session
 -- name: last_entry
 SELECT key, at FROM entry WHERE key BETWEEN ? AND ? ORDER BY key DESC LIMIT 1
 -- name: add_entry
-INSERT INTO entry (key, at, elapsed, events) VALUES (?, ?, ?, ?)
+INSERT INTO entry (key, at, elapsed, events)
+SELECT ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM session WHERE number = ? AND epoch = ?)
 -- name: load_entries
 SELECT key, at, elapsed, events FROM entry WHERE key BETWEEN ? AND ? ORDER BY key
 -- name: add_item

@@ -23,6 +23,7 @@ from bridle.seams import Seams, uninterrupted
 SESSION_SPAN = 1 << 32
 POLL_SECONDS = 0.2
 CHECKPOINT_COMMITS = 256
+QUICK_SECONDS = 0.001
 
 Result = TypeVar("Result")
 Durability = Literal["power", "process"]
@@ -44,8 +45,8 @@ class _Job:
 class SqliteJournal:
     """See `Journal`. With durability "power" intents and endings survive a power loss, else the death of the process.
 
-    Commits that need not reach the disk run where they stand, since they take microseconds; the others, and all that
-    meet a lock, go through `Offload`.
+    Commits run where they stand while they are quick, since a thread costs more than they do. Those that must reach a
+    slow disk, and those that meet a lock, go through `Offload`, where all that wait are committed together.
     """
 
     def __init__(self, path: Path, *, seams: Seams | None = None, durability: Durability = "power") -> None:
@@ -54,6 +55,7 @@ class SqliteJournal:
         self._offload = self._seams.offload()
         self._power = durability == "power"
         self._full_now = False
+        self._sync_seconds = 0.0
         self._patient = True
         self._leading = False
         self._queue: deque[_Job] = deque()
@@ -75,28 +77,55 @@ class SqliteJournal:
     async def _write(self, work: Callable[[], Result], *, full: bool) -> Result:
         if self._database.read_only:
             raise JournalRefused(self._database.notice)
+        self._commits += 1
+        quick = not self._leading and self._commits < CHECKPOINT_COMMITS and not (full and self._slow)
+        if quick:
+            try:
+                return self._commit_here(work, full)
+            except sqlite3.Error as error:
+                if (error.sqlite_errorcode or 0) & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise explain(error, self._database.path) from error
         job = _Job(work, full)
-        if full or self._leading or not self._commit_here(job):
-            await uninterrupted(self._commit_apart(job))
+        await uninterrupted(self._commit_apart(job))
         if job.error is not None:
             raise job.error
         return cast(Result, job.result)
 
-    def _commit_here(self, job: _Job) -> bool:
-        """Commit on the spot; False if another process holds the write lock at this moment."""
-        self._commits += 1
-        if self._commits >= CHECKPOINT_COMMITS:
-            return False
-        self._be_patient(False)
+    def _commit_here(self, work: Callable[[], Result], full: bool) -> Result:
+        """Commit on the spot; SQLite says busy if another process holds the write lock at this moment."""
+        writer = self._database.writer
+        begun = self._begin(full, patient=False)
         try:
-            self._commit([job])
-        except sqlite3.OperationalError as error:
-            if (error.sqlite_errorcode or 0) & 0xFF == sqlite3.SQLITE_BUSY:
-                return False
-            job.error = explain(error, self._database.path)
-        except sqlite3.Error as error:
-            job.error = explain(error, self._database.path)
-        return True
+            result = work()
+            writer.execute("COMMIT")
+        except BaseException:
+            if writer.in_transaction:
+                writer.execute("ROLLBACK")
+            raise
+        self._synced(full, begun)
+        return result
+
+    def _begin(self, full: bool, *, patient: bool) -> float:
+        """Open a transaction; returns when it began."""
+        writer = self._database.writer
+        if full != self._full_now:
+            writer.execute(f"PRAGMA synchronous = {'FULL' if full else 'NORMAL'}")
+            self._full_now = full
+        if patient != self._patient:
+            writer.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS if patient else 0}")
+            self._patient = patient
+        begun = self._seams.clock.monotonic() if full else 0.0
+        writer.execute("BEGIN IMMEDIATE")
+        return begun
+
+    def _synced(self, full: bool, begun: float) -> None:
+        """Learn how long this disk takes."""
+        if full:
+            self._sync_seconds += (self._seams.clock.monotonic() - begun - self._sync_seconds) / 8
+
+    @property
+    def _slow(self) -> bool:
+        return self._sync_seconds > QUICK_SECONDS
 
     async def _commit_apart(self, job: _Job) -> None:
         if self._leading:
@@ -120,52 +149,32 @@ class SqliteJournal:
 
     def _commit_patiently(self, batch: list[_Job]) -> None:
         writer = self._database.writer
+        full = any(job.full for job in batch)
         try:
-            self._be_patient(True)
-            self._commit(batch)
+            begun = self._begin(full, patient=True)
+            for job in batch:
+                self._do(job)
+            writer.execute("COMMIT")
+            self._synced(full, begun)
             if self._commits >= CHECKPOINT_COMMITS:
                 self._commits = 0
                 writer.execute("PRAGMA wal_checkpoint(PASSIVE)")
         except sqlite3.Error as error:
+            if writer.in_transaction:
+                writer.execute("ROLLBACK")
             for job in batch:
                 job.error = explain(error, self._database.path)
 
-    def _be_patient(self, patient: bool) -> None:
-        if patient != self._patient:
-            self._database.writer.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS if patient else 0}")
-            self._patient = patient
-
-    def _commit(self, batch: list[_Job]) -> None:
+    def _do(self, job: _Job) -> None:
+        """One job of several: what it raises undoes it alone."""
         writer = self._database.writer
-        full = any(job.full for job in batch)
-        if full != self._full_now:
-            writer.execute(f"PRAGMA synchronous = {'FULL' if full else 'NORMAL'}")
-            self._full_now = full
-        writer.execute("BEGIN IMMEDIATE")
-        try:
-            for job in batch:
-                self._do(job, alone=len(batch) == 1)
-            if len(batch) == 1 and batch[0].error is not None:
-                writer.execute("ROLLBACK")
-            else:
-                writer.execute("COMMIT")
-        except sqlite3.Error:
-            if writer.in_transaction:
-                writer.execute("ROLLBACK")
-            raise
-
-    def _do(self, job: _Job, *, alone: bool) -> None:
-        writer = self._database.writer
-        if not alone:
-            writer.execute("SAVEPOINT job")
+        writer.execute("SAVEPOINT job")
         try:
             job.result = job.work()
         except BridleError as error:
             job.error = error
-            if not alone:
-                writer.execute("ROLLBACK TO job")
-        if not alone:
-            writer.execute("RELEASE job")
+            writer.execute("ROLLBACK TO job")
+        writer.execute("RELEASE job")
 
     def _number(self, session: str) -> int:
         number = self._numbers.get(session)
@@ -189,13 +198,10 @@ class SqliteJournal:
             writer = self._database.writer
             if writer.execute(QUERIES["create_session"], (info.id, wire.encode(info))).rowcount:
                 (number, _) = writer.execute(QUERIES["session"], (info.id,)).fetchone()
-                self._add(number, entry)
+                row = (number * SESSION_SPAN + 1, entry.at, entry.elapsed, wire.encode_events(entry), number, 0)
+                writer.execute(QUERIES["add_entry"], row)
 
         await self._write(work, full=False)
-
-    def _add(self, number: int, entry: Entry) -> None:
-        row = (number * SESSION_SPAN + entry.sequence, entry.at, entry.elapsed, wire.encode_events(entry))
-        self._database.writer.execute(QUERIES["add_entry"], row)
 
     async def append(
         self,
@@ -224,14 +230,13 @@ class SqliteJournal:
     def _append(self, lease: Lease, entry: Entry, change: Change | None, take: Sequence[str]) -> None:
         writer = self._database.writer
         number = self._numbers[lease.session]
-        ours = writer.execute(QUERIES["owned"], (number, lease.epoch)).fetchone()
-        if ours is None or lease.session not in self._locks:
-            raise LeaseLost(f"session {lease.session} is written by another process now")
-        if entry.sequence != self._sequences[lease.session] + 1:
+        if lease.session not in self._locks or entry.sequence != self._sequences[lease.session] + 1:
             raise LeaseLost(f"session {lease.session} has grown under the hands of another writer")
         if change is not None:
             self._post(number, change)
-        self._add(number, entry)
+        row = (number * SESSION_SPAN + entry.sequence, entry.at, entry.elapsed, wire.encode_events(entry))
+        if not writer.execute(QUERIES["add_entry"], (*row, number, lease.epoch)).rowcount:
+            raise LeaseLost(f"session {lease.session} is written by another process now")
         for id in take:
             writer.execute(QUERIES["take_item"], (number, id))
         for event in entry.events:

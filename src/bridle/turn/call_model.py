@@ -188,7 +188,7 @@ class _Asking:
         session = rig.record.lease.session
         try:
             async with asyncio.timeout_at(min(begun + limits.first_event_seconds, last)) as timeout:
-                moved = begun - DEADLINE_GRAIN_SECONDS
+                moved = begun - (DEADLINE_GRAIN_SECONDS if limits.idle_seconds < limits.first_event_seconds else 0)
                 async for event in events:
                     delta = processor.feed(event)
                     if delta is not None:

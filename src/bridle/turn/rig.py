@@ -77,6 +77,8 @@ class Rig:
     scope: Scope[Any]
     known_files: dict[str, str] = field(default_factory=dict)
     held_prompts: bool = False
+    mail: bool = True
+    """Whether the inbox may hold something that was not looked at."""
     _tack: Tack | None = None
 
     @property

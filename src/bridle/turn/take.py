@@ -44,12 +44,14 @@ def answerable(session: Session, items: Iterable[InboxItem]) -> bool:
 
 async def take_inbox(rig: Rig) -> None:
     """Move what may be moved now; a decision boundary is the only time at which the record grows from outside."""
-    items = await rig.record.journal.inbox(rig.record.lease.session)
-    if not items:
+    if not rig.mail:
         return
+    items = await rig.record.journal.inbox(rig.record.lease.session)
     if rig.session.running is None:
         await _take_idle(rig, items)
         return
+    # What stays, such as a queued prompt, is looked at again; it may be its turn at the next boundary.
+    rig.mail = bool(items)
     for item in items:
         await _take_running(rig, item)
 
