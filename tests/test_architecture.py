@@ -1,12 +1,16 @@
 """The invariants of the design, as checks that cannot be waived one line at a time."""
 
 import ast
+import itertools
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from stories import tell
+
+from bridle import Limits, ScriptedModel, call
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bridle"
@@ -109,3 +113,26 @@ def test_the_layers_are_as_drawn():
         [Path(sys.executable).parent / "lint-imports"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout
+
+
+def test_a_step_costs_the_same_late_in_a_session_as_early():
+    """Counted in function calls, which no busy machine can change."""
+    counts = []
+    calls = 0
+
+    def count(frame, event, argument):
+        nonlocal calls
+        calls += 1
+
+    def play(request):
+        counts.append(calls)
+        return call("poll", key=request.id)
+
+    sys.setprofile(count)
+    try:
+        tell(ScriptedModel(play), limits=Limits(tool_calls=1_000), seed=None)
+    finally:
+        sys.setprofile(None)
+    steps = [after - before for before, after in itertools.pairwise(counts)]
+    early, late = sorted(steps[20:40])[10], sorted(steps[-40:-20])[10]
+    assert late <= 1.02 * early

@@ -112,6 +112,7 @@ class SettingsTackRoom:
         flags = dict(options.limits)
         asked = flags.pop("steps", None)
         steps = int(asked) if asked is not None else agent.steps
+        steps = agent.limits.steps if steps is None else steps
         steps = self.settings.behavior.max_steps if steps is None else steps
         ceiling = self.settings.behavior.ceiling
         notices: tuple[Notice, ...] = ()

@@ -12,7 +12,7 @@ from typing import Any, get_args, get_origin
 import msgspec
 
 from bridle.config.settings import Settings
-from bridle.core.limits import LIMIT_NAMES, LimitName, wrong_limit
+from bridle.core.limits import LIMIT_NAMES, MAX_STEPS, LimitName, wrong_limit
 from bridle.core.options import layered
 from bridle.errors import ConfigError
 
@@ -50,6 +50,9 @@ def load(
     if not trusted:
         project, ignored = _untrusted(project, user)
         notices += [f"{project_path}: {key} is ignored: this project is not trusted (--trust)" for key in ignored]
+    elif _ceiling(project) > _ceiling(user):
+        project = _without_ceiling(project)
+        notices.append(f"{project_path}: behavior.ceiling is ignored: only your own configuration may raise it")
     layers = [
         (str(user_path), user),
         (str(project_path), project),
@@ -159,6 +162,16 @@ def _untrusted(project: Table, user: Table) -> tuple[Table, list[str]]:
         else:
             ignored.append(key)
     return _unflattened(project, kept), ignored
+
+
+def _ceiling(table: Table) -> float:
+    behavior = table.get("behavior")
+    value = behavior.get("ceiling") if isinstance(behavior, dict) else None
+    return value if isinstance(value, int) else MAX_STEPS
+
+
+def _without_ceiling(table: Table) -> Table:
+    return {**table, "behavior": {key: value for key, value in table["behavior"].items() if key != "ceiling"}}
 
 
 def _unflattened(table: Mapping[str, Any], kept: Mapping[str, Any], prefix: str = "") -> Table:

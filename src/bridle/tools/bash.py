@@ -32,39 +32,54 @@ async def bash(given: BashArguments, invocation: Invocation) -> Output:
     folder = located(invocation.directory, given.workdir) if given.workdir else invocation.directory
     if not folder.is_dir():
         raise ToolFailed(f"{given.workdir} is not a folder.")
-    process = await asyncio.create_subprocess_exec(
-        "/bin/bash",
-        "-c",
-        given.command,
-        cwd=folder,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        start_new_session=True,
-    )
     seconds = None if given.timeout is None else given.timeout / 1000
+    output, into = os.pipe()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            "/bin/bash",
+            "-c",
+            given.command,
+            cwd=folder,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=into,
+            stderr=into,
+            start_new_session=True,
+        )
+    finally:
+        os.close(into)
+    reading = asyncio.ensure_future(_pass_on(output, invocation))
     try:
         async with asyncio.timeout(seconds):
-            await _pass_on(process, invocation)
             status = await process.wait()
     except TimeoutError:
         if seconds is None:
             raise
-        return Output(f"{invocation.printed.text()}\n\n[timed out after {seconds:g} s]", failed=True)
+        status = None
     finally:
+        # What the command left behind may hold its output open: it ends here, and the rest can be read.
         _end_group(process.pid)
         await process.wait()
+        await reading
     text = invocation.printed.text()
+    if status is None:
+        return Output(f"{text}\n\n[timed out after {seconds:g} s]", failed=True)
     if status == 0:
         return Output(text or "[no output]")
     return Output(f"{text}\n\n[exit status {status}]", failed=True)
 
 
-async def _pass_on(process: asyncio.subprocess.Process, invocation: Invocation) -> None:
-    assert process.stdout is not None
+async def _pass_on(output: int, invocation: Invocation) -> None:
+    """Read until nobody holds the other end; the pipe is ours, so that the command's end does not wait for it."""
+    reader = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    pipe = os.fdopen(output, "rb", buffering=0)
+    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    while chunk := await process.stdout.read(CHUNK):
-        invocation.print(decoder.decode(chunk))
+    try:
+        while chunk := await reader.read(CHUNK):
+            invocation.print(decoder.decode(chunk))
+    finally:
+        transport.close()
 
 
 def _end_group(pid: int) -> None:

@@ -203,6 +203,9 @@ class _Asking:
                         moved = now
         except TimeoutError:
             return "deadline" if loop.time() >= turn_ends else "late"
+        except Exception as error:
+            # Adapters never raise, but a model may be anybody's code: the turn still ends with a word.
+            processor.feed(Error(f"the model failed: {type(error).__name__}: {error}"))
         finally:
             await growth.stop()
             close = getattr(events, "aclose", None)

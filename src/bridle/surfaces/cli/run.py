@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, cast
 import typer
 
 from bridle.core.events import TurnOptions
-from bridle.core.limits import LimitName, wrong_limit
+from bridle.core.limits import LIMIT_NAMES, LimitName, wrong_limit
 from bridle.core.parts import File, OnAsk
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
@@ -49,15 +49,7 @@ def run(
 
     Examples: bridle run "fix the failing test"; git diff | bridle run --steps 5 "review this"
     """
-    limits = _limits(
-        {
-            "steps": ("--steps", steps),
-            "tool_calls": ("--max-tool-calls", max_tool_calls),
-            "tokens": ("--max-tokens", max_tokens),
-            "cost": ("--max-cost", max_cost),
-            "seconds": ("--max-seconds", max_seconds),
-        }
-    )
+    limits = _limits(steps, max_tool_calls, max_tokens, max_cost, max_seconds)
     options = TurnOptions(agent, model, _on_ask(on_ask, format), system, _tools(tool or []), limits)
     text = _prompt(prompt or [])
     if not dir.is_dir():
@@ -87,9 +79,12 @@ async def _session(runtime: Runtime, given: str | None, continue_last: bool) -> 
     return await runtime.create()
 
 
-def _limits(given: dict[LimitName, tuple[str, str | None]]) -> dict[LimitName, float]:
+FLAGS = ("--steps", "--max-tool-calls", "--max-tokens", "--max-cost", "--max-seconds")
+
+
+def _limits(*given: str | None) -> dict[LimitName, float]:
     limits: dict[LimitName, float] = {}
-    for name, (flag, text) in given.items():
+    for name, flag, text in zip(LIMIT_NAMES, FLAGS, given, strict=True):
         if text is None:
             continue
         value = _number(text)

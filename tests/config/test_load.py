@@ -1,0 +1,113 @@
+"""Settings from every layer, each with its origin, and errors that name the file, the key and the way out."""
+
+import pytest
+
+from bridle.config.load import load
+from bridle.errors import ConfigError
+
+
+@pytest.fixture
+def world(tmp_path):
+    project = tmp_path / "project" / "deep"
+    project.mkdir(parents=True)
+    user = tmp_path / "config" / "bridle"
+    user.mkdir(parents=True)
+    return tmp_path, project, {"XDG_CONFIG_HOME": str(tmp_path / "config"), "HOME": str(tmp_path)}
+
+
+def read(world, *, user="", project="", environment=None, flags=None, trusted=False):
+    folder, directory, base = world
+    (folder / "config" / "bridle" / "config.toml").write_text(user)
+    (folder / "project" / "bridle.toml").write_text(project)
+    return load(directory, environment={**base, **(environment or {})}, flags=flags, trusted=trusted)
+
+
+def test_later_layers_win_and_every_value_knows_where_it_came_from(world):
+    loaded = read(
+        world,
+        user='model = "a/user"\n[limits]\ncost = 5.0\ntokens = 100\nseconds = 60\n',
+        project="[limits]\ncost = 2.0\nseconds = 50\n",
+        environment={"BRIDLE_LIMITS__SECONDS": "40", "BRIDLE_MODEL": "a/environment"},
+        flags={"limits.tokens": 7},
+    )
+    limits = loaded.settings.limits
+    assert (loaded.settings.model, limits.cost, limits.seconds, limits.tokens) == ("a/environment", 2.0, 40, 7)
+    folder = world[0]
+    assert loaded.origins == {
+        "model": "environment",
+        "limits.cost": str(folder / "project" / "bridle.toml"),
+        "limits.tokens": "flag",
+        "limits.seconds": "environment",
+    }
+    assert loaded.notices == ()
+
+
+PROJECT = """
+model = "evil/model"
+[behavior]
+max_steps = 10
+ceiling = 5000
+[limits]
+cost = 100.0
+tokens = 50
+[permission]
+bash = "allow"
+edit = "deny"
+[journal]
+path = "/tmp/elsewhere.db"
+"""
+
+
+def test_a_project_that_nobody_trusted_may_only_lower(world):
+    loaded = read(world, user="[limits]\ncost = 5.0\n", project=PROJECT)
+    settings = loaded.settings
+    assert (settings.model, settings.behavior.max_steps, settings.behavior.ceiling) == (None, 10, 200)
+    assert (settings.limits.cost, settings.limits.tokens, settings.permission) == (5.0, 50, {"edit": "deny"})
+    ignored = [notice.split(": ")[1].split(" ")[0] for notice in loaded.notices]
+    assert ignored == ["model", "behavior.ceiling", "limits.cost", "permission.bash", "journal.path"]
+
+
+def test_a_trusted_project_may_do_more_but_never_raise_the_ceiling(world):
+    settings = read(world, user="[limits]\ncost = 5.0\n", project=PROJECT, trusted=True).settings
+    assert (settings.model, settings.limits.cost, settings.permission["bash"]) == ("evil/model", 100.0, "allow")
+    assert settings.behavior.ceiling == 200
+
+
+ERRORS = [
+    ("[limit]\ncost = 1", "config.toml: unknown key limit; did you mean limits?"),
+    ("[limits]\ncots = 1", "config.toml: unknown key limits.cots; did you mean limits.cost?"),
+    ("[agents.x]\nstep = 1", "config.toml: unknown key agents.x.step; did you mean agents.x.steps?"),
+    ("[limits]\ncost = -1", "config.toml: limits.cost must not be negative, not -1"),
+    ("[limits]\ntokens = 1.5", "config.toml: limits.tokens must be a whole number, not 1.5"),
+    ("[limits]\nseconds = nan", "config.toml: limits.seconds must be finite, not nan"),
+    ("[behavior]\nmax_steps = 0", "config.toml: behavior.max_steps must be more than 0: leave it out"),
+    ("[behavior]\nmax_steps = true", "config.toml: behavior.max_steps must be a whole number, not True"),
+    ("[agents.x]\nsteps = -2", "config.toml: agents.x.steps must not be negative, not -2"),
+    ("[agents.x.limits]\ncost = 'a'", "config.toml: agents.x.limits.cost must be a number, not 'a'"),
+    ("model = 3", "config.toml: model: Expected `str | null`, got `int`"),
+    ('[permission]\nbash = "maybe"', "config.toml: permission.bash: Invalid enum value 'maybe'"),
+    ("model = ", "config.toml: not valid TOML"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), ERRORS, ids=[row[0].replace("\n", " ") for row in ERRORS])
+def test_an_error_names_the_file_the_key_and_the_way_out(world, text, words):
+    with pytest.raises(ConfigError) as refused:
+        read(world, user=text)
+    assert words in str(refused.value)
+
+
+def test_agents_of_the_settings_stand_over_the_built_in_ones(world):
+    from bridle.config.agents import all_agents
+
+    text = '[agents.refactorer]\nsteps = 7\n[agents.mine]\nprompt = "Mine."\nsteps = 0\nlimits = { cost = 1.5 }\n'
+    loaded = read(world, user=text)
+    agents = all_agents(loaded.settings, loaded.origins)
+    assert {name: agent.steps for name, agent in agents.items()} == {
+        "build": None,
+        "refactorer": 7,
+        "architect": 20,
+        "mine": 0,
+    }
+    assert (agents["mine"].prompt, agents["mine"].limits.cost) == ("Mine.", 1.5)
+    assert agents["mine"].source.endswith("config.toml")

@@ -1,0 +1,122 @@
+"""The library as its users meet it."""
+
+import asyncio
+import subprocess
+import sys
+
+import pytest
+
+import bridle
+from bridle import Agent, ConfigError, Limits, Price, Reply, Result, Runtime, ScriptedModel, call
+from bridle.core.events import Entry, PartDelta
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+def test_an_agent_runs_and_says_everything_about_it():
+    model = ScriptedModel([call("add", a=1, b=2), "It is 3."], price=Price(1.0, 2.0))
+    result = Agent("sums", model=model, tools=[add], prompt="You add.", steps=5).run_sync("1 + 2?")
+    assert (result.reason, result.text, result.steps, result.tool_calls) == ("answered", "It is 3.", 2, 1)
+    assert (result.usage.input, result.tokens > 20, result.cost > 0, result.files) == (20, True, True, ())
+    assert model.requests[0].system.startswith("You add.")
+    assert [spec.name for spec in model.requests[0].tools] == ["add"]
+
+
+def test_a_stream_brings_deltas_entries_and_last_of_all_the_result():
+    async def work():
+        model = ScriptedModel([Reply(text="one two three", chunk=4)])
+        return [event async for event in Agent(model=model).stream("count")]
+
+    *events, result = asyncio.run(work())
+    assert isinstance(result, Result) and result.text == "one two three"
+    assert "".join(event.text for event in events if isinstance(event, PartDelta)) == "one two three"
+    assert [event.sequence for event in events if isinstance(event, Entry)][-1] == max(
+        event.sequence for event in events if isinstance(event, Entry)
+    )
+
+
+def test_a_session_goes_on_in_a_journal_across_runs(tmp_path):
+    path = tmp_path / "journal.db"
+    first = Agent(model=ScriptedModel(["I am Bridle."]), journal=path).run_sync("who are you?")
+    model = ScriptedModel(["As I said."])
+    second = Agent(model=model, journal=path).run_sync("who?", session=first.session)
+    assert (second.session, second.turn) == (first.session, 2)
+    assert [message.text for message in model.requests[0].messages] == ["who are you?", "I am Bridle.", "who?"]
+
+
+def test_cancelling_the_caller_aborts_the_turn_and_leaves_a_clean_end(tmp_path):
+    path = tmp_path / "journal.db"
+    agent = Agent(model=ScriptedModel([Reply(hang=True)]), journal=path)
+
+    async def work():
+        try:
+            async with asyncio.timeout(0.3):
+                await agent.run("go")
+        except TimeoutError:
+            pass
+        async with Runtime(journal=path) as runtime:
+            (row,) = await runtime.sessions()
+            return (await runtime.load(row.info.id)).turn.finish
+
+    finish = asyncio.run(work())
+    assert (finish.reason, finish.detail) == ("aborted", "the runtime was closed")
+
+
+WRONG = [
+    ({"steps": -1}, "agent x: steps must not be negative, not -1"),
+    ({"steps": True}, "agent x: steps must be a whole number, not True"),
+    ({"steps": 1.5}, "agent x: steps must be a whole number, not 1.5"),
+    ({"limits": Limits(cost=0.0)}, "agent x: limits.cost must be more than 0: leave it out for no limit"),
+    ({"limits": Limits(seconds=float("nan"))}, "agent x: limits.seconds must be finite, not nan"),
+    ({"limits": Limits(tool_calls="3")}, "agent x: limits.tool_calls must be a whole number, not '3'"),
+    ({"steps": 3, "limits": Limits(steps=4)}, "agent x: steps is 3 and limits.steps is 4; give one of them"),
+]
+
+
+@pytest.mark.parametrize(("given", "words"), WRONG, ids=[row[1][9:40] for row in WRONG])
+def test_nonsense_limits_are_refused_by_name(given, words):
+    with pytest.raises(ConfigError) as refused:
+        Agent("x", model=ScriptedModel(["hi"]), **given)
+    assert str(refused.value) == words
+
+
+def test_limits_may_hold_the_steps():
+    result = Agent(model=ScriptedModel(["closing"]), limits=Limits(steps=1)).run_sync("go")
+    assert (result.reason, result.steps) == ("step_cap", 1)
+
+
+def test_a_model_that_raises_is_an_error_and_not_a_traceback():
+    class Raising:
+        async def stream(self, request):
+            raise RuntimeError("boom")
+            yield
+
+    result = Agent(model=Raising()).run_sync("go")
+    assert result.reason == "error"
+    assert "boom" in result.detail
+
+
+def test_every_public_name_is_there():
+    assert [getattr(bridle, name).__name__ for name in bridle.__all__] == bridle.__all__
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = bridle.nothing
+
+
+def cpu_of(statement):
+    code = f"import time, sys; begun = time.process_time(); {statement}; print(time.process_time() - begun)"
+    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(5)]
+    return min(float(run.stdout) for run in runs)
+
+
+def test_importing_bridle_is_at_most_twice_as_dear_as_importing_httpx2():
+    assert cpu_of("from bridle import Agent, Limits, Runtime, ScriptedModel, tool") <= 2 * cpu_of("import httpx2")
+
+
+def test_importing_bridle_loads_nothing_heavy():
+    code = "import sys; from bridle import Agent, Limits, Runtime, ScriptedModel, tool; print(*sorted(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    heavy = {"typer", "click", "rich", "yaml", "json_repair", "sqlite3", "httpx2", "email", "tomllib", "http"}
+    assert heavy & set(loaded) == set()

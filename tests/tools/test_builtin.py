@@ -1,0 +1,166 @@
+"""The built-in tools on real files and real processes."""
+
+import asyncio
+import time
+
+import pytest
+
+from bridle.core.permission import Access
+from bridle.errors import ToolFailed
+from bridle.tools.registry import builtin_tools
+from bridle.tools.tool import Invocation
+
+TOOLS = {tool.spec.name: tool for tool in builtin_tools()}
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "one.py").write_text("a = 1\nb = 2\na = 1\n")
+    (tmp_path / "readme.md").write_text("# Title\n")
+    return tmp_path
+
+
+class Use:
+    """A session's worth of calls: what was read is known to the later ones."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.known = {}
+
+    def __call__(self, name, **arguments):
+        tool = TOOLS[name]
+        invocation = Invocation("call", "session", self.directory, self.known, 30.0)
+        return asyncio.run(tool.run(tool.check(arguments), invocation))
+
+
+@pytest.fixture
+def use(project):
+    return Use(project)
+
+
+def test_read_numbers_the_lines_and_says_how_to_read_on(use):
+    assert use("read", filePath="src/one.py", limit=2).text == (
+        "     1\ta = 1\n     2\tb = 2\n\n[1 more lines; read on with offset 3]"
+    )
+    assert use("read", filePath="src/one.py", offset="3").text == "     3\ta = 1"
+
+
+def test_read_lists_a_folder_and_refuses_what_is_no_text(use, project):
+    assert use("read", filePath=".").text == "readme.md\nsrc/"
+    (project / "image.png").write_bytes(b"\x89PNG\0\0")
+    with pytest.raises(ToolFailed, match=r"image\.png is a binary file"):
+        use("read", filePath="image.png")
+
+
+def test_a_missing_file_comes_with_a_suggestion(use):
+    with pytest.raises(ToolFailed, match=r"src/onee\.py does not exist\. Did you mean src/one\.py\?"):
+        use("read", filePath="src/onee.py")
+
+
+def test_a_device_is_not_read(use, project):
+    (project / "zero").symlink_to("/dev/zero")
+    with pytest.raises(ToolFailed, match="is not a regular file"):
+        use("read", filePath="zero")
+
+
+def test_edit_needs_a_file_that_was_read_and_has_not_changed_since(use, project):
+    change = {"filePath": "src/one.py", "oldString": "b = 2", "newString": "b = 3"}
+    with pytest.raises(ToolFailed, match="was not read in this session"):
+        use("edit", **change)
+    use("read", filePath="src/one.py")
+    (project / "src" / "one.py").write_text("b = 2\n")
+    with pytest.raises(ToolFailed, match="has changed since it was last read"):
+        use("edit", **change)
+    use("read", filePath="src/one.py")
+    assert use("edit", **change).files == ("src/one.py",)
+    assert (project / "src" / "one.py").read_text() == "b = 3\n"
+
+
+def test_edit_refuses_what_is_ambiguous_or_not_there(use, project):
+    use("read", filePath="src/one.py")
+    with pytest.raises(ToolFailed, match="stands 2 times"):
+        use("edit", filePath="src/one.py", oldString="a = 1", newString="a = 9")
+    with pytest.raises(ToolFailed, match="was not found"):
+        use("edit", filePath="src/one.py", oldString="c", newString="d")
+    assert use("edit", filePath="src/one.py", oldString="a = 1", newString="a = 9", replaceAll=True).text == (
+        "Replaced 2 places in src/one.py."
+    )
+
+
+def test_edit_keeps_the_line_endings_of_a_file(use, project):
+    (project / "dos.txt").write_bytes(b"one\r\ntwo\r\n")
+    use("read", filePath="dos.txt")
+    use("edit", filePath="dos.txt", oldString="one\ntwo", newString="three\nfour")
+    assert (project / "dos.txt").read_bytes() == b"three\r\nfour\r\n"
+
+
+def test_write_makes_folders_and_does_not_overwrite_what_was_not_read(use, project):
+    assert use("write", filePath="new/deep/file.txt", content="x").files == ("new/deep/file.txt",)
+    with pytest.raises(ToolFailed, match="was not read"):
+        use("write", filePath="readme.md", content="gone")
+    assert (project / "readme.md").read_text() == "# Title\n"
+
+
+def test_glob_and_grep_find_and_leave_ignored_files_out(use, project):
+    (project / ".git").mkdir()
+    (project / ".gitignore").write_text("*.log\n")
+    (project / "noise.log").write_text("a = 1\n")
+    assert use("glob", pattern="**/*.py").text == "src/one.py"
+    assert use("grep", pattern="a = 1", include="*.log").text in ("Nothing found.", "noise.log:1:a = 1")
+    assert use("grep", pattern="b = .").text == "src/one.py:2:b = 2"
+    assert use("grep", pattern="a", path="src/one.py", include="*.py").text.splitlines() == [
+        "one.py:1:a = 1",
+        "one.py:3:a = 1",
+    ]
+    assert use("grep", pattern="nowhere").text == "Nothing found."
+    assert use("grep", pattern="(").failed
+
+
+def test_bash_gives_output_status_and_folder_and_ends_what_it_leaves(use, project):
+    assert use("bash", command="echo out; echo err >&2").text == "out\nerr\n"
+    failed = use("bash", command="echo no; exit 3")
+    assert (failed.text, failed.failed) == ("no\n\n\n[exit status 3]", True)
+    assert use("bash", command="pwd", workdir="src").text == f"{project}/src\n"
+    late = use("bash", command="echo begun; sleep 30", timeout=200)
+    assert (late.text, late.failed) == ("begun\n\n\n[timed out after 0.2 s]", True)
+    left = use("bash", command="(sleep 2; touch survived) & echo begun")
+    assert left.text == "begun\n"
+    time.sleep(2.2)
+    assert not (project / "survived").exists()
+
+
+def test_bash_output_is_bounded_in_memory_and_keeps_head_and_tail(use):
+    text = use("bash", command="echo first; head -c 20000000 /dev/zero | tr '\\0' x; echo; echo last").text
+    assert len(text) < 5_000_000
+    assert text.startswith("first\n") and text.endswith("last\n")
+    assert "characters left out" in text
+
+
+OUTSIDE = ["../other", "/etc/passwd", "src/../../x", "link/x", "~/.ssh/id_rsa"]
+
+
+@pytest.mark.parametrize("path", OUTSIDE)
+def test_what_lies_outside_the_project_needs_a_permission_of_its_own(project, path):
+    (project / "link").symlink_to("/etc")
+    for name, field in (("read", "filePath"), ("edit", "filePath"), ("write", "filePath"), ("grep", "path")):
+        more = {"oldString": "a", "newString": "b", "content": "c", "pattern": "d"}
+        tool = TOOLS[name]
+        known = {key: value for key, value in more.items() if key in tool.spec.schema["properties"]}
+        needed = tool.accesses(tool.check({field: path, **known}), project)
+        assert [access.permission for access in needed][-1] == "external_directory"
+
+
+def test_what_lies_inside_needs_the_tools_own_permission_alone(project):
+    tool = TOOLS["read"]
+    assert tool.accesses(tool.check({"filePath": "src/./one.py"}), project) == (Access("read", "src/one.py"),)
+    bash = TOOLS["bash"]
+    assert bash.accesses(bash.check({"command": "git status"}), project) == (Access("bash", "git status"),)
+
+
+def test_every_tool_is_described_beside_its_file_and_has_a_sound_schema():
+    for name, tool in TOOLS.items():
+        assert tool.spec.description
+        assert tool.spec.schema["type"] == "object"
+        assert all("description" in field for field in tool.spec.schema["properties"].values()), name
+    assert [name for name, tool in TOOLS.items() if tool.repeatable] == ["read", "glob", "grep"]
