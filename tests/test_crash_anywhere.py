@@ -168,9 +168,8 @@ def check(scenario, result, store, world, whole, cuts):
     assert steps == list(range(1, whole.steps + 1)), story
     assert [key for key in world.started if key.startswith("act") and world.started[key] > 1] == [], story
     assert world.ran_after_end == [], story
-    assert store._reservations == {}, story
     (account,) = store._accounts.values()
-    assert account.reserved == NOTHING, story
+    assert (account.reserved, account.held) == (NOTHING, {}), story
     spent = session.turn.view(0.0).spent
     assert account.spent == spent, story
     words = [part.text for part in parts if isinstance(part, Text) and part.by == "model"]
@@ -207,4 +206,4 @@ def test_a_step_that_kills_its_process_three_times_is_an_error():
     result, store, _, _ = play(scenario, *cuts)
     assert (result.reason, result.steps) == ("error", 1)
     assert "death of the process 3 times" in result.detail
-    assert store._reservations == {}
+    assert [account.held for account in store._accounts.values()] == [{}]

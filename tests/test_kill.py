@@ -24,7 +24,9 @@ def entries(folder):
     async def read():
         journal = SqliteJournal(folder / "journal.db")
         try:
-            return await journal.load(SESSION), await journal.reservations(SESSION)
+            found = await journal.load(SESSION)
+            accounts = [await journal.account(f"{SESSION}/{number}") for number in range(1, load(found).turns + 1)]
+            return found, [account.held for account in accounts if account.held]
         finally:
             await journal.close()
 

@@ -5,19 +5,17 @@ from __future__ import annotations
 import msgspec
 
 from bridle.core.events import Entry, InboxItem, Recorded
-from bridle.core.ledger import Account, Reservation
+from bridle.core.ledger import Account
 
 _encoder = msgspec.json.Encoder()
 _events = msgspec.json.Decoder(tuple[Recorded, ...])
 _item: msgspec.json.Decoder[InboxItem] = msgspec.json.Decoder(InboxItem)
 _account = msgspec.json.Decoder(Account)
-_reservation = msgspec.json.Decoder(Reservation)
 
 encode = _encoder.encode
 decode_events = _events.decode
 decode_item = _item.decode
 decode_account = _account.decode
-decode_reservation = _reservation.decode
 
 
 def encode_events(entry: Entry) -> bytes:

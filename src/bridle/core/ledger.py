@@ -11,7 +11,10 @@ from bridle.core.parts import Scope
 
 
 class Account(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One row of the ledger: a turn's tokens and cost with everything below it, and the tree's limits on a root."""
+    """One row of the ledger: what a turn and everything below it has spent and holds, and a root's limits for all.
+
+    `held` are the account's own reservations by id; `reserved` is their sum with those of everything below it.
+    """
 
     id: str
     parent: str | None = None
@@ -19,32 +22,26 @@ class Account(msgspec.Struct, frozen=True, omit_defaults=True):
     tree: Limits = UNLIMITED
     spent: Spent = NOTHING
     reserved: Spent = NOTHING
+    held: dict[str, Spent] = {}
 
 
 class Reservation(msgspec.Struct, frozen=True):
     """The worst case of a request that is under way; `keep` is what must be left for the closing request."""
 
     id: str
-    account: str
     amount: Spent
     keep: Spent = NOTHING
 
 
-class Charge(msgspec.Struct, frozen=True):
-    """Something that is spent at once, such as the start of a call."""
+class Change(msgspec.Struct, frozen=True):
+    """What one append does to the ledger, in the same transaction; all of it to one account and its ancestors."""
 
     account: str
-    amount: Spent
-
-
-class Change(msgspec.Struct, frozen=True):
-    """What one append does to the ledger, in the same transaction."""
-
     opens: Account | None = None
-    reserves: Reservation | None = None
     settles: tuple[tuple[str, Spent], ...] = ()
-    charges: Charge | None = None
-    amends: tuple[str, Limits] | None = None
+    limits: Limits | None = None
+    reserves: Reservation | None = None
+    charges: Spent = NOTHING
 
 
 class Shortage(msgspec.Struct, frozen=True):
@@ -85,57 +82,45 @@ def _short(
     return None
 
 
-class Postings(msgspec.Struct, frozen=True):
-    """What a change makes of the ledger's rows."""
-
-    accounts: dict[str, Account]
-    added: Reservation | None
-    removed: tuple[str, ...]
-
-
-def post(
-    change: Change,
-    account_of: Callable[[str], Account | None],
-    reservation_of: Callable[[str], Reservation | None],
-) -> Postings | Shortage:
-    """The rows after a change, or what is short; nothing is touched."""
-    rows: dict[str, Account] = {}
-
-    def chain(id: str | None) -> list[Account]:
-        found: list[Account] = []
-        while id is not None:
-            account = rows.get(id) or account_of(id)
-            assert account is not None, id
-            found.append(account)
-            id = account.parent
-        return found
-
-    if change.opens is not None and account_of(change.opens.id) is None:
-        rows[change.opens.id] = change.opens
-    removed = []
-    for id, actual in change.settles:
-        held = reservation_of(id)
-        if held is not None:
-            removed.append(id)
-            for account in chain(held.account):
-                rows[account.id] = msgspec.structs.replace(
-                    account, reserved=account.reserved.minus(held.amount), spent=account.spent.plus(actual)
-                )
-    if change.amends is not None:
-        id, limits = change.amends
-        rows[id] = msgspec.structs.replace(chain(id)[0], limits=limits)
+def post(change: Change, account_of: Callable[[str], Account | None]) -> dict[str, Account] | Shortage:
+    """The rows that a change makes anew, or what is short; nothing is touched."""
+    chain = _chain(change, account_of)
+    own = chain[0]
+    if change.limits is not None:
+        own = msgspec.structs.replace(own, limits=change.limits)
+    freed, actual, held = NOTHING, NOTHING, own.held
+    for id, spent in change.settles:
+        if id in held:
+            freed, actual = freed.plus(held[id]), actual.plus(spent)
+            held = {kept: amount for kept, amount in held.items() if kept != id}
     if change.reserves is not None:
-        accounts = chain(change.reserves.account)
-        short = shortage(accounts, change.reserves.amount, change.reserves.keep)
-        if short is not None:
-            return short
-        for account in accounts:
-            rows[account.id] = msgspec.structs.replace(account, reserved=account.reserved.plus(change.reserves.amount))
-    if change.charges is not None:
-        accounts = chain(change.charges.account)
-        short = shortage(accounts, change.charges.amount, NOTHING)
-        if short is not None:
-            return short
-        for account in accounts:
-            rows[account.id] = msgspec.structs.replace(account, spent=account.spent.plus(change.charges.amount))
-    return Postings(rows, change.reserves, tuple(removed))
+        held = {**held, change.reserves.id: change.reserves.amount}
+    chain[0] = msgspec.structs.replace(own, held=held)
+    chain = [_moved(account, freed=freed, spent=actual) for account in chain]
+    taken = change.reserves.amount if change.reserves is not None else NOTHING
+    keep = change.reserves.keep if change.reserves is not None else NOTHING
+    short = shortage(chain, taken.plus(change.charges), keep)
+    if short is not None:
+        return short
+    return {account.id: _moved(account, reserved=taken, spent=change.charges) for account in chain}
+
+
+def _chain(change: Change, account_of: Callable[[str], Account | None]) -> list[Account]:
+    """The account and its ancestors, from the turn up to the root."""
+    chain: list[Account] = []
+    id: str | None = change.account
+    while id is not None:
+        account = account_of(id)
+        if account is None and change.opens is not None and change.opens.id == id:
+            account = change.opens
+        assert account is not None, id
+        chain.append(account)
+        id = account.parent
+    return chain
+
+
+def _moved(account: Account, *, freed: Spent = NOTHING, reserved: Spent = NOTHING, spent: Spent) -> Account:
+    if freed is NOTHING and reserved is NOTHING and spent is NOTHING:
+        return account
+    left = account.reserved.minus(freed).plus(reserved)
+    return msgspec.structs.replace(account, reserved=left, spent=account.spent.plus(spent))

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from bridle.core.events import Entry, InboxItem, Recorded, SessionInfo
-from bridle.core.ledger import Account, Change, Reservation
+from bridle.core.ledger import Account, Change
 
 
 class Lease(msgspec.Struct, frozen=True):
@@ -80,10 +80,7 @@ class Journal(Protocol):
         """Return once an item may have come into the inbox since the last call; may return without reason."""
 
     async def account(self, id: str) -> Account | None:
-        """A row of the ledger."""
-
-    async def reservations(self, session: str) -> list[Reservation]:
-        """What the requests of a session hold."""
+        """A row of the ledger, with the reservations that it holds."""
 
     async def sessions(self) -> list[SessionRow]:
         """All sessions, the one that changed last first."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from bridle.core.events import Entry, InboxItem, SessionInfo, SessionPut
-from bridle.core.ledger import Account, Change, Reservation, Shortage, post
+from bridle.core.ledger import Account, Change, Shortage, post
 from bridle.errors import BudgetRefused, LeaseLost, NoSuchSession
 from bridle.journal.journal import Lease, SessionRow, Weight, session_entry
 
@@ -29,7 +29,6 @@ class MemoryJournal:
     def __init__(self) -> None:
         self._sessions: dict[str, _Kept] = {}
         self._accounts: dict[str, Account] = {}
-        self._reservations: dict[str, tuple[str, Reservation]] = {}
 
     def _kept(self, session: str) -> _Kept:
         try:
@@ -56,7 +55,10 @@ class MemoryJournal:
         if entry.sequence != len(kept.entries) + 1:
             raise LeaseLost(f"session {lease.session} has grown under the hands of another writer")
         if change is not None:
-            self._post(lease.session, change)
+            posted = post(change, self._accounts.get)
+            if isinstance(posted, Shortage):
+                raise BudgetRefused(posted)
+            self._accounts.update(posted)
         kept.entries.append(entry)
         for id in take:
             kept.inbox[id] = None
@@ -66,20 +68,6 @@ class MemoryJournal:
         if kept.grown is not None:
             kept.grown.set()
             kept.grown = None
-
-    def _post(self, session: str, change: Change) -> None:
-        def reservation(id: str) -> Reservation | None:
-            owned = self._reservations.get(id)
-            return None if owned is None else owned[1]
-
-        posted = post(change, self._accounts.get, reservation)
-        if isinstance(posted, Shortage):
-            raise BudgetRefused(posted)
-        self._accounts.update(posted.accounts)
-        for id in posted.removed:
-            del self._reservations[id]
-        if posted.added is not None:
-            self._reservations[posted.added.id] = (session, posted.added)
 
     async def load(self, session: str, after: int = 0) -> list[Entry]:
         return self._kept(session).entries[after:]
@@ -126,9 +114,6 @@ class MemoryJournal:
 
     async def account(self, id: str) -> Account | None:
         return self._accounts.get(id)
-
-    async def reservations(self, session: str) -> list[Reservation]:
-        return [held for owner, held in self._reservations.values() if owner == session]
 
     async def sessions(self) -> list[SessionRow]:
         rows = [SessionRow(kept.info, len(kept.entries), kept.entries[-1].at) for kept in self._sessions.values()]

@@ -25,9 +25,3 @@ UPDATE inbox SET item = NULL WHERE session = ? AND id = ?
 SELECT account FROM account WHERE id = ?
 -- name: put_account
 INSERT INTO account (id, account) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET account = excluded.account
--- name: take_reservation
-DELETE FROM reservation WHERE id = ? RETURNING reservation
--- name: add_reservation
-INSERT INTO reservation (id, session, reservation) VALUES (?, ?, ?)
--- name: list_reservations
-SELECT reservation FROM reservation WHERE session = ? ORDER BY id

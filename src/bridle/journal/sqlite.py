@@ -13,7 +13,7 @@ import msgspec
 
 from bridle import wire
 from bridle.core.events import Entry, InboxItem, SessionInfo, SessionPut
-from bridle.core.ledger import Account, Change, Reservation, Shortage, post
+from bridle.core.ledger import Account, Change, Shortage, post
 from bridle.errors import BridleError, BudgetRefused, JournalFull, JournalRefused, LeaseLost, NoSuchSession
 from bridle.journal.database import BUSY_MILLISECONDS, QUERIES, Database, explain
 from bridle.journal.journal import Lease, SessionRow, Weight, session_entry
@@ -233,7 +233,7 @@ class SqliteJournal:
         if lease.session not in self._locks or entry.sequence != self._sequences[lease.session] + 1:
             raise LeaseLost(f"session {lease.session} has grown under the hands of another writer")
         if change is not None:
-            self._post(number, change)
+            self._post(change)
         row = (number * SESSION_SPAN + entry.sequence, entry.at, entry.elapsed, wire.encode_events(entry))
         if not writer.execute(QUERIES["add_entry"], (*row, number, lease.epoch)).rowcount:
             raise LeaseLost(f"session {lease.session} is written by another process now")
@@ -243,24 +243,16 @@ class SqliteJournal:
             if isinstance(event, SessionPut):
                 writer.execute(QUERIES["put_info"], (wire.encode(event.info), lease.session))
 
-    def _post(self, number: int, change: Change) -> None:
-        posted = post(change, self._account, self._reservation)
+    def _post(self, change: Change) -> None:
+        posted = post(change, self._account)
         if isinstance(posted, Shortage):
             raise BudgetRefused(posted)
-        writer = self._database.writer
-        for id, account in posted.accounts.items():
-            writer.execute(QUERIES["put_account"], (id, wire.encode(account)))
-        if posted.added is not None:
-            row = (posted.added.id, number, wire.encode(posted.added))
-            writer.execute(QUERIES["add_reservation"], row)
+        for id, account in posted.items():
+            self._database.writer.execute(QUERIES["put_account"], (id, wire.encode(account)))
 
     def _account(self, id: str) -> Account | None:
         row = self._database.writer.execute(QUERIES["get_account"], (id,)).fetchone()
         return None if row is None else wire.decode_account(row[0])
-
-    def _reservation(self, id: str) -> Reservation | None:
-        row = self._database.writer.execute(QUERIES["take_reservation"], (id,)).fetchone()
-        return None if row is None else wire.decode_reservation(row[0])
 
     def _read(self, query: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
         try:
@@ -350,10 +342,6 @@ class SqliteJournal:
     async def account(self, id: str) -> Account | None:
         rows = self._read("get_account", (id,))
         return wire.decode_account(rows[0][0]) if rows else None
-
-    async def reservations(self, session: str) -> list[Reservation]:
-        rows = self._read("list_reservations", (self._number(session),))
-        return [wire.decode_reservation(row[0]) for row in rows]
 
     async def sessions(self) -> list[SessionRow]:
         found = []

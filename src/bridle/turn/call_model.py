@@ -92,7 +92,7 @@ class _Asking:
 
     async def begin(self) -> bool:
         """Record the intent with its reservation; False if there is no room for it."""
-        return await self._reserve(self._intent(), f"{self.rig.record.lease.session}/{self.id}")
+        return await self._reserve(self._intent(), self.id)
 
     async def reserve_again(self) -> bool:
         """Wait, then hold the worst case of the next try; False if it cannot be asked any more."""
@@ -100,7 +100,7 @@ class _Asking:
         if isinstance(await self.rig.scope.run(self.rig.seams.sleep(max(0.0, delay))), Aborted):
             await self._end_cut(None, "abort")
             return False
-        return await self._reserve([], f"{self.rig.record.lease.session}/{self.id}~{len(self.tries)}")
+        return await self._reserve([], f"{self.id}~{len(self.tries)}")
 
     def _amount(self, output: int) -> Spent:
         price = self.rig.tack.info.price
@@ -118,10 +118,11 @@ class _Asking:
 
     async def _reserve(self, events: list[Recorded], id: str) -> bool:
         while True:
-            held = Reservation(id, self.rig.turn.start.account, self._amount(self.max_output), self._keep())
+            held = Reservation(id, self._amount(self.max_output), self._keep())
             self.held = held.amount
+            change = Change(self.rig.turn.start.account, reserves=held)
             try:
-                await self.rig.record.append(*events, change=Change(reserves=held), weight="intent")
+                await self.rig.record.append(*events, change=change, weight="intent")
             except BudgetRefused as refused:
                 room = self._output_in(refused.shortage, refused.shortage.fits_now)
                 if room >= LOWEST_OUTPUT_TOKENS:
@@ -239,7 +240,7 @@ class _Asking:
 
     def _settle(self, usage: Usage, dollars: float) -> Change:
         actual = Spent(steps=self.held.steps, tokens=usage.total, cost=dollars)
-        return Change(settles=((self.reservation, actual),))
+        return Change(self.rig.turn.start.account, settles=((self.reservation, actual),))
 
     async def _end_whole(self, processor: Processor) -> None:
         usage = processor.counted(self.input_estimate)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bridle.core.decide import Finish
 from bridle.core.events import PartPut, Recorded
-from bridle.core.ledger import Change
 from bridle.core.limits import LimitName, Reason, Spent
 from bridle.core.parts import Notice, Refusal, Sentinel, Text, TurnFinish
 from bridle.core.session import OpenTurn
 from bridle.turn.rig import Rig
+from bridle.turn.settle import left_over
 
 LIMIT_WORDS: dict[Reason, str] = {
     "step_cap": "step limit reached",
@@ -146,7 +146,5 @@ async def finish(rig: Rig, action: Finish) -> Finish:
         unasked=turn.unasked,
         files=tuple(turn.files),
     )
-    left = await rig.record.journal.reservations(rig.record.lease.session)
-    change = Change(settles=tuple((held.id, held.amount) for held in left)) if left else None
-    await rig.record.append(*events, PartPut(ending), change=change, weight="ending")
+    await rig.record.append(*events, PartPut(ending), change=await left_over(rig), weight="ending")
     return action

@@ -9,7 +9,7 @@ import msgspec
 
 from bridle.core.context import cap_output
 from bridle.core.events import CallMoved, PartDelta, Recorded
-from bridle.core.ledger import Change, Charge
+from bridle.core.ledger import Change
 from bridle.core.limits import Spent, closing_seconds
 from bridle.core.parts import (
     Call,
@@ -39,7 +39,7 @@ async def run_calls(rig: Rig, ids: tuple[str, ...]) -> None:
         fresh = sum(not isinstance(rig.session.call(id).state, Repeat) for id in granted)
         change = None
         if fresh:
-            change = Change(charges=Charge(rig.turn.start.account, Spent(tool_calls=fresh)))
+            change = Change(rig.turn.start.account, charges=Spent(tool_calls=fresh))
         events: list[Recorded] = [CallMoved(id, state) for id, state in verdicts.items()]
         try:
             await rig.record.append(*events, change=change, weight="intent" if granted else "plain")

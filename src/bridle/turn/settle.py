@@ -31,10 +31,10 @@ async def recover(rig: Rig) -> None:
     if turn is None:
         return
     events: list[Recorded] = []
-    held = await rig.record.journal.reservations(rig.record.lease.session)
+    change = await left_over(rig)
     request = turn.request
     if request is not None and isinstance(request.state, Open):
-        worst = held[0].amount if held else NOTHING
+        worst = change.settles[0][1] if change is not None else NOTHING
         events += [PartRemoved(id) for id in turn.reply]
         events.append(RequestMoved(request.id, Interrupted(worst.tokens, worst.cost)))
     for id, state in turn.batch.items():
@@ -43,6 +43,13 @@ async def recover(rig: Rig) -> None:
             again = tool is not None and tool.repeatable
             unknown = Refused(Refusal("unknown_outcome"), UNKNOWN_OUTCOME)
             events.append(CallMoved(id, Repeat() if again else unknown))
-    if events or held:
-        change = Change(settles=tuple((reservation.id, reservation.amount) for reservation in held))
+    if events or change is not None:
         await rig.record.append(*events, change=change)
+
+
+async def left_over(rig: Rig) -> Change | None:
+    """The settlement, at their worst case, of reservations whose requests nobody will finish."""
+    account = await rig.record.journal.account(rig.turn.start.account)
+    if account is None or not account.held:
+        return None
+    return Change(account.id, settles=tuple(account.held.items()))

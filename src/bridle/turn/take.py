@@ -78,7 +78,7 @@ async def _open(rig: Rig, item: PromptItem) -> None:
     events.append(PartPut(_prompt(item, number)))
     if opening.problem:
         events.append(PartPut(Halt(f"{number}.halt", "error", opening.problem)))
-    change = Change(opens=opening.account)
+    change = Change(opening.account.id, opens=opening.account)
     await rig.record.append(*events, change=change, take=(item.id,), weight="intent", opens_turn=True)
 
 
@@ -143,7 +143,7 @@ async def _extend(rig: Rig, turn: OpenTurn, item: ExtendItem) -> None:
     if item.limit in ("tokens", "cost"):
         account = await rig.record.journal.account(turn.start.account)
         assert account is not None
-        change = Change(amends=(account.id, account.limits.raised(item.limit, by)))
+        change = Change(account.id, limits=account.limits.raised(item.limit, by))
     await rig.record.append(PartPut(part), change=change, take=(item.id,))
 
 

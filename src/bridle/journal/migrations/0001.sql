@@ -23,8 +23,3 @@ CREATE TABLE account (
     id TEXT PRIMARY KEY,
     account BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE reservation (
-    id TEXT PRIMARY KEY,
-    session INTEGER NOT NULL REFERENCES session (number),
-    reservation BLOB NOT NULL
-) STRICT, WITHOUT ROWID;

@@ -1,0 +1,69 @@
+"""The same work for every contender: n steps of one call each, asked for by a model inside the process.
+
+Each reply carries 200 characters of text and a call of `add`; each result has 100 characters. A thousand steps make a
+conversation of about 323 kB. The CPU of a step is the process time from one request to the next.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+
+TEXT = "I add the next pair of numbers now. ".ljust(200, "-")
+EDGE = 40
+
+requests: list[float] = []
+results: list[str] = []
+
+
+def begin_request() -> int:
+    """Note that the model was asked, and say for which time."""
+    requests.append(time.process_time())
+    return len(requests)
+
+
+def arguments_of(number: int) -> dict[str, int]:
+    return {"a": number, "b": 1}
+
+
+def add_up(a: int, b: int) -> str:
+    results.append(str(a + b).ljust(100, "."))
+    return results[-1]
+
+
+def _proc(file: str, key: str) -> int:
+    return int(Path("/proc/self", file).read_text().partition(f"\n{key}:")[2].split()[0])
+
+
+def measure(package: str, converse: Callable[[int, Path], str]) -> None:
+    """Run the work, check that it was all done, and print what it cost as one line of JSON."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--data", type=Path, required=True)
+    given, _ = parser.parse_known_args()
+    given.data.mkdir(parents=True, exist_ok=True)
+    if any(given.data.iterdir()):
+        parser.error("--data must be empty, else an earlier conversation would be measured too")
+    cpu, written = time.process_time(), _proc("io", "write_bytes")
+    answer = converse(given.steps, given.data)
+    cpu, written = time.process_time() - cpu, _proc("io", "write_bytes") - written
+    if (answer, len(requests), len(results)) != ("done", given.steps + 1, given.steps):
+        raise SystemExit(f"{answer!r} after {len(requests)} requests and {len(results)} calls")
+    costs = [(after - before) * 1e6 for before, after in pairwise(requests)]
+    kept = sum(path.stat().st_size for path in given.data.rglob("*") if path.is_file() and path.suffix != ".reserve")
+    report = {
+        "version": version(package) if package else "",
+        "first": round(median(costs[:EDGE])),
+        "last": round(median(costs[-EDGE:])),
+        "median": round(median(costs)),
+        "cpu_seconds": round(cpu, 3),
+        # Not ru_maxrss: that starts from the peak of the process which started this one.
+        "rss_mb": round(_proc("status", "VmHWM") / 1024),
+        "bytes_kept": kept,
+        "bytes_written": written,
+    }
+    print(json.dumps(report))
