@@ -1,0 +1,134 @@
+"""When the journal cannot write: nothing starts unrecorded, and the turn says how it stands."""
+
+import asyncio
+
+import pytest
+from harness import run_virtually
+from stories import look, ran
+
+from bridle import Agent, Reply, ScriptedModel, call
+from bridle.core.parts import Call, Sentinel, Text, TurnFinish
+from bridle.errors import JournalFailed, JournalFull, LeaseLost
+from bridle.journal.memory import MemoryJournal
+from bridle.runtime import Runtime
+
+
+class FailingJournal(MemoryJournal):
+    """A journal whose disk fills up, or dies, at the nth append."""
+
+    def __init__(self, at, error, *, endings_too):
+        super().__init__()
+        self.at = at
+        self.error = error
+        self.endings_too = endings_too
+        self.appends = 0
+
+    async def append(self, lease, entry, *, weight="plain", **rest):
+        self.appends += 1
+        if self.appends >= self.at and (weight != "ending" or self.endings_too):
+            raise self.error
+        await super().append(lease, entry, weight=weight, **rest)
+
+
+FULL = JournalFull("journal.db: the disk is full")
+
+
+def start(journal, model):
+    ran.clear()
+
+    async def work(seams):
+        agent = Agent("build", model=model, tools=[look], seams=seams)
+        runtime = Runtime(**{**agent._arguments, "journal": journal})
+        session = await runtime.create()
+        prompt = await runtime.prompt(session, "go")
+        try:
+            return await runtime.wait(session, prompt), await runtime.load(session)
+        except JournalFailed as error:
+            return error, await runtime.load(session)
+
+    return run_virtually(work)
+
+
+def script():
+    return ScriptedModel([call("look", key="a"), call("look", key="b"), "done"])
+
+
+APPENDS = 12
+
+
+@pytest.mark.parametrize("at", range(2, APPENDS + 1))
+def test_a_full_disk_ends_the_turn_with_a_word_and_starts_no_further_call(at):
+    whole = FailingJournal(10**6, FULL, endings_too=False)
+    result, _ = start(whole, script())
+    assert (result.reason, whole.appends) == ("answered", APPENDS)
+    result, session = start(FailingJournal(at, FULL, endings_too=False), script())
+    kinds = [type(part) for part in session.parts.values()]
+    assert (kinds.count(TurnFinish), kinds.count(Sentinel)) == (1, result.reason == "error")
+    assert (result.reason, result.detail) in (("error", str(FULL)), ("answered", ""))
+    recorded = [part for part in session.parts.values() if isinstance(part, Call)]
+    assert len(ran) <= len(recorded)
+    assert all(type(part.state).__name__ in ("Done", "Refused") for part in recorded)
+
+
+@pytest.mark.parametrize("at", range(2, APPENDS + 1))
+def test_when_the_ending_cannot_be_written_the_turn_has_not_ended(at):
+    broken = JournalFailed("journal.db: disk I/O error")
+    error, session = start(FailingJournal(at, broken, endings_too=True), script())
+    assert error is broken
+    assert session.running is not None
+    assert not any(isinstance(part, TurnFinish) for part in session.parts.values())
+    assert len(ran) <= sum(isinstance(part, Call) for part in session.parts.values())
+
+
+def test_a_holder_that_lost_its_lease_stops():
+    class Stolen(MemoryJournal):
+        async def append(self, lease, entry, **rest):
+            if entry.sequence == 4:
+                self._kept(lease.session).epoch += 1
+            await super().append(lease, entry, **rest)
+
+    async def work(seams):
+        agent = Agent("build", model=script(), tools=[look], seams=seams)
+        runtime = Runtime(**{**agent._arguments, "journal": Stolen()})
+        session = await runtime.create()
+        prompt = await runtime.prompt(session, "go")
+        with pytest.raises(LeaseLost):
+            await runtime.wait(session, prompt)
+        return (await runtime.status(session)).state
+
+    assert run_virtually(work) in ("busy", "interrupted")
+
+
+def test_streamed_text_is_in_the_journal_within_a_second():
+    lags = []
+
+    async def work(seams):
+        model = ScriptedModel([Reply(text="x" * 300, chunk=1, pace=0.1)])
+        runtime = Agent("build", model=model, seams=seams).runtime()
+        session = await runtime.create()
+        prompt = await runtime.prompt(session, "go")
+        for second in range(1, 30):
+            await asyncio.sleep(1)
+            texts = [part.text for part in (await runtime.load(session)).parts.values() if isinstance(part, Text)]
+            lags.append(10 * second - len(texts[0]))
+        assert (await runtime.wait(session, prompt)).text == "x" * 300
+        entries = await runtime.journal.load(session)
+        return sum(len(str(entry)) for entry in entries)
+
+    written = run_virtually(work)
+    assert max(lags) <= 10
+    assert written < 300 * 60
+
+
+def test_text_that_stalls_is_recorded_all_the_same():
+    async def work(seams):
+        model = ScriptedModel([Reply(text="ab", chunk=1, pace=60.0), "b"])
+        runtime = Agent("build", model=model, seams=seams).runtime()
+        session = await runtime.create()
+        await runtime.prompt(session, "go")
+        await asyncio.sleep(61)
+        found = [part.text for part in (await runtime.load(session)).parts.values() if isinstance(part, Text)]
+        await runtime.close()
+        return found
+
+    assert run_virtually(work) == ["a"]
