@@ -64,7 +64,17 @@ def prepare(contender: Contender) -> str:
     if contender.python.exists():
         return ""
     home = HOMES / contender.script
-    install = [UV, "pip", "install", "--system-certs", "--quiet", "--compile-bytecode", "--python", home, *contender.needs]
+    install = [
+        UV,
+        "pip",
+        "install",
+        "--system-certs",
+        "--quiet",
+        "--compile-bytecode",
+        "--python",
+        home,
+        *contender.needs,
+    ]
     for command in ([UV, "venv", "--quiet", "--python", sys.executable, home], install):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:

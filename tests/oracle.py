@@ -46,7 +46,7 @@ def read_turn(entries):
                 cap += int(part.by)
             else:
                 limits = limits.raised(part.limit, part.by)
-    refusals = [part for part in puts if isinstance(part, ReservationRefused)]
+    refusals, warned = standing(puts)
     return Turn(
         start.number,
         cap,
@@ -60,8 +60,23 @@ def read_turn(entries):
         refusals[0] if refusals else None,
         any(part.closing for part in refusals),
         doomed(turn),
-        frozenset(part.limit for part in puts if isinstance(part, Notice) and part.limit is not None),
+        frozenset(warned),
     )
+
+
+def standing(puts):
+    """Refusals and warnings that no later extension has lifted."""
+    refusals, warned = [], set()
+    for part in puts:
+        if isinstance(part, ReservationRefused):
+            refusals.append(part)
+        elif isinstance(part, Notice) and part.limit is not None:
+            warned.add(part.limit)
+        elif isinstance(part, Extension):
+            warned.discard(part.limit)
+            if refusals and refusals[0].limit == part.limit:
+                refusals = []
+    return refusals, warned
 
 
 def is_part(event, kind):

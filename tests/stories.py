@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness import run_virtually
+from oracle import read_turn
 
 from bridle import Agent, Limits, ScriptedModel, call, tool
-from bridle.core.events import TurnOptions
+from bridle.core.events import Entry, TurnOptions
+from bridle.core.fold import fold
 from bridle.core.parts import Call, Notice, Part, Sentinel
 from bridle.core.result import Result
 from bridle.core.session import Session
@@ -83,6 +85,16 @@ def _state(made: Call) -> str:
     return f"{refusal.name} {refusal.limit}" if refusal.limit else refusal.name
 
 
+def compare_with_oracle(entries: list[Entry]) -> None:
+    """The fold equals a full scan after every event."""
+    session = Session()
+    for place, entry in enumerate(entries, 1):
+        fold(session, entry)
+        # Scanning everything each time is slow: long stories are looked at here and there.
+        if session.turn is not None and (place < 60 or place % 50 == 0):
+            assert session.turn.view(session.elapsed) == read_turn(entries[:place])
+
+
 People = Callable[[Runtime, str, str], Awaitable[Any]]
 
 
@@ -110,6 +122,7 @@ def tell(
             if people is not None:
                 await people(runtime, session, id)
             result = await runtime.wait(session, id)
+            compare_with_oracle(await runtime.journal.load(session))
             return Story(result, await runtime.load(session), model, list(ran))
 
     story: Story = run_virtually(work, seed=seed)

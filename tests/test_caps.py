@@ -46,6 +46,7 @@ def test_steps_0_is_one_text_only_request_without_closing_or_sentinel():
     assert [(request.tools, request.tool_choice) for request in story.model.requests] == [((), "none")]
     assert story.sentinels == [] and story.ran == []
     assert story.calls == [("look", "tools_off")]
+    assert story.notices == ["1 call refused: this agent has no tools"]
 
 
 def test_an_answer_before_the_cap_is_an_answer():

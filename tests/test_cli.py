@@ -148,7 +148,7 @@ USAGE = [
 @pytest.mark.parametrize(("flags", "words"), USAGE, ids=[row[0][0] + " " + row[0][-1] for row in USAGE])
 def test_nonsense_is_refused_by_name_in_one_sentence(home, flags, words):
     done = home.run("run", "--model", home.script({"text": "never"}), *flags, "go")
-    assert done.returncode in (1, 2)
+    assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr and done.stdout == ""
 
@@ -156,13 +156,13 @@ def test_nonsense_is_refused_by_name_in_one_sentence(home, flags, words):
 def test_no_prompt_and_no_model_say_what_to_do(home):
     assert "no prompt: give one as in" in home.run("run").stderr
     done = home.run("run", "go")
-    assert (done.returncode, "no model is set: give one with --model" in done.stdout) == (1, True)
+    assert (done.returncode, "no model is set: give one with --model" in done.stderr) == (2, True)
 
 
 def test_a_cost_limit_without_a_price_is_refused_with_the_way_out(home):
     model = home.script({"text": "hi"})
     code, lines = home.json("--model", model, "--max-cost", "1", "go")
-    assert (code, lines[-1]["reason"]) == (1, "error")
+    assert (code, lines[-1]["reason"]) == (2, "error")
     assert f'set [models."{model}"] price' in lines[-1]["detail"]
     config = home.folder / ".config" / "bridle" / "config.toml"
     config.parent.mkdir(parents=True)
@@ -275,7 +275,7 @@ def test_a_second_process_hands_its_prompt_to_the_first(home):
     code, lines = home.json("--session", session, "--model", model, "and this")
     rest, _ = process.communicate(timeout=20)
     assert (code, lines[-1]["text"]) == (0, "second")
-    assert json.loads(rest.splitlines()[-1])["text"] == "second"
+    assert json.loads(rest.splitlines()[-1])["text"] == "first"
 
 
 def test_a_damaged_journal_and_a_broken_script_are_told_in_one_sentence(home):
@@ -288,7 +288,8 @@ def test_a_damaged_journal_and_a_broken_script_are_told_in_one_sentence(home):
     path.unlink()
     (home.folder / "bad.yaml").write_text("replies: [{text: [1]}]")
     done = home.run("run", "--format", "json", "--model", f"scripted:{home.folder / 'bad.yaml'}", "go")
-    assert (done.returncode, "not a scenario" in done.stdout) == (1, True)
+    assert (done.returncode, "not a scenario" in done.stdout) == (2, True)
+    assert json.loads(done.stdout.splitlines()[-1])["reason"] == "error"
 
 
 def test_control_characters_never_reach_the_terminal(home):

@@ -33,10 +33,11 @@ def test_a_prompt_that_comes_while_a_turn_runs_is_steered_in_after_the_open_call
 def test_after_a_final_step_a_steered_prompt_prolongs_the_turn_if_a_step_is_left():
     async def people(runtime, session, prompt):
         await asyncio.sleep(0.5)
-        await runtime.prompt(session, "one more thing")
+        second = await runtime.prompt(session, "one more thing")
+        assert (await runtime.wait(session, second)).text == "second"
 
     story = tell(ScriptedModel([Reply(text="first", delay=1), "second"]), people=people)
-    assert (story.result.turn, story.result.text, story.result.steps) == (1, "second", 2)
+    assert (story.result.turn, story.result.text, story.result.steps) == (1, "first", 2)
 
 
 def test_a_closing_turn_takes_no_prompt_so_it_becomes_the_next_turn():

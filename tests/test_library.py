@@ -69,9 +69,9 @@ WRONG = [
     ({"steps": -1}, "agent x: steps must not be negative, not -1"),
     ({"steps": True}, "agent x: steps must be a whole number, not True"),
     ({"steps": 1.5}, "agent x: steps must be a whole number, not 1.5"),
-    ({"limits": Limits(cost=0.0)}, "agent x: limits.cost must be more than 0: leave it out for no limit"),
-    ({"limits": Limits(seconds=float("nan"))}, "agent x: limits.seconds must be finite, not nan"),
-    ({"limits": Limits(tool_calls="3")}, "agent x: limits.tool_calls must be a whole number, not '3'"),
+    ({"limits": Limits(cost=0.0)}, "agent x: cost must be more than 0: leave it out for no limit"),
+    ({"limits": Limits(seconds=float("nan"))}, "agent x: seconds must be finite, not nan"),
+    ({"limits": Limits(tool_calls="3")}, "agent x: tool_calls must be a whole number, not '3'"),
     ({"steps": 3, "limits": Limits(steps=4)}, "agent x: steps is 3 and limits.steps is 4; give one of them"),
 ]
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from stories import tell
 
-from bridle import Limits, Price, Reply, Rule, ScriptedModel, call
+from bridle import ConfigError, Limits, Price, Reply, Rule, ScriptedModel, call
 from bridle.core.events import TurnOptions
 from bridle.core.parts import Usage
 from bridle.testing.scripted import ScriptedError
@@ -144,9 +144,8 @@ def test_when_not_even_the_closing_request_is_affordable_bridle_writes_the_text(
 
 
 def test_a_cost_limit_on_a_model_without_a_price_is_refused_with_the_way_out():
-    story = tell(ScriptedModel(["hi"]), limits=Limits(cost=1.0))
-    assert (story.result.reason, len(story.model.requests)) == ("error", 0)
-    assert 'set [models."scripted/model"] price' in story.result.detail
+    with pytest.raises(ConfigError, match=r'set \[models."scripted/model"\] price'):
+        tell(ScriptedModel(["hi"]), limits=Limits(cost=1.0))
 
 
 def test_a_call_ends_when_the_turns_time_is_up_and_the_turn_closes():

@@ -7,7 +7,6 @@ BridleError
 │   │   └── JournalFull  there was no room on the disk
 │   ├── JournalRefused   the file is damaged, newer than this program, or not a journal
 │   ├── LeaseLost        another process writes to this session now
-│   ├── LeaseHeld        another process writes to this session
 │   └── NoSuchSession    there is no session of this id
 ├── BudgetRefused        the ledger has no room; carries what is short
 └── ToolFailed           a tool ends with an error that the model reads
@@ -47,10 +46,6 @@ class JournalRefused(JournalError):
 
 class LeaseLost(JournalError):
     """Another process writes to this session now."""
-
-
-class LeaseHeld(JournalError):
-    """Another process writes to this session."""
 
 
 class NoSuchSession(JournalError):

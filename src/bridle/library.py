@@ -7,23 +7,28 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from bridle.core.agent import Agent as Definition
 from bridle.core.events import Entry, Live, TurnOptions
-from bridle.core.limits import LIMIT_NAMES, UNLIMITED, Limits, wrong_limit
+from bridle.core.limits import UNLIMITED, Limits
 from bridle.core.parts import OnAsk
 from bridle.core.permission import Rule
 from bridle.core.result import Result
 from bridle.errors import ConfigError
+from bridle.journal.memory import MemoryJournal
 from bridle.model.model import Model
 from bridle.runtime import Runtime
 from bridle.seams import Seams
+from bridle.tackroom import check_limits
 from bridle.tools.tool import Tool, tool
 
 
 class Agent:
     """An agent with a model and tools; every run is counted, recorded and ends well.
 
-    `journal` is a file in which sessions are kept, so that they survive a crash; without one they live in memory.
+    `journal` is a file in which sessions are kept, so that they survive a crash; without one they live as long as the
+    agent.
     """
 
     def __init__(
@@ -41,13 +46,16 @@ class Agent:
         journal: str | Path | None = None,
         seams: Seams | None = None,
     ) -> None:
-        _check_limits(name, steps, limits)
+        if steps is not None and limits.steps is not None and steps != limits.steps:
+            raise ConfigError(f"agent {name}: steps is {steps} and limits.steps is {limits.steps}; give one of them")
+        given = limits if steps is None else msgspec.structs.replace(limits, steps=steps)
+        check_limits(f"agent {name}", given)
         ref = getattr(getattr(model, "info", None), "ref", None) or f"model/{name}"
         self._on_ask = on_ask
         self._definition = Definition(name, "", prompt, ref, steps, limits, permission=tuple(permission))
         made = [given if hasattr(given, "spec") else tool(given) for given in tools]
         self._arguments: dict[str, Any] = {
-            "journal": journal,
+            "journal": journal if journal is not None else MemoryJournal(),
             "models": {ref: model},
             "tools": made,
             "agents": [self._definition],
@@ -69,8 +77,9 @@ class Agent:
         """The events of a turn as they come, and last of all its `Result`."""
         async with self.runtime() as runtime:
             where = session or await runtime.create()
+            before = (await runtime.load(where)).sequence
             id = await runtime.prompt(where, prompt, options=self._options())
-            async for event in runtime.stream(where, id):
+            async for event in runtime.stream(where, id, before):
                 yield event
             yield await runtime.wait(where, id)
 
@@ -79,17 +88,4 @@ class Agent:
         return asyncio.run(self.run(prompt, session=session))
 
     def _options(self) -> TurnOptions:
-        return TurnOptions(agent=self._definition.name, on_ask=self._on_ask)
-
-
-def _check_limits(name: str, steps: int | None, limits: Limits) -> None:
-    if steps is not None and limits.steps is not None and steps != limits.steps:
-        raise ConfigError(f"agent {name}: steps is {steps} and limits.steps is {limits.steps}; give one of them")
-    problem = wrong_limit("steps", steps) if steps is not None else None
-    if problem is not None:
-        raise ConfigError(f"agent {name}: steps {problem}")
-    for limit in LIMIT_NAMES:
-        value = limits.of(limit)
-        problem = wrong_limit(limit, value) if value is not None else None
-        if problem is not None:
-            raise ConfigError(f"agent {name}: limits.{limit} {problem}")
+        return TurnOptions(agent=self._definition.name, model=self._definition.model, on_ask=self._on_ask)

@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from bridle.config.settings import Settings
+from bridle.config.settings import Permissions, Settings
 from bridle.core.agent import Agent, ModelInfo
+from bridle.core.context import sound
 from bridle.core.events import (
     AbortItem,
     AnswerItem,
@@ -17,20 +18,21 @@ from bridle.core.events import (
     ExtendItem,
     InboxItem,
     Live,
+    PartDelta,
     PromptItem,
     SessionInfo,
     TurnOptions,
 )
 from bridle.core.fold import load as load_session
-from bridle.core.limits import LimitName
-from bridle.core.parts import File
+from bridle.core.limits import LimitName, wrong_limit
+from bridle.core.parts import Extension, File, Notice
 from bridle.core.result import Result, result_of
 from bridle.core.session import Session
 from bridle.core.status import Status, status_of
 from bridle.engine.bus import Bus
 from bridle.engine.engine import Parked
 from bridle.engine.local import LocalEngine
-from bridle.errors import ConfigError
+from bridle.errors import ConfigError, JournalRefused
 from bridle.journal.journal import Journal, SessionRow
 from bridle.journal.memory import MemoryJournal
 from bridle.model.model import Model
@@ -54,6 +56,7 @@ class Runtime:
         tools: Iterable[Tool] = (),
         agents: Iterable[Agent] = (),
         directory: str | Path = ".",
+        restrictions: Permissions | None = None,
         outputs: Path | None = None,
         seams: Seams | None = None,
     ) -> None:
@@ -64,18 +67,18 @@ class Runtime:
         self.models = dict(models or {})
         self.journal = _journal(journal, self.settings, self.seams)
         self.bus = Bus()
-        room = SettingsTackRoom(
+        self.room = SettingsTackRoom(
             self.settings,
             origins or {},
             self._find_model,
             {tool.spec.name: tool for tool in tools},
             self.seams,
             {agent.name: agent for agent in agents},
+            restrictions or {},
             outputs,
         )
-        self.agents = room.agents
         self.notices: tuple[str, ...] = ()
-        self.engine = LocalEngine(self.journal, room, self.bus, self.seams)
+        self.engine = LocalEngine(self.journal, self.room, self.bus, self.seams)
 
     @classmethod
     def open(
@@ -100,6 +103,7 @@ class Runtime:
             journal=path,
             settings=loaded.settings,
             origins=loaded.origins,
+            restrictions=loaded.restrictions,
             tools=builtin_tools(),
             directory=folder,
             outputs=state_home(environment) / "outputs",
@@ -130,10 +134,14 @@ class Runtime:
 
     async def close(self) -> None:
         """Abort what runs here, wait until it is recorded, and let go of the journal. May be called twice."""
-        for session in self.engine.active():
-            await self.abort(session, detail="the runtime was closed")
-        await self.engine.close()
-        await self.journal.close()
+        self.engine.stop_starting()
+        try:
+            for session in self.engine.active():
+                item = AbortItem(self.seams.new_id("abt"), detail="the runtime was closed")
+                await self.journal.submit(session, item)
+            await self.engine.close()
+        finally:
+            await self.journal.close()
 
     async def create(self, id: str | None = None) -> str:
         """A new session in this runtime's directory."""
@@ -152,24 +160,51 @@ class Runtime:
         reply: bool = True,
         options: TurnOptions | None = None,
     ) -> str:
-        """Submit a prompt and wake its session; safe once this returns. The same id twice is one prompt."""
-        item = PromptItem(id or self.seams.new_id("prm"), text, tuple(files), queue, reply, options)
+        """Submit a prompt and wake its session; safe once this returns. The same id twice is one prompt.
+
+        Raises `ConfigError` if the turn that it asks for cannot be had: no such agent or model, nonsense limits.
+        """
+        attached = tuple(File(sound(file.path), sound(file.text)) for file in files)
+        item = PromptItem(id or self.seams.new_id("prm"), sound(text), attached, queue, reply, options)
+        if reply:
+            await self._check(session, item)
         await self._submit(session, item)
         return item.id
+
+    async def _check(self, session: str, item: PromptItem) -> None:
+        """Refuse a prompt whose turn could not begin, while there is still somebody to tell."""
+        state = self.engine.session(session) or await self.load(session)
+        opening = self.room.open(state, item, state.turns + 1)
+        if opening.problem:
+            raise ConfigError(opening.problem)
 
     async def answer(
         self, session: str, ask: str, choice: Literal["once", "always", "reject"], feedback: str = ""
     ) -> None:
         """Answer an ask; the turn goes on with the same counters."""
-        await self._submit(session, AnswerItem(self.seams.new_id("ans"), ask, choice, feedback))
+        await self._submit(session, AnswerItem(self.seams.new_id("ans"), ask, choice, sound(feedback)))
 
     async def abort(self, session: str, *, turn: int = 0, detail: str = "") -> None:
         """End the running turn; whoever drives it sees this within a second."""
         await self._submit(session, AbortItem(self.seams.new_id("abt"), turn, detail))
 
-    async def extend(self, session: str, limit: LimitName, by: float) -> None:
-        """Raise a limit of the running turn."""
-        await self._submit(session, ExtendItem(self.seams.new_id("ext"), limit, by))
+    async def extend(self, session: str, limit: LimitName, by: float) -> str:
+        """Raise a limit of the running turn, by whoever drives it; returns the id by which `extended` knows it."""
+        problem = wrong_limit(limit, by) or (None if by else "must be more than 0")
+        if problem is not None:
+            raise ConfigError(f"extend: {limit} {problem}")
+        item = ExtendItem(self.seams.new_id("ext"), limit, by)
+        await self.journal.submit(session, item)
+        if session in self.engine.active():
+            self.engine.wake(session)
+        return item.id
+
+    async def extended(self, session: str, extension: str) -> Extension | Notice | None:
+        """What became of an extension: the part that raised the limit, the notice that refused it, or nothing yet."""
+        for part in (await self.load(session)).parts.values():
+            if isinstance(part, (Extension, Notice)) and part.id.endswith(f".extension.{extension}"):
+                return part
+        return None
 
     async def _submit(self, session: str, item: InboxItem) -> None:
         await self.journal.submit(session, item)
@@ -179,53 +214,68 @@ class Runtime:
         """Go on with an interrupted turn, and with prompts that a failed one left for the person."""
         self.engine.wake(session, held_prompts=True)
 
+    async def waiting_prompts(self, session: str) -> list[str]:
+        """The ids of prompts that no turn has taken."""
+        return [item.id for item in await self.journal.inbox(session) if isinstance(item, PromptItem)]
+
     async def parked(self, session: str) -> Parked:
         """Return once nothing can go on, here or in the process that holds the lease."""
-        sequence = 0
-        while True:
-            parked = await self.engine.parked(session)
-            if parked != "elsewhere":
-                return parked
-            if sequence == 0:
-                sequence = len(await self.journal.load(session))
+        while (parked := await self.engine.parked(session)) == "elsewhere":
             await self.seams.sleep(LOOK_SECONDS)
-            for entry in await self.journal.load(session, sequence):
-                sequence = entry.sequence
-                self.bus.publish(session, entry)
             # If the holder has died, or let go of the session, this process takes over.
             self.engine.wake(session)
+        return parked
 
     async def wait(self, session: str, prompt: str) -> Result:
-        """What became of a prompt, once its turn has finished or a person is awaited."""
-        await self.parked(session)
-        return result_of(self.engine.session(session) or await self.load(session), prompt)
+        """What became of a prompt, once its turn has finished or nothing can go on."""
+        while True:
+            parked = await self.engine.turn_ended(session)
+            kept = self.engine.session(session) if parked != "elsewhere" else None
+            result = result_of(kept or await self.load(session), prompt)
+            if result.ended or parked in ("idle", "paused"):
+                return result
+            if parked == "elsewhere":
+                await self.seams.sleep(LOOK_SECONDS)
+                # If the holder has died, or let go of the session, this process takes over.
+                self.engine.wake(session)
 
-    async def stream(self, session: str, prompt: str) -> AsyncIterator[Entry | Live]:
-        """The events of a session until `wait` would return; subscribe by calling this before anything awaits."""
+    async def stream(self, session: str, prompt: str, after: int = 0) -> AsyncIterator[Entry | Live]:
+        """Every entry after a sequence number, in order, and deltas as they come, until `wait` would return.
+
+        It does not matter which process drives the session; deltas come only from this one.
+        """
         subscription = self.bus.subscribe(session)
-        waiting = asyncio.ensure_future(self.parked(session))
+        waiting = asyncio.ensure_future(self.wait(session, prompt))
         try:
             while True:
                 event = subscription.waiting()
-                if event is not None:
+                if isinstance(event, PartDelta) or (event is not None and event.sequence == after + 1):
+                    after += isinstance(event, Entry)
                     yield event
-                elif waiting.done():
-                    break
-                else:
-                    coming = asyncio.ensure_future(subscription.next())
-                    await asyncio.wait([coming, waiting], return_when=asyncio.FIRST_COMPLETED)
-                    if coming.done():
-                        yield coming.result()
-                    else:
-                        coming.cancel()
+                elif event is None and not waiting.done() and await subscription.come(LOOK_SECONDS, waiting):
+                    continue
+                elif event is None or event.sequence > after:
+                    # Another process has written, or it is the end: whatever is missing is in the journal.
+                    over = event is None and waiting.done()
+                    for entry in await self.journal.load(session, after):
+                        after = entry.sequence
+                        yield entry
+                    if over:
+                        break
             waiting.result()
         finally:
             waiting.cancel()
             self.bus.unsubscribe(session, subscription)
 
     async def load(self, session: str) -> Session:
-        """The session as the journal has it now."""
-        return load_session(await self.journal.load(session))
+        """The session as the journal has it now; raises `JournalRefused` if its entries make no sense."""
+        entries = await self.journal.load(session)
+        try:
+            return load_session(entries)
+        except (KeyError, AssertionError) as error:
+            raise JournalRefused(
+                f"session {session} is damaged: its entries do not fit together ({error!r})"
+            ) from error
 
     async def status(self, session: str) -> Status:
         """What the session is doing, derived from its record and its lease."""

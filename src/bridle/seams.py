@@ -9,7 +9,9 @@ import random
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 Result = TypeVar("Result")
@@ -52,18 +54,7 @@ class ThreadOffload:
         self._thread: threading.Thread | None = None
 
     async def run(self, job: Callable[[], Result]) -> Result:
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Result] = loop.create_future()
-
-        def work() -> None:
-            try:
-                result = job()
-            except Exception as error:
-                # The caller gets it; the thread lives on for the next job.
-                loop.call_soon_threadsafe(_fail, future, error)
-            else:
-                loop.call_soon_threadsafe(_finish, future, result)
-
+        future, work = _in_future(job)
         if self._thread is None:
             self._thread = threading.Thread(target=self._serve, name="bridle-offload", daemon=True)
             self._thread.start()
@@ -79,6 +70,35 @@ class ThreadOffload:
             self._jobs.put(None)
             self._thread.join()
             self._thread = None
+
+
+async def in_thread(job: Callable[[], Result]) -> Result:
+    """The job's result, from a thread of its own that nobody waits for: a job that hangs holds up no abort."""
+    future, work = _in_future(job)
+    threading.Thread(target=work, name="bridle-call", daemon=True).start()
+    return await future
+
+
+def _in_future(job: Callable[[], Result]) -> tuple[asyncio.Future[Result], Callable[[], None]]:
+    """A future in this loop, and the work that fills it from another thread."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Result] = loop.create_future()
+
+    def work() -> None:
+        settle: Callable[[], None]
+        try:
+            result = job()
+        except (Exception, SystemExit) as error:
+            # The caller gets it; the thread lives on for the next job.
+            failure = error if isinstance(error, Exception) else RuntimeError(f"exit {error.code}")
+            settle = partial(_fail, future, failure)
+        else:
+            settle = partial(_finish, future, result)
+        # The loop may be gone when a job that nobody waits for comes to its end.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(settle)
+
+    return future, work
 
 
 def _finish(future: asyncio.Future[Result], result: Result) -> None:

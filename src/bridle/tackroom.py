@@ -7,15 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from bridle.config.agents import all_agents, prompt_file, rules
-from bridle.config.settings import Settings
+from bridle.config.agents import all_agents, prompt_file, rules, rules_of
+from bridle.config.settings import Permissions, Settings
 from bridle.core.agent import Agent, ModelInfo
 from bridle.core.events import PromptItem, TurnOptions
 from bridle.core.ledger import Account
-from bridle.core.limits import Limits, effective_cap
+from bridle.core.limits import LIMIT_NAMES, Limits, effective_cap, wrong_limit
 from bridle.core.options import layered
 from bridle.core.parts import Notice, TurnStart
 from bridle.core.permission import denied_outright
@@ -41,6 +42,7 @@ class SettingsTackRoom:
     tools: Mapping[str, Tool]
     seams: Seams
     agents: dict[str, Agent] = field(default_factory=dict)
+    restrictions: Permissions = field(default_factory=dict)
     outputs: Path | None = None
 
     def __post_init__(self) -> None:
@@ -62,6 +64,7 @@ class SettingsTackRoom:
         if not ref:
             raise ConfigError("no model is set: give one with --model or `model = …` in the configuration")
         _, info = self._model(ref)
+        self._closing_prompt()
         limits, cap, notices = self._limits(options, agent, number)
         if limits.cost is not None or self.settings.tree.cost is not None:
             _need_price(info)
@@ -109,9 +112,9 @@ class SettingsTackRoom:
         return model, info
 
     def _limits(self, options: TurnOptions, agent: Agent, number: int) -> tuple[Limits, int, tuple[Notice, ...]]:
-        flags = dict(options.limits)
+        flags: dict[str, Any] = {str(name): value for name, value in options.limits.items()}
         asked = flags.pop("steps", None)
-        steps = int(asked) if asked is not None else agent.steps
+        steps = asked if asked is not None else agent.steps
         steps = agent.limits.steps if steps is None else steps
         steps = self.settings.behavior.max_steps if steps is None else steps
         ceiling = self.settings.behavior.ceiling
@@ -119,12 +122,17 @@ class SettingsTackRoom:
         if steps is not None and steps > ceiling:
             text = f"{steps} steps were asked for; the ceiling is {ceiling}"
             notices = (Notice(f"{number}.notice.ceiling", "ceiling", text),)
-        run = msgspec.convert(flags, Limits)
         default = Limits(**msgspec.structs.asdict(self.settings.limits))
-        return run.over(agent.limits).over(default), effective_cap(steps, ceiling), notices
+        limits = Limits(**flags).over(agent.limits).over(default)
+        check_limits("this turn", msgspec.structs.replace(limits, steps=steps))
+        cap = effective_cap(steps, ceiling)
+        if cap == 0:
+            # An agent that only talks makes no calls that could be counted.
+            limits = msgspec.structs.replace(limits, tool_calls=None)
+        return limits, cap, notices
 
     def _tools(self, agent: Agent, options: TurnOptions) -> list[str]:
-        allowed = rules(self.settings, agent)
+        allowed = rules(self.settings.permission, agent)
         wanted = {**agent.tools, **options.tools}
         return [
             name
@@ -154,7 +162,8 @@ class SettingsTackRoom:
             model=model,
             info=info,
             tools={name: self.tools[name] for name in start.tools if name in self.tools},
-            rules=rules(self.settings, agent),
+            rules=rules(self.settings.permission, agent),
+            restrictions=rules_of(self.restrictions),
             directory=Path(session.info.directory),
             closing_prompt=self._closing_prompt(),
             ceiling=self.settings.behavior.ceiling,
@@ -181,6 +190,15 @@ class SettingsTackRoom:
         path.touch(mode=0o600)
         path.write_text(text, encoding="utf-8", errors="replace")
         return str(path)
+
+
+def check_limits(whose: str, limits: Limits) -> None:
+    """Raise `ConfigError` if a limit makes no sense."""
+    for name in LIMIT_NAMES:
+        value = limits.of(name)
+        problem = None if value is None else wrong_limit(name, value)
+        if problem is not None:
+            raise ConfigError(f"{whose}: {name} {problem}")
 
 
 def _need_price(info: ModelInfo) -> None:

@@ -62,9 +62,10 @@ def test_a_project_that_nobody_trusted_may_only_lower(world):
     loaded = read(world, user="[limits]\ncost = 5.0\n", project=PROJECT)
     settings = loaded.settings
     assert (settings.model, settings.behavior.max_steps, settings.behavior.ceiling) == (None, 10, 200)
-    assert (settings.limits.cost, settings.limits.tokens, settings.permission) == (5.0, 50, {"edit": "deny"})
+    assert (settings.limits.cost, settings.limits.tokens, settings.permission) == (5.0, 50, {})
+    assert loaded.restrictions == {"bash": "allow", "edit": "deny"}
     ignored = [notice.split(": ")[1].split(" ")[0] for notice in loaded.notices]
-    assert ignored == ["model", "behavior.ceiling", "limits.cost", "permission.bash", "journal.path"]
+    assert ignored == ["model", "behavior.ceiling", "limits.cost", "journal.path"]
 
 
 def test_a_trusted_project_may_do_more_but_never_raise_the_ceiling(world):
@@ -74,6 +75,11 @@ def test_a_trusted_project_may_do_more_but_never_raise_the_ceiling(world):
 
 
 ERRORS = [
+    (
+        "[agents.x]\nmaxSteps = 0",
+        "config.toml: agents.x.maxSteps must be more than 0; an agent that only talks has steps = 0",
+    ),
+    ("[agents.x]\nmax_steps = 2.5", "config.toml: agents.x.max_steps must be a whole number, not 2.5"),
     ("[limit]\ncost = 1", "config.toml: unknown key limit; did you mean limits?"),
     ("[limits]\ncots = 1", "config.toml: unknown key limits.cots; did you mean limits.cost?"),
     ("[agents.x]\nstep = 1", "config.toml: unknown key agents.x.step; did you mean agents.x.steps?"),

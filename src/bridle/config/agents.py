@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib.resources import files
 
-from bridle.config.settings import AgentSettings, Settings
+from bridle.config.settings import AgentSettings, Permissions, Settings
 from bridle.core.agent import Agent
 from bridle.core.limits import Limits
 from bridle.core.permission import DEFAULT_RULES, Rule
+from bridle.errors import ConfigError
 
 
 def prompt_file(name: str) -> str:
@@ -37,6 +38,10 @@ def all_agents(settings: Settings, origins: Mapping[str, str]) -> dict[str, Agen
 
 def _agent(name: str, given: AgentSettings, below: Agent | None, source: str) -> Agent:
     below = below or Agent(name, prompt=prompt_file("build.md"))
+    spelled = {given.steps, given.max_steps, given.maxSteps, given.maxTurns} - {None}
+    if len(spelled) > 1:
+        raise ConfigError(f"{source}: agents.{name} has two spellings of steps with different values: {spelled}")
+    steps = next(iter(spelled), None)
     limits = Limits(
         tool_calls=given.limits.tool_calls,
         tokens=given.limits.tokens,
@@ -48,7 +53,7 @@ def _agent(name: str, given: AgentSettings, below: Agent | None, source: str) ->
         given.description or below.description,
         given.prompt or below.prompt,
         given.model or below.model,
-        below.steps if given.steps is None else given.steps,
+        below.steps if steps is None else steps,
         limits.over(below.limits),
         {**below.tools, **given.tools},
         below.permission,
@@ -57,10 +62,15 @@ def _agent(name: str, given: AgentSettings, below: Agent | None, source: str) ->
     )
 
 
-def rules(settings: Settings, agent: Agent) -> tuple[Rule, ...]:
+def rules(permission: Permissions, agent: Agent) -> tuple[Rule, ...]:
     """All rules in the order in which the last match wins: defaults, settings, agent."""
-    given: list[Rule] = []
-    for permission, value in settings.permission.items():
+    return (*DEFAULT_RULES, *rules_of(permission), *agent.permission)
+
+
+def rules_of(permission: Permissions) -> tuple[Rule, ...]:
+    """The rules of a settings table, in its order."""
+    found: list[Rule] = []
+    for name, value in permission.items():
         patterns = {"*": value} if isinstance(value, str) else value
-        given += [Rule(permission, pattern, verdict) for pattern, verdict in patterns.items()]
-    return (*DEFAULT_RULES, *given, *agent.permission)
+        found += [Rule(name, pattern, verdict) for pattern, verdict in patterns.items()]
+    return tuple(found)

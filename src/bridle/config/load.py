@@ -11,7 +11,7 @@ from typing import Any, get_args, get_origin
 
 import msgspec
 
-from bridle.config.settings import Settings
+from bridle.config.settings import Permissions, Settings
 from bridle.core.limits import LIMIT_NAMES, MAX_STEPS, LimitName, wrong_limit
 from bridle.core.options import layered
 from bridle.errors import ConfigError
@@ -20,6 +20,8 @@ PROJECT_FILE = "bridle.toml"
 ENVIRONMENT_PREFIX = "BRIDLE_"
 
 Table = dict[str, Any]
+
+STEP_SPELLINGS = ("steps", "max_steps", "maxSteps", "maxTurns")
 
 MAY_ONLY_LOWER = ("behavior.max_steps", "behavior.ceiling", "limits.", "tree.")
 """What a project that nobody trusted may set, where it makes limits smaller."""
@@ -30,6 +32,8 @@ class Loaded(msgspec.Struct, frozen=True):
 
     settings: Settings
     origins: Mapping[str, str]
+    restrictions: Permissions
+    """Permissions of a project that nobody trusted: they can only make the others stricter."""
     notices: tuple[str, ...] = ()
 
 
@@ -47,7 +51,9 @@ def load(
     user = _read(user_path)
     project_path = _project_file(directory)
     project = _read(project_path) if project_path is not None else {}
+    restrictions: Permissions = {}
     if not trusted:
+        restrictions = _read_restrictions(str(project_path), project.pop("permission", {}))
         project, ignored = _untrusted(project, user)
         notices += [f"{project_path}: {key} is ignored: this project is not trusted (--trust)" for key in ignored]
     elif _ceiling(project) > _ceiling(user):
@@ -68,7 +74,7 @@ def load(
         settings = msgspec.convert(merged, Settings)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{_blame(str(error), origins)}{error}") from error
-    return Loaded(settings, origins, tuple(notices))
+    return Loaded(settings, origins, restrictions, tuple(notices))
 
 
 def config_home(environment: Mapping[str, str]) -> Path:
@@ -134,6 +140,8 @@ def _nested(flat: Mapping[str, Any]) -> Table:
         inner = table
         for name in path:
             inner = inner.setdefault(name, {})
+            if not isinstance(inner, dict):
+                raise ConfigError(f"{key} cannot be set beside a plain value for {name}")
         inner[last] = value
     return table
 
@@ -147,7 +155,7 @@ def _leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
 
 
 def _untrusted(project: Table, user: Table) -> tuple[Table, list[str]]:
-    """What a project may say without being trusted: smaller limits and stricter permissions."""
+    """What a project may say without being trusted: smaller limits."""
     mine = dict(_leaves(user))
     defaults = dict(_leaves(msgspec.to_builtins(Settings())))
     kept: Table = {}
@@ -156,12 +164,18 @@ def _untrusted(project: Table, user: Table) -> tuple[Table, list[str]]:
         bound = mine.get(key, defaults.get(key))
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         lowers = key.startswith(MAY_ONLY_LOWER) and (not number or bound is None or value <= bound)
-        stricter = key.startswith("permission.") and value in ("ask", "deny")
-        if lowers or stricter:
+        if lowers:
             kept[key] = value
         else:
             ignored.append(key)
     return _unflattened(project, kept), ignored
+
+
+def _read_restrictions(origin: str, table: Any) -> Permissions:
+    try:
+        return msgspec.convert(table, Permissions)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{origin}: permission: {error}") from error
 
 
 def _ceiling(table: Table) -> float:
@@ -198,8 +212,10 @@ def _check(origin: str, table: Table) -> None:
             _check_limit(origin, key, "steps", value)
             if value == 0:
                 raise ConfigError(f"{origin}: {key} must be more than 0: leave it out for the ceiling alone")
-        elif key.startswith("agents.") and name == "steps":
+        elif key.startswith("agents.") and name in STEP_SPELLINGS:
             _check_limit(origin, key, "steps", value)
+            if value == 0 and name != "steps":
+                raise ConfigError(f"{origin}: {key} must be more than 0; an agent that only talks has steps = 0")
 
 
 def _check_limit(origin: str, key: str, limit: LimitName, value: Any) -> None:

@@ -10,6 +10,7 @@ from bridle.core.agent import Price
 from bridle.core.limits import MAX_STEPS
 
 VerdictWord = Literal["allow", "ask", "deny"]
+Permissions = dict[str, VerdictWord | dict[str, VerdictWord]]
 
 
 class Behavior(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -71,6 +72,10 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     prompt: str = ""
     model: str | None = None
     steps: int | None = None
+    max_steps: int | None = None
+    maxSteps: int | None = None
+    maxTurns: int | None = None
+    """Other spellings of `steps`, for agents that were written elsewhere."""
     limits: LimitSettings = LimitSettings(tool_calls=None)
     tools: dict[str, bool] = {}
     options: dict[str, Any] = {}
@@ -88,6 +93,6 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     deadlines: DeadlineSettings = DeadlineSettings()
     journal: JournalSettings = JournalSettings()
     prompts: PromptSettings = PromptSettings()
-    permission: dict[str, VerdictWord | dict[str, VerdictWord]] = {}
+    permission: Permissions = {}
     models: dict[str, ModelSettings] = {}
     agents: dict[str, AgentSettings] = {}

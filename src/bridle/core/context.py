@@ -85,6 +85,11 @@ class Messages(Sequence[Message]):
         return isinstance(other, Messages) and list(self) == list(other)
 
 
+def sound(text: str) -> str:
+    """Text that can be written: a half of a character, as a file name or a model may hold it, becomes a mark."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def characters(message: Message) -> int:
     """The size of a message for the estimate of its tokens."""
     match message:

@@ -71,7 +71,7 @@ def decide(turn: Turn) -> Action:
         return Finish(step.closing)
     if step.empties and not turn.doom:
         return Finish("empty") if step.empties >= MAX_EMPTY_REPLIES else _again(turn, step)
-    if turn.cap == 0 or answered:
+    if answered or (turn.cap == 0 and turn.closing is None):
         return Finish("answered")
     return _next_step(turn, step.number + 1)
 

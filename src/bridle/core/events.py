@@ -22,7 +22,7 @@ class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PartPut(msgspec.Struct, frozen=True, tag="put", tag_field="event"):
-    """A part is new. Put again with the same id, it replaces itself."""
+    """A part is new."""
 
     part: Part
 
@@ -104,7 +104,7 @@ class TurnOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     on_ask: OnAsk | None = None
     system: str = ""
     tools: dict[str, bool] = {}
-    limits: dict[LimitName, float] = {}
+    limits: dict[LimitName, int | float] = {}
 
 
 class AnswerItem(msgspec.Struct, frozen=True, tag="answer", omit_defaults=True):
@@ -129,7 +129,7 @@ class ExtendItem(msgspec.Struct, frozen=True, tag="extend"):
 
     id: str
     limit: LimitName
-    by: float
+    by: int | float
 
 
 InboxItem = PromptItem | AnswerItem | AbortItem | ExtendItem

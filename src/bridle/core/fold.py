@@ -137,8 +137,11 @@ def _put_in_turn(session: Session, turn: OpenTurn, part: Part) -> None:
         case StepFinish():
             _finish_step(session, turn, part)
         case Prompt():
-            turn.prompted = turn.prompted or part.turn == turn.start.number
-            turn.prompts.append(part.id)
+            if part.turn == turn.start.number:
+                if turn.step is not None and turn.step.final and not turn.prompted:
+                    _answer(session, turn, tuple(turn.words))
+                turn.prompted = True
+                turn.prompts.append(part.id)
         case Notice():
             if part.limit is not None:
                 turn.warned |= {part.limit}
@@ -151,8 +154,15 @@ def _put_in_turn(session: Session, turn: OpenTurn, part: Part) -> None:
             turn.halt = turn.halt or part
         case TurnFinish():
             turn.finish = part
+            _answer(session, turn, part.answer)
         case Sentinel() | TurnStart():
             pass
+
+
+def _answer(session: Session, turn: OpenTurn, words: tuple[str, ...]) -> None:
+    """These words answer every prompt of the turn that has no answer yet."""
+    for prompt in turn.prompts:
+        session.answers.setdefault(prompt, words)
 
 
 def _extend(turn: OpenTurn, part: Extension) -> None:
@@ -163,6 +173,7 @@ def _extend(turn: OpenTurn, part: Extension) -> None:
     turn.warned -= {part.limit}
     if turn.refused is not None and turn.refused.limit == part.limit:
         turn.refused = None
+        turn.closing_refused = False
 
 
 def _finish_step(session: Session, turn: OpenTurn, finish: StepFinish) -> None:
@@ -182,6 +193,8 @@ def _finish_step(session: Session, turn: OpenTurn, finish: StepFinish) -> None:
         reasoning = "".join(part.text for part in parts if isinstance(part, Reasoning))
         calls = tuple(CallMessage(part.id, part.name, part.arguments) for part in parts if isinstance(part, Call))
         session.say(AssistantMessage(finish.id, text, reasoning, calls))
+    if turn.request is not None and isinstance(turn.request.state, Replied):
+        session.counted_characters = session.characters
     _close_batch(session, turn)
 
 
@@ -256,7 +269,6 @@ def _move_request(session: Session, event: RequestMoved) -> None:
             _count(turn, state.usage, state.cost)
             if isinstance(state, Replied):
                 session.counted = state.usage.total
-                session.counted_characters = session.characters
             elif isinstance(state, Cut):
                 turn.step = msgspec.structs.replace(step, cut=state.by)
                 turn.doom = turn.doom or state.by == "chant"

@@ -38,8 +38,11 @@ DEFAULT_RULES: tuple[Rule, ...] = (
     Rule("read", "*.env.example", "allow"),
     Rule("glob", "*", "allow"),
     Rule("grep", "*", "allow"),
+    Rule("grep", "*.env", "ask"),
+    Rule("grep", "*.env.*", "ask"),
     Rule("edit", "*", "allow"),
     Rule("edit", "*.env", "ask"),
+    Rule("edit", "*.env.*", "ask"),
     Rule("bash", "*", "ask"),
     Rule("python", "*", "allow"),
     Rule("external_directory", "*", "ask"),
@@ -63,8 +66,8 @@ def matches(pattern: str, text: str) -> bool:
     return pattern.endswith(" *") and text == pattern[:-2]
 
 
-def judge(rules: Sequence[Rule], access: Access) -> Verdict:
-    """The verdict of the last rule that matches; without one, ask."""
+def judge(rules: Sequence[Rule], access: Access, default: Verdict = "ask") -> Verdict:
+    """The verdict of the last rule that matches; without one, the default."""
     for rule in reversed(rules):
         # A wildcard in a rule's name never answers for doom_loop: only a rule that names it does.
         named = rule.permission == access.permission
@@ -72,7 +75,7 @@ def judge(rules: Sequence[Rule], access: Access) -> Verdict:
             continue
         if (named or matches(rule.permission, access.permission)) and matches(rule.pattern, access.pattern):
             return rule.verdict
-    return "ask"
+    return default
 
 
 def strictest(verdicts: Iterable[Verdict]) -> Verdict:

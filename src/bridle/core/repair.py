@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from bridle.core.context import sound
+
 Arguments = dict[str, Any]
 Mend = Callable[[str], Any]
 
@@ -45,10 +47,29 @@ def read_arguments(text: str, mend: Mend) -> Sound | Unsound:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
         return _mended(text, mend, str(error))
+    if "\\u" in text:
+        value = _sound(value)
     if isinstance(value, str):
         # Some models send the object as JSON inside a JSON string.
         return _mended(value, mend, "a text instead of an object")
     return _object(value, "")
+
+
+def arguments_of(text: str) -> Arguments:
+    """The arguments of a call that was recorded, which are a JSON object."""
+    value: Arguments = msgspec.json.decode(text)
+    return _sound(value) if "\\u" in text else value
+
+
+def _sound(value: Any) -> Any:
+    """Escapes may spell half a character, which nothing could write down."""
+    if isinstance(value, str):
+        return sound(value)
+    if isinstance(value, list):
+        return [_sound(inner) for inner in value]
+    if isinstance(value, dict):
+        return {sound(key): _sound(inner) for key, inner in value.items()}
+    return value
 
 
 def _mended(text: str, mend: Mend, error: str) -> Sound | Unsound:
@@ -60,7 +81,7 @@ def _mended(text: str, mend: Mend, error: str) -> Sound | Unsound:
         value = mend(body)
     except (ValueError, RecursionError) as failure:
         return Unsound(f"the arguments are not valid JSON ({failure})")
-    return _object(value, "the arguments were not valid JSON and were repaired")
+    return _object(_sound(value), "the arguments were not valid JSON and were repaired")
 
 
 def _object(value: Any, note: str) -> Sound | Unsound:

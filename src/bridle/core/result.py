@@ -45,11 +45,21 @@ class Result(msgspec.Struct, frozen=True):
     asks: tuple[Ask, ...] = ()
 
     @property
+    def ended(self) -> bool:
+        """Whether nothing more will become of the prompt by itself."""
+        return self.reason not in ("paused", "held")
+
+    @property
     def exit_status(self) -> int:
         """The exit status that tells the truth about this ending."""
         if self.reason == "answered" and self.denied:
             return 4
         return EXIT_STATUS.get(self.reason, 3)
+
+
+def answers(session: Session, prompt: str) -> bool:
+    """Whether the turn that runs, or ran last, is the prompt's own."""
+    return session.turn is not None and session.prompts.get(prompt) == session.turn.start.number
 
 
 def result_of(session: Session, prompt: str) -> Result:
@@ -65,14 +75,28 @@ def result_of(session: Session, prompt: str) -> Result:
     if isinstance(finish, TurnFinish):
         return _finished(session, id, prompt, finish)
     running = session.running
-    asks: tuple[Ask, ...] = ()
-    if running is not None:
-        asks = tuple(state.ask for state in running.batch.values() if isinstance(state, Asking))
-    return Result(id, prompt, "paused", turn=turn, asks=asks)
+    if running is None:
+        return Result(id, prompt, "held", turn=turn)
+    spent = running.view(session.elapsed).spent
+    return Result(
+        id,
+        prompt,
+        "paused",
+        steps=spent.steps,
+        tool_calls=spent.tool_calls,
+        usage=running.usage,
+        tokens=spent.tokens,
+        cost=spent.cost,
+        seconds=spent.seconds,
+        files=tuple(running.files),
+        denied=running.unasked,
+        turn=turn,
+        asks=tuple(state.ask for state in running.batch.values() if isinstance(state, Asking)),
+    )
 
 
 def _finished(session: Session, id: str, prompt: str, finish: TurnFinish) -> Result:
-    texts = [session.parts[part] for part in finish.answer]
+    texts = [session.parts[part] for part in session.answers.get(prompt, finish.answer)]
     spent = finish.spent
     return Result(
         id,

@@ -33,7 +33,7 @@ class GiveUp(msgspec.Struct, frozen=True):
     why: str
 
 
-def retryable(status: int | None, marked: bool) -> bool:
+def retryable(status: int | None, *, marked: bool) -> bool:
     """Whether this failure may pass by itself."""
     return marked or status in RETRYABLE
 

@@ -99,6 +99,7 @@ class Session:
         self.system = ""
         self.always: set[Access] = set()
         self.prompts: dict[str, int] = {}
+        self.answers: dict[str, tuple[str, ...]] = {}
         self._messages: list[Message] = []
         self._held: list[Message] = []
         self.characters = 0

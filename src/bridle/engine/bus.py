@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable
+from typing import Any
 
 from bridle.core.events import Entry, Live, PartDelta
 
@@ -15,19 +16,26 @@ class Subscription:
     """The events of one session from now on; deltas are dropped when nobody reads, entries never."""
 
     def __init__(self) -> None:
-        self._queue: asyncio.Queue[Entry | Live] = asyncio.Queue()
+        self._events: deque[Entry | Live] = deque()
+        self._reader: asyncio.Future[None] | None = None
 
     def put(self, event: Entry | Live) -> None:
-        if isinstance(event, PartDelta) and self._queue.qsize() > MAX_WAITING:
+        if isinstance(event, PartDelta) and len(self._events) > MAX_WAITING:
             return
-        self._queue.put_nowait(event)
-
-    async def next(self) -> Entry | Live:
-        return await self._queue.get()
+        self._events.append(event)
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
 
     def waiting(self) -> Entry | Live | None:
         """The next event if there is one already."""
-        return None if self._queue.empty() else self._queue.get_nowait()
+        return self._events.popleft() if self._events else None
+
+    async def come(self, seconds: float, end: asyncio.Future[Any]) -> bool:
+        """Wait for an event, for the end, or so long; True if there is an event."""
+        self._reader = asyncio.get_running_loop().create_future()
+        await asyncio.wait([self._reader, end], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        self._reader.cancel()
+        return bool(self._events)
 
 
 class Bus:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
 
 from bridle.core.events import AbortItem
 from bridle.core.fold import fold
@@ -22,6 +21,7 @@ from bridle.turn.scope import Scope
 from bridle.turn.take import answerable, startable, take_inbox
 
 MAX_KEPT_SESSIONS = 64
+WATCH_AGAIN_SECONDS = 1.0
 
 
 class _Drive:
@@ -30,6 +30,7 @@ class _Drive:
     def __init__(self) -> None:
         self.again = False
         self.held_prompts = False
+        self.ended: asyncio.Event | None = None
         self.task: asyncio.Task[Parked] | None = None
 
 
@@ -70,6 +71,19 @@ class LocalEngine:
         await asyncio.wait([drive.task])
         return drive.task.result()
 
+    async def turn_ended(self, session: str) -> Parked | None:
+        """Return once a turn has ended here, or nobody drives the session here; then it says why, as `parked`."""
+        drive = self._drives.get(session)
+        if drive is None or drive.task is None:
+            return "idle"
+        if drive.task.done():
+            return drive.task.result()
+        drive.ended = drive.ended or asyncio.Event()
+        ended = asyncio.ensure_future(drive.ended.wait())
+        await asyncio.wait([drive.task, ended], return_when=asyncio.FIRST_COMPLETED)
+        ended.cancel()
+        return drive.task.result() if drive.task.done() else None
+
     def active(self) -> set[str]:
         return {id for id, drive in self._drives.items() if drive.task is not None and not drive.task.done()}
 
@@ -77,8 +91,12 @@ class LocalEngine:
         """The session as the last drive here left it."""
         return self._kept.get(id)
 
-    async def close(self) -> None:
+    def stop_starting(self) -> None:
+        """Start nothing any more; what runs goes on."""
         self._closing = True
+
+    async def close(self) -> None:
+        self.stop_starting()
         tasks = [drive.task for drive in self._drives.values() if drive.task is not None and not drive.task.done()]
         if tasks:
             await asyncio.wait(tasks)
@@ -98,8 +116,8 @@ class LocalEngine:
                 raise
             finally:
                 await self._journal.release(lease)
-            if not drive.again and not self._closing:
-                drive.again = await self._more(id, drive)
+            if not self._closing and await self._more(id, drive):
+                drive.again = True
         return parked
 
     async def _more(self, id: str, drive: _Drive) -> bool:
@@ -124,7 +142,7 @@ class LocalEngine:
         session = await self._load(id)
         record = Record(session, self._journal, lease, self._seams.clock, self._bus.publish)
         while True:
-            scope: Scope[Any] = Scope()
+            scope = Scope()
             known = self._known_files.setdefault(id, {})
             rig = Rig(record, self._room, self._seams, scope, known, drive.held_prompts)
             if session.running is None:
@@ -140,6 +158,9 @@ class LocalEngine:
                 await asyncio.wait([watch])
             if session.running is not None:
                 return "paused"
+            if drive.ended is not None:
+                drive.ended.set()
+                drive.ended = None
             if self._closing:
                 return "idle"
 
@@ -147,12 +168,20 @@ class LocalEngine:
         """Tell the turn when there is mail, and end the effects under way as soon as it is an abort."""
         session = rig.record.lease.session
         while True:
-            for item in await self._journal.inbox(session):
+            try:
+                items = await self._journal.inbox(session)
+            except JournalError:
+                # The turn meets the same trouble when it writes, and says so there.
+                items = []
+            for item in items:
                 rig.mail = True
                 if isinstance(item, AbortItem) and item.turn in (0, rig.turn.start.number):
                     rig.scope.abort()
                     return
-            try:
-                await self._journal.posted(session)
-            except JournalError:
-                return
+            await self._posted(session)
+
+    async def _posted(self, session: str) -> None:
+        try:
+            await self._journal.posted(session)
+        except JournalError:
+            await self._seams.sleep(WATCH_AGAIN_SECONDS)

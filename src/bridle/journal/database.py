@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from bridle.errors import JournalError, JournalFailed, JournalFull, JournalRefused
@@ -31,10 +34,14 @@ def _migrations() -> list[Path]:
     return sorted((_HERE / "migrations").glob("*.sql"))
 
 
+def error_code(error: sqlite3.Error) -> int:
+    """SQLite's primary code; 0 for what Python's own layer found."""
+    return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+
+
 def explain(error: sqlite3.Error, path: Path) -> JournalError:
     """The error of the contract that says what SQLite said."""
-    code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
-    match code:
+    match error_code(error):
         case sqlite3.SQLITE_FULL:
             return JournalFull(f"{path}: the disk is full")
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
@@ -56,20 +63,25 @@ class Database:
         self.path = path
         self.notice = ""
         self.reserve = path.with_name(path.name + ".reserve")
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh = not path.exists()
-        if fresh:
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
         try:
-            self.writer = self._connect()
-            version = self._check()
-            if version > len(_migrations()):
-                self._open_newer(version)
-                return
-            self._prepare(version)
-            self.reader = self._connect()
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+            # One process at a time: a second one must not find the file between two of its first pragmas.
+            with _alone(path.with_name(path.name + ".opening")):
+                self._open()
         except sqlite3.Error as error:
             raise explain(error, path) from error
+        except OSError as error:
+            raise JournalFailed(f"{path}: the journal cannot be opened: {error}") from error
+
+    def _open(self) -> None:
+        self.writer = self._connect()
+        version = self._check()
+        if version > len(_migrations()):
+            self._open_newer(version)
+            return
+        self._prepare(version)
+        self.reader = self._connect()
         self._keep_reserve()
 
     def _connect(self, mode: str = "rw") -> sqlite3.Connection:
@@ -129,7 +141,7 @@ class Database:
         try:
             handle = os.open(self.reserve, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             try:
-                os.posix_fallocate(handle, 0, RESERVE_BYTES)
+                _allocate(handle)
             finally:
                 os.close(handle)
         except OSError:
@@ -146,6 +158,25 @@ class Database:
     def close(self) -> None:
         self.reader.close()
         self.writer.close()
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Hold a lock on a file while something happens that only one process may do."""
+    handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _allocate(handle: int) -> None:
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(handle, 0, RESERVE_BYTES)
+    elif os.fstat(handle).st_size < RESERVE_BYTES:
+        # Where nothing can be allocated without writing, as on macOS, zeros take the room.
+        os.write(handle, bytes(RESERVE_BYTES))
 
 
 def _statements(script: str) -> list[str]:

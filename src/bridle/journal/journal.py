@@ -18,8 +18,8 @@ class Lease(msgspec.Struct, frozen=True):
     epoch: int
 
 
-Weight = Literal["plain", "intent", "ending"]
-"""Intents and endings reach the disk before `append` returns; an ending may use the reserve of a full disk."""
+Weight = Literal["plain", "words", "intent", "ending"]
+"""Intents and endings reach the disk before `append` returns; only an ending may use the reserve of a full disk."""
 
 
 class SessionRow(msgspec.Struct, frozen=True):
@@ -72,9 +72,6 @@ class Journal(Protocol):
 
     async def held(self, session: str) -> bool:
         """Whether anybody holds the lease of this session."""
-
-    async def grown(self, session: str, after: int) -> None:
-        """Return once the session has an entry after this one; may return without reason."""
 
     async def posted(self, session: str) -> None:
         """Return once an item may have come into the inbox since the last call; may return without reason."""

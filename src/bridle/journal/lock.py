@@ -6,16 +6,24 @@ import fcntl
 import os
 from pathlib import Path
 
+LOOKS = 50
+
 
 def take_lock(path: Path) -> int | None:
     """The handle of a lock that is now ours, or None while another holds it."""
+    looks = 0
     while True:
         handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(handle)
-            return None
+            looks += 1
+            if looks > LOOKS:
+                return None
+            # Somebody may only have looked whether it is held, which takes a moment.
+            os.sched_yield()
+            continue
         # The holder before us removes the file as it lets go: a lock on a removed file protects nothing.
         if _same_file(handle, path):
             return handle
@@ -35,7 +43,7 @@ def is_locked(path: Path) -> bool:
     except FileNotFoundError:
         return False
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     finally:

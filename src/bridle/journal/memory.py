@@ -19,7 +19,6 @@ class _Kept:
     inbox: dict[str, InboxItem | None] = field(default_factory=dict)
     epoch: int = 0
     held: bool = False
-    grown: asyncio.Event | None = None
     posted: asyncio.Event | None = None
 
 
@@ -65,9 +64,6 @@ class MemoryJournal:
         for event in entry.events:
             if isinstance(event, SessionPut):
                 kept.info = event.info
-        if kept.grown is not None:
-            kept.grown.set()
-            kept.grown = None
 
     async def load(self, session: str, after: int = 0) -> list[Entry]:
         return self._kept(session).entries[after:]
@@ -100,12 +96,6 @@ class MemoryJournal:
 
     async def held(self, session: str) -> bool:
         return self._kept(session).held
-
-    async def grown(self, session: str, after: int) -> None:
-        kept = self._kept(session)
-        if len(kept.entries) <= after:
-            kept.grown = kept.grown or asyncio.Event()
-            await kept.grown.wait()
 
     async def posted(self, session: str) -> None:
         kept = self._kept(session)

@@ -25,3 +25,5 @@ UPDATE inbox SET item = NULL WHERE session = ? AND id = ?
 SELECT account FROM account WHERE id = ?
 -- name: put_account
 INSERT INTO account (id, account) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET account = excluded.account
+-- name: data_version
+PRAGMA data_version

@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
@@ -14,8 +15,8 @@ import msgspec
 from bridle import wire
 from bridle.core.events import Entry, InboxItem, SessionInfo, SessionPut
 from bridle.core.ledger import Account, Change, Shortage, post
-from bridle.errors import BridleError, BudgetRefused, JournalFull, JournalRefused, LeaseLost, NoSuchSession
-from bridle.journal.database import BUSY_MILLISECONDS, QUERIES, Database, explain
+from bridle.errors import BudgetRefused, JournalFull, JournalRefused, LeaseLost, NoSuchSession
+from bridle.journal.database import BUSY_MILLISECONDS, QUERIES, Database, error_code, explain
 from bridle.journal.journal import Lease, SessionRow, Weight, session_entry
 from bridle.journal.lock import drop_lock, is_locked, take_lock
 from bridle.seams import Seams, uninterrupted
@@ -34,7 +35,7 @@ class _Job:
 
     __slots__ = ("error", "full", "result", "turn", "work")
 
-    def __init__(self, work: Callable[[], object], full: bool) -> None:
+    def __init__(self, work: Callable[[], object], *, full: bool) -> None:
         self.work = work
         self.full = full
         self.result: object = None
@@ -63,8 +64,8 @@ class SqliteJournal:
         self._numbers: dict[str, int] = {}
         self._locks: dict[str, tuple[int, Path]] = {}
         self._sequences: dict[str, int] = {}
+        self._epochs: dict[str, int] = {}
         self._lock_folder = path.with_name(path.name + ".locks")
-        self._grown: dict[str, asyncio.Event] = {}
         self._posted: dict[str, asyncio.Event] = {}
         self._looked: dict[str, int] = {}
         self._closed = False
@@ -81,20 +82,20 @@ class SqliteJournal:
         quick = not self._leading and self._commits < CHECKPOINT_COMMITS and not (full and self._slow)
         if quick:
             try:
-                return self._commit_here(work, full)
+                return self._commit_here(work, full=full)
             except sqlite3.Error as error:
-                if (error.sqlite_errorcode or 0) & 0xFF != sqlite3.SQLITE_BUSY:
+                if error_code(error) != sqlite3.SQLITE_BUSY:
                     raise explain(error, self._database.path) from error
-        job = _Job(work, full)
+        job = _Job(work, full=full)
         await uninterrupted(self._commit_apart(job))
         if job.error is not None:
             raise job.error
         return cast(Result, job.result)
 
-    def _commit_here(self, work: Callable[[], Result], full: bool) -> Result:
+    def _commit_here(self, work: Callable[[], Result], *, full: bool) -> Result:
         """Commit on the spot; SQLite says busy if another process holds the write lock at this moment."""
         writer = self._database.writer
-        begun = self._begin(full, patient=False)
+        begun = self._begin(full=full, patient=False)
         try:
             result = work()
             writer.execute("COMMIT")
@@ -102,10 +103,10 @@ class SqliteJournal:
             if writer.in_transaction:
                 writer.execute("ROLLBACK")
             raise
-        self._synced(full, begun)
+        self._learn(full=full, begun=begun)
         return result
 
-    def _begin(self, full: bool, *, patient: bool) -> float:
+    def _begin(self, *, full: bool, patient: bool) -> float:
         """Open a transaction; returns when it began."""
         writer = self._database.writer
         if full != self._full_now:
@@ -118,7 +119,7 @@ class SqliteJournal:
         writer.execute("BEGIN IMMEDIATE")
         return begun
 
-    def _synced(self, full: bool, begun: float) -> None:
+    def _learn(self, *, full: bool, begun: float) -> None:
         """Learn how long this disk takes."""
         if full:
             self._sync_seconds += (self._seams.clock.monotonic() - begun - self._sync_seconds) / 8
@@ -151,19 +152,22 @@ class SqliteJournal:
         writer = self._database.writer
         full = any(job.full for job in batch)
         try:
-            begun = self._begin(full, patient=True)
+            begun = self._begin(full=full, patient=True)
             for job in batch:
                 self._do(job)
             writer.execute("COMMIT")
-            self._synced(full, begun)
-            if self._commits >= CHECKPOINT_COMMITS:
-                self._commits = 0
-                writer.execute("PRAGMA wal_checkpoint(PASSIVE)")
         except sqlite3.Error as error:
             if writer.in_transaction:
                 writer.execute("ROLLBACK")
             for job in batch:
                 job.error = explain(error, self._database.path)
+            return
+        self._learn(full=full, begun=begun)
+        if self._commits >= CHECKPOINT_COMMITS:
+            self._commits = 0
+            # A checkpoint that fails has lost nothing: what is committed stays in the log until the next one.
+            with suppress(sqlite3.Error):
+                writer.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def _do(self, job: _Job) -> None:
         """One job of several: what it raises undoes it alone."""
@@ -171,7 +175,10 @@ class SqliteJournal:
         writer.execute("SAVEPOINT job")
         try:
             job.result = job.work()
-        except BridleError as error:
+        except sqlite3.Error:
+            raise
+        except Exception as error:
+            # Whatever is wrong with one job is told to its caller, and the others are committed all the same.
             job.error = error
             writer.execute("ROLLBACK TO job")
         writer.execute("RELEASE job")
@@ -179,26 +186,27 @@ class SqliteJournal:
     def _number(self, session: str) -> int:
         number = self._numbers.get(session)
         if number is None:
-            row = self._database.reader.execute(QUERIES["session"], (session,)).fetchone()
-            if row is None:
+            rows = self._read("session", (session,))
+            if not rows:
                 raise NoSuchSession(f"there is no session {session}")
-            number = self._numbers[session] = row[0]
+            number = self._numbers[session] = rows[0][0]
         return number
 
-    def _last(self, connection: sqlite3.Connection, session: str) -> tuple[int, float]:
+    def _last(self, session: str) -> tuple[int, float]:
         """The sequence number of the last entry, and its time."""
         first = self._number(session) * SESSION_SPAN
-        key, at = connection.execute(QUERIES["last_entry"], (first, first + SESSION_SPAN - 1)).fetchone()
+        key, at = self._read("last_entry", (first, first + SESSION_SPAN - 1))[0]
         return key - first, at
 
     async def create(self, info: SessionInfo) -> None:
         entry = session_entry(info, (SessionPut(info),))
+        body, events = wire.encode(info), wire.encode_events(entry)
 
         def work() -> None:
             writer = self._database.writer
-            if writer.execute(QUERIES["create_session"], (info.id, wire.encode(info))).rowcount:
+            if writer.execute(QUERIES["create_session"], (info.id, body)).rowcount:
                 (number, _) = writer.execute(QUERIES["session"], (info.id,)).fetchone()
-                row = (number * SESSION_SPAN + 1, entry.at, entry.elapsed, wire.encode_events(entry), number, 0)
+                row = (number * SESSION_SPAN + 1, entry.at, entry.elapsed, events, number, 0)
                 writer.execute(QUERIES["add_entry"], row)
 
         await self._write(work, full=False)
@@ -212,10 +220,12 @@ class SqliteJournal:
         take: Sequence[str] = (),
         weight: Weight = "plain",
     ) -> None:
-        def work() -> None:
-            self._append(lease, entry, change, take)
+        events = wire.encode_events(entry)
 
-        full = self._power and weight != "plain"
+        def work() -> None:
+            self._append(lease, entry, events, change, take)
+
+        full = self._power and weight in ("intent", "ending")
         try:
             await self._write(work, full=full)
         except JournalFull:
@@ -223,18 +233,15 @@ class SqliteJournal:
                 raise
             await self._write(work, full=full)
         self._sequences[lease.session] = entry.sequence
-        event = self._grown.pop(lease.session, None)
-        if event is not None:
-            event.set()
 
-    def _append(self, lease: Lease, entry: Entry, change: Change | None, take: Sequence[str]) -> None:
+    def _append(self, lease: Lease, entry: Entry, events: bytes, change: Change | None, take: Sequence[str]) -> None:
         writer = self._database.writer
         number = self._numbers[lease.session]
         if lease.session not in self._locks or entry.sequence != self._sequences[lease.session] + 1:
             raise LeaseLost(f"session {lease.session} has grown under the hands of another writer")
         if change is not None:
             self._post(change)
-        row = (number * SESSION_SPAN + entry.sequence, entry.at, entry.elapsed, wire.encode_events(entry))
+        row = (number * SESSION_SPAN + entry.sequence, entry.at, entry.elapsed, events)
         if not writer.execute(QUERIES["add_entry"], (*row, number, lease.epoch)).rowcount:
             raise LeaseLost(f"session {lease.session} is written by another process now")
         for id in take:
@@ -269,10 +276,9 @@ class SqliteJournal:
             raise JournalRefused(f"{self._database.path}: session {session} is damaged ({error})") from error
 
     async def submit(self, session: str, item: InboxItem) -> bool:
-        number = self._number(session)
+        row = (self._number(session), item.id, wire.encode(item))
 
         def work() -> bool:
-            row = (number, item.id, wire.encode(item))
             return bool(self._database.writer.execute(QUERIES["add_item"], row).rowcount)
 
         fresh = await self._write(work, full=self._power)
@@ -283,7 +289,10 @@ class SqliteJournal:
 
     async def inbox(self, session: str) -> list[InboxItem]:
         rows = self._read("open_items", (self._number(session),))
-        return [wire.decode_item(row[0]) for row in rows]
+        try:
+            return [wire.decode_item(row[0]) for row in rows]
+        except msgspec.DecodeError as error:
+            raise JournalRefused(f"{self._database.path}: the inbox of {session} is damaged ({error})") from error
 
     async def acquire(self, session: str) -> Lease | None:
         self._number(session)
@@ -299,33 +308,24 @@ class SqliteJournal:
         def work() -> int:
             writer = self._database.writer
             (epoch,) = writer.execute(QUERIES["raise_epoch"], (session,)).fetchone()
-            self._sequences[session] = self._last(writer, session)[0]
+            first = self._numbers[session] * SESSION_SPAN
+            key, _ = writer.execute(QUERIES["last_entry"], (first, first + SESSION_SPAN - 1)).fetchone()
+            self._sequences[session] = key - first
             return int(epoch)
 
         try:
-            return Lease(session, await self._write(work, full=False))
+            self._epochs[session] = epoch = await self._write(work, full=False)
+            return Lease(session, epoch)
         except BaseException:
             drop_lock(*self._locks.pop(session))
             raise
 
     async def release(self, lease: Lease) -> None:
-        held = self._locks.pop(lease.session, None)
-        if held is not None:
-            drop_lock(*held)
+        if self._epochs.get(lease.session) == lease.epoch and lease.session in self._locks:
+            drop_lock(*self._locks.pop(lease.session))
 
     async def held(self, session: str) -> bool:
         return session in self._locks or is_locked(self._lock_folder / f"{session}.lock")
-
-    async def grown(self, session: str, after: int) -> None:
-        version = None
-        while True:
-            event = self._grown.setdefault(session, asyncio.Event())
-            now = self._version()
-            if now != version:
-                version = now
-                if self._last(self._database.reader, session)[0] > after:
-                    return
-            await _set_within(event, POLL_SECONDS)
 
     async def posted(self, session: str) -> None:
         event = self._posted.setdefault(session, asyncio.Event())
@@ -336,8 +336,7 @@ class SqliteJournal:
         self._posted.pop(session, None)
 
     def _version(self) -> int:
-        (version,) = self._database.reader.execute("PRAGMA data_version").fetchone()
-        return int(version)
+        return int(self._read("data_version", ())[0][0])
 
     async def account(self, id: str) -> Account | None:
         rows = self._read("get_account", (id,))
@@ -348,7 +347,7 @@ class SqliteJournal:
         for number, body in self._read("list_sessions", ()):
             info = msgspec.json.decode(body, type=SessionInfo)
             self._numbers[info.id] = number
-            found.append(SessionRow(info, *self._last(self._database.reader, info.id)))
+            found.append(SessionRow(info, *self._last(info.id)))
         return sorted(found, key=lambda row: row.updated, reverse=True)
 
     async def close(self) -> None:

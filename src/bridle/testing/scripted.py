@@ -33,8 +33,6 @@ from bridle.core.stream import (
 )
 from bridle.errors import ConfigError
 
-FOREVER = 10**9
-
 
 class ScriptedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A call that the model makes; arguments given as text are sent as they stand, sound or not."""
@@ -165,7 +163,7 @@ class ScriptedModel:
         self._then = None if then is None else as_reply(then)
         self._skipped = 0
         self._play = replies if callable(replies) else None
-        self._replies = [] if callable(replies) else _unrolled(as_reply(scripted) for scripted in replies)
+        self._replies = [] if callable(replies) else unrolled(as_reply(scripted) for scripted in replies)
 
     @classmethod
     def load(cls, path: str | Path) -> ScriptedModel:
@@ -209,7 +207,7 @@ class ScriptedModel:
             yield event
 
 
-def _unrolled(replies: Iterable[Reply]) -> list[Reply]:
+def unrolled(replies: Iterable[Reply]) -> list[Reply]:
     return [reply for reply in replies for _ in range(reply.times)]
 
 

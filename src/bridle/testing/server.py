@@ -19,7 +19,7 @@ from bridle.core.stream import (
     TextDelta,
     ToolCall,
 )
-from bridle.testing.scripted import Reply, Scenario, as_reply, read_scenario
+from bridle.testing.scripted import Reply, Scenario, as_reply, read_scenario, unrolled
 from bridle.testing.validators import problems_in_chat
 
 MAX_BODY = 64 * 1024 * 1024
@@ -32,7 +32,7 @@ class ScriptedServer:
     """
 
     def __init__(self, scenario: Scenario, port: int = 0) -> None:
-        self._replies = [reply for given in scenario.replies for reply in _times(as_reply(given))]
+        self._replies = unrolled(as_reply(given) for given in scenario.replies)
         self._then = None if scenario.then is None else as_reply(scenario.then)
         self._port = port
         self._server: asyncio.Server | None = None
@@ -89,10 +89,6 @@ class ScriptedServer:
             await _stream(writer, reply, str(body.get("model", "scripted")))
         else:
             _answer(writer, 200, _whole(reply, str(body.get("model", "scripted"))))
-
-
-def _times(reply: Reply) -> list[Reply]:
-    return [reply] * reply.times
 
 
 async def _read_request(reader: asyncio.StreamReader) -> tuple[str, str, bytes]:

@@ -19,6 +19,7 @@ from bridle.tools.tool import Invocation, Output
 
 CHUNK = 65_536
 LONGEST_SECONDS = 600.0
+DRAIN_SECONDS = 0.3
 
 
 class BashArguments(msgspec.Struct, forbid_unknown_fields=True):
@@ -45,6 +46,9 @@ async def bash(given: BashArguments, invocation: Invocation) -> Output:
             stderr=into,
             start_new_session=True,
         )
+    except BaseException:
+        os.close(output)
+        raise
     finally:
         os.close(into)
     reading = asyncio.ensure_future(_pass_on(output, invocation))
@@ -56,10 +60,12 @@ async def bash(given: BashArguments, invocation: Invocation) -> Output:
             raise
         status = None
     finally:
-        # What the command left behind may hold its output open: it ends here, and the rest can be read.
+        # What the command left behind may hold its output open: it ends here, and the rest can be read. What left
+        # the group may hold it too: that is not waited for.
         _end_group(process.pid)
         await process.wait()
-        await reading
+        await asyncio.wait([reading], timeout=DRAIN_SECONDS)
+        reading.cancel()
     text = invocation.printed.text()
     if status is None:
         return Output(f"{text}\n\n[timed out after {seconds:g} s]", failed=True)

@@ -25,6 +25,9 @@ async def grep(given: GrepArguments, invocation: Invocation) -> Output:
     arguments = ["--line-number", "--with-filename", "--hidden", "--glob", "!.git", "--max-columns", "400"]
     if given.include is not None:
         arguments += ["--glob", given.include]
+    if target.is_dir():
+        # Secrets are read only where a person was asked about that very file.
+        arguments += ["--glob", "!.env", "--glob", "!.env.*"]
     folder = target if target.is_dir() else target.parent
     where = "." if target.is_dir() else target.name
     status, text = await ripgrep([*arguments, "--regexp", given.pattern, "--", where], folder)

@@ -12,7 +12,10 @@ from bridle.errors import ToolFailed
 
 def located(directory: Path, given: str) -> Path:
     """The absolute path that a model means; links and dots are resolved, so that nothing hides behind them."""
-    return (directory / Path(given).expanduser()).resolve()
+    try:
+        return (directory / Path(given).expanduser()).resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ToolFailed(f"{given!r} is no path: {error}") from error
 
 
 def shown(directory: Path, path: Path) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import re
 from collections import deque
@@ -16,6 +15,7 @@ import msgspec
 from bridle.core.permission import Access
 from bridle.core.stream import ToolSpec
 from bridle.errors import ConfigError, ToolFailed
+from bridle.seams import in_thread
 
 DEFAULT_TIMEOUT_SECONDS = 120.0
 
@@ -158,7 +158,7 @@ def tool(
         if inspect.iscoroutinefunction(function):
             return _output(await function(**values))
         # A plain function may block: it gets a thread, so that the other calls of its step go on.
-        return _output(await asyncio.to_thread(function, **values))
+        return _output(await in_thread(lambda: function(**values)))
 
     return StructTool(
         spec=ToolSpec(called, described, struct_schema(arguments)),

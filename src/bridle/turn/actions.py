@@ -9,7 +9,7 @@ from bridle.core.decide import CallModel, Finish
 from bridle.core.events import PartPut
 from bridle.core.parts import Halt, Refusal
 from bridle.core.turn import Turn
-from bridle.errors import JournalFull
+from bridle.errors import ConfigError, JournalError, JournalFull
 from bridle.turn.call_model import call_model
 from bridle.turn.closing import finish
 from bridle.turn.rig import Rig
@@ -50,30 +50,43 @@ class TurnActions:
         self._rig = rig
 
     async def recover(self) -> None:
-        await self._on_disk(recover(self._rig))
+        await self._guarded(recover(self._rig))
 
     async def turn(self) -> Turn:
-        await self._on_disk(take_inbox(self._rig))
+        await self._guarded(take_inbox(self._rig))
         return self._rig.turn.view(self._rig.record.elapsed)
 
     async def call_model(self, action: CallModel) -> None:
-        await self._on_disk(call_model(self._rig, action))
+        await self._guarded(call_model(self._rig, action))
 
     async def run(self, calls: tuple[str, ...]) -> None:
-        await self._on_disk(run_calls(self._rig, calls))
+        await self._guarded(run_calls(self._rig, calls))
 
     async def settle(self, calls: tuple[str, ...], refusal: Refusal) -> None:
-        await self._on_disk(settle(self._rig, calls, refusal))
+        await self._guarded(settle(self._rig, calls, refusal))
 
     async def finish(self, action: Finish) -> Finish:
         return await finish(self._rig, action)
 
-    async def _on_disk(self, effect: Awaitable[None]) -> None:
-        """A full disk ends the turn instead of starting anything; the ending goes into the reserve."""
+    async def _guarded(self, effect: Awaitable[None]) -> None:
+        """Whatever goes wrong in an effect ends the turn with a word; on a full disk, from the reserve.
+
+        Only a journal that cannot be written gets through: then the turn has not ended.
+        """
         try:
             await effect
         except JournalFull as full:
-            if self._rig.session.running is None:
-                raise
-            halt = Halt(f"{self._rig.turn.start.number}.halt", "error", str(full))
-            await self._rig.record.append(PartPut(halt), weight="ending")
+            await self._halt(str(full))
+        except JournalError:
+            raise
+        except Exception as error:
+            # Models, tools and settings are foreign code; no turn may hang on what they raise.
+            await self._halt(str(error) if isinstance(error, ConfigError) else f"{type(error).__name__}: {error}")
+
+    async def _halt(self, detail: str) -> None:
+        turn = self._rig.session.running
+        if turn is None:
+            raise ConfigError(detail)
+        halt = Halt(f"{turn.start.number}.halt", "error", detail)
+        await self._rig.record.append(PartPut(halt), weight="ending")
+        await recover(self._rig)

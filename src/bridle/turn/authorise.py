@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from bridle.core.parts import (
     Approved,
     Ask,
@@ -17,7 +15,8 @@ from bridle.core.parts import (
     Repeat,
     Running,
 )
-from bridle.core.permission import DOOM_LOOP, Access, judge, matches
+from bridle.core.permission import DOOM_LOOP, Access, matches
+from bridle.core.repair import arguments_of
 from bridle.core.repetition import MALFORMED_CALLS, UNKNOWN, Pair, repeats
 from bridle.turn.rig import Rig
 
@@ -56,13 +55,13 @@ class Authority:
         turn = self._rig.turn
         if call.invalid:
             self._malformed += 1
-            if self._malformed < MALFORMED_CALLS:
+            if self._malformed < MALFORMED_CALLS or call.name in turn.doom_allowed:
                 return None
         else:
             self._malformed = 0
             if call.name in turn.doom_allowed or not repeats(turn.repetition, self._batch, call.digest):
                 return None
-        verdict = judge(self._rig.tack.rules, Access(DOOM_LOOP, call.name))
+        verdict = self._rig.tack.judge(Access(DOOM_LOOP, call.name))
         if verdict == "allow":
             return None
         why = f"{call.name} was called again with the same arguments and the same result"
@@ -75,11 +74,17 @@ class Authority:
 
     def _permitted(self, call: Call) -> CallState:
         rig = self._rig
-        tool = rig.tack.tools[call.name]
-        arguments = tool.check(msgspec.json.decode(call.arguments))
+        tool = rig.tack.tools.get(call.name)
+        if tool is None:
+            return Refused(Refusal("invalid"), f"{call.name} is not there any more")
+        try:
+            needed = tool.accesses(tool.check(arguments_of(call.arguments)), rig.tack.directory)
+        except Exception as error:
+            # A tool is foreign code, and arguments come from a model: what cannot be judged is not run.
+            return Refused(Refusal("invalid"), f"{call.name} cannot be run with these arguments: {error}")
         asked: list[Access] = []
-        for access in tool.accesses(arguments, rig.tack.directory):
-            verdict = judge(rig.tack.rules, access)
+        for access in needed:
+            verdict = rig.tack.judge(access)
             if verdict == "deny":
                 text = f"not executed: the rules deny {access.permission} for {access.pattern}"
                 return Refused(Refusal("denied"), text)

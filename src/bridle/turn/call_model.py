@@ -8,7 +8,7 @@ from bridle.core.context import estimate_tokens
 from bridle.core.decide import CallModel
 from bridle.core.events import PartPut, Recorded, RequestMoved
 from bridle.core.ledger import Change, Reservation, Shortage
-from bridle.core.limits import LOWEST_OUTPUT_TOKENS, NOTHING, LimitName, Spent, closing_seconds
+from bridle.core.limits import LOWEST_OUTPUT_TOKENS, NOTHING, Spent, closing_seconds
 from bridle.core.parts import (
     Broken,
     Cut,
@@ -25,18 +25,19 @@ from bridle.core.parts import (
     Try,
     Usage,
 )
-from bridle.core.pricing import cost, worst_cost
+from bridle.core.pricing import MILLION, cost, worst_cost
 from bridle.core.retry import GiveUp, Wait, next_try, retryable
 from bridle.core.stream import Error, ModelRequest, ToolSpec
 from bridle.errors import BudgetRefused
-from bridle.turn.closing import closing_notice, limit_notice, refused_call
+from bridle.turn.closing import closing_notice, counted, limit_notice, refused_call
+from bridle.turn.growth import Growth
 from bridle.turn.processor import Processor
 from bridle.turn.rig import Rig
-from bridle.turn.scope import Aborted
+from bridle.turn.scope import Aborted, Late, cancelled_by_us
 
-GROWTH_SECONDS = 0.5
 SETTLE_POLL_SECONDS = 0.25
 DEADLINE_GRAIN_SECONDS = 1.0
+HARD_SECONDS = 5.0
 TOKENS_OF_A_TOOL = 100
 
 
@@ -81,7 +82,8 @@ class _Asking:
         turn, action = self.rig.turn, self.action
         events: list[Recorded] = []
         if self.is_new:
-            events += [PartPut(_warning(self.rig, name, action.number)) for name in action.warn]
+            elapsed = self.rig.record.elapsed
+            events += [PartPut(limit_notice(turn, name, action.number, elapsed)) for name in action.warn]
             if action.closing is not None:
                 told = closing_notice(turn, action.closing, self.rig.tack.closing_prompt, self.rig.record.elapsed)
                 events.append(PartPut(told))
@@ -96,9 +98,13 @@ class _Asking:
 
     async def reserve_again(self) -> bool:
         """Wait, then hold the worst case of the next try; False if it cannot be asked any more."""
-        delay = self.tries[-1].next - self.rig.record.elapsed
-        if isinstance(await self.rig.scope.run(self.rig.seams.sleep(max(0.0, delay))), Aborted):
+        delay = max(0.0, self.tries[-1].next - self.rig.record.elapsed)
+        left = self._seconds_left()
+        if isinstance(await self.rig.scope.run(self.rig.seams.sleep(min(delay, left))), Aborted):
             await self._end_cut(None, "abort")
+            return False
+        if delay >= left:
+            await self._end_cut(None, "deadline")
             return False
         return await self._reserve([], f"{self.id}~{len(self.tries)}")
 
@@ -112,9 +118,11 @@ class _Asking:
     def _keep(self) -> Spent:
         if self.action.closing is not None or self.rig.turn.cap == 0:
             return NOTHING
-        tokens = self.input_estimate + LOWEST_OUTPUT_TOKENS
+        # The closing request reads what this one writes.
+        reads = self.input_estimate + self.max_output
         price = self.rig.tack.info.price
-        return Spent(tokens=tokens, cost=worst_cost(price, self.input_estimate, LOWEST_OUTPUT_TOKENS))
+        cost_of_it = worst_cost(price, reads, LOWEST_OUTPUT_TOKENS)
+        return Spent(steps=1, tokens=reads + LOWEST_OUTPUT_TOKENS, cost=cost_of_it)
 
     async def _reserve(self, events: list[Recorded], id: str) -> bool:
         while True:
@@ -129,9 +137,10 @@ class _Asking:
                     self.max_output = min(room, self.max_output - 1)
                 elif self._output_in(refused.shortage, refused.shortage.fits_later) >= LOWEST_OUTPUT_TOKENS:
                     # Others hold what is missing; their requests have deadlines, so this wait ends.
-                    if isinstance(await self.rig.scope.run(self.rig.seams.sleep(SETTLE_POLL_SECONDS)), Aborted):
+                    waited = await self.rig.scope.run(self.rig.seams.sleep(SETTLE_POLL_SECONDS))
+                    if isinstance(waited, Aborted) or self._seconds_left() <= 0:
                         if not events:
-                            await self._end_cut(None, "abort")
+                            await self._end_cut(None, "abort" if isinstance(waited, Aborted) else "deadline")
                         return False
                 else:
                     await self._no_room(refused.shortage, fresh=bool(events))
@@ -141,12 +150,22 @@ class _Asking:
                 return True
 
     def _output_in(self, short: Shortage, fits: float) -> int:
-        """The output tokens for which this much room is enough."""
-        if short.limit == "tokens":
-            return int(fits) - self.input_estimate
+        """The output tokens for which this much room is enough, the closing request's share included."""
         price = self.rig.tack.info.price
-        if short.limit == "cost" and price is not None and price.output > 0:
-            return int((fits - worst_cost(price, self.input_estimate, 0)) * 1_000_000 / price.output)
+        reading = worst_cost(price, MILLION, 0)
+        writing = worst_cost(price, 0, MILLION)
+        if self._keep() == NOTHING:
+            if short.limit == "tokens":
+                return int(fits) - self.input_estimate
+            if short.limit == "cost" and writing > 0:
+                return int((fits * MILLION - reading * self.input_estimate) / writing)
+            return 0
+        # A token less to write is also one less for the closing request to read.
+        if short.limit == "tokens":
+            return int((fits - self.input_estimate + self.max_output) / 2)
+        if short.limit == "cost" and writing + reading > 0:
+            saved = fits * MILLION + reading * (self.max_output - self.input_estimate)
+            return int(saved / (writing + reading))
         return 0
 
     async def _no_room(self, short: Shortage, *, fresh: bool) -> None:
@@ -163,7 +182,9 @@ class _Asking:
         rig, action = self.rig, self.action
         refusal = refused_call(action.closing) if action.tools == "off" else None
         processor = Processor(f"{self.id}.{len(self.tries)}", rig.tack.tools, refusal)
-        outcome = await rig.scope.run(self._stream(processor))
+        # The deadlines inside end a model that listens; this one ends any.
+        hard = rig.tack.deadlines.request_seconds + HARD_SECONDS
+        outcome = await rig.scope.run(self._stream(processor), hard)
         if isinstance(outcome, Aborted):
             await self._end_cut(processor, "abort")
         elif processor.chanting:
@@ -173,7 +194,8 @@ class _Asking:
         elif processor.ended and processor.error is None and processor.finish != "content_filter":
             await self._end_whole(processor)
         else:
-            return await self._end_failed(processor, _error_of(processor, outcome))
+            late = isinstance(outcome, Late) or outcome == "late"
+            return await self._end_failed(processor, _error_of(processor, late=late))
         return False
 
     async def _stream(self, processor: Processor) -> str:
@@ -184,7 +206,7 @@ class _Asking:
         begun = loop.time()
         turn_ends = begun + self._seconds_left()
         last = min(begun + limits.request_seconds, turn_ends)
-        growth = _Growth(rig, processor)
+        growth = Growth(rig, processor)
         events = rig.tack.model.stream(self._request())
         session = rig.record.lease.session
         try:
@@ -204,8 +226,10 @@ class _Asking:
                         moved = now
         except TimeoutError:
             return "deadline" if loop.time() >= turn_ends else "late"
-        except Exception as error:
+        except (Exception, BaseExceptionGroup, asyncio.CancelledError) as error:
             # Adapters never raise, but a model may be anybody's code: the turn still ends with a word.
+            if cancelled_by_us(error):
+                raise
             processor.feed(Error(f"the model failed: {type(error).__name__}: {error}"))
         finally:
             await growth.stop()
@@ -247,11 +271,14 @@ class _Asking:
         dollars = cost(self.rig.tack.info.price, usage)
         events = processor.parts(whole=True)
         calls = processor.calls
+        if calls and self.rig.turn.cap == 0:
+            text = f"{counted(calls, 'call')} refused: this agent has no tools"
+            events.append(PartPut(Notice(f"{self.id}.notice.tools_off", "warning", text)))
         finish = StepFinish(
             f"{self.id}.finish",
             self.action.number,
             calls,
-            empty=processor.empty,
+            empty=processor.wordless and (not calls or self.rig.turn.cap == 0),
             cut=processor.finish == "length" and not calls,
         )
         await self.rig.record.append(
@@ -281,7 +308,7 @@ class _Asking:
         step = rig.turn.step
         assert step is not None
         verdict: Wait | GiveUp = GiveUp("this error does not pass by itself")
-        if retryable(error.status, error.retryable):
+        if retryable(error.status, marked=error.retryable):
             verdict = next_try(
                 rig.tack.retry,
                 failures=step.tries + 1,
@@ -305,48 +332,10 @@ class _Asking:
         await self.rig.record.append(*events, change=change)
 
 
-class _Growth:
-    """Records words half a second after they came, so that a crash loses at most a second of them."""
-
-    def __init__(self, rig: Rig, processor: Processor) -> None:
-        self._rig = rig
-        self._processor = processor
-        self._timer: asyncio.TimerHandle | None = None
-        self._task: asyncio.Task[None] | None = None
-
-    def due(self) -> None:
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(GROWTH_SECONDS, self._flush)
-
-    def _flush(self) -> None:
-        self._timer = None
-        if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._write())
-        else:
-            self.due()
-
-    async def _write(self) -> None:
-        events = self._processor.growth()
-        if events:
-            await self._rig.record.append(*events)
-
-    async def stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._task is not None:
-            # An append that is under way must end before the next one may begin; its failure is the turn's.
-            await asyncio.wait([self._task])
-            self._task.result()
-
-
-def _warning(rig: Rig, name: LimitName, number: int) -> Notice:
-    return limit_notice(rig.turn, name, number, rig.record.elapsed)
-
-
-def _error_of(processor: Processor, outcome: str) -> Error:
+def _error_of(processor: Processor, *, late: bool) -> Error:
     if processor.error is not None:
         return processor.error
-    if outcome == "late":
+    if late:
         return Error("the model did not answer in time", retryable=True)
     if processor.finish == "content_filter":
         return Error("the provider's content filter stopped the reply")

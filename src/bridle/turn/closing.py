@@ -125,7 +125,10 @@ async def finish(rig: Rig, action: Finish) -> Finish:
     elapsed = rig.record.elapsed
     number = turn.start.number
     events: list[Recorded] = []
-    answer = tuple(turn.words)
+    step = turn.step
+    # Words before calls are no answer: only a last step's are, or what an abort left of one.
+    spoken = step is not None and (step.final or step.closing is not None or step.cut or turn.cap == 0)
+    answer = tuple(turn.words) if spoken else ()
     if not answer:
         text = Text(f"{number}.text", summary(turn, reason, action.detail, elapsed), by="bridle")
         events.append(PartPut(text))

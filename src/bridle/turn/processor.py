@@ -8,10 +8,10 @@ from typing import Literal
 
 import msgspec
 
-from bridle.core.context import estimate_tokens
+from bridle.core.context import estimate_tokens, sound
 from bridle.core.events import PartDelta, PartGrown, PartPut, PartRemoved, Recorded
 from bridle.core.parts import Call, CallState, Done, Failed, Reasoning, Refusal, Refused, Text, Usage
-from bridle.core.repair import call_digest, result_digest
+from bridle.core.repair import result_digest
 from bridle.core.repetition import Chant
 from bridle.core.stream import (
     Error,
@@ -95,9 +95,9 @@ class Processor:
         match event:
             case TextDelta(text):
                 self.chanting = self._chant.heard(text)
-                return self._grow("text", text)
+                return self._grow("text", sound(text))
             case ReasoningDelta(text):
-                return self._grow("reasoning", text)
+                return self._grow("reasoning", sound(text))
             case TextStart() | TextEnd() | ReasoningStart() | ReasoningEnd():
                 self._growing = None
             case ToolInputStart(name, id):
@@ -106,14 +106,14 @@ class Processor:
             case ToolInputDelta(id, text):
                 if id in self._inputs:
                     self._inputs[id][1].append(text)
-            case ToolCall():
+            case ToolCall(name, arguments, id):
                 self._growing = None
-                self._inputs.pop(event.id, None)
-                self._parts.append(event)
+                self._inputs.pop(id, None)
+                self._parts.append(ToolCall(sound(name), sound(arguments), id))
             case ToolResult(id, output):
-                self._results[id] = Done(output, result_digest(output))
+                self._results[id] = Done(sound(output), result_digest(output))
             case ToolError(id, error):
-                self._results[id] = Failed(error, result_digest(error))
+                self._results[id] = Failed(sound(error), result_digest(error))
             case StepEnd(finish, usage):
                 self.finish, self.usage = finish, usage
             case StreamEnd():
@@ -137,6 +137,15 @@ class Processor:
         """The words that came since the last look, for the journal."""
         return [event for part in self._parts if isinstance(part, _Growing) for event in part.events()]
 
+    def forget_growth(self, events: list[Recorded]) -> None:
+        """These events could not be written: what they said is still to be said."""
+        lost = {event.part.id: 0 for event in events if isinstance(event, PartPut)}
+        lost |= {event.id: event.offset for event in events if isinstance(event, PartGrown)}
+        for part in self._parts:
+            if isinstance(part, _Growing) and part.id in lost:
+                part.stored = lost[part.id]
+                part.put = part.stored > 0
+
     def partial(self) -> list[Recorded]:
         """Take back what the journal knows of a try that came to nothing."""
         return [PartRemoved(part.id) for part in self._parts if isinstance(part, _Growing) and part.put]
@@ -146,7 +155,9 @@ class Processor:
         events: list[Recorded] = []
         if whole:
             # An input without its call: the reply was cut in the middle of it.
-            self._parts += [ToolCall(name, "".join(text), id) for id, (name, text) in self._inputs.items()]
+            self._parts += [
+                ToolCall(sound(name), sound("".join(text)), id) for id, (name, text) in self._inputs.items()
+            ]
             self._inputs.clear()
         for index, part in enumerate(self._parts):
             if isinstance(part, _Growing):
@@ -157,10 +168,9 @@ class Processor:
 
     def _call(self, event: ToolCall, index: int) -> Call:
         id = f"{self._prefix}.{index}"
-        if event.id in self._results:
-            digest = call_digest(event.name, event.arguments, ())
-            return Call(id, event.name, event.arguments or "{}", digest, self._results[event.id])
         call = call_part(id, event, self._tools, cut=OUTPUT_WAS_CUT if self.finish == "length" else "")
+        if event.id in self._results:
+            return msgspec.structs.replace(call, state=self._results[event.id], invalid="")
         if self._refusal is not None:
             refusal, text = self._refusal
             return msgspec.structs.replace(call, state=Refused(refusal, text))
@@ -171,10 +181,9 @@ class Processor:
         return sum(isinstance(part, ToolCall) for part in self._parts)
 
     @property
-    def empty(self) -> bool:
-        """Neither words nor calls; thoughts alone are no answer."""
-        words = any(isinstance(part, _Growing) and part.kind == "text" and part.text.strip() for part in self._parts)
-        return not words and not self.calls
+    def wordless(self) -> bool:
+        """No words; thoughts alone are none."""
+        return not any(isinstance(part, _Growing) and part.kind == "text" and part.text.strip() for part in self._parts)
 
     def counted(self, input_estimate: int) -> Usage:
         """The provider's usage if it makes sense; else an estimate, never nothing."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from bridle.core.events import Entry, Live, Recorded
+from bridle.core.events import Entry, Live, PartPut, Recorded
 from bridle.core.fold import fold
 from bridle.core.ledger import Change
+from bridle.core.parts import Halt
 from bridle.core.session import Session
 from bridle.errors import JournalFull
 from bridle.journal.journal import Journal, Lease, Weight
@@ -33,6 +34,13 @@ class Record:
         """Active seconds of the turn up to now."""
         return self._clock.monotonic() - self._origin
 
+    def _entry(self, events: tuple[Recorded, ...]) -> Entry:
+        return Entry(self.session.sequence + 1, round(self._clock.wall(), 3), round(self.elapsed, 3), events)
+
+    def _halt(self, full: JournalFull) -> list[Recorded]:
+        turn = self.session.running
+        return [] if turn is None else [PartPut(Halt(f"{turn.start.number}.halt", "error", str(full)))]
+
     async def append(
         self,
         *events: Recorded,
@@ -45,17 +53,14 @@ class Record:
         async with self._lock:
             if opens_turn:
                 self._origin = self._clock.monotonic()
-            entry = Entry(
-                self.session.sequence + 1,
-                round(self._clock.wall(), 3),
-                round(self.elapsed, 3),
-                events,
-            )
+            entry = self._entry(events)
             try:
                 await self.journal.append(self.lease, entry, change=change, take=take, weight=weight)
-            except JournalFull:
+            except JournalFull as full:
                 if weight != "plain":
                     raise
+                # It has happened, so it is written, from the reserve; and with it that nothing more may happen.
+                entry = self._entry((*events, *self._halt(full)))
                 await self.journal.append(self.lease, entry, change=change, take=take, weight="ending")
             fold(self.session, entry)
         self.publish(self.lease.session, entry)

@@ -11,7 +11,7 @@ from bridle.core.agent import ModelInfo
 from bridle.core.events import PromptItem
 from bridle.core.ledger import Account
 from bridle.core.parts import Notice, TurnStart
-from bridle.core.permission import Rule
+from bridle.core.permission import Access, Rule, Verdict, judge, strictest
 from bridle.core.retry import RetryPolicy
 from bridle.core.session import OpenTurn, Session
 from bridle.model.model import Model
@@ -38,6 +38,8 @@ class Tack:
     info: ModelInfo
     tools: Mapping[str, Tool]
     rules: tuple[Rule, ...]
+    restrictions: tuple[Rule, ...]
+    """Rules that can only make the others stricter."""
     directory: Path
     closing_prompt: str
     ceiling: int
@@ -45,6 +47,10 @@ class Tack:
     retry: RetryPolicy = RetryPolicy()
     deadlines: Deadlines = Deadlines()
     store_output: Callable[[str, str, str], str] | None = None
+
+    def judge(self, access: Access) -> Verdict:
+        """What the rules say to this, and the restrictions on top of them."""
+        return strictest((judge(self.rules, access), judge(self.restrictions, access, default="allow")))
 
 
 @dataclass(slots=True, frozen=True)
@@ -74,7 +80,7 @@ class Rig:
     record: Record
     room: TackRoom
     seams: Seams
-    scope: Scope[Any]
+    scope: Scope
     known_files: dict[str, str] = field(default_factory=dict)
     held_prompts: bool = False
     mail: bool = True

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import msgspec
-
-from bridle.core.context import cap_output
+from bridle.core.context import cap_output, sound
 from bridle.core.events import CallMoved, PartDelta, Recorded
 from bridle.core.ledger import Change
 from bridle.core.limits import Spent, closing_seconds
@@ -21,12 +19,12 @@ from bridle.core.parts import (
     Repeat,
     Running,
 )
-from bridle.core.repair import result_digest
+from bridle.core.repair import arguments_of, result_digest
 from bridle.errors import BudgetRefused, ToolFailed
 from bridle.tools.tool import Invocation, Output, Tool
 from bridle.turn.authorise import Authority
 from bridle.turn.rig import Rig
-from bridle.turn.scope import Aborted
+from bridle.turn.scope import Aborted, Late, cancelled_by_us
 
 
 async def run_calls(rig: Rig, ids: tuple[str, ...]) -> None:
@@ -73,9 +71,11 @@ async def _run_together(rig: Rig, granted: list[str]) -> None:
     if len(granted) == 1:
         await _run_one(rig, granted[0])
     elif granted:
-        async with asyncio.TaskGroup() as group:
-            for id in granted:
-                group.create_task(_run_one(rig, id))
+        # All of them come to an end, whatever happens to one: a call that is cut off in its record is lost.
+        ends = await asyncio.gather(*(_run_one(rig, id) for id in granted), return_exceptions=True)
+        for end in ends:
+            if end is not None:
+                raise end
 
 
 async def _run_one(rig: Rig, id: str) -> None:
@@ -84,10 +84,13 @@ async def _run_one(rig: Rig, id: str) -> None:
     seconds, by_turn = _deadline(rig, tool)
     invocation = Invocation(id, rig.record.lease.session, rig.tack.directory, rig.known_files, seconds)
     invocation.show = _shower(rig, id)
-    arguments = tool.check(msgspec.json.decode(call.arguments))
-    outcome = await rig.scope.run(_invoke(tool, arguments, invocation, by_turn))
+    arguments = tool.check(arguments_of(call.arguments))
+    outcome = await rig.scope.run(_invoke(tool, arguments, invocation), seconds)
     if isinstance(outcome, Aborted):
         outcome = _cut_short(invocation, "aborted")
+    elif isinstance(outcome, Late):
+        late = "the turn's time is up" if by_turn else f"timed out after {seconds:g} s"
+        outcome = _cut_short(invocation, late)
     await rig.record.append(CallMoved(id, _ended(rig, call, outcome)))
 
 
@@ -111,18 +114,16 @@ def _deadline(rig: Rig, tool: Tool) -> tuple[float, bool]:
     return min(tool.timeout_seconds, left), left < tool.timeout_seconds
 
 
-async def _invoke(tool: Tool, arguments: Any, invocation: Invocation, by_turn: bool) -> Output:
-    """The tool's output, whatever it does; only an abort gets through."""
+async def _invoke(tool: Tool, arguments: Any, invocation: Invocation) -> Output:
+    """The tool's output, whatever it does; only our own cancellation gets through."""
     try:
-        async with asyncio.timeout(invocation.timeout_seconds):
-            return await tool.run(arguments, invocation)
-    except TimeoutError:
-        why = "the turn's time is up" if by_turn else f"timed out after {invocation.timeout_seconds:g} s"
-        return _cut_short(invocation, why)
+        return await tool.run(arguments, invocation)
     except ToolFailed as error:
         return Output(str(error), failed=True)
-    except Exception as error:
+    except (Exception, SystemExit, BaseExceptionGroup, asyncio.CancelledError) as error:
         # A tool is foreign code: whatever it raises ends its call, never the turn.
+        if cancelled_by_us(error):
+            raise
         return Output(f"{tool.spec.name} failed: {type(error).__name__}: {error}", failed=True)
 
 
@@ -132,10 +133,13 @@ def _cut_short(invocation: Invocation, why: str) -> Output:
 
 
 def _ended(rig: Rig, call: Call, output: Output) -> Done | Failed:
-    text, capped = cap_output(output.text)
+    text, capped = cap_output(sound(output.text))
     stored = ""
     if capped and rig.tack.store_output is not None:
-        stored = rig.tack.store_output(rig.record.lease.session, call.id, output.text)
-        text += f"\n\n[the whole output is in {stored}]"
+        try:
+            stored = rig.tack.store_output(rig.record.lease.session, call.id, output.text)
+            text += f"\n\n[the whole output is in {stored}]"
+        except OSError as error:
+            text += f"\n\n[the whole output could not be stored: {error}]"
     ended = Failed if output.failed else Done
-    return ended(text, result_digest(output.text), output.files, stored)
+    return ended(text, result_digest(output.text), tuple(map(sound, output.files)), stored)

@@ -6,6 +6,7 @@ from bridle.core.events import CallMoved, PartRemoved, Recorded, RequestMoved
 from bridle.core.ledger import Change
 from bridle.core.limits import NOTHING
 from bridle.core.parts import Interrupted, Open, Refusal, Refused, Repeat, Running
+from bridle.errors import ConfigError
 from bridle.turn.rig import Rig
 
 UNKNOWN_OUTCOME = (
@@ -39,12 +40,20 @@ async def recover(rig: Rig) -> None:
         events.append(RequestMoved(request.id, Interrupted(worst.tokens, worst.cost)))
     for id, state in turn.batch.items():
         if isinstance(state, Running):
-            tool = rig.tack.tools.get(rig.session.call(id).name)
-            again = tool is not None and tool.repeatable
+            again = _repeatable(rig, rig.session.call(id).name)
             unknown = Refused(Refusal("unknown_outcome"), UNKNOWN_OUTCOME)
             events.append(CallMoved(id, Repeat() if again else unknown))
     if events or change is not None:
         await rig.record.append(*events, change=change)
+
+
+def _repeatable(rig: Rig, name: str) -> bool:
+    try:
+        tool = rig.tack.tools.get(name)
+    except ConfigError:
+        # What the turn worked with is gone; then nothing is known to be safe.
+        return False
+    return tool is not None and tool.repeatable
 
 
 async def left_over(rig: Rig) -> Change | None:

@@ -39,7 +39,7 @@ def answerable(session: Session, items: Iterable[InboxItem]) -> bool:
     """Whether anything in the inbox can move a paused turn."""
     if session.running is None:
         return False
-    return any(not isinstance(item, PromptItem) or (item.reply and not item.queue) for item in items)
+    return any(not isinstance(item, PromptItem) or not item.reply or not item.queue for item in items)
 
 
 async def take_inbox(rig: Rig) -> None:
@@ -60,6 +60,9 @@ async def _take_idle(rig: Rig, items: list[InboxItem]) -> None:
     """Nothing runs: record what asks for no reply, drop what came too late, open a turn."""
     first = startable(rig.session, items, held_prompts=rig.held_prompts)
     for item in items:
+        if item is first:
+            # What came after the prompt is meant for its turn.
+            break
         match item:
             case PromptItem():
                 if not item.reply:
@@ -160,15 +163,16 @@ def _not_extendable(rig: Rig, turn: OpenTurn, item: ExtendItem) -> str:
 
 async def _steer(rig: Rig, turn: OpenTurn, item: PromptItem) -> None:
     view = turn.view(rig.record.elapsed)
-    if view.asking and item.reply and not item.queue and not view.pending:
+    if not item.reply:
+        await rig.record.append(PartPut(_prompt(item, 0)), take=(item.id,))
+        return
+    if view.asking and not item.queue and not view.pending:
         await _answer_by_prompt(rig, turn, item, view.asking)
         return
     open_calls = view.pending or view.asking
     if item.queue or open_calls or view.halt is not None or view.closing is not None:
         return
-    if not item.reply:
-        await rig.record.append(PartPut(_prompt(item, 0)), take=(item.id,))
-    elif view.step is None or view.step.number < view.cap:
+    if view.step is None or view.step.number < view.cap:
         await rig.record.append(PartPut(_prompt(item, turn.start.number)), take=(item.id,))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
@@ -13,7 +14,7 @@ from typing import Literal
 from bridle.core.parts import Ask
 from bridle.core.result import Result, result_of
 from bridle.core.session import Session
-from bridle.errors import JournalError, JournalFailed, LeaseLost
+from bridle.errors import ConfigError, JournalError, JournalFailed, LeaseLost, NoSuchSession
 from bridle.runtime import Runtime
 from bridle.surfaces.cli.lines import JsonLines
 from bridle.surfaces.cli.text import TextLines, plain
@@ -31,22 +32,33 @@ class Shown:
 
 async def drive(directory: Path, begin: Begin, shown: Shown, *, trusted: bool = False) -> int:
     """Begin something, follow it to its end, and return the exit status."""
-    runtime = Runtime.open(directory, trusted=trusted)
     lines = JsonLines(sys.stdout) if shown.format == "json" else TextLines(sys.stdout, sys.stderr, shown.level)
-    for notice in runtime.notices:
-        lines.notice(notice)
+    runtime: Runtime | None = None
     session = ""
     try:
+        runtime = Runtime.open(directory, trusted=trusted)
+        for notice in runtime.notices:
+            lines.notice(notice)
         session, prompt = await begin(runtime)
         lines.session(session)
         result = await _follow(runtime, session, prompt, lines)
         lines.result(result)
+        # Other people's prompts may wait behind ours: whoever holds the lease drives them too, in silence.
+        await runtime.parked(session)
         return result.exit_status
     except (JournalFailed, LeaseLost) as error:
-        lines.error(f"{error}. The turn has not ended; resume it with: bridle resume {session}")
+        way_out = f". The turn has not ended; resume it with: bridle resume {session}" if session else ""
+        lines.error(f"{error}{way_out}", "interrupted")
+        return 1
+    except (ConfigError, NoSuchSession) as error:
+        lines.error(str(error), "error")
+        return 2
+    except JournalError as error:
+        lines.error(str(error), "error")
         return 1
     finally:
-        await _let_go(runtime)
+        if runtime is not None:
+            await _let_go(runtime)
 
 
 async def _let_go(runtime: Runtime) -> None:
@@ -61,15 +73,18 @@ async def _follow(runtime: Runtime, session: str, prompt: str, lines: JsonLines 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, abort.signalled)
-    lines.begin(await runtime.load(session), prompt)
+    state = await runtime.load(session)
+    lines.begin(state, prompt)
     try:
         while True:
-            async for event in runtime.stream(session, prompt):
+            async for event in runtime.stream(session, prompt, state.sequence):
                 lines.event(event)
             state = await runtime.load(session)
             result = result_of(state, prompt)
-            if not await _ask_in_place(runtime, session, state, result):
+            if not _asked_here(state, result):
                 return result
+            for ask in result.asks:
+                await _put(runtime, session, ask, abort)
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
@@ -82,34 +97,63 @@ class _Aborting:
         self._runtime = runtime
         self._session = session
         self._task: asyncio.Task[None] | None = None
+        self.wanted = False
+        self.meanwhile: Callable[[], object] | None = None
 
     def signalled(self) -> None:
         if self._task is not None:
-            sys.exit(130)
+            # Nothing is lost: what is recorded can be resumed.
+            os._exit(130)
+        self.wanted = True
+        if self.meanwhile is not None:
+            self.meanwhile()
         self._task = asyncio.get_running_loop().create_task(self._runtime.abort(self._session))
 
 
-async def _ask_in_place(runtime: Runtime, session: str, state: Session, result: Result) -> bool:
-    """On a terminal the question is put there and then; True if it was answered."""
+def _asked_here(state: Session, result: Result) -> bool:
+    """On a terminal a question is put there and then."""
     turn = state.running
-    if result.reason != "paused" or turn is None or turn.start.on_ask != "person" or not sys.stdin.isatty():
-        return False
-    for ask in result.asks:
-        await _put(runtime, session, ask)
-    return True
+    return result.reason == "paused" and turn is not None and turn.start.on_ask == "person" and sys.stdin.isatty()
 
 
-async def _put(runtime: Runtime, session: str, ask: Ask) -> None:
+async def _put(runtime: Runtime, session: str, ask: Ask, abort: _Aborting) -> None:
     sys.stderr.write(f"\n? {plain(ask.text)}\n  {plain(ask.detail)}\n")
-    while True:
-        sys.stderr.write("  [o]nce, [a]lways, [r]eject (or r REASON): ")
+    while not abort.wanted:
+        sys.stderr.write("  [o]nce, [a]lways, [r]eject (r REASON tells the model why and goes on): ")
         sys.stderr.flush()
-        line = (await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)).strip()
-        word, _, feedback = line.partition(" ")
+        line = await _typed(abort)
+        word, _, feedback = line.strip().partition(" ")
         match word.lower():
             case "o" | "once":
                 return await runtime.answer(session, ask.id, "once")
             case "a" | "always":
                 return await runtime.answer(session, ask.id, "always")
-            case "r" | "reject" | "":
+            case "r" | "reject":
                 return await runtime.answer(session, ask.id, "reject", feedback)
+        if not line and not abort.wanted:
+            # The person closed the terminal's input: that is a no.
+            return await runtime.answer(session, ask.id, "reject")
+    return None
+
+
+def _finish(line: asyncio.Future[str], text: str) -> None:
+    if not line.done():
+        line.set_result(text)
+
+
+async def _typed(abort: _Aborting) -> str:
+    """A line from the terminal; empty at its end, or when the turn is aborted meanwhile."""
+    loop = asyncio.get_running_loop()
+    line: asyncio.Future[str] = loop.create_future()
+
+    def readable() -> None:
+        loop.remove_reader(sys.stdin.fileno())
+        _finish(line, os.read(sys.stdin.fileno(), 4096).decode(errors="replace"))
+
+    loop.add_reader(sys.stdin.fileno(), readable)
+    abort.meanwhile = lambda: _finish(line, "")
+    try:
+        return await line
+    finally:
+        abort.meanwhile = None
+        loop.remove_reader(sys.stdin.fileno())

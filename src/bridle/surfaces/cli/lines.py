@@ -23,7 +23,7 @@ from bridle.core.parts import (
     StepStart,
     Text,
 )
-from bridle.core.result import Result
+from bridle.core.result import Result, answers
 from bridle.core.session import Session
 from bridle.core.status import Status, status_of
 
@@ -35,6 +35,7 @@ class JsonLines:
         self._out = out
         self._id = ""
         self._session = Session()
+        self._prompt = ""
         self._status: Status | None = None
 
     def _line(self, type: str, **fields: Any) -> None:
@@ -48,21 +49,24 @@ class JsonLines:
 
     def begin(self, session: Session, prompt: str) -> None:
         self._session = session
+        self._prompt = prompt
 
     def notice(self, text: str) -> None:
         self._line("notice", about="configuration", text=text)
 
-    def error(self, text: str) -> None:
+    def error(self, text: str, reason: str) -> None:
+        """Something kept the turn from beginning or from ending; the result says so too."""
         self._line("error", message=text)
-        self._line("result", reason="interrupted", text="", output=None, steps=0, tool_calls=0)
+        self._result(Result(self._id, "", "error", detail=text), reason)
 
     def event(self, event: Entry | Live) -> None:
         if isinstance(event, PartDelta) or event.sequence <= self._session.sequence:
             return
         fold(self._session, event)
-        for recorded in event.events:
-            self._recorded(recorded)
-        self._status_line()
+        if answers(self._session, self._prompt):
+            for recorded in event.events:
+                self._recorded(recorded)
+            self._status_line()
 
     def _status_line(self) -> None:
         status = status_of(self._session, held=True)
@@ -140,9 +144,12 @@ class JsonLines:
     def result(self, result: Result) -> None:
         if result.reason == "error":
             self._line("error", message=result.detail)
+        self._result(result, result.reason)
+
+    def _result(self, result: Result, reason: str) -> None:
         self._line(
             "result",
-            reason=result.reason,
+            reason=reason,
             text=result.text,
             output=None,
             steps=result.steps,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
@@ -63,6 +66,9 @@ def top(
 
 def main() -> None:
     """Run the command; every error is one sentence, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         app()
     except ConfigError as error:
@@ -73,7 +79,13 @@ def main() -> None:
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
-    except BrokenPipeError:
-        # Whoever read our output has left; there is nobody to tell.
-        sys.stderr.close()
-        sys.exit(1)
+    except OSError as error:
+        # Whoever read our output has left, or it cannot be written: what was recorded is safe.
+        _say(f"bridle: the output cannot be written: {error}\n")
+        os._exit(1)
+
+
+def _say(text: str) -> None:
+    with suppress(OSError, ValueError):
+        sys.stderr.write(text)
+        sys.stderr.flush()

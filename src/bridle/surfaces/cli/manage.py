@@ -12,16 +12,18 @@ from typing import Annotated, Literal, cast
 import typer
 
 from bridle.core.limits import LimitName, wrong_limit
-from bridle.core.parts import Asking, Call, Notice, Prompt, Reasoning, Sentinel, StepStart, Text, TurnFinish
+from bridle.core.parts import Asking, Call, Extension, Notice, Prompt, Reasoning, Sentinel, StepStart, Text, TurnFinish
 from bridle.core.session import Session
-from bridle.core.status import status_of
-from bridle.errors import ConfigError
+from bridle.errors import ConfigError, JournalRefused
 from bridle.runtime import Runtime
 from bridle.surfaces.cli.drive import Shown, drive
 from bridle.surfaces.cli.text import plain
 
 SessionId = Annotated[str, typer.Argument(help="A session, as `bridle sessions` lists them.")]
 Format = Annotated[str, typer.Option(help="text or json.")]
+
+LOOK_SECONDS = 0.1
+ANSWER_LOOKS = 30
 
 
 def _shown(format: str) -> Shown:
@@ -45,7 +47,7 @@ def resume(session: SessionId, format: Format = "text") -> None:
 
     async def work(runtime: Runtime) -> tuple[str, str]:
         state = await runtime.load(session)
-        waiting = [item.id for item in await runtime.journal.inbox(session) if item.id.startswith("prm")]
+        waiting = await runtime.waiting_prompts(session)
         if state.running is None and not waiting:
             raise ConfigError(f"session {session} has nothing to resume: its last turn has finished")
         runtime.resume(session)
@@ -121,11 +123,22 @@ def extend(
         if (await runtime.load(session)).running is None:
             raise ConfigError(f"session {session} runs no turn that could be extended")
         for name, by in raised.items():
-            await runtime.extend(session, name, by)
-        await runtime.engine.parked(session)
-        typer.echo(", ".join(f"{name} +{by:g}" for name, by in raised.items()))
+            await _extend(runtime, session, name, by)
 
     asyncio.run(_with_runtime(_directory(session), work))
+
+
+async def _extend(runtime: Runtime, session: str, name: LimitName, by: float) -> None:
+    extension = await runtime.extend(session, name, by)
+    for _ in range(ANSWER_LOOKS):
+        match await runtime.extended(session, extension):
+            case Extension(by=given):
+                typer.echo(f"{name} +{given:g}")
+                return
+            case Notice(text=text):
+                raise ConfigError(text)
+        await asyncio.sleep(LOOK_SECONDS)
+    typer.echo(f"{name} +{by:g} is waiting: nobody drives the session now; it holds when the turn goes on")
 
 
 def _more(name: LimitName, text: str) -> float:
@@ -144,8 +157,12 @@ def sessions() -> None:
 
     async def work(runtime: Runtime) -> None:
         for row in await runtime.sessions():
-            state = await runtime.load(row.info.id)
-            status = status_of(state, held=await runtime.journal.held(row.info.id))
+            try:
+                state = await runtime.load(row.info.id)
+            except JournalRefused:
+                typer.echo(f"{row.info.id}  damaged")
+                continue
+            status = await runtime.status(row.info.id)
             when = datetime.fromtimestamp(row.updated, UTC).strftime("%Y-%m-%d %H:%M")
             first = next((part.text for part in state.parts.values() if isinstance(part, Prompt)), "")
             line = f"{row.info.id}  {when}  {status.state:<11}  {plain(first)[:60]!s}".replace("\n", " ")

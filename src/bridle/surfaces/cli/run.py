@@ -6,7 +6,7 @@ import asyncio
 import math
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, TextIO, cast
 
 import typer
 
@@ -82,8 +82,8 @@ async def _session(runtime: Runtime, given: str | None, continue_last: bool) -> 
 FLAGS = ("--steps", "--max-tool-calls", "--max-tokens", "--max-cost", "--max-seconds")
 
 
-def _limits(*given: str | None) -> dict[LimitName, float]:
-    limits: dict[LimitName, float] = {}
+def _limits(*given: str | None) -> dict[LimitName, int | float]:
+    limits: dict[LimitName, int | float] = {}
     for name, flag, text in zip(LIMIT_NAMES, FLAGS, given, strict=True):
         if text is None:
             continue
@@ -91,7 +91,7 @@ def _limits(*given: str | None) -> dict[LimitName, float]:
         problem = wrong_limit(name, value)
         if problem is not None:
             raise ConfigError(f"{flag} {problem}")
-        limits[name] = cast(float, value)
+        limits[name] = cast(int | float, value)
     return limits
 
 
@@ -115,9 +115,13 @@ def _one_of(flag: str, value: str, allowed: tuple[str, ...]) -> Any:
 
 def _on_ask(given: str | None, format: str) -> OnAsk:
     if given is None:
-        interactive = format == "text" and sys.stdin.isatty() and sys.stderr.isatty()
+        interactive = format == "text" and _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
         return "person" if interactive else "deny"
     return cast(OnAsk, _one_of("--on-ask", given, ("deny", "pause", "allow")))
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()
 
 
 def _tools(given: list[str]) -> dict[str, bool]:
@@ -131,7 +135,9 @@ def _tools(given: list[str]) -> dict[str, bool]:
 
 
 def _prompt(words: list[str]) -> str:
-    piped = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.read()
+    piped = ""
+    if sys.stdin is not None and not sys.stdin.isatty():
+        piped = sys.stdin.buffer.read().decode("utf-8", "replace")
     text = "\n\n".join(piece for piece in (" ".join(words).strip(), piped.strip()) if piece)
     if not text:
         raise ConfigError('no prompt: give one as in `bridle run "fix the test"`, or pipe it in')

@@ -21,7 +21,7 @@ from bridle.core.parts import (
     Text,
     TurnFinish,
 )
-from bridle.core.result import Result
+from bridle.core.result import Result, answers
 from bridle.core.session import Session
 
 _UNSAFE = {
@@ -48,6 +48,7 @@ class TextLines:
         self._beside = beside
         self._quiet = level == "quiet"
         self._session = Session()
+        self._prompt = ""
         self._written: dict[str, int] = {}
         self._open_line = False
 
@@ -56,21 +57,24 @@ class TextLines:
 
     def begin(self, session: Session, prompt: str) -> None:
         self._session = session
+        self._prompt = prompt
 
     def notice(self, text: str) -> None:
         self._say(f"! {plain(text)}")
 
-    def error(self, text: str) -> None:
+    def error(self, text: str, reason: str) -> None:
         self._end_line()
         self._beside.write(f"bridle: {plain(text)}\n")
 
     def event(self, event: Entry | Live) -> None:
         if isinstance(event, PartDelta):
-            self._delta(event)
+            if answers(self._session, self._prompt):
+                self._delta(event)
         elif event.sequence > self._session.sequence:
             fold(self._session, event)
-            for recorded in event.events:
-                self._recorded(recorded)
+            if answers(self._session, self._prompt):
+                for recorded in event.events:
+                    self._recorded(recorded)
 
     def _delta(self, delta: PartDelta) -> None:
         is_call = isinstance(self._session.parts.get(delta.part), Call)
@@ -79,6 +83,8 @@ class TextLines:
         self._write(delta.part, delta.text)
 
     def _write(self, part: str, text: str) -> None:
+        if not text:
+            return
         self._out.write(plain(text))
         self._out.flush()
         self._written[part] = self._written.get(part, 0) + len(text)
@@ -133,7 +139,9 @@ class TextLines:
                 lines = plain(output).strip().splitlines()
                 self._say(f"  ✗ {call.name}: {lines[-1] if lines else 'failed'}"[:300])
             case Asking(ask=ask):
-                self._say(f"  ? {plain(ask.text)}  [{ask.id}]")
+                turn = self._session.turn
+                if turn is None or turn.start.on_ask != "person":
+                    self._say(f"  ? {plain(ask.text)}  [{ask.id}]")
             case _:
                 return
 
