@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from bridle import Limits, ScriptedModel
+from bridle import Limits, ScriptedModel, wire
 from bridle.core.agent import Agent
 from bridle.core.events import Entry, InboxItem
 from bridle.core.fold import load
@@ -95,6 +95,21 @@ def run_virtually(work: Callable[[Seams], Coroutine[Any, Any, Any]], *, seed: in
     finally:
         asyncio.set_event_loop(None)
         loop.close()
+
+
+class WiredJournal(MemoryJournal):
+    """A journal in memory that takes only what could also be written down and read back."""
+
+    async def append(self, lease: Lease, entry: Entry, **rest: Any) -> None:
+        assert wire.decode_events(wire.encode_events(entry)) == entry.events
+        change = rest.get("change")
+        await super().append(lease, entry, **rest)
+        if change is not None:
+            account = self._accounts[change.account]
+            assert wire.decode_account(wire.encode(account)) == account
+
+    async def submit(self, session: str, item: InboxItem) -> bool:
+        return await super().submit(session, wire.decode_item(wire.encode(item)))
 
 
 class Cutter:

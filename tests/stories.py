@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness import run_virtually
+from harness import WiredJournal, run_virtually
 from oracle import read_turn
 
 from bridle import Agent, Limits, ScriptedModel, call, tool
@@ -115,6 +115,7 @@ def tell(
 
     async def work(seams: Any) -> Story:
         arguments = {"limits": limits} if limits is not None else {}
+        more.setdefault("journal", WiredJournal())
         agent = Agent("build", model=model, tools=tools, steps=steps, seams=seams, **arguments, **more)
         async with agent.runtime() as runtime:
             session = await runtime.create()

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from bridle.config.settings import Settings
 from bridle.core.agent import Agent as Definition
 from bridle.core.events import Entry, Live, TurnOptions
 from bridle.core.limits import UNLIMITED, Limits
@@ -16,6 +17,7 @@ from bridle.core.parts import OnAsk
 from bridle.core.permission import Rule
 from bridle.core.result import Result
 from bridle.errors import ConfigError
+from bridle.journal.journal import Journal
 from bridle.journal.memory import MemoryJournal
 from bridle.model.model import Model
 from bridle.runtime import Runtime
@@ -43,7 +45,7 @@ class Agent:
         permission: Iterable[Rule] = (),
         on_ask: OnAsk = "deny",
         directory: str | Path = ".",
-        journal: str | Path | None = None,
+        journal: Journal | str | Path | None = None,
         seams: Seams | None = None,
     ) -> None:
         if steps is not None and limits.steps is not None and steps != limits.steps:
@@ -56,6 +58,7 @@ class Agent:
         made = [given if hasattr(given, "spec") else tool(given) for given in tools]
         self._arguments: dict[str, Any] = {
             "journal": journal if journal is not None else MemoryJournal(),
+            "settings": Settings(agent=name),
             "models": {ref: model},
             "tools": made,
             "agents": [self._definition],
