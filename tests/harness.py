@@ -251,6 +251,7 @@ class Scenario:
     permission: tuple[Any, ...] = ()
     tools: Mapping[str, bool] = field(default_factory=lambda: {"look": True, "act": False})
     tool_seconds: float = 0.0
+    turns: int = 1
 
 
 SESSION = "ses_one"

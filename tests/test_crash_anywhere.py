@@ -8,10 +8,10 @@ from harness import SESSION, Cutter, Life, Scenario, World, live, note_endings, 
 from oracle import read_turn
 
 from bridle import Limits, Reply, Rule, call
-from bridle.core.events import AbortItem, AnswerItem, PromptItem, TurnOptions
-from bridle.core.fold import fold
+from bridle.core.events import AbortItem, AnswerItem, ExtendItem, PromptItem, TurnOptions
+from bridle.core.fold import fold, load
 from bridle.core.limits import NOTHING
-from bridle.core.parts import Asking, Request, Sentinel, StepStart, Text, TurnFinish
+from bridle.core.parts import Asking, Request, Sentinel, StepStart, Text, TurnFinish, Usage
 from bridle.core.session import Session
 from bridle.journal.memory import MemoryJournal
 from bridle.testing.scripted import ScriptedError
@@ -71,6 +71,21 @@ async def answering(life):
     return result
 
 
+async def queueing(life):
+    await begin(life, TurnOptions())
+    await life.runtime.journal.submit(SESSION, PromptItem("prm_two", "later", queue=True))
+    life.runtime.resume(SESSION)
+    await life.runtime.wait(SESSION, "prm_two")
+    return await life.runtime.wait(SESSION, "prm_one")
+
+
+async def extending(life):
+    await begin(life, TurnOptions())
+    await life.runtime.journal.submit(SESSION, ExtendItem("ext_one", "steps", 2))
+    life.runtime.resume(SESSION)
+    return await life.runtime.wait(SESSION, "prm_one")
+
+
 def flaky(request, counts=None):
     """Fails twice for every first step of a world: the provider recovers in time."""
     counts = flaky.counts
@@ -83,7 +98,7 @@ def flaky(request, counts=None):
 flaky.counts = Counter()
 
 LONG = "It was a long answer that came in many small pieces, one after the other. "
-WORDS = {LONG, "Hello.", "done", "closed", "In circles.", "out of calls", "first", "second"}
+WORDS = {LONG, "", "Hello.", "done", "closed", "In circles.", "out of calls", "first", "second"}
 
 SCENARIOS = [
     Scenario("answer", script("Hello."), person(), ("answered", 1, 0)),
@@ -126,6 +141,22 @@ SCENARIOS = [
         tool_seconds=1.0,
     ),
     Scenario("steer", script(call("act", key="a"), "first", "second"), steering, ("answered", 2, 1)),
+    Scenario("queue", script("first", then="second"), queueing, ("answered", 1, 0), turns=2),
+    Scenario(
+        "extension",
+        script(call("act", key="a"), call("act", key="b"), call("act", key="c"), then="closed"),
+        extending,
+        ("step_cap", 4, 3),
+        steps=2,
+    ),
+    Scenario("empty", script(""), person(), ("empty", 1, 0)),
+    Scenario(
+        "token budget",
+        script(Reply(calls=(call("act", key="a"),), usage=Usage(55_000, 3_000)), then="never"),
+        person(),
+        ("token_budget", 1, 1),
+        limits=Limits(tokens=60_000),
+    ),
     Scenario(
         "pause and answer",
         script([call("act", key="a"), call("look", key="b")], "done"),
@@ -151,47 +182,51 @@ def play(scenario, *cuts):
     raise AssertionError("the last life was not cut and did not end")
 
 
-def check(scenario, result, store, world, whole, cuts):
-    story = f"{scenario.name}, cut at {cuts}"
-    entries = store._sessions[SESSION].entries
+def folded(entries, story):
+    """The session, with the fold compared to a full scan after every entry."""
     session = Session()
     for entry in entries:
         fold(session, entry)
         if session.turn is not None:
             assert session.turn.view(session.elapsed) == read_turn(entries[: entry.sequence]), story
-    parts = session.parts.values()
+    return session
+
+
+def check(scenario, result, store, world, cuts, requests):
+    story = f"{scenario.name}, cut at {cuts}"
+    session = folded(store._sessions[SESSION].entries, story)
+    parts = list(session.parts.values())
+    turns = range(1, scenario.turns + 1)
     assert (result.reason, result.steps, result.tool_calls) == scenario.ends, story
     assert result.text.strip(), story
-    assert sum(isinstance(part, TurnFinish) for part in parts) == 1, story
+    assert [part.number for part in parts if isinstance(part, TurnFinish)] == list(turns), story
     assert sum(isinstance(part, Sentinel) for part in parts) == (scenario.ends[0] != "answered"), story
-    steps = [part.number for part in parts if isinstance(part, StepStart)]
-    assert steps == list(range(1, whole.steps + 1)), story
+    steps = [part.id for part in parts if isinstance(part, StepStart)]
+    assert steps == [f"{turn}.{step}.start" for turn in turns for step in range(1, result.steps + 1)], story
     assert [key for key in world.started if key.startswith("act") and world.started[key] > 1] == [], story
     assert world.ran_after_end == [], story
-    (account,) = store._accounts.values()
-    assert (account.reserved, account.held) == (NOTHING, {}), story
-    spent = session.turn.view(0.0).spent
-    assert account.spent == spent, story
+    assert [(account.reserved, account.held) for account in store._accounts.values()] == [(NOTHING, {})] * len(turns)
+    assert store._accounts[f"{SESSION}/{scenario.turns}"].spent == session.turn.view(0.0).spent, story
     words = [part.text for part in parts if isinstance(part, Text) and part.by == "model"]
-    assert len(words) <= whole.steps and set(words) <= WORDS, story
+    assert len(words) <= result.steps * len(turns) and set(words) <= WORDS, story
     assert not any(isinstance(state, Asking) for state in session.turn.batch.values()), story
-    requests = sum(isinstance(part, Request) for part in parts)
-    assert requests <= whole.steps + len(cuts), story
-    assert list(session.prompts.values()).count(1) == len(session.prompts), story
+    assert sum(isinstance(part, Request) for part in parts) <= requests + len(cuts), story
+    assert set(session.prompts.values()) == set(turns), story
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 def test_a_turn_resumes_from_every_point_to_the_same_ending(scenario):
     whole, store, world, cutter = play(scenario)
-    check(scenario, whole, store, world, whole, ())
+    requests = sum(isinstance(part, Request) for part in load(store._sessions[SESSION].entries).parts.values())
+    check(scenario, whole, store, world, (), requests)
     points = len(cutter.names)
     assert points > 8
     for at in range(1, points + 1):
         result, store, world, second = play(scenario, at)
-        check(scenario, result, store, world, whole, (at,))
+        check(scenario, result, store, world, (at,), requests)
         for again in range(1 + at % 3, len(second.names) + 1, 3):
             result, store, world, _ = play(scenario, at, again)
-            check(scenario, result, store, world, whole, (at, again))
+            check(scenario, result, store, world, (at, again), requests)
 
 
 def test_a_step_that_kills_its_process_three_times_is_an_error():
