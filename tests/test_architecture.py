@@ -21,6 +21,27 @@ MAX_FUNCTION = 50
 BUDGETS = {
     "turn/loop.py": 60,
     "core/decide.py": 150,
+    "core/events.py": 150,  # raised from 100: inbox items and turn options stand here too
+    "core/repetition.py": 130,
+    "core/agent.py": 100,
+    "core/permission.py": 150,
+    "core/context.py": 200,
+    "core/ledger.py": 150,
+    "core/limits.py": 180,  # raised from 150: what makes no sense as a limit is said here, once
+    "core/parts.py": 360,  # raised from 250: the states of calls and requests are types of their own
+    "core/session.py": 200,
+    "core/fold.py": 320,
+    "turn/actions.py": 150,
+    "turn/record.py": 100,
+    "turn/processor.py": 250,  # raised from 200: growth that could not be written is taken back here
+    "turn/call_model.py": 350,  # raised from 200: every way in which a request may end is one method here
+    "turn/run_calls.py": 250,
+    "turn/settle.py": 120,
+    "turn/closing.py": 200,  # raised from 150: the words of every ending stand together
+    "runtime.py": 330,  # raised from 200: the front door has a method for everything that a surface may ask
+    "wire.py": 150,
+    "seams.py": 180,  # raised from 100: threads are started here and nowhere else
+    "model/model.py": 80,
 }
 """Lines for single files. Raising one is a visible change: write the reason beside it."""
 
@@ -98,9 +119,26 @@ def test_the_journal_is_appended_to_by_record_alone():
     assert calls == ["turn/record.py"]
 
 
-def test_our_own_unions_have_no_wildcard_in_the_loop_and_the_fold():
-    for place in ("core/decide.py", "core/fold.py", "turn/loop.py", "turn/processor.py", "turn/take.py"):
-        assert "case _:" not in (SOURCE / place).read_text(), place
+def test_our_own_unions_have_no_wildcard_below_the_surfaces():
+    """A new part, state or event breaks the build where it must be handled; a surface may leave some unshown."""
+    wild = [name(path) for path in MODULES if "case _:" in path.read_text() and "surfaces" not in path.parts]
+    assert wild == []
+
+
+def test_threads_and_executors_are_started_by_the_seams_alone():
+    started = re.compile(r"to_thread|run_in_executor|ThreadPoolExecutor|Thread\(")
+    assert [name(path) for path in MODULES if started.search(path.read_text())] == ["seams.py"]
+
+
+def test_surfaces_see_the_runtime_the_core_and_the_wire_only():
+    seen = set()
+    for path in (SOURCE / "surfaces").rglob("*.py"):
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("bridle."):
+                seen.add(node.module.split(".")[1])
+    assert seen <= {"core", "errors", "runtime", "surfaces", "testing", "wire"}
+    reached = re.compile(r"runtime\.(journal|engine|bus|room)\b")
+    assert [name(path) for path in (SOURCE / "surfaces").rglob("*.py") if reached.search(path.read_text())] == []
 
 
 def test_there_are_no_waivers():

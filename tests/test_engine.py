@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from harness import run_virtually
+from harness import WiredJournal, run_virtually
 from stories import look, poll, tell
 
 from bridle import Agent, Limits, Reply, Rule, ScriptedModel, call
@@ -116,7 +116,7 @@ def test_permitted_calls_of_a_batch_run_before_the_pause_and_the_answer_resumes_
     assert story.result.seconds < 10
 
 
-def test_always_saves_the_answer_for_the_session_but_never_over_a_deny():
+def test_always_saves_the_answer_for_the_session():
     async def people(runtime, session, prompt):
         paused = await runtime.wait(session, prompt)
         await runtime.answer(session, paused.asks[0].id, "always")
@@ -124,6 +124,23 @@ def test_always_saves_the_answer_for_the_session_but_never_over_a_deny():
     model = ScriptedModel([call("look", key="a"), call("look", key="b"), "done"])
     story = tell(model, permission=ASK, options=TurnOptions(on_ask="pause"), people=people)
     assert (story.result.reason, story.ran) == ("answered", ["look a", "look b"])
+
+
+def test_a_saved_always_answers_no_deny():
+    journal = WiredJournal()
+
+    async def people(runtime, session, prompt):
+        paused = await runtime.wait(session, prompt)
+        await runtime.answer(session, paused.asks[0].id, "always")
+
+    model = ScriptedModel([call("look", key="a"), "done"])
+    story = tell(model, permission=ASK, options=TurnOptions(on_ask="pause"), people=people, journal=journal)
+    stricter = ScriptedModel([call("look", key="b"), "not allowed"])
+    deny = (Rule("python", "look", "deny"), Rule("python", "poll", "allow"))
+    result = Agent("build", model=stricter, tools=[look], permission=deny, journal=journal).run_sync(
+        "again", session=story.result.session
+    )
+    assert (result.tool_calls, stricter.requests[-1].messages[-1].text[:23]) == (0, "not executed: the rules")
 
 
 def test_a_prompt_to_a_paused_session_rejects_its_asks_with_that_prompt():

@@ -3,7 +3,7 @@
 import pytest
 from stories import tell
 
-from bridle import Reply, ScriptedModel, call, tool
+from bridle import Agent, Reply, ScriptedModel, call, tool
 from bridle.core.parts import Call, Reasoning, Request, StepFinish, Text, Usage
 from bridle.core.stream import (
     Error,
@@ -203,6 +203,12 @@ def test_an_error_after_some_text_keeps_the_text_and_runs_nothing():
 
 
 def test_an_adapter_that_reports_an_error_event_is_not_listened_to_any_more():
-    processor = Processor("1.1.1.0", {}, None)
-    processor.feed(Error("gone"))
-    assert processor.over
+    class Talkative:
+        async def stream(self, request):
+            yield TextDelta("before")
+            yield Error("gone", status=400)
+            yield TextDelta(" and after")
+            yield StreamEnd()
+
+    result = Agent(model=Talkative()).run_sync("go")
+    assert (result.reason, result.detail.split(" (")[0]) == ("error", "gone")

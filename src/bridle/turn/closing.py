@@ -67,8 +67,7 @@ def used(turn: OpenTurn, reason: Reason, elapsed: float) -> str:
             return f"${turn.cost:.4f}/${limits.cost:.4f}" if limits.cost is not None else f"${turn.cost:.4f}"
         case "time_budget":
             return f"{elapsed:.0f}/{limits.seconds:.0f} s" if limits.seconds is not None else ""
-        case _:
-            return ""
+    return ""
 
 
 def headline(turn: OpenTurn, reason: Reason, detail: str, elapsed: float) -> str:

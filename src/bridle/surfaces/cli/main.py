@@ -66,9 +66,7 @@ def top(
 
 def main() -> None:
     """Run the command; every error is one sentence, never a traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")
+    _mend_streams()
     try:
         app()
     except ConfigError as error:
@@ -80,9 +78,23 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except OSError as error:
-        # Whoever read our output has left, or it cannot be written: what was recorded is safe.
+        # Whoever read our output has left, or it cannot be written; flushing it at exit would fail once more.
         _say(f"bridle: the output cannot be written: {error}\n")
         os._exit(1)
+    except Exception as error:
+        # Nothing that reaches this place was foreseen; what was recorded is safe all the same.
+        _say(f"bridle: this should not have happened: {type(error).__name__}: {error}\n")
+        sys.exit(1)
+
+
+def _mend_streams() -> None:
+    """Output that is closed goes nowhere; letters that the terminal does not know become marks."""
+    nowhere = Path(os.devnull)
+    sys.stdout = sys.stdout or nowhere.open("w")
+    sys.stderr = sys.stderr or nowhere.open("w")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def _say(text: str) -> None:

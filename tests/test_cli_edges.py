@@ -1,0 +1,185 @@
+"""The command line at its edges: odd streams, other processes, a real terminal."""
+
+import json
+import os
+import pty
+import select
+import subprocess
+import time
+
+import pytest
+from test_cli import BRIDLE, Home, calls
+
+
+@pytest.fixture
+def home(tmp_path):
+    project = tmp_path / "project"
+    project.mkdir()
+    return Home(tmp_path, project)
+
+
+def shell(home, words, redirect):
+    command = f'"{BRIDLE}" {words} {redirect}'
+    return subprocess.run(
+        ["/bin/bash", "-c", command],
+        cwd=home.project,
+        env=home.environment,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+STREAMS = ["<&-", "</dev/null >/dev/full", "</dev/null >&-", "</dev/null 2>&-", "</dev/null | true"]
+
+
+@pytest.mark.parametrize("redirect", STREAMS)
+def test_odd_streams_give_no_traceback(home, redirect):
+    model = home.script({"text": "hello", "chunk": 1})
+    done = shell(home, f"run --model {model} go", redirect)
+    assert "Traceback" not in done.stderr + done.stdout
+
+
+def test_a_terminal_that_knows_few_letters_still_gets_the_answer(home):
+    home.environment["PYTHONIOENCODING"] = "latin-1"
+    done = home.run("run", "--model", home.script({"text": "done \u2713"}), "go")
+    assert (done.returncode, done.stdout) == (0, "done ?\n")
+
+
+def test_bytes_that_are_no_text_in_a_prompt_are_taken_with_a_mark(home):
+    model = home.script({"text": "ok"})
+    done = subprocess.run(
+        [BRIDLE, "run", "--model", model, b"bad \xff byte"],
+        cwd=home.project,
+        env=home.environment,
+        input=b"\xfe",
+        capture_output=True,
+        timeout=30,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, b"ok\n")
+
+
+def test_a_journal_in_an_impossible_place_is_told_in_one_sentence(home):
+    (home.folder / "file").write_text("")
+    home.environment["XDG_DATA_HOME"] = str(home.folder / "file")
+    done = home.run("run", "--model", home.script({"text": "ok"}), "go")
+    assert (done.returncode, done.stderr.count("\n"), "cannot be opened" in done.stderr) == (1, 1, True)
+
+
+def test_a_queued_prompt_of_another_process_is_answered_to_that_process_alone(home):
+    model = home.script({"text": "answer one", "delay": 1.0}, {"text": "answer two", "delay": 0.5})
+    first = home.start("run", "--format", "json", "--model", model, "one")
+    session = json.loads(first.stdout.readline())["session"]
+    time.sleep(0.3)
+    second = home.run("run", "--session", session, "--queue", "--model", model, "two")
+    rest, _ = first.communicate(timeout=20)
+    lines = [json.loads(line) for line in rest.splitlines()]
+    assert [line["text"] for line in lines if line["type"] in ("text", "result")] == ["answer one", "answer one"]
+    assert (second.returncode, second.stdout) == (0, "answer two\n")
+
+
+def test_many_processes_attach_to_one_session_and_each_gets_its_answer(home):
+    replies = [{"text": f"reply {n}", "chunk": 2, "pace": 0.02} for n in range(40)]
+    model = home.script(*replies, then={"text": "more"})
+    first = home.start("run", "--format", "json", "--model", model, "begin")
+    session = json.loads(first.stdout.readline())["session"]
+    others = [home.start("run", "--session", session, "--model", model, f"prompt {n}") for n in range(6)]
+    ends = [process.communicate(timeout=60) for process in (first, *others)]
+    assert [process.returncode for process in (first, *others)] == [0] * 7, ends
+    assert all("Traceback" not in beside for _, beside in ends)
+    assert all(out.strip() for out, _ in ends)
+
+
+def test_extend_says_what_became_of_it(home):
+    replies = [{"delay": 0.6, **calls(("grep", {"pattern": f"x{n}"}))} for n in range(30)]
+    process = home.start("run", "--format", "json", "--model", home.script(*replies), "--steps", "195", "go")
+    session = json.loads(process.stdout.readline())["session"]
+    time.sleep(0.2)
+    assert home.run("extend", session, "--steps", "+25").stdout == "steps +5\n"
+    refused = home.run("extend", session, "--cost", "+2")
+    assert (refused.returncode, "cost not extended: no such limit is set" in refused.stderr) == (2, True)
+    assert "must not be negative" in home.run("extend", session, "--steps=-3").stderr
+    process.kill()
+    process.communicate()
+    waiting = home.run("extend", session, "--tool-calls", "+5")
+    assert "is waiting: nobody drives the session now" in waiting.stdout
+    assert "interrupted" in home.run("sessions").stdout
+
+
+class Terminal:
+    """A real terminal with a person at it."""
+
+    def __init__(self, home, *words):
+        self.text = ""
+        self.process, self.handle = pty.fork()
+        if self.process == 0:
+            os.chdir(home.project)
+            os.execvpe(BRIDLE, ["bridle", *words], home.environment)
+
+    def until(self, words, seconds=15):
+        end = time.monotonic() + seconds
+        while words not in self.text:
+            assert time.monotonic() < end, self.text
+            if select.select([self.handle], [], [], 0.1)[0]:
+                try:
+                    self.text += os.read(self.handle, 4096).decode()
+                except OSError:
+                    break
+        assert words in self.text, self.text
+
+    def type(self, keys):
+        os.write(self.handle, keys.encode())
+
+    def status(self):
+        _, status = os.waitpid(self.process, 0)
+        os.close(self.handle)
+        return os.waitstatus_to_exitcode(status)
+
+
+@pytest.fixture
+def asking(home):
+    model = home.script(calls(("bash", {"command": "touch made"})), {"text": "All right."})
+    return home, Terminal(home, "run", "--model", model, "go")
+
+
+def test_on_a_terminal_the_question_is_asked_in_place(asking):
+    home, terminal = asking
+    terminal.until("[o]nce")
+    terminal.type("\n")
+    terminal.type("o\n")
+    terminal.until("answered: 2 steps")
+    assert (terminal.status(), (home.project / "made").exists()) == (0, True)
+
+
+def test_a_rejection_with_a_reason_goes_on_and_one_without_ends(asking):
+    home, terminal = asking
+    terminal.until("[o]nce")
+    terminal.type("r use another name\n")
+    terminal.until("answered: 2 steps")
+    assert (terminal.status(), (home.project / "made").exists()) == (0, False)
+    again = Terminal(home, "run", "--model", f"scripted:{home.folder / 'script.json'}", "go")
+    again.until("[o]nce")
+    again.type("r\n")
+    again.until("Stopped because a person said no")
+    assert again.status() == 4
+
+
+def test_ctrl_c_at_the_question_aborts(asking):
+    _, terminal = asking
+    terminal.until("[o]nce")
+    terminal.type("\x03")
+    terminal.until("Aborted")
+    assert terminal.status() == 130
+
+
+def test_ctrl_c_twice_leaves_at_once(home):
+    config = home.folder / ".config" / "bridle" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('[permission]\nbash = "allow"\n')
+    model = home.script(calls(("bash", {"command": "trap '' TERM; sleep 5"})), {"text": "never"})
+    terminal = Terminal(home, "run", "--model", model, "go")
+    terminal.until("bash {")
+    terminal.type("\x03\x03")
+    assert terminal.status() == 130
