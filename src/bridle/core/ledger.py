@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import msgspec
 
@@ -54,55 +54,68 @@ class Shortage(msgspec.Struct, frozen=True):
     fits_later: float
 
 
-def shortage(chain: Sequence[Account], amount: Spent, keep: Spent) -> Shortage | None:
-    """The first account, from the root down, that has no room for the amount."""
-    for account in reversed(chain):
-        scope: Scope = "turn" if account.parent is not None or account.tree == UNLIMITED else "tree"
-        found = _short(account, account.tree, scope, ("steps", "tool_calls", "tokens", "cost"), amount, keep)
-        found = found or _short(account, account.limits, "turn", ("tokens", "cost"), amount, keep)
-        if found is not None:
-            return found
-    return None
-
-
-def _short(
-    account: Account, limits: Limits, scope: Scope, names: Sequence[LimitName], amount: Spent, keep: Spent
-) -> Shortage | None:
-    if limits is UNLIMITED or limits == UNLIMITED:
-        return None
-    for name in names:
-        allowed = limits.of(name)
-        wanted = getattr(amount, name)
-        if allowed is None or not wanted:
-            continue
-        later = allowed - getattr(account.spent, name) - getattr(keep, name)
-        now = later - getattr(account.reserved, name)
-        if wanted > now:
-            return Shortage(account.id, name, scope, max(0, now), max(0, later))
-    return None
+TREE_LIMITS: tuple[LimitName, ...] = ("steps", "tool_calls", "tokens", "cost")
+OWN_LIMITS: tuple[LimitName, ...] = ("tokens", "cost")
 
 
 def post(change: Change, account_of: Callable[[str], Account | None]) -> dict[str, Account] | Shortage:
     """The rows that a change makes anew, or what is short; nothing is touched."""
     chain = _chain(change, account_of)
     own = chain[0]
-    if change.limits is not None:
-        own = msgspec.structs.replace(own, limits=change.limits)
     freed, actual, held = NOTHING, NOTHING, own.held
     for id, spent in change.settles:
         if id in held:
             freed, actual = freed.plus(held[id]), actual.plus(spent)
             held = {kept: amount for kept, amount in held.items() if kept != id}
+    wanted, keep, taken = change.charges, NOTHING, NOTHING
     if change.reserves is not None:
-        held = {**held, change.reserves.id: change.reserves.amount}
-    chain[0] = msgspec.structs.replace(own, held=held)
-    chain = [_moved(account, freed=freed, spent=actual) for account in chain]
-    taken = change.reserves.amount if change.reserves is not None else NOTHING
-    keep = change.reserves.keep if change.reserves is not None else NOTHING
-    short = shortage(chain, taken.plus(change.charges), keep)
-    if short is not None:
-        return short
-    return {account.id: _moved(account, reserved=taken, spent=change.charges) for account in chain}
+        taken, keep = change.reserves.amount, change.reserves.keep
+        wanted = wanted.plus(taken)
+        held = {**held, change.reserves.id: taken}
+    rows: dict[str, Account] = {}
+    # From the root down: what the whole tree lacks is said before what one turn lacks.
+    for account in reversed(chain):
+        mine = account is own
+        limits = change.limits if mine and change.limits is not None else account.limits
+        spent = account.spent if actual is NOTHING else account.spent.plus(actual)
+        reserved = account.reserved if freed is NOTHING else account.reserved.minus(freed)
+        short = _short(account.id, account.tree, "tree", TREE_LIMITS, wanted, keep, spent, reserved) or _short(
+            account.id, limits, "turn", OWN_LIMITS, wanted, keep, spent, reserved
+        )
+        if short is not None:
+            return short
+        rows[account.id] = Account(
+            account.id,
+            account.parent,
+            limits,
+            account.tree,
+            spent if change.charges is NOTHING else spent.plus(change.charges),
+            reserved if taken is NOTHING else reserved.plus(taken),
+            held if mine else account.held,
+        )
+    return rows
+
+
+def _short(
+    id: str,
+    limits: Limits,
+    scope: Scope,
+    names: tuple[LimitName, ...],
+    wanted: Spent,
+    keep: Spent,
+    spent: Spent,
+    reserved: Spent,
+) -> Shortage | None:
+    """The first limit that has no room for what is wanted, beside what is spent, reserved and to be kept."""
+    for name in names:
+        allowed = limits.of(name)
+        amount = getattr(wanted, name)
+        if allowed is not None and amount:
+            later = allowed - getattr(spent, name) - getattr(keep, name)
+            now = later - getattr(reserved, name)
+            if amount > now:
+                return Shortage(id, name, scope, max(0, now), max(0, later))
+    return None
 
 
 def _chain(change: Change, account_of: Callable[[str], Account | None]) -> list[Account]:
@@ -117,10 +130,3 @@ def _chain(change: Change, account_of: Callable[[str], Account | None]) -> list[
         chain.append(account)
         id = account.parent
     return chain
-
-
-def _moved(account: Account, *, freed: Spent = NOTHING, reserved: Spent = NOTHING, spent: Spent) -> Account:
-    if freed is NOTHING and reserved is NOTHING and spent is NOTHING:
-        return account
-    left = account.reserved.minus(freed).plus(reserved)
-    return msgspec.structs.replace(account, reserved=left, spent=account.spent.plus(spent))

@@ -23,7 +23,7 @@ from bridle.seams import Seams, uninterrupted
 
 SESSION_SPAN = 1 << 32
 POLL_SECONDS = 0.2
-CHECKPOINT_COMMITS = 256
+CHECKPOINT_COMMITS = 1_000
 QUICK_SECONDS = 0.001
 
 Result = TypeVar("Result")

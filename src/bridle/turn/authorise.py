@@ -78,7 +78,8 @@ class Authority:
         if tool is None:
             return Refused(Refusal("invalid"), f"{call.name} is not there any more")
         try:
-            needed = tool.accesses(tool.check(arguments_of(call.arguments)), rig.tack.directory)
+            arguments = tool.check(arguments_of(call.arguments))
+            needed = tool.accesses(arguments, rig.tack.directory)
         except Exception as error:
             # A tool is foreign code, and arguments come from a model: what cannot be judged is not run.
             return Refused(Refusal("invalid"), f"{call.name} cannot be run with these arguments: {error}")
@@ -90,6 +91,7 @@ class Authority:
                 return Refused(Refusal("denied"), text)
             if verdict == "ask" and not self._saved(access):
                 asked.append(access)
+        rig.arguments[call.id] = arguments
         if not asked:
             return Running()
         match rig.turn.start.on_ask:

@@ -27,7 +27,7 @@ from bridle.core.parts import (
 )
 from bridle.core.pricing import MILLION, cost, worst_cost
 from bridle.core.retry import GiveUp, Wait, next_try, retryable
-from bridle.core.stream import Error, ModelRequest, ToolSpec
+from bridle.core.stream import Error, ModelRequest
 from bridle.errors import BudgetRefused
 from bridle.turn.closing import closing_notice, counted, limit_notice, refused_call
 from bridle.turn.growth import Growth
@@ -58,10 +58,8 @@ class _Asking:
         self.rig = rig
         self.action = action
         turn, session, tack = rig.turn, rig.session, rig.tack
+        self.tools = tack.specs
         self.id = f"{turn.start.number}.{action.number}.{action.attempt}"
-        self.tools: tuple[ToolSpec, ...] = tuple(
-            tack.tools[name].spec for name in turn.start.tools if name in tack.tools
-        )
         self.tries: tuple[Try, ...] = ()
         unseen = estimate_tokens(session.characters - session.counted_characters)
         fixed = 0 if session.counted else estimate_tokens(len(session.system)) + TOKENS_OF_A_TOOL * len(self.tools)

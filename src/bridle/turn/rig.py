@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,6 +15,7 @@ from bridle.core.parts import Notice, TurnStart
 from bridle.core.permission import Access, Rule, Verdict, judge, strictest
 from bridle.core.retry import RetryPolicy
 from bridle.core.session import OpenTurn, Session
+from bridle.core.stream import ToolSpec
 from bridle.model.model import Model
 from bridle.seams import Seams
 from bridle.tools.tool import Tool
@@ -30,7 +32,7 @@ class Deadlines:
     request_seconds: float = 1_800.0
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(frozen=True)
 class Tack:
     """What one turn is equipped with, as its TurnStart says."""
 
@@ -47,6 +49,11 @@ class Tack:
     retry: RetryPolicy = RetryPolicy()
     deadlines: Deadlines = Deadlines()
     store_output: Callable[[str, str, str], str] | None = None
+
+    @cached_property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What the model is told of the tools; the same in every request of the turn."""
+        return tuple(tool.spec for tool in self.tools.values())
 
     def judge(self, access: Access) -> Verdict:
         """What the rules say to this, and the restrictions on top of them."""
@@ -83,6 +90,8 @@ class Rig:
     scope: Scope
     known_files: dict[str, str] = field(default_factory=dict)
     held_prompts: bool = False
+    arguments: dict[str, Any] = field(default_factory=dict)
+    """The arguments of calls that are about to run, as their tools want them."""
     mail: bool = True
     """Whether the inbox may hold something that was not looked at."""
     _tack: Tack | None = None

@@ -84,7 +84,9 @@ async def _run_one(rig: Rig, id: str) -> None:
     seconds, by_turn = _deadline(rig, tool)
     invocation = Invocation(id, rig.record.lease.session, rig.tack.directory, rig.known_files, seconds)
     invocation.show = _shower(rig, id)
-    arguments = tool.check(arguments_of(call.arguments))
+    arguments = rig.arguments.pop(id, None)
+    if arguments is None:
+        arguments = tool.check(arguments_of(call.arguments))
     outcome = await rig.scope.run(_invoke(tool, arguments, invocation), seconds)
     if isinstance(outcome, Aborted):
         outcome = _cut_short(invocation, "aborted")
