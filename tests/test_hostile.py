@@ -16,7 +16,7 @@ from bridle.core.parts import Call, Text, Usage
 from bridle.core.stream import StepEnd, StreamEnd, TextDelta, ToolCall, ToolResult
 from bridle.errors import JournalFailed
 from bridle.journal.memory import MemoryJournal
-from bridle.journal.sqlite import SqliteJournal
+from bridle.journal.sqlite import CHECKPOINT_COMMITS, SqliteJournal
 from bridle.testing.scripted import ScriptedCall, ScriptedError
 from bridle.tools.registry import builtin_tools
 
@@ -302,9 +302,10 @@ class TestSharedCommits:
     def run(self, tmp_path, items):
         async def work():
             journal = SqliteJournal(tmp_path / "j.db")
-            journal._sync_seconds = 1.0
             for name in "abc":
                 await journal.create(SessionInfo(f"ses_{name}", "/p"))
+            # A commit that is under way makes all others wait for it, and then go together.
+            journal._commits = CHECKPOINT_COMMITS
             submits = (journal.submit(f"ses_{name}", item) for name, item in zip("abc", items, strict=True))
             outcomes = await asyncio.gather(*submits, return_exceptions=True)
             kept = [len(await journal.inbox(f"ses_{name}")) for name in "abc"]

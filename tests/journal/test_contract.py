@@ -12,7 +12,7 @@ from bridle.core.events import AbortItem, Entry, PartPut, PromptItem, SessionInf
 from bridle.core.ledger import Account, Change, Reservation
 from bridle.core.limits import NOTHING, Limits, Spent
 from bridle.core.parts import Notice
-from bridle.errors import BudgetRefused, JournalFull, JournalRefused, LeaseLost, NoSuchSession
+from bridle.errors import BudgetRefused, JournalFailed, JournalFull, JournalRefused, LeaseLost, NoSuchSession
 from bridle.journal.memory import MemoryJournal
 from bridle.journal.sqlite import SqliteJournal
 
@@ -327,6 +327,36 @@ class TestSqlite:
             other.execute("COMMIT")
             assert await asyncio.wait_for(submitted, 5)
             other.close()
+            await journal.close()
+
+        story(work)
+
+    def test_on_a_slow_disk_all_who_wait_are_served_by_one_flush(self, tmp_path):
+        async def work():
+            journal = SqliteJournal(tmp_path / "j.db")
+            await journal.create(INFO)
+            journal._sync._seconds = 1.0
+            flushes = []
+            flush = journal._sync._flush
+            journal._sync._flush = lambda: flushes.append(flush())
+            items = [PromptItem(f"p{n}", "x") for n in range(30)]
+            assert await asyncio.gather(*(journal.submit("ses_a", item) for item in items)) == [True] * 30
+            assert 1 <= len(flushes) <= 3
+            assert len(await journal.inbox("ses_a")) == 30
+            await journal.close()
+
+        story(work)
+
+    def test_a_disk_that_cannot_be_flushed_is_a_failure_and_not_a_promise(self, tmp_path):
+        async def work():
+            journal = SqliteJournal(tmp_path / "j.db")
+            await journal.create(INFO)
+            await journal.submit("ses_a", PromptItem("p", "x"))
+            os.close(journal._sync._handle)
+            with pytest.raises(JournalFailed, match="cannot be made to last"):
+                await journal.submit("ses_a", PromptItem("q", "x"))
+            journal._sync._handle = -1
+            assert await journal.submit("ses_a", PromptItem("r", "x"))
             await journal.close()
 
         story(work)

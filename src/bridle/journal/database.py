@@ -62,6 +62,7 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.notice = ""
+        self.log = path.with_name(path.name + "-wal")
         self.reserve = path.with_name(path.name + ".reserve")
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

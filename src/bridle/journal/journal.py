@@ -33,7 +33,8 @@ class SessionRow(msgspec.Struct, frozen=True):
 class Journal(Protocol):
     """Sessions, their inboxes, their leases and the ledger, in one place and one transaction.
 
-    Methods may raise `JournalError`; after `JournalFailed` nothing of the append is there.
+    Methods may raise `JournalError`. After `JournalFailed` the append is there whole or not at all, and only a load
+    tells which; whoever appends lets go of the session then.
     What `append` and `submit` returned from survives the death of the process; what was durable, also a power loss.
     """
 

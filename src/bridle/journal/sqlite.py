@@ -19,12 +19,12 @@ from bridle.errors import BudgetRefused, JournalFull, JournalRefused, LeaseLost,
 from bridle.journal.database import BUSY_MILLISECONDS, QUERIES, Database, error_code, explain
 from bridle.journal.journal import Lease, SessionRow, Weight, session_entry
 from bridle.journal.lock import drop_lock, is_locked, take_lock
+from bridle.journal.sync import Sync
 from bridle.seams import Seams, uninterrupted
 
 SESSION_SPAN = 1 << 32
 POLL_SECONDS = 0.2
 CHECKPOINT_COMMITS = 1_000
-QUICK_SECONDS = 0.001
 
 Result = TypeVar("Result")
 Durability = Literal["power", "process"]
@@ -33,11 +33,10 @@ Durability = Literal["power", "process"]
 class _Job:
     """One transaction that waits for its turn; jobs that wait together are committed together."""
 
-    __slots__ = ("error", "full", "result", "turn", "work")
+    __slots__ = ("error", "result", "turn", "work")
 
-    def __init__(self, work: Callable[[], object], *, full: bool) -> None:
+    def __init__(self, work: Callable[[], object]) -> None:
         self.work = work
-        self.full = full
         self.result: object = None
         self.error: Exception | None = None
         self.turn: asyncio.Future[bool] | None = None
@@ -46,8 +45,8 @@ class _Job:
 class SqliteJournal:
     """See `Journal`. With durability "power" intents and endings survive a power loss, else the death of the process.
 
-    Commits run where they stand while they are quick, since a thread costs more than they do. Those that must reach a
-    slow disk, and those that meet a lock, go through `Offload`, where all that wait are committed together.
+    A commit takes microseconds and runs where it stands, since a thread costs more than it does. Commits that meet a
+    lock go through `Offload`, where all that wait are committed together; so does reaching a disk that is slow.
     """
 
     def __init__(self, path: Path, *, seams: Seams | None = None, durability: Durability = "power") -> None:
@@ -55,8 +54,7 @@ class SqliteJournal:
         self._seams = seams or Seams()
         self._offload = self._seams.offload()
         self._power = durability == "power"
-        self._full_now = False
-        self._sync_seconds = 0.0
+        self._sync = Sync(self._database.log, self._offload, self._seams.clock)
         self._patient = True
         self._leading = False
         self._queue: deque[_Job] = deque()
@@ -76,26 +74,27 @@ class SqliteJournal:
         return self._database.notice
 
     async def _write(self, work: Callable[[], Result], *, full: bool) -> Result:
+        """Do the work in a transaction; `full` also waits until it would survive a power loss."""
         if self._database.read_only:
             raise JournalRefused(self._database.notice)
         self._commits += 1
-        quick = not self._leading and self._commits < CHECKPOINT_COMMITS and not (full and self._slow)
-        if quick:
-            try:
-                return self._commit_here(work, full=full)
-            except sqlite3.Error as error:
-                if error_code(error) != sqlite3.SQLITE_BUSY:
-                    raise explain(error, self._database.path) from error
-        job = _Job(work, full=full)
-        await uninterrupted(self._commit_apart(job))
-        if job.error is not None:
-            raise job.error
-        return cast(Result, job.result)
+        try:
+            if self._leading or self._commits >= CHECKPOINT_COMMITS:
+                result = await self._commit_in_turn(work)
+            else:
+                result = self._commit_here(work)
+        except sqlite3.Error as error:
+            if error_code(error) != sqlite3.SQLITE_BUSY:
+                raise explain(error, self._database.path) from error
+            result = await self._commit_in_turn(work)
+        if full:
+            await self._sync.reach_disk()
+        return result
 
-    def _commit_here(self, work: Callable[[], Result], *, full: bool) -> Result:
+    def _commit_here(self, work: Callable[[], Result]) -> Result:
         """Commit on the spot; SQLite says busy if another process holds the write lock at this moment."""
         writer = self._database.writer
-        begun = self._begin(full=full, patient=False)
+        self._begin(patient=False)
         try:
             result = work()
             writer.execute("COMMIT")
@@ -103,30 +102,21 @@ class SqliteJournal:
             if writer.in_transaction:
                 writer.execute("ROLLBACK")
             raise
-        self._learn(full=full, begun=begun)
         return result
 
-    def _begin(self, *, full: bool, patient: bool) -> float:
-        """Open a transaction; returns when it began."""
+    def _begin(self, *, patient: bool) -> None:
         writer = self._database.writer
-        if full != self._full_now:
-            writer.execute(f"PRAGMA synchronous = {'FULL' if full else 'NORMAL'}")
-            self._full_now = full
         if patient != self._patient:
             writer.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS if patient else 0}")
             self._patient = patient
-        begun = self._seams.clock.monotonic() if full else 0.0
         writer.execute("BEGIN IMMEDIATE")
-        return begun
 
-    def _learn(self, *, full: bool, begun: float) -> None:
-        """Learn how long this disk takes."""
-        if full:
-            self._sync_seconds += (self._seams.clock.monotonic() - begun - self._sync_seconds) / 8
-
-    @property
-    def _slow(self) -> bool:
-        return self._sync_seconds > QUICK_SECONDS
+    async def _commit_in_turn(self, work: Callable[[], Result]) -> Result:
+        job = _Job(work)
+        await uninterrupted(self._commit_apart(job))
+        if job.error is not None:
+            raise job.error
+        return cast(Result, job.result)
 
     async def _commit_apart(self, job: _Job) -> None:
         if self._leading:
@@ -150,9 +140,8 @@ class SqliteJournal:
 
     def _commit_patiently(self, batch: list[_Job]) -> None:
         writer = self._database.writer
-        full = any(job.full for job in batch)
         try:
-            begun = self._begin(full=full, patient=True)
+            self._begin(patient=True)
             for job in batch:
                 self._do(job)
             writer.execute("COMMIT")
@@ -162,7 +151,6 @@ class SqliteJournal:
             for job in batch:
                 job.error = explain(error, self._database.path)
             return
-        self._learn(full=full, begun=begun)
         if self._commits >= CHECKPOINT_COMMITS:
             self._commits = 0
             # A checkpoint that fails has lost nothing: what is committed stays in the log until the next one.
@@ -354,6 +342,7 @@ class SqliteJournal:
         if not self._closed:
             self._closed = True
             self._offload.close()
+            self._sync.close()
             for held in self._locks.values():
                 drop_lock(*held)
             self._locks.clear()
