@@ -28,6 +28,7 @@ from bridle.testing.validators import problems
 from bridle.tools.tool import Invocation, Output, StructTool, struct_schema
 
 EPOCH = 1_700_000_000.0
+MAX_ROUNDS = 200_000
 
 
 class Deadlock(AssertionError):
@@ -40,6 +41,7 @@ class VirtualLoop(BaseEventLoop):
     def __init__(self, seed: int | None = None) -> None:
         super().__init__()
         self._now = 0.0
+        self._rounds = 0
         self._clock_resolution = 1e-6
         self._selector = self
         self._random = None if seed is None else random.Random(seed)
@@ -60,6 +62,9 @@ class VirtualLoop(BaseEventLoop):
         pass
 
     def _run_once(self) -> None:
+        self._rounds += 1
+        if self._rounds > MAX_ROUNDS:
+            raise Deadlock(f"{MAX_ROUNDS} rounds, and no end at {self._now:.1f} s")
         if self._random is not None and len(self._ready) > 1:
             ready = list(self._ready)
             self._random.shuffle(ready)
@@ -258,9 +263,11 @@ SESSION = "ses_one"
 _graveyard: list[Any] = []
 
 
-def live(scenario: Scenario, store: Journal, world: World, cutter: Cutter, *, life: int) -> Result | None:
-    """One life of the process on what the journal holds; None if it was cut."""
-    loop = VirtualLoop()
+def live(
+    scenario: Scenario, store: Journal, world: World, cutter: Cutter, *, life: int, seed: int | None = None
+) -> Any:
+    """One life of the process on what the journal holds: what its people return, or None if it was cut."""
+    loop = VirtualLoop(None if seed is None else seed + life)
     loop.set_exception_handler(lambda *_: None)
     asyncio.set_event_loop(loop)
     seams = virtual_seams(loop, seed=life, start=EPOCH + 1000 * life)
@@ -284,7 +291,7 @@ def live(scenario: Scenario, store: Journal, world: World, cutter: Cutter, *, li
         # A cut runs no finally: the tasks of a dead process are kept, so that nothing ever closes them.
         _graveyard.append((loop, task, runtime))
         return None
-    result: Result = task.result()
+    result = task.result()
     loop.close()
     return result
 

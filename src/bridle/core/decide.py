@@ -66,7 +66,7 @@ def decide(turn: Turn) -> Action:
     if step is None:
         return _next_step(turn, 1)
     if step.state in ("open", "interrupted"):
-        return _ask_again(turn, step)
+        return _after_death(turn, step)
     if step.closing is not None:
         return Finish(step.closing)
     if step.empties and not turn.doom:
@@ -83,7 +83,7 @@ def _stop(turn: Turn, halt: Halt) -> Action:
     return Finish(halt.reason, halt.detail)
 
 
-def _ask_again(turn: Turn, step: Step) -> Action:
+def _after_death(turn: Turn, step: Step) -> Action:
     if step.deaths < MAX_ATTEMPTS:
         return _again(turn, step)
     if step.closing is not None:
@@ -91,7 +91,10 @@ def _ask_again(turn: Turn, step: Step) -> Action:
     return Finish("error", f"step {step.number} was cut off by the death of the process {step.deaths} times")
 
 
-def _again(turn: Turn, step: Step) -> CallModel:
+def _again(turn: Turn, step: Step) -> Action:
+    if turn.refused is not None:
+        # The step cannot be paid for any more: then the turn closes, or has closed.
+        return _next_step(turn, step.number + 1) if step.closing is None else Finish(step.closing)
     tools: Literal["offered", "off"] = "off" if step.closing is not None or turn.cap == 0 else "offered"
     return CallModel(step.number, step.requests + 1, tools, step.closing)
 

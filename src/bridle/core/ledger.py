@@ -45,7 +45,10 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Shortage(msgspec.Struct, frozen=True):
-    """Why an amount does not fit: the limit, what fits now, and what would once other requests have settled."""
+    """Why an amount does not fit: the limit, what fits now, and what would once other requests have settled.
+
+    Less than nothing fits where what must be kept is more than what is left.
+    """
 
     account: str
     limit: LimitName
@@ -114,7 +117,7 @@ def _short(
             later = allowed - getattr(spent, name) - getattr(keep, name)
             now = later - getattr(reserved, name)
             if amount > now:
-                return Shortage(id, name, scope, max(0, now), max(0, later))
+                return Shortage(id, name, scope, now, later)
     return None
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from bridle.core.limits import Reason
 from bridle.core.parts import Ask, Asking, Text, TurnFinish, Usage
-from bridle.core.session import Session
+from bridle.core.session import OpenTurn, Session
 
 EXIT_STATUS: dict[str, int] = {
     "answered": 0,
@@ -67,14 +67,15 @@ def result_of(session: Session, prompt: str) -> Result:
     assert session.info is not None
     id = session.info.id
     turn = session.prompts.get(prompt)
+    running = session.running
     if turn is None:
-        return Result(id, prompt, "held")
+        # It waits behind another turn; what that one asks is what holds it up.
+        return Result(id, prompt, "held", asks=_asks(running) if running is not None else ())
     if turn == 0:
         return Result(id, prompt, "recorded")
     finish = session.parts.get(f"{turn}.finish")
     if isinstance(finish, TurnFinish):
         return _finished(session, id, prompt, finish)
-    running = session.running
     if running is None:
         return Result(id, prompt, "held", turn=turn)
     spent = running.view(session.elapsed).spent
@@ -91,8 +92,12 @@ def result_of(session: Session, prompt: str) -> Result:
         files=tuple(running.files),
         denied=running.unasked,
         turn=turn,
-        asks=tuple(state.ask for state in running.batch.values() if isinstance(state, Asking)),
+        asks=_asks(running),
     )
+
+
+def _asks(turn: OpenTurn) -> tuple[Ask, ...]:
+    return tuple(state.ask for state in turn.batch.values() if isinstance(state, Asking))
 
 
 def _finished(session: Session, id: str, prompt: str, finish: TurnFinish) -> Result:

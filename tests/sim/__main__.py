@@ -1,0 +1,32 @@
+"""Replay one seed, or run many: python -m sim --seed 7, python -m sim --seeds 100000."""
+
+import argparse
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from sim.check import check_seed
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--seed", type=int)
+parser.add_argument("--seeds", type=int, default=2_000)
+parser.add_argument("--start", type=int, default=0)
+given = parser.parse_args()
+
+seeds = [given.seed] if given.seed is not None else range(given.start, given.start + given.seeds)
+failures, endings = 0, Counter()
+for number, seed in enumerate(seeds, 1):
+    problem, reasons = check_seed(seed)
+    endings.update(reasons)
+    if problem:
+        failures += 1
+        print(f"\nseed {seed}: {problem}\n  replay it: PYTHONPATH=tests python -m sim --seed {seed}")
+    if sys.stderr.isatty() and number % 20 == 0:
+        sys.stderr.write(f"\r{number}/{len(seeds)} seeds, {failures} failures")
+print(f"\n{len(seeds)} seeds, {failures} failures; endings: {dict(endings.most_common())}")
+sys.stdout.flush()
+# The dead processes of every life are still in memory; nothing of theirs may run, not even their ends.
+os._exit(bool(failures))

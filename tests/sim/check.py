@@ -1,0 +1,22 @@
+"""One seed against every invariant."""
+
+from __future__ import annotations
+
+import traceback
+
+from sim.invariants import INVARIANTS
+from sim.world import simulate
+
+
+def check_seed(seed: int) -> tuple[str, list[str]]:
+    """What is wrong with this world, and how its prompts ended."""
+    try:
+        history = simulate(seed)
+    except Exception as error:
+        return f"the world itself failed: {error!r}\n{''.join(traceback.format_exception(error)[-3:])}", []
+    for invariant in INVARIANTS:
+        try:
+            invariant(history)
+        except Exception as error:
+            return f"{invariant.__name__}: {error!r}", []
+    return "", [result.reason for result in history.results]
