@@ -24,17 +24,21 @@ def test_the_same_seed_gives_the_same_bytes(seed):
     assert first == second
 
 
-def test_the_worlds_end_in_every_way():
-    endings = {reason for seed in range(500) for reason in check_seed(seed)[1]}
-    wanted = {
-        "answered",
-        "step_cap",
-        "tool_budget",
-        "token_budget",
-        "time_budget",
-        "doom_loop",
-        "denied",
-        "empty",
-        "error",
-    }
-    assert endings >= wanted | {"aborted"}
+ENDINGS = {
+    "answered": 0,
+    "step_cap": 0,
+    "doom_loop": 1,
+    "tool_budget": 6,
+    "empty": 35,
+    "error": 50,
+    "time_budget": 70,
+    "token_budget": 130,
+    "aborted": 144,
+    "denied": 590,
+}
+
+
+@pytest.mark.parametrize("reason", ENDINGS)
+def test_the_worlds_end_in_every_way(reason):
+    """A change of the worlds may move these seeds: find new ones with `python -m sim`."""
+    assert reason in check_seed(ENDINGS[reason])[1]
