@@ -1,4 +1,4 @@
-"""Replay one seed, or run many: python -m sim --seed 7, python -m sim --seeds 100000."""
+"""Replay one seed, or run many: scripts/simulate --seed 7, scripts/simulate --seeds 100000."""
 
 import argparse
 import os
@@ -23,7 +23,7 @@ for number, seed in enumerate(seeds, 1):
     endings.update(reasons)
     if problem:
         failures += 1
-        print(f"\nseed {seed}: {problem}\n  replay it: PYTHONPATH=tests python -m sim --seed {seed}")
+        print(f"\nseed {seed}: {problem}\n  replay it: scripts/simulate --seed {seed}")
     if sys.stderr.isatty() and number % 20 == 0:
         sys.stderr.write(f"\r{number}/{len(seeds)} seeds, {failures} failures")
 print(f"\n{len(seeds)} seeds, {failures} failures; endings: {dict(endings.most_common())}")

@@ -15,7 +15,7 @@ SHARES = 12
 def test_every_invariant_holds_in_every_world(share):
     for seed in range(share, SEEDS, SHARES):
         problem, _ = check_seed(seed)
-        assert not problem, f"seed {seed}: {problem}\nreplay it: PYTHONPATH=tests python -m sim --seed {seed}"
+        assert not problem, f"seed {seed}: {problem}\nreplay it: scripts/simulate --seed {seed}"
 
 
 @pytest.mark.parametrize("seed", [3, 147, 441, 1045, 1776, 2544])
@@ -40,5 +40,5 @@ ENDINGS = {
 
 @pytest.mark.parametrize("reason", ENDINGS)
 def test_the_worlds_end_in_every_way(reason):
-    """A change of the worlds may move these seeds: find new ones with `python -m sim`."""
+    """A change of the worlds may move these seeds: find new ones with `scripts/simulate`."""
     assert reason in check_seed(ENDINGS[reason])[1]
