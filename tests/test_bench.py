@@ -25,7 +25,7 @@ def test_bytes_on_disk_are_few_and_grow_linearly_with_the_steps(tmp_path):
 
 def test_the_comparison_prints_its_table_and_its_goals():
     compare = CONTENDER.parent.parent / "compare.py"
-    command = [sys.executable, compare, "--steps", "60", "--rounds", "1", "--without-peers"]
+    command = [sys.executable, compare, "--steps", "60", "--rounds", "1", "--without-peers", "--again", "1"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "| Bridle, SQLite, power (default) | 0.1.0 |" in done.stdout
     assert done.stdout.count("(goal ") == 6

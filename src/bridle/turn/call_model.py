@@ -43,7 +43,7 @@ TOKENS_OF_A_TOOL = 100
 
 async def call_model(rig: Rig, action: CallModel) -> None:
     """Ask for one step, as often as it takes; every way out is recorded."""
-    request = _Asking(rig, action)
+    request = _Sending(rig, action)
     if not await request.begin():
         return
     while await request.ask():
@@ -51,7 +51,7 @@ async def call_model(rig: Rig, action: CallModel) -> None:
             return
 
 
-class _Asking:
+class _Sending:
     """One request on its way: what it costs, what it says, how often it failed."""
 
     def __init__(self, rig: Rig, action: CallModel) -> None:
