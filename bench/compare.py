@@ -169,8 +169,9 @@ def main() -> None:
     page = [
         "# Benchmarks",
         "",
-        f"Made by `bench/run` on {datetime.now(UTC):%Y-%m-%d}: {machine}. {given.steps} steps, the best of {given.rounds}"
-        f" interleaved rounds, in which short runs are done {given.again} times. What is compared is one step's overhead: the model answers at once, inside the process.",
+        f"Made by `bench/run` on {datetime.now(UTC):%Y-%m-%d}: {machine}.",
+        f"{given.steps} steps, the best of {given.rounds} interleaved rounds; short runs are done {given.again} times in each.",
+        "What is compared is one step's overhead: the model answers at once, inside the process.",
         "",
         *table(contenders, found["Bridle, SQLite, power (default)"]),
         "",
