@@ -170,7 +170,7 @@ def main() -> None:
         "# Benchmarks",
         "",
         f"Made by `bench/run` on {datetime.now(UTC):%Y-%m-%d}: {machine}.",
-        f"{given.steps} steps, the best of {given.rounds} interleaved rounds; short runs are done {given.again} times in each.",
+        f"{given.steps} steps, the best of {given.rounds} rounds; short runs are done {given.again} times in each.",
         "What is compared is one step's overhead: the model answers at once, inside the process.",
         "",
         *table(contenders, found["Bridle, SQLite, power (default)"]),
