@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -67,6 +66,14 @@ class Home:
 
 def calls(*made):
     return {"calls": [{"name": name, "arguments": arguments} for name, arguments in made]}
+
+
+def begun(process):
+    """The session of a process that has asked its model for the first time."""
+    for line in process.stdout:
+        if '"step_start"' in line:
+            return json.loads(line)["session"]
+    raise AssertionError(process.stderr.read())
 
 
 READ = ("read", {"filePath": "hello.txt"})
@@ -252,10 +259,9 @@ def test_a_killed_run_is_interrupted_and_resume_ends_it_without_repeating(home):
 
 
 def test_abort_and_extend_reach_the_process_that_holds_the_session(home):
-    replies = [{"delay": 1.0, **calls(("grep", {"pattern": f"x{n}"}))} for n in range(30)]
+    replies = [{"delay": 2.0, **calls(("grep", {"pattern": f"x{n}"}))} for n in range(30)]
     process = home.start("run", "--format", "json", "--model", home.script(*replies), "--steps", "3", "go")
-    session = json.loads(process.stdout.readline())["session"]
-    time.sleep(0.3)
+    session = begun(process)
     extended = home.run("extend", session, "--steps", "+20")
     assert (extended.returncode, extended.stdout) == (0, "steps +20\n")
     for line in process.stdout:
@@ -263,15 +269,14 @@ def test_abort_and_extend_reach_the_process_that_holds_the_session(home):
             break
     assert '"cap":23' in line
     assert home.run("abort", session).stdout == f"session {session} is aborted\n"
-    rest, _ = process.communicate(timeout=20)
+    rest, _ = process.communicate(timeout=30)
     assert (process.returncode, json.loads(rest.splitlines()[-1])["reason"]) == (130, "aborted")
 
 
 def test_a_second_process_hands_its_prompt_to_the_first(home):
-    model = home.script({"text": "first", "delay": 1.5}, {"text": "second"})
+    model = home.script({"text": "first", "delay": 5.0}, {"text": "second"})
     process = home.start("run", "--format", "json", "--model", model, "go")
-    session = json.loads(process.stdout.readline())["session"]
-    time.sleep(0.3)
+    session = begun(process)
     code, lines = home.json("--session", session, "--model", model, "and this")
     rest, _ = process.communicate(timeout=20)
     assert (code, lines[-1]["text"]) == (0, "second")

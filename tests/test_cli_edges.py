@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from test_cli import BRIDLE, Home, calls
+from test_cli import BRIDLE, Home, begun, calls
 
 
 @pytest.fixture
@@ -69,10 +69,9 @@ def test_a_journal_in_an_impossible_place_is_told_in_one_sentence(home):
 
 
 def test_a_queued_prompt_of_another_process_is_answered_to_that_process_alone(home):
-    model = home.script({"text": "answer one", "delay": 1.0}, {"text": "answer two", "delay": 0.5})
+    model = home.script({"text": "answer one", "delay": 4.0}, {"text": "answer two", "delay": 0.5})
     first = home.start("run", "--format", "json", "--model", model, "one")
-    session = json.loads(first.stdout.readline())["session"]
-    time.sleep(0.3)
+    session = begun(first)
     second = home.run("run", "--session", session, "--queue", "--model", model, "two")
     rest, _ = first.communicate(timeout=20)
     lines = [json.loads(line) for line in rest.splitlines()]
@@ -93,10 +92,9 @@ def test_many_processes_attach_to_one_session_and_each_gets_its_answer(home):
 
 
 def test_extend_says_what_became_of_it(home):
-    replies = [{"delay": 0.6, **calls(("grep", {"pattern": f"x{n}"}))} for n in range(30)]
+    replies = [{"delay": 0.6, **calls(("grep", {"pattern": f"x{n}"}))} for n in range(150)]
     process = home.start("run", "--format", "json", "--model", home.script(*replies), "--steps", "195", "go")
-    session = json.loads(process.stdout.readline())["session"]
-    time.sleep(0.2)
+    session = begun(process)
     assert home.run("extend", session, "--steps", "+25").stdout == "steps +5\n"
     refused = home.run("extend", session, "--cost", "+2")
     assert (refused.returncode, "cost not extended: no such limit is set" in refused.stderr) == (2, True)
