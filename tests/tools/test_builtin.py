@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from bridle.core.permission import Access
+from bridle.core.permission import DEFAULT_RULES, Access, judge
 from bridle.errors import ToolFailed
 from bridle.tools.registry import builtin_tools
 from bridle.tools.tool import Invocation
@@ -110,8 +110,8 @@ def test_glob_and_grep_find_and_leave_ignored_files_out(use, project):
     assert use("grep", pattern="a = 1", include="*.log").text in ("Nothing found.", "noise.log:1:a = 1")
     assert use("grep", pattern="b = .").text == "src/one.py:2:b = 2"
     assert use("grep", pattern="a", path="src/one.py", include="*.py").text.splitlines() == [
-        "one.py:1:a = 1",
-        "one.py:3:a = 1",
+        "src/one.py:1:a = 1",
+        "src/one.py:3:a = 1",
     ]
     assert use("grep", pattern="nowhere").text == "Nothing found."
     assert use("grep", pattern="(").failed
@@ -135,6 +135,22 @@ def test_bash_output_is_bounded_in_memory_and_keeps_head_and_tail(use):
     assert len(text) < 5_000_000
     assert text.startswith("first\n") and text.endswith("last\n")
     assert "characters left out" in text
+
+
+@pytest.mark.parametrize("name", [".env", "prod.env", ".env.local", "deep/.env"])
+def test_a_search_does_not_bring_secrets_to_light(use, project, name):
+    (project / "deep").mkdir()
+    (project / name).write_text("KEY=secret\n")
+    assert use("grep", pattern="secret").text == "Nothing found."
+    asked = TOOLS["grep"].accesses(TOOLS["grep"].check({"pattern": "x", "path": name}), project)
+    assert judge(DEFAULT_RULES, asked[0]) == "ask"
+
+
+def test_a_long_list_says_how_much_is_left_out(use, project):
+    for n in range(120):
+        (project / f"file{n}.txt").touch()
+    lines = use("glob", pattern="*.txt").text.splitlines()
+    assert (len(lines), lines[-1]) == (102, "[20 more]")
 
 
 OUTSIDE = ["../other", "/etc/passwd", "src/../../x", "link/x", "~/.ssh/id_rsa"]

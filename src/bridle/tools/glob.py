@@ -8,7 +8,7 @@ import msgspec
 
 from bridle.tools.builtin import builtin
 from bridle.tools.paths import file_access, located, shown
-from bridle.tools.ripgrep import ripgrep
+from bridle.tools.ripgrep import listed, ripgrep
 from bridle.tools.tool import Invocation, Output
 
 MAX_FILES = 100
@@ -27,8 +27,7 @@ async def glob(given: GlobArguments, invocation: Invocation) -> Output:
     if status > 1:
         return Output(text, failed=True)
     found = [shown(directory, folder / line) for line in text.splitlines()]
-    more = f"\n\n[{len(found) - MAX_FILES} more]" if len(found) > MAX_FILES else ""
-    return Output("\n".join(found[:MAX_FILES]) + more if found else "No files found.")
+    return Output(listed(found, MAX_FILES) or "No files found.")
 
 
 TOOL = builtin(

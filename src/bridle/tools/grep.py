@@ -7,8 +7,8 @@ from typing import Annotated
 import msgspec
 
 from bridle.tools.builtin import builtin
-from bridle.tools.paths import file_access, located
-from bridle.tools.ripgrep import ripgrep
+from bridle.tools.paths import file_access, located, shown
+from bridle.tools.ripgrep import listed, ripgrep
 from bridle.tools.tool import Invocation, Output
 
 MAX_LINES = 200
@@ -21,21 +21,20 @@ class GrepArguments(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def grep(given: GrepArguments, invocation: Invocation) -> Output:
-    target = located(invocation.directory, given.path)
+    root = invocation.directory.resolve()
+    target = located(root, given.path)
     arguments = ["--line-number", "--with-filename", "--hidden", "--glob", "!.git", "--max-columns", "400"]
     if given.include is not None:
         arguments += ["--glob", given.include]
     if target.is_dir():
         # Secrets are read only where a person was asked about that very file.
-        arguments += ["--glob", "!.env", "--glob", "!.env.*"]
-    folder = target if target.is_dir() else target.parent
-    where = "." if target.is_dir() else target.name
-    status, text = await ripgrep([*arguments, "--regexp", given.pattern, "--", where], folder)
+        arguments += ["--glob", "!*.env", "--glob", "!*.env.*"]
+    # From the project's folder, so that a path that was found is one that can be read.
+    status, text = await ripgrep([*arguments, "--regexp", given.pattern, "--", shown(root, target)], root)
     if status > 1:
         return Output(text, failed=True)
     lines = [line.removeprefix("./") for line in text.splitlines()]
-    more = f"\n\n[{len(lines) - MAX_LINES} more lines]" if len(lines) > MAX_LINES else ""
-    return Output("\n".join(lines[:MAX_LINES]) + more if lines else "Nothing found.")
+    return Output(listed(lines, MAX_LINES) or "Nothing found.")
 
 
 TOOL = builtin(

@@ -37,3 +37,9 @@ async def ripgrep(arguments: list[str], folder: Path) -> tuple[int, str]:
             process.kill()
             await process.wait()
     return process.returncode or 0, output.decode("utf-8", errors="replace")
+
+
+def listed(lines: list[str], most: int) -> str:
+    """The first lines of what was found, and how many are left out."""
+    more = f"\n\n[{len(lines) - most} more]" if len(lines) > most else ""
+    return "\n".join(lines[:most]) + more
