@@ -14,11 +14,13 @@ import msgspec
 
 from bridle import Limits, ScriptedModel, wire
 from bridle.core.agent import Agent
-from bridle.core.events import Entry, InboxItem
+from bridle.core.events import Entry
 from bridle.core.fold import load
-from bridle.core.parts import Call, Done, Failed
+from bridle.core.inbox import InboxItem
+from bridle.core.parts import Call
 from bridle.core.permission import Access
 from bridle.core.result import Result
+from bridle.core.states import Done, Failed
 from bridle.core.stream import ModelRequest, StreamEvent, ToolSpec
 from bridle.journal.journal import Journal, Lease
 from bridle.journal.memory import MemoryJournal

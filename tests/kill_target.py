@@ -10,7 +10,7 @@ import msgspec
 from bridle import Runtime, ScriptedModel, call
 from bridle.config.settings import Behavior, LimitSettings, Settings
 from bridle.core.agent import Agent
-from bridle.core.events import PromptItem
+from bridle.core.inbox import PromptItem
 from bridle.core.permission import Access
 from bridle.core.stream import ToolSpec
 from bridle.tools.tool import Output, StructTool, struct_schema

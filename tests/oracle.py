@@ -2,37 +2,48 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from bridle.core.events import CallMoved, PartPut, RequestMoved
 from bridle.core.limits import Spent
 from bridle.core.parts import (
+    Call,
+    Compaction,
+    Extension,
+    Halt,
+    Notice,
+    Prompt,
+    Request,
+    ReservationRefused,
+    StepFinish,
+    StepStart,
+    Text,
+    TurnStart,
+)
+from bridle.core.states import (
     Approved,
     Asking,
-    Call,
+    Broken,
     Cut,
     Done,
-    Extension,
     Failed,
-    Halt,
     Interrupted,
-    Notice,
     Open,
     Pending,
-    Prompt,
+    Queued,
     Refused,
     Repeat,
     Replied,
-    Request,
-    ReservationRefused,
     Running,
-    StepFinish,
-    StepStart,
-    TurnStart,
+    Waiting,
 )
-from bridle.core.turn import Step, Turn
+from bridle.core.turn import Errand, Step, Turn
+
+ERRANDS = ("compaction", "synthesis")
 
 
-def read_turn(entries):
-    """The view of the last turn, from its own events alone."""
+def read_turn(entries, crowded=False):
+    """The view of the last turn, from its own events alone; how full the context is must be told."""
     history = [(entry, event) for entry in entries for event in entry.events]
     start_at = max(i for i, (_, event) in enumerate(history) if is_part(event, TurnStart))
     start = history[start_at][1].part
@@ -61,7 +72,112 @@ def read_turn(entries):
         any(part.closing for part in refusals),
         doomed(turn),
         frozenset(warned),
+        tuple(id for id, state in states.items() if isinstance(state, Waiting) and not state.recalled),
+        tuple(id for id, state in states.items() if isinstance(state, Waiting) and state.recalled),
+        tuple(id for id, state in states.items() if isinstance(state, Queued)),
+        places(turn),
+        synthesis(turn),
+        last_errand(turn),
+        compactions(turn),
+        crowded or overflowed(turn) or wanted(turn),
     )
+
+
+def places(turn):
+    """Whether a subagent has ended since a call was last started as one, or sent to wait."""
+    free, begun = False, set()
+    for _, event in turn:
+        if isinstance(event, CallMoved):
+            if isinstance(event.state, Waiting) and event.id not in begun:
+                begun.add(event.id)
+                free = False
+            elif isinstance(event.state, Queued):
+                free = False
+            elif getattr(event.state, "report", None) is not None:
+                free = True
+    return free
+
+
+def errands(turn):
+    """Everything that happened to requests beside the steps, with the purpose of each."""
+    purposes = {event.part.id: event.part.purpose for _, event in turn if is_part(event, Request)}
+    for entry, event in turn:
+        if is_part(event, Request) and event.part.purpose in ("compaction", "synthesis"):
+            yield entry, event, event.part.purpose
+        elif isinstance(event, RequestMoved) and purposes[event.id] in ("compaction", "synthesis"):
+            yield entry, event, purposes[event.id]
+        elif is_part(event, StepStart) or (
+            is_part(event, Compaction) and event.part.cause != "prune" and event.part.outcome != "open"
+        ):
+            yield entry, event, ""
+
+
+def last_errand(turn):
+    found = None
+    for entry, event, purpose in errands(turn):
+        if not purpose:
+            found = None
+        elif is_part(event, Request):
+            if found is None or found.purpose != purpose:
+                found = Errand(purpose, began=entry.elapsed)
+            found = replace(found, state="open", requests=found.requests + 1)
+        elif isinstance(event.state, Open):
+            found = replace(found, tries=found.tries + 1)
+        elif isinstance(event.state, Replied):
+            found = replace(found, state="finished", blanks=found.blanks + 1)
+        elif isinstance(event.state, Interrupted):
+            found = replace(found, state="interrupted", deaths=found.deaths + 1)
+        else:
+            found = replace(found, state="failed")
+    return found
+
+
+def synthesis(turn):
+    state, marked = "", {}
+    for _, event in turn:
+        if is_part(event, StepStart):
+            state, marked = "", {}
+        elif is_part(event, Call):
+            marked[event.part.id] = isinstance(event.part.state, Done) and event.part.state.synthesize
+        elif isinstance(event, CallMoved):
+            marked[event.id] = isinstance(event.state, Done) and event.state.synthesize
+            if marked and all(marked.values()):
+                state = "due"
+        elif is_part(event, Text) and state == "due":
+            state = "done"
+        elif isinstance(event, RequestMoved) and ".s" in event.id and isinstance(event.state, (Cut, Broken)):
+            state = "failed"
+    return state
+
+
+def compactions(turn):
+    """Since the last whole reply of a step."""
+    count = 0
+    replied = {event.id for _, event in turn if isinstance(event, RequestMoved) and isinstance(event.state, Replied)}
+    for _, event in turn:
+        if is_part(event, StepFinish) and event.part.id.removesuffix(".finish") in replied:
+            count = 0
+        elif is_part(event, Compaction) and event.part.cause != "prune" and event.part.outcome != "open":
+            count += 1
+    return count
+
+
+def overflowed(turn):
+    now = False
+    for _, event in turn:
+        if isinstance(event, RequestMoved) and ".c" not in event.id and getattr(event.state, "overflow", False):
+            now = True
+        elif is_part(event, Compaction) and event.part.outcome == "smaller":
+            now = False
+    return now
+
+
+def wanted(turn):
+    now = False
+    for _, event in turn:
+        if is_part(event, Compaction) and event.part.cause != "prune":
+            now = event.part.outcome == "open"
+    return now
 
 
 def standing(puts):
@@ -88,7 +204,11 @@ def call_states(turn):
     ended = [i for i, (_, event) in enumerate(turn) if is_part(event, StepFinish)]
     if not ended:
         return {}
-    requests = [i for i, (_, event) in enumerate(turn[: ended[-1]]) if is_part(event, Request)]
+    requests = [
+        i
+        for i, (_, event) in enumerate(turn[: ended[-1]])
+        if is_part(event, Request) and event.part.purpose not in ERRANDS
+    ]
     batch = {event.part.id: event.part.state for _, event in turn[requests[-1] : ended[-1]] if is_part(event, Call)}
     for _, event in turn[ended[-1] :]:
         if isinstance(event, CallMoved):
@@ -105,8 +225,13 @@ def spent(turn, puts, elapsed):
         if isinstance(event, CallMoved):
             if isinstance(event.state, Repeat):
                 repeated.add(event.id)
-            elif isinstance(event.state, Running):
+            elif isinstance(event.state, (Running, Waiting)):
                 started += event.id not in repeated
+                repeated.add(event.id)
+            report = getattr(event.state, "report", None)
+            if report is not None:
+                tokens += report.spent.tokens
+                cost += report.spent.cost
         elif isinstance(event, RequestMoved):
             state = event.state
             if isinstance(state, Open):
@@ -126,7 +251,13 @@ def last_step(turn):
     if not starts:
         return None
     entry, event = turn[starts[-1]]
-    after = [event for _, event in turn[starts[-1] + 1 :]]
+    beside = {event.part.id for _, event in turn if is_part(event, Request) and event.part.purpose in ERRANDS}
+    after = [
+        event
+        for _, event in turn[starts[-1] + 1 :]
+        if not (is_part(event, Request) and event.part.id in beside)
+        and not (isinstance(event, RequestMoved) and event.id in beside)
+    ]
     requests = [event.part for event in after if is_part(event, Request)]
     moves = [event.state for event in after if isinstance(event, RequestMoved)]
     finishes = [event.part for event in after if is_part(event, StepFinish)]
@@ -139,7 +270,7 @@ def last_step(turn):
             state = "open"
         elif is_part(event, StepFinish):
             state = "finished"
-        elif isinstance(event, RequestMoved) and isinstance(event.state, Interrupted):
+        elif isinstance(event, RequestMoved) and died(event.state):
             state = "interrupted"
         elif isinstance(event, RequestMoved) and not isinstance(event.state, (Open, Replied, Cut)):
             state = "failed"
@@ -156,6 +287,11 @@ def last_step(turn):
         sum(isinstance(state, Open) for state in moves),
         entry.elapsed,
     )
+
+
+def died(state):
+    """The request came to nothing and is asked again under its number."""
+    return isinstance(state, Interrupted) or getattr(state, "overflow", False)
 
 
 def prompted(turn, number):

@@ -1,6 +1,7 @@
 """An abort ends the turn in any phase, within two seconds, and the history stays valid."""
 
 import asyncio
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from stories import tell
 
 from bridle import Agent, Reply, Rule, ScriptedModel, call, tool
-from bridle.core.events import TurnOptions
+from bridle.core.inbox import TurnOptions
 from bridle.core.parts import Call, Request, Text
 from bridle.testing.scripted import ScriptedError
 from bridle.tools.bash import TOOL as BASH
@@ -121,7 +122,16 @@ def test_a_command_is_ended_with_what_it_had_printed_and_leaves_no_process(tmp_p
 
 
 def alive_in_group(group):
-    """Processes of a group that are not just waiting to be buried."""
+    """Processes of a group that are neither buried nor waiting for it; a kill takes the kernel a moment."""
+    for _ in range(100):
+        alive = _alive_in_group(group)
+        if not alive:
+            break
+        time.sleep(0.01)
+    return alive
+
+
+def _alive_in_group(group):
     alive = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):

@@ -8,11 +8,12 @@ from harness import SESSION, Cutter, Life, Scenario, World, live, note_endings, 
 from oracle import read_turn
 
 from bridle import Limits, Reply, Rule, call
-from bridle.core.events import AbortItem, AnswerItem, ExtendItem, PromptItem, TurnOptions
 from bridle.core.fold import fold, load
+from bridle.core.inbox import AbortItem, AnswerItem, ExtendItem, PromptItem, TurnOptions
 from bridle.core.limits import NOTHING
-from bridle.core.parts import Asking, Request, Sentinel, StepStart, Text, TurnFinish, Usage
+from bridle.core.parts import Request, Sentinel, StepStart, Text, TurnFinish
 from bridle.core.session import Session
+from bridle.core.states import Asking, Usage
 from bridle.journal.memory import MemoryJournal
 from bridle.testing.scripted import ScriptedError
 
@@ -188,7 +189,8 @@ def folded(entries, story):
     for entry in entries:
         fold(session, entry)
         if session.turn is not None:
-            assert session.turn.view(session.elapsed) == read_turn(entries[: entry.sequence]), story
+            view = session.view(session.elapsed)
+            assert view == read_turn(entries[: entry.sequence], view.crowded), story
     return session
 
 
@@ -206,7 +208,7 @@ def check(scenario, result, store, world, cuts, requests):
     assert [key for key in world.started if key.startswith("act") and world.started[key] > 1] == [], story
     assert world.ran_after_end == [], story
     assert [(account.reserved, account.held) for account in store._accounts.values()] == [(NOTHING, {})] * len(turns)
-    assert store._accounts[f"{SESSION}/{scenario.turns}"].spent == session.turn.view(0.0).spent, story
+    assert store._accounts[f"{SESSION}/{scenario.turns}"].spent == session.view(0.0).spent, story
     words = [part.text for part in parts if isinstance(part, Text) and part.by == "model"]
     assert len(words) <= result.steps * len(turns) and set(words) <= WORDS, story
     assert not any(isinstance(state, Asking) for state in session.turn.batch.values()), story

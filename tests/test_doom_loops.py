@@ -6,7 +6,7 @@ import pytest
 from stories import tell
 
 from bridle import Agent, Limits, Rule, ScriptedModel, call, tool
-from bridle.core.events import TurnOptions
+from bridle.core.inbox import TurnOptions
 from bridle.core.limits import MAX_STEPS
 from bridle.tools.bash import TOOL as BASH
 

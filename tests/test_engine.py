@@ -7,7 +7,7 @@ from harness import WiredJournal, run_virtually
 from stories import look, poll, tell
 
 from bridle import Agent, Limits, Reply, Rule, ScriptedModel, call
-from bridle.core.events import PromptItem, TurnOptions
+from bridle.core.inbox import PromptItem, TurnOptions
 from bridle.core.parts import Extension, Prompt, TurnFinish, TurnStart
 from bridle.journal.memory import MemoryJournal
 from bridle.journal.sqlite import SqliteJournal

@@ -11,8 +11,10 @@ from stories import tell
 from bridle import Agent, ConfigError, Limits, Reply, Runtime, ScriptedModel, call, tool
 from bridle.config.settings import Settings, TreeSettings
 from bridle.core.agent import Agent as Definition
-from bridle.core.events import PromptItem, SessionInfo, TurnOptions
-from bridle.core.parts import Call, Text, Usage
+from bridle.core.events import SessionInfo
+from bridle.core.inbox import PromptItem, TurnOptions
+from bridle.core.parts import Call, Text
+from bridle.core.states import Usage
 from bridle.core.stream import StepEnd, StreamEnd, TextDelta, ToolCall, ToolResult
 from bridle.errors import JournalFailed
 from bridle.journal.memory import MemoryJournal

@@ -13,7 +13,8 @@ import pytest
 from kill_target import SESSION
 
 from bridle.core.fold import load
-from bridle.core.parts import Call, Done, StepStart, TurnFinish, TurnStart
+from bridle.core.parts import Call, StepStart, TurnFinish, TurnStart
+from bridle.core.states import Done
 from bridle.journal.sqlite import SqliteJournal
 
 TARGET = Path(__file__).with_name("kill_target.py")

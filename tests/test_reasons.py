@@ -6,8 +6,8 @@ import pytest
 from stories import tell
 
 from bridle import ConfigError, Limits, Price, Reply, Rule, ScriptedModel, call
-from bridle.core.events import TurnOptions
-from bridle.core.parts import Usage
+from bridle.core.inbox import TurnOptions
+from bridle.core.states import Usage
 from bridle.testing.scripted import ScriptedError
 
 CHANT = "I will now look at the file and then I will fix it. "

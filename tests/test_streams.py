@@ -4,7 +4,8 @@ import pytest
 from stories import tell
 
 from bridle import Agent, Reply, ScriptedModel, call, tool
-from bridle.core.parts import Call, Reasoning, Request, StepFinish, Text, Usage
+from bridle.core.parts import Call, Reasoning, Request, StepFinish, Text
+from bridle.core.states import Usage
 from bridle.core.stream import (
     Error,
     ReasoningDelta,

@@ -11,7 +11,7 @@ from workload import TEXT, add_up, arguments_of, begin_request, measure
 from bridle import Runtime, tool
 from bridle.config.settings import Behavior, JournalSettings, LimitSettings, Settings, TreeSettings
 from bridle.core.agent import Agent, ModelInfo
-from bridle.core.parts import Usage
+from bridle.core.states import Usage
 from bridle.core.stream import ModelRequest, StepEnd, StreamEnd, StreamEvent, TextDelta, ToolCall
 
 MODE = sys.argv[sys.argv.index("--mode") + 1]

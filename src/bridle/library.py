@@ -9,9 +9,11 @@ from typing import Any
 
 import msgspec
 
-from bridle.config.settings import Settings
+from bridle.config.settings import Settings, TreeSettings
 from bridle.core.agent import Agent as Definition
-from bridle.core.events import Entry, Live, TurnOptions
+from bridle.core.events import Entry, Live
+from bridle.core.inbox import TurnOptions
+from bridle.core.ledger import TreeLimits
 from bridle.core.limits import UNLIMITED, Limits
 from bridle.core.parts import OnAsk
 from bridle.core.permission import Rule
@@ -22,13 +24,17 @@ from bridle.journal.memory import MemoryJournal
 from bridle.model.model import Model
 from bridle.runtime import Runtime
 from bridle.seams import Seams
-from bridle.tackroom import check_limits
+from bridle.tackroom import check_limits, check_tree
 from bridle.tools.tool import Tool, tool
+
+DEFAULT_TREE = TreeLimits(steps=1_000)
 
 
 class Agent:
     """An agent with a model and tools; every run is counted, recorded and ends well.
 
+    `subagents` are agents that this one may start with the tool `task`, each with its own model, tools and limits;
+    `tree` bounds all of them together. Their rights are never above this one's.
     `journal` is a file in which sessions are kept, so that they survive a crash; without one they live as long as the
     agent.
     """
@@ -42,6 +48,9 @@ class Agent:
         tools: Iterable[Tool | Callable[..., Any]] = (),
         steps: int | None = None,
         limits: Limits = UNLIMITED,
+        description: str = "",
+        subagents: Iterable[Agent] = (),
+        tree: TreeLimits = DEFAULT_TREE,
         permission: Iterable[Rule] = (),
         on_ask: OnAsk = "deny",
         directory: str | Path = ".",
@@ -52,17 +61,32 @@ class Agent:
             raise ConfigError(f"agent {name}: steps is {steps} and limits.steps is {limits.steps}; give one of them")
         given = limits if steps is None else msgspec.structs.replace(limits, steps=steps)
         check_limits(f"agent {name}", given)
+        check_tree(f"agent {name}", tree)
+        models, others, definitions = _gathered(subagents)
         ref = getattr(getattr(model, "info", None), "ref", None) or f"model/{name}"
+        if models.get(ref, model) is not model:
+            ref = f"{ref}#{name}"
+        own = {made.spec.name: made for made in (given if hasattr(given, "spec") else tool(given) for given in tools)}
         self._on_ask = on_ask
-        self._definition = Definition(name, "", prompt, ref, steps, limits, permission=tuple(permission))
-        made = [given if hasattr(given, "spec") else tool(given) for given in tools]
+        self._definition: Definition = Definition(
+            name,
+            description,
+            prompt,
+            ref,
+            steps,
+            limits,
+            permission=tuple(permission),
+            offers=frozenset([*own, "task"] if definitions else own),
+        )
+        bounds = {field: value for field, value in msgspec.structs.asdict(tree).items() if field != "seconds"}
         self._arguments: dict[str, Any] = {
             "journal": journal if journal is not None else MemoryJournal(),
-            "settings": Settings(agent=name),
-            "models": {ref: model},
-            "tools": made,
-            "agents": [self._definition],
+            "settings": Settings(agent=name, tree=TreeSettings(**bounds)),
+            "models": {**models, ref: model},
+            "tools": [*{**others, **own}.values()],
+            "agents": [self._definition, *definitions.values()],
             "directory": directory,
+            "subagents": list(definitions),
             "seams": seams,
         }
 
@@ -92,3 +116,17 @@ class Agent:
 
     def _options(self) -> TurnOptions:
         return TurnOptions(agent=self._definition.name, model=self._definition.model, on_ask=self._on_ask)
+
+
+def _gathered(
+    agents: Iterable[Agent],
+) -> tuple[dict[str, Model], dict[str, Tool], dict[str, Definition]]:
+    """The models, tools and definitions of subagents and of theirs."""
+    models: dict[str, Model] = {}
+    tools: dict[str, Tool] = {}
+    definitions: dict[str, Definition] = {}
+    for agent in agents:
+        models.update(agent._arguments["models"])
+        tools.update({made.spec.name: made for made in agent._arguments["tools"]})
+        definitions.update({definition.name: definition for definition in agent._arguments["agents"]})
+    return models, tools, definitions

@@ -11,19 +11,9 @@ from typing import Any, Literal
 from bridle.config.settings import Permissions, Settings
 from bridle.core.agent import Agent, ModelInfo
 from bridle.core.context import sound
-from bridle.core.events import (
-    AbortItem,
-    AnswerItem,
-    Entry,
-    ExtendItem,
-    InboxItem,
-    Live,
-    PartDelta,
-    PromptItem,
-    SessionInfo,
-    TurnOptions,
-)
+from bridle.core.events import Entry, Live, PartDelta, SessionInfo
 from bridle.core.fold import load as load_session
+from bridle.core.inbox import AbortItem, AnswerItem, CompactItem, ExtendItem, InboxItem, PromptItem, TurnOptions
 from bridle.core.limits import LimitName, wrong_limit
 from bridle.core.parts import Extension, File, Notice
 from bridle.core.result import Result, result_of
@@ -58,9 +48,13 @@ class Runtime:
         directory: str | Path = ".",
         restrictions: Permissions | None = None,
         outputs: Path | None = None,
+        subagents: Sequence[str] | None = (),
         seams: Seams | None = None,
     ) -> None:
-        """Without a journal, sessions are kept in memory; a path keeps them in SQLite."""
+        """Without a journal, sessions are kept in memory; a path keeps them in SQLite.
+
+        `subagents` are the agents that a `task` call may start; None means all whose mode allows it.
+        """
         self.settings = settings or Settings()
         self.seams = seams or Seams()
         self.directory = Path(directory).absolute()
@@ -76,6 +70,7 @@ class Runtime:
             {agent.name: agent for agent in agents},
             restrictions or {},
             outputs,
+            subagents,
         )
         self.notices: tuple[str, ...] = ()
         self.engine = LocalEngine(self.journal, self.room, self.bus, self.seams)
@@ -107,6 +102,7 @@ class Runtime:
             tools=builtin_tools(),
             directory=folder,
             outputs=state_home(environment) / "outputs",
+            subagents=None,
         )
         runtime.bus.listen(StepLog(state_home(environment) / "bridle.log", runtime.seams.clock))
         notice = getattr(runtime.journal, "notice", "")
@@ -136,12 +132,32 @@ class Runtime:
         """Abort what runs here, wait until it is recorded, and let go of the journal. May be called twice."""
         self.engine.stop_starting()
         try:
-            for session in self.engine.active():
+            tops = {await self._top(session) for session in self.engine.active()}
+            for session in sorted(tops):
                 item = AbortItem(self.seams.new_id("abt"), detail="the runtime was closed")
                 await self.journal.submit(session, item)
+                self.engine.wake(session)
             await self.engine.close()
         finally:
             await self.journal.close()
+
+    async def _top(self, session: str) -> str:
+        """The highest turn of a session's tree that is driven here."""
+        while (parent := await self._parent(session)) and self.engine.drives(parent):
+            session = parent
+        return session
+
+    async def _parent(self, session: str) -> str:
+        """The session whose open turn started this one's open turn; empty if there is none."""
+        state = self.engine.session(session) or await self.load(session)
+        turn = state.running
+        return turn.start.mandate.parent if turn is not None and turn.start.mandate is not None else ""
+
+    async def root(self, session: str) -> str:
+        """The session at the top of the tree that a session works in; itself, if nobody started it."""
+        while parent := await self._parent(session):
+            session = parent
+        return session
 
     async def create(self, id: str | None = None) -> str:
         """A new session in this runtime's directory."""
@@ -181,12 +197,19 @@ class Runtime:
     async def answer(
         self, session: str, ask: str, choice: Literal["once", "always", "reject"], feedback: str = ""
     ) -> None:
-        """Answer an ask; the turn goes on with the same counters."""
-        await self._submit(session, AnswerItem(self.seams.new_id("ans"), ask, choice, sound(feedback)))
+        """Answer an ask of this session or of one below it; the turn goes on with the same counters."""
+        owner, _, id = ask.rpartition(":")
+        await self._submit(owner or session, AnswerItem(self.seams.new_id("ans"), id, choice, sound(feedback)))
+        if owner:
+            self.engine.wake(session)
 
     async def abort(self, session: str, *, turn: int = 0, detail: str = "") -> None:
         """End the running turn; whoever drives it sees this within a second."""
         await self._submit(session, AbortItem(self.seams.new_id("abt"), turn, detail))
+
+    async def compact(self, session: str) -> None:
+        """Make the session's context smaller: in the running turn before its next step, else in a turn of its own."""
+        await self._submit(session, CompactItem(self.seams.new_id("cmp")))
 
     async def extend(self, session: str, limit: LimitName, by: float) -> str:
         """Raise a limit of the running turn, by whoever drives it; returns the id by which `extended` knows it."""
@@ -220,11 +243,22 @@ class Runtime:
 
     async def parked(self, session: str) -> Parked:
         """Return once nothing can go on, here or in the process that holds the lease."""
-        while (parked := await self.engine.parked(session)) == "elsewhere":
+        while True:
+            parked = await self.engine.parked(session)
+            if parked in ("idle", "paused") or not await self._goes_on(session, parked):
+                return parked
+
+    async def _goes_on(self, session: str, parked: Parked | None) -> bool:
+        """Wait a moment for whoever drives the session or its subagents; False if none of them can go on."""
+        if parked == "elsewhere":
             await self.seams.sleep(LOOK_SECONDS)
             # If the holder has died, or let go of the session, this process takes over.
             self.engine.wake(session)
-        return parked
+        elif parked == "waiting":
+            if not await self.engine.tend(session):
+                return False
+            await self.engine.any_ended(session, LOOK_SECONDS)
+        return True
 
     async def wait(self, session: str, prompt: str) -> Result:
         """What became of a prompt, once its turn has finished or nothing can go on."""
@@ -232,12 +266,8 @@ class Runtime:
             parked = await self.engine.turn_ended(session)
             kept = self.engine.session(session) if parked != "elsewhere" else None
             result = result_of(kept or await self.load(session), prompt)
-            if result.ended or parked in ("idle", "paused"):
+            if result.ended or parked in ("idle", "paused") or not await self._goes_on(session, parked):
                 return result
-            if parked == "elsewhere":
-                await self.seams.sleep(LOOK_SECONDS)
-                # If the holder has died, or let go of the session, this process takes over.
-                self.engine.wake(session)
 
     async def stream(self, session: str, prompt: str, after: int = 0) -> AsyncIterator[Entry | Live]:
         """Every entry after a sequence number, in order, and deltas as they come, until `wait` would return.
@@ -279,7 +309,13 @@ class Runtime:
 
     async def status(self, session: str) -> Status:
         """What the session is doing, derived from its record and its lease."""
-        return status_of(await self.load(session), held=await self.journal.held(session))
+        state = await self.load(session)
+        status = status_of(state, held=await self.journal.held(session))
+        if status.state == "interrupted" and state.running is not None:
+            below = [await self.status(child) for child in state.running.children.values()]
+            if any(child.state in ("busy", "retry") for child in below):
+                return Status("busy")
+        return status
 
     async def sessions(self) -> list[SessionRow]:
         """All sessions, the one that changed last first."""

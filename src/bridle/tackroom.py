@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,9 +14,10 @@ import msgspec
 from bridle.config.agents import all_agents, prompt_file, rules, rules_of
 from bridle.config.settings import Permissions, Settings
 from bridle.core.agent import Agent, ModelInfo
-from bridle.core.events import PromptItem, TurnOptions
-from bridle.core.ledger import Account
-from bridle.core.limits import LIMIT_NAMES, Limits, effective_cap, wrong_limit
+from bridle.core.compaction import compact_at
+from bridle.core.inbox import PromptItem, TurnOptions
+from bridle.core.ledger import TREE_BOUNDS, Account, TreeLimits
+from bridle.core.limits import LIMIT_NAMES, LOWEST_OUTPUT_TOKENS, Limits, effective_cap, wrong_limit
 from bridle.core.options import layered
 from bridle.core.parts import Notice, TurnStart
 from bridle.core.permission import denied_outright
@@ -26,6 +27,7 @@ from bridle.core.system_prompt import system_prompt
 from bridle.errors import ConfigError
 from bridle.model.model import Model
 from bridle.seams import Seams
+from bridle.tools.task import task_tool
 from bridle.tools.tool import Tool
 from bridle.turn.rig import Deadlines, Opening, Tack
 
@@ -44,9 +46,16 @@ class SettingsTackRoom:
     agents: dict[str, Agent] = field(default_factory=dict)
     restrictions: Permissions = field(default_factory=dict)
     outputs: Path | None = None
+    subagents: Sequence[str] | None = ()
+    """The agents that a `task` call may start; None means all whose mode says so."""
 
     def __post_init__(self) -> None:
         self.agents = {**all_agents(self.settings, self.origins), **self.agents}
+        if self.subagents is None:
+            self.subagents = [name for name, agent in self.agents.items() if agent.mode != "primary"]
+        if self.subagents:
+            described = {name: self.agents[name].description for name in self.subagents}
+            self.tools = {**self.tools, "task": task_tool(described)}
 
     def open(self, session: Session, item: PromptItem, number: int) -> Opening:
         options = item.options or TurnOptions()
@@ -55,18 +64,23 @@ class SettingsTackRoom:
         except ConfigError as error:
             start = TurnStart(f"{number}.start", number, options.agent or "", options.model or "", 0, Limits(), "deny")
             start = msgspec.structs.replace(start, account=self._account_id(session, number))
-            return Opening(start, Account(start.account), problem=str(error))
+            mandate = options.mandate
+            start = msgspec.structs.replace(start, mandate=mandate)
+            above = mandate.account if mandate is not None else None
+            return Opening(start, (Account(start.account, above),), problem=str(error))
 
     def _open(self, session: Session, options: TurnOptions, number: int) -> Opening:
         before = session.turn.start if session.turn is not None else None
         agent = self._agent(options.agent or (before.agent if before else "") or self.settings.agent)
-        ref = options.model or (before.model if before else None) or agent.model or self.settings.model
+        mandate = options.mandate
+        inherited = mandate.model if mandate is not None else None
+        ref = options.model or (before.model if before else None) or agent.model or inherited or self.settings.model
         if not ref:
             raise ConfigError("no model is set: give one with --model or `model = …` in the configuration")
         _, info = self._model(ref)
-        self._closing_prompt()
+        self._prompts()
         limits, cap, notices = self._limits(options, agent, number)
-        if limits.cost is not None or self.settings.tree.cost is not None:
+        if limits.cost is not None or self._tree_cost() or (mandate is not None and mandate.priced):
             _need_price(info)
         system = self._system(session, agent, options)
         start = TurnStart(
@@ -81,10 +95,37 @@ class SettingsTackRoom:
             system if system != session.system else "",
             self._account_id(session, number),
             round(self.seams.clock.wall(), 3),
+            mandate,
+            info.context_window,
+            self._compact_at(info),
         )
-        tree = Limits(**msgspec.structs.asdict(self.settings.tree))
-        account = Account(start.account, None, Limits(tokens=limits.tokens, cost=limits.cost), tree)
-        return Opening(start, account, notices)
+        return Opening(start, self._accounts(start), notices)
+
+    def _compact_at(self, info: ModelInfo) -> int:
+        if not self.settings.compaction.auto:
+            return 0
+        return compact_at(info.context_window, min(LOWEST_OUTPUT_TOKENS, info.max_output_tokens))
+
+    def _tree_cost(self) -> bool:
+        limits = self.settings.limits
+        return (self.settings.tree.cost, limits.daily.cost, limits.monthly.cost) != (None, None, None)
+
+    def _accounts(self, start: TurnStart) -> tuple[Account, ...]:
+        """The turn's own account, under its parent's; or under those of the day and the month, where they are set."""
+        own = Limits(tokens=start.limits.tokens, cost=start.limits.cost)
+        if start.mandate is not None:
+            return (Account(start.account, start.mandate.account, own),)
+        now = datetime.fromtimestamp(start.at, UTC)
+        given = self.settings.limits
+        above: tuple[Account, ...] = ()
+        if given.monthly.cost is not None:
+            above = (Account(f"month/{now:%Y-%m}", None, Limits(cost=given.monthly.cost), scope="month"),)
+        if given.daily.cost is not None:
+            month = above[0].id if above else None
+            day = Account(f"day/{now:%Y-%m-%d}", month, Limits(cost=given.daily.cost), scope="day")
+            above = (day, *above)
+        tree = TreeLimits(**msgspec.structs.asdict(self.settings.tree))
+        return (Account(start.account, above[0].id if above else None, own, tree), *above)
 
     @staticmethod
     def _account_id(session: Session, number: int) -> str:
@@ -122,8 +163,12 @@ class SettingsTackRoom:
         if steps is not None and steps > ceiling:
             text = f"{steps} steps were asked for; the ceiling is {ceiling}"
             notices = (Notice(f"{number}.notice.ceiling", "ceiling", text),)
-        default = Limits(**msgspec.structs.asdict(self.settings.limits))
+        given, mandate = self.settings.limits, options.mandate
+        calls = given.tool_calls if mandate is None else given.subagent_tool_calls
+        default = Limits(None, calls, given.tokens, given.cost, given.seconds)
         limits = Limits(**flags).over(agent.limits).over(default)
+        if mandate is not None:
+            limits = limits.at_most(Limits(seconds=mandate.seconds))
         check_limits("this turn", msgspec.structs.replace(limits, steps=steps))
         cap = effective_cap(steps, ceiling)
         if cap == 0:
@@ -134,11 +179,28 @@ class SettingsTackRoom:
     def _tools(self, agent: Agent, options: TurnOptions) -> list[str]:
         allowed = rules(self.settings.permission, agent)
         wanted = {**agent.tools, **options.tools}
+        without = options.mandate.without if options.mandate is not None else ()
         return [
             name
             for name, tool in self.tools.items()
-            if wanted.get(name, wanted.get("*", True)) and not denied_outright(allowed, tool.permission)
+            if wanted.get(name, wanted.get("*", True))
+            and not denied_outright(allowed, tool.permission)
+            and (agent.offers is None or name in agent.offers)
+            and name not in without
         ]
+
+    def _without(self, agent: Agent, start: TurnStart) -> tuple[str, ...]:
+        """The tools that are kept from this turn, and so from everything below it; not those it merely does not use."""
+        used = agent.offers if agent.offers is not None else self.tools
+        banned = [name for name in self.tools if name not in start.tools and name in used]
+        above = start.mandate.without if start.mandate is not None else ()
+        return (*above, *(name for name in banned if name not in above))
+
+    def _may_start(self, start: TurnStart) -> dict[str, str]:
+        depth = start.mandate.depth if start.mandate is not None else 0
+        if depth >= self.settings.tree.depth:
+            return {}
+        return {name: self.agents[name].description for name in self.subagents or ()}
 
     def _system(self, session: Session, agent: Agent, options: TurnOptions) -> str:
         assert session.info is not None
@@ -165,22 +227,33 @@ class SettingsTackRoom:
             rules=rules(self.settings.permission, agent),
             restrictions=rules_of(self.restrictions),
             directory=Path(session.info.directory),
-            closing_prompt=self._closing_prompt(),
+            layers=start.mandate.rules if start.mandate is not None else (),
+            prompts=self._prompts(),
             ceiling=self.settings.behavior.ceiling,
+            subagents=self._may_start(start),
+            max_depth=self.settings.tree.depth,
+            without=self._without(agent, start),
+            tree_cost=self._tree_cost(),
+            prunes=self.settings.compaction.prune,
             options=layered(info.options, agent.options),
             retry=RetryPolicy(retry.retries, retry.total_seconds, retry.longest_wait),
             deadlines=Deadlines(deadlines.first_event_seconds, deadlines.idle_seconds, deadlines.request_seconds),
             store_output=self._store if self.outputs is not None else None,
         )
 
-    def _closing_prompt(self) -> str:
-        given = self.settings.prompts.closing
-        if not given:
-            return prompt_file("closing.md")
-        try:
-            return Path(given).expanduser().read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"prompts.closing: {given} cannot be read: {error}") from error
+    def _prompts(self) -> dict[str, str]:
+        given = self.settings.prompts
+        found: dict[str, str] = {}
+        for name, path in (
+            ("closing", given.closing),
+            ("compaction", given.compaction),
+            ("synthesis", given.synthesis),
+        ):
+            try:
+                found[name] = Path(path).expanduser().read_text(encoding="utf-8") if path else prompt_file(f"{name}.md")
+            except (OSError, UnicodeDecodeError) as error:
+                raise ConfigError(f"prompts.{name}: {path} cannot be read: {error}") from error
+        return found
 
     def _store(self, session: str, call: str, text: str) -> str:
         assert self.outputs is not None
@@ -199,6 +272,15 @@ def check_limits(whose: str, limits: Limits) -> None:
         problem = None if value is None else wrong_limit(name, value)
         if problem is not None:
             raise ConfigError(f"{whose}: {name} {problem}")
+
+
+def check_tree(whose: str, tree: TreeLimits) -> None:
+    """Raise `ConfigError` if a bound on a tree makes no sense."""
+    check_limits(f"{whose}, tree", tree)
+    for key, (least, most) in TREE_BOUNDS.items():
+        value = getattr(tree, key)
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise ConfigError(f"{whose}: tree {key} must be a whole number from {least} to {most}, not {value!r}")
 
 
 def _need_price(info: ModelInfo) -> None:

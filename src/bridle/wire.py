@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from bridle.core.events import Entry, InboxItem, Recorded
+from bridle.core.events import Entry, Recorded
+from bridle.core.inbox import InboxItem
 from bridle.core.ledger import Account
 
 _encoder = msgspec.json.Encoder()

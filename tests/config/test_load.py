@@ -111,8 +111,11 @@ def test_agents_of_the_settings_stand_over_the_built_in_ones(world):
     agents = all_agents(loaded.settings, loaded.origins)
     assert {name: agent.steps for name, agent in agents.items()} == {
         "build": None,
+        "plan": None,
         "refactorer": 7,
         "architect": 20,
+        "general": None,
+        "explore": None,
         "mine": 0,
     }
     assert (agents["mine"].prompt, agents["mine"].limits.cost) == ("Mine.", 1.5)

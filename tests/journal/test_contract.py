@@ -8,8 +8,9 @@ import stat
 
 import pytest
 
-from bridle.core.events import AbortItem, Entry, PartPut, PromptItem, SessionInfo, SessionPut
-from bridle.core.ledger import Account, Change, Reservation
+from bridle.core.events import Entry, PartPut, SessionInfo, SessionPut
+from bridle.core.inbox import AbortItem, PromptItem
+from bridle.core.ledger import Account, Change, Reservation, TreeLimits
 from bridle.core.limits import NOTHING, Limits, Spent
 from bridle.core.parts import Notice
 from bridle.errors import BudgetRefused, JournalFailed, JournalFull, JournalRefused, LeaseLost, NoSuchSession
@@ -116,8 +117,8 @@ def test_reservations_hold_on_every_ancestor_and_come_and_go_with_their_entry(ma
         await journal.create(INFO)
         lease = await journal.acquire("ses_a")
         root, child = Account("root", None, Limits(tokens=100)), Account("child", "root", Limits(tokens=80))
-        await journal.append(lease, entry(2), change=Change("root", opens=root))
-        await journal.append(lease, entry(3), change=Change("child", opens=child))
+        await journal.append(lease, entry(2), change=Change("root", opens=(root,)))
+        await journal.append(lease, entry(3), change=Change("child", opens=(child,)))
         held = Reservation("r1", Spent(steps=1, tokens=60))
         await journal.append(lease, entry(4), change=Change("child", reserves=held))
         assert (await journal.account("child")).held == {"r1": held.amount}
@@ -144,7 +145,7 @@ def test_a_refused_change_leaves_settlements_of_the_same_append_undone(make):
         journal = make()
         await journal.create(INFO)
         lease = await journal.acquire("ses_a")
-        await journal.append(lease, entry(2), change=Change("a", opens=Account("a", None, Limits(tokens=100))))
+        await journal.append(lease, entry(2), change=Change("a", opens=(Account("a", None, Limits(tokens=100)),)))
         held = Reservation("r1", Spent(tokens=60))
         await journal.append(lease, entry(3), change=Change("a", reserves=held))
         both = Change("a", settles=(("r1", Spent(tokens=60)),), reserves=Reservation("r2", Spent(tokens=50)))
@@ -162,8 +163,8 @@ def test_a_charge_is_checked_against_the_trees_limits(make):
         journal = make()
         await journal.create(INFO)
         lease = await journal.acquire("ses_a")
-        root = Account("root", None, tree=Limits(tool_calls=3))
-        await journal.append(lease, entry(2), change=Change("root", opens=root))
+        root = Account("root", None, tree=TreeLimits(tool_calls=3))
+        await journal.append(lease, entry(2), change=Change("root", opens=(root,)))
         await journal.append(lease, entry(3), change=Change("root", charges=Spent(tool_calls=2)))
         with pytest.raises(BudgetRefused) as refused:
             await journal.append(lease, entry(4), change=Change("root", charges=Spent(tool_calls=2)))

@@ -11,9 +11,9 @@ from typing import Any
 from harness import SESSION, Cutter, Life, Scenario, WiredJournal, World, live, note_endings, reboot
 
 from bridle import Limits, Reply, Rule, call
-from bridle.core.events import AbortItem, AnswerItem, ExtendItem, InboxItem, PromptItem, TurnOptions
-from bridle.core.parts import Usage
+from bridle.core.inbox import AbortItem, AnswerItem, ExtendItem, InboxItem, PromptItem, TurnOptions
 from bridle.core.result import Result
+from bridle.core.states import Usage
 from bridle.core.stream import ModelRequest
 from bridle.testing.scripted import ScriptedCall, ScriptedError
 

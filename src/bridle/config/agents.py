@@ -20,10 +20,23 @@ def prompt_file(name: str) -> str:
 def builtin_agents() -> dict[str, Agent]:
     """The agents that need no configuration."""
     prompt = prompt_file("build.md")
+    looks_only = (Rule("edit", "*", "deny"),)
     return {
-        "build": Agent("build", "Does the work: reads, edits and runs.", prompt),
-        "refactorer": Agent("refactorer", "Small changes that keep behaviour; 5 steps.", prompt, steps=5),
-        "architect": Agent("architect", "Looks at the whole and plans; 20 steps.", prompt, steps=20),
+        agent.name: agent
+        for agent in (
+            Agent("build", "Does the work: reads, edits and runs.", prompt, mode="primary"),
+            Agent("plan", "Looks and plans; changes no file.", prompt, permission=looks_only, mode="primary"),
+            Agent("refactorer", "Small changes that keep behaviour; 5 steps.", prompt, steps=5),
+            Agent("architect", "Looks at the whole and plans; 20 steps.", prompt, steps=20),
+            Agent("general", "Any piece of work that can be told in one prompt.", prompt, mode="subagent"),
+            Agent(
+                "explore",
+                "Finds things in the project and reports where they are; changes nothing.",
+                prompt_file("explore.md"),
+                permission=(*looks_only, Rule("bash", "*", "deny")),
+                mode="subagent",
+            ),
+        )
     }
 
 
@@ -59,6 +72,7 @@ def _agent(name: str, given: AgentSettings, below: Agent | None, source: str) ->
         below.permission,
         {**below.options, **given.options},
         source,
+        given.mode or below.mode,
     )
 
 

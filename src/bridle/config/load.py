@@ -12,6 +12,7 @@ from typing import Any, get_args, get_origin
 import msgspec
 
 from bridle.config.settings import Permissions, Settings
+from bridle.core.ledger import TREE_BOUNDS
 from bridle.core.limits import LIMIT_NAMES, MAX_STEPS, LimitName, wrong_limit
 from bridle.core.options import layered
 from bridle.errors import ConfigError
@@ -204,10 +205,16 @@ def _check(origin: str, table: Table) -> None:
     _check_keys(origin, table, Settings, "")
     for key, value in _leaves(table):
         section, _, name = key.rpartition(".")
-        limited = section in ("limits", "tree") or section.endswith(".limits")
+        limited = section in ("limits", "limits.daily", "limits.monthly", "tree") or section.endswith(".limits")
         for limit in LIMIT_NAMES:
             if limited and name == limit:
                 _check_limit(origin, key, limit, value)
+        if key == "limits.subagent_tool_calls":
+            _check_limit(origin, key, "tool_calls", value)
+        if section == "tree" and name in TREE_BOUNDS:
+            least, most = TREE_BOUNDS[name]
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+                raise ConfigError(f"{origin}: {key} must be a whole number from {least} to {most}, not {value!r}")
         if key in ("behavior.max_steps", "behavior.ceiling"):
             _check_limit(origin, key, "steps", value)
             if value == 0:

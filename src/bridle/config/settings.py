@@ -20,11 +20,27 @@ class Behavior(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """No turn takes more steps than this, whatever else is set."""
 
 
+class AgentLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    tool_calls: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+    seconds: float | None = None
+
+
+class Allowance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    cost: float | None = None
+
+
 class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tool_calls: int | None = 200
     tokens: int | None = None
     cost: float | None = None
     seconds: float | None = None
+    subagent_tool_calls: int | None = 50
+    """Calls of a subagent whose definition says nothing."""
+    daily: Allowance = Allowance()
+    monthly: Allowance = Allowance()
+    """US dollars over all sessions and processes of this user."""
 
 
 class TreeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -32,6 +48,19 @@ class TreeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tool_calls: int | None = None
     tokens: int | None = None
     cost: float | None = None
+    depth: int = 1
+    """How deep subagents may start subagents; at most 3, and 0 for none at all."""
+    live: int = 4
+    """Subagents of one root turn that may work at the same time."""
+    total: int = 32
+    """Subagents that one root turn may start."""
+
+
+class CompactionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    auto: bool = True
+    """Compact when the context outgrows the model's window; without it such a turn ends with an error."""
+    prune: bool = True
+    """Remove old outputs of tools at the end of a turn."""
 
 
 class RetrySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,6 +85,10 @@ class JournalSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class PromptSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     closing: str = ""
     """A file with the closing instruction; `{limit}` stands for the limit that was reached."""
+    compaction: str = ""
+    """A file with the words that ask for a summary; `{history}` stands for what is to be summed up."""
+    synthesis: str = ""
+    """A file with the system prompt of a synthesis."""
     system: str = ""
     """The user's own words at the end of every system prompt."""
 
@@ -69,6 +102,7 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     description: str = ""
+    mode: Literal["primary", "subagent", "all"] | None = None
     prompt: str = ""
     model: str | None = None
     steps: int | None = None
@@ -76,7 +110,7 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     maxSteps: int | None = None
     maxTurns: int | None = None
     """Other spellings of `steps`, for agents that were written elsewhere."""
-    limits: LimitSettings = LimitSettings(tool_calls=None)
+    limits: AgentLimits = AgentLimits()
     tools: dict[str, bool] = {}
     options: dict[str, Any] = {}
 
@@ -91,6 +125,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tree: TreeSettings = TreeSettings()
     retry: RetrySettings = RetrySettings()
     deadlines: DeadlineSettings = DeadlineSettings()
+    compaction: CompactionSettings = CompactionSettings()
     journal: JournalSettings = JournalSettings()
     prompts: PromptSettings = PromptSettings()
     permission: Permissions = {}

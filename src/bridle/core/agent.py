@@ -44,3 +44,7 @@ class Agent(msgspec.Struct, frozen=True, omit_defaults=True):
     permission: tuple[Rule, ...] = ()
     options: Mapping[str, Any] = {}
     source: str = "built-in"
+    mode: Literal["primary", "subagent", "all"] = "all"
+    """Whether a person may choose it, a `task` call, or both."""
+    offers: frozenset[str] | None = None
+    """The tools that its model is told of, where that is a choice and no ban; none means all that it may have."""

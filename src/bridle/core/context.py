@@ -10,6 +10,7 @@ import msgspec
 from bridle.core.parts import File
 
 CHARACTERS_PER_TOKEN = 4
+TOKENS_OF_A_TOOL = 100
 MAX_OUTPUT_LINES = 2_000
 MAX_OUTPUT_BYTES = 50_000
 

@@ -6,51 +6,15 @@ from typing import Literal
 
 import msgspec
 
-from bridle.core.limits import LimitName, Reason
-from bridle.core.parts import Halt, Refusal
-from bridle.core.turn import Step, Turn
+from bridle.core.action import Action, CallModel, Compact, Finish, Pause, Run, Settle, Synthesize, Wait
+from bridle.core.parts import Halt
+from bridle.core.states import Refusal
+from bridle.core.turn import Errand, Step, Turn
 
 MAX_ATTEMPTS = 3
 MAX_EMPTY_REPLIES = 2
-
-
-class CallModel(msgspec.Struct, frozen=True):
-    """Ask the model for a step."""
-
-    number: int
-    attempt: int
-    tools: Literal["offered", "off"]
-    closing: Reason | None = None
-    warn: tuple[LimitName, ...] = ()
-
-
-class Run(msgspec.Struct, frozen=True):
-    """Run these calls together."""
-
-    calls: tuple[str, ...]
-
-
-class Settle(msgspec.Struct, frozen=True):
-    """End these calls without running them."""
-
-    calls: tuple[str, ...]
-    refusal: Refusal
-
-
-class Pause(msgspec.Struct, frozen=True):
-    """A person is awaited for these calls."""
-
-    calls: tuple[str, ...]
-
-
-class Finish(msgspec.Struct, frozen=True):
-    """End the turn."""
-
-    reason: Reason
-    detail: str = ""
-
-
-Action = CallModel | Run | Settle | Pause | Finish
+MAX_BLANK_SUMMARIES = 2
+MAX_COMPACTIONS = 2
 
 
 def decide(turn: Turn) -> Action:
@@ -61,10 +25,16 @@ def decide(turn: Turn) -> Action:
         return _stop(turn, turn.halt)
     if turn.pending:
         return Run(turn.pending)
+    if turn.queued and (turn.places or not turn.waiting):
+        return Run(turn.queued)
     if turn.asking:
         return Pause(turn.asking)
+    if turn.waiting or turn.recalled:
+        return Wait(turn.waiting + turn.recalled)
+    if turn.synthesis == "done":
+        return Finish("synthesized")
     if step is None:
-        return _next_step(turn, 1)
+        return _begin(turn)
     if step.state in ("open", "interrupted"):
         return _after_death(turn, step)
     if step.closing is not None:
@@ -73,13 +43,26 @@ def decide(turn: Turn) -> Action:
         return Finish("empty") if step.empties >= MAX_EMPTY_REPLIES else _again(turn, step)
     if answered or (turn.cap == 0 and turn.closing is None):
         return Finish("answered")
+    if turn.synthesis == "due" and not turn.prompted and turn.closing is None:
+        errand = _errand(turn, "synthesis")
+        if errand.deaths < MAX_ATTEMPTS:
+            return Synthesize(errand.requests + 1)
     return _next_step(turn, step.number + 1)
 
 
+def _begin(turn: Turn) -> Action:
+    if turn.prompted:
+        return _next_step(turn, 1)
+    # Opened to compact, not to answer anybody.
+    return _compact(turn) if turn.crowded and not turn.compactions else Finish("answered")
+
+
 def _stop(turn: Turn, halt: Halt) -> Action:
-    unsettled = turn.pending + turn.asking
+    unsettled = turn.pending + turn.asking + turn.queued + turn.waiting
     if unsettled:
         return Settle(unsettled, Refusal("aborted" if halt.reason == "aborted" else "superseded"))
+    if turn.recalled:
+        return Wait(turn.recalled)
     return Finish(halt.reason, halt.detail)
 
 
@@ -96,7 +79,7 @@ def _again(turn: Turn, step: Step) -> Action:
         # The step cannot be paid for any more: then the turn closes, or has closed.
         return _next_step(turn, step.number + 1) if step.closing is None else Finish(step.closing)
     tools: Literal["offered", "off"] = "off" if step.closing is not None or turn.cap == 0 else "offered"
-    return CallModel(step.number, step.requests + 1, tools, step.closing)
+    return _fitting(turn, CallModel(step.number, step.requests + 1, tools, step.closing))
 
 
 def _next_step(turn: Turn, number: int) -> Action:
@@ -106,9 +89,27 @@ def _next_step(turn: Turn, number: int) -> Action:
     if closing is not None:
         # A talk-only turn has no closing step, and one that cannot be paid for is not asked for.
         off = turn.closing_refused or turn.cap == 0
-        return Finish(closing) if off else CallModel(number, 1, "off", closing)
+        return Finish(closing) if off else _fitting(turn, CallModel(number, 1, "off", closing))
     if turn.cap == 0:
-        return CallModel(number, 1, "off")
+        return _fitting(turn, CallModel(number, 1, "off"))
     would_be = msgspec.structs.replace(turn.spent, steps=number)
     limits = msgspec.structs.replace(turn.limits, steps=turn.cap)
-    return CallModel(number, 1, "offered", None, limits.nearly_reached(would_be, turn.warned))
+    return _fitting(turn, CallModel(number, 1, "offered", None, limits.nearly_reached(would_be, turn.warned)))
+
+
+def _fitting(turn: Turn, call: CallModel) -> Action:
+    """The request, or what must come before it so that it fits the window."""
+    if not turn.crowded:
+        return call
+    return Finish("context_full") if turn.compactions >= MAX_COMPACTIONS else _compact(turn)
+
+
+def _compact(turn: Turn) -> Action:
+    errand = _errand(turn, "compaction")
+    lost = errand.state == "failed" or errand.deaths >= MAX_ATTEMPTS or errand.blanks >= MAX_BLANK_SUMMARIES
+    return Compact(errand.requests + 1, "bridle" if lost else "model")
+
+
+def _errand(turn: Turn, purpose: Literal["compaction", "synthesis"]) -> Errand:
+    """What is known of the errand that is due; one that was not begun is new."""
+    return turn.errand if turn.errand is not None and turn.errand.purpose == purpose else Errand(purpose)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
-from bridle.core.limits import LimitName
-from bridle.core.parts import CallState, File, OnAsk, Part, RequestState
+from bridle.core.parts import Part
+from bridle.core.states import CallState, RequestState
 
 
 class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -19,6 +17,7 @@ class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     created: float = 0.0
     agent: str = ""
     model: str = ""
+    parent: str = ""
 
 
 class PartPut(msgspec.Struct, frozen=True, tag="put", tag_field="event"):
@@ -83,53 +82,3 @@ class PartDelta(msgspec.Struct, frozen=True, tag="delta", tag_field="event"):
 
 
 Live = PartDelta
-
-
-class PromptItem(msgspec.Struct, frozen=True, tag="prompt", omit_defaults=True):
-    """A prompt on its way into a session, with what it overrides."""
-
-    id: str
-    text: str
-    files: tuple[File, ...] = ()
-    queue: bool = False
-    reply: bool = True
-    options: TurnOptions | None = None
-
-
-class TurnOptions(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one prompt asks of the turn that it opens; what it leaves out stays as it was."""
-
-    agent: str | None = None
-    model: str | None = None
-    on_ask: OnAsk | None = None
-    system: str = ""
-    tools: dict[str, bool] = {}
-    limits: dict[LimitName, int | float] = {}
-
-
-class AnswerItem(msgspec.Struct, frozen=True, tag="answer", omit_defaults=True):
-    """What a person said to an ask."""
-
-    id: str
-    ask: str
-    choice: Literal["once", "always", "reject"]
-    feedback: str = ""
-
-
-class AbortItem(msgspec.Struct, frozen=True, tag="abort", omit_defaults=True):
-    """A person wants the running turn to end; `turn` 0 means whichever runs."""
-
-    id: str
-    turn: int = 0
-    detail: str = ""
-
-
-class ExtendItem(msgspec.Struct, frozen=True, tag="extend"):
-    """A person raises a limit of the running turn."""
-
-    id: str
-    limit: LimitName
-    by: int | float
-
-
-InboxItem = PromptItem | AnswerItem | AbortItem | ExtendItem

@@ -6,13 +6,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from bridle.core.context import (
-    AssistantMessage,
-    CallMessage,
-    ResultMessage,
-    UserMessage,
-    prompt_text,
-)
+from bridle.core.compaction import compacted, pruned
+from bridle.core.context import AssistantMessage, UserMessage, prompt_text
 from bridle.core.events import (
     CallMoved,
     Entry,
@@ -23,44 +18,27 @@ from bridle.core.events import (
     RequestMoved,
     SessionPut,
 )
+from bridle.core.moves import begin_request, finish_step, move_call, move_request
 from bridle.core.parts import (
-    Approved,
-    Asking,
-    Broken,
     Call,
-    Cut,
-    Done,
-    Ended,
+    Compaction,
     Extension,
-    Failed,
     Halt,
-    Interrupted,
     Notice,
-    Open,
     Part,
-    Pending,
     Prompt,
     Reasoning,
-    Refused,
-    Repeat,
-    Replied,
     Request,
-    RequestState,
     ReservationRefused,
-    Running,
     Sentinel,
     StepFinish,
     StepStart,
     Text,
     TurnFinish,
     TurnStart,
-    Usage,
 )
-from bridle.core.permission import DOOM_LOOP
 from bridle.core.session import OpenTurn, Session
 from bridle.core.turn import Step
-
-REFUSALS_THAT_REPEAT = ("denied", "unasked", "rejected", "hook")
 
 
 def fold(session: Session, entry: Entry) -> None:
@@ -82,9 +60,9 @@ def load(entries: Iterable[Entry]) -> Session:
 def _take(session: Session, event: Recorded) -> None:
     match event:
         case CallMoved():
-            _move_call(session, event)
+            move_call(session, event)
         case RequestMoved():
-            _move_request(session, event)
+            move_request(session, event)
         case PartPut(part):
             session.parts[part.id] = part
             _put(session, part)
@@ -105,6 +83,8 @@ def _put(session: Session, part: Part) -> None:
         session.turn = OpenTurn(part)
         session.turns = part.number
         session.system = part.system or session.system
+        if part.mandate is not None:
+            session.always.update(part.mandate.always)
     elif isinstance(part, Prompt):
         session.prompts[part.id] = part.turn
         session.tell(UserMessage(part.id, prompt_text(part.text, part.files)))
@@ -117,25 +97,25 @@ def _put(session: Session, part: Part) -> None:
 def _put_in_turn(session: Session, turn: OpenTurn, part: Part) -> None:
     match part:
         case Text() | Reasoning():
-            if isinstance(part, Text) and part.by == "bridle":
+            if isinstance(part, Text) and (part.by == "bridle" or turn.synthesis == "due"):
                 session.say(AssistantMessage(part.id, part.text))
                 turn.words = [part.id]
+                turn.synthesis = "done" if turn.synthesis == "due" else turn.synthesis
             else:
                 turn.reply.append(part.id)
         case Call():
             turn.reply.append(part.id)
         case Request():
-            turn.request = part
-            turn.reply = []
-            if turn.step is not None:
-                turn.step = msgspec.structs.replace(turn.step, requests=turn.step.requests + 1, state="open")
+            begin_request(session, turn, part)
         case StepStart():
             turn.steps += 1
             turn.step = Step(part.number, part.closing, began=session.elapsed)
             turn.prompted = False
             turn.words = []
+            turn.synthesis = ""
+            turn.errand = None
         case StepFinish():
-            _finish_step(session, turn, part)
+            finish_step(session, turn, part)
         case Prompt():
             if part.turn == turn.start.number:
                 if turn.step is not None and turn.step.final and not turn.prompted:
@@ -148,6 +128,8 @@ def _put_in_turn(session: Session, turn: OpenTurn, part: Part) -> None:
         case ReservationRefused():
             turn.refused = turn.refused or part
             turn.closing_refused = turn.closing_refused or part.closing
+        case Compaction():
+            _compact(session, turn, part)
         case Extension():
             _extend(turn, part)
         case Halt():
@@ -176,111 +158,31 @@ def _extend(turn: OpenTurn, part: Extension) -> None:
         turn.closing_refused = False
 
 
-def _finish_step(session: Session, turn: OpenTurn, finish: StepFinish) -> None:
-    assert turn.step is not None
-    parts = [session.parts[id] for id in turn.reply]
-    turn.batch = {part.id: part.state for part in parts if isinstance(part, Call)}
-    turn.words = [part.id for part in parts if isinstance(part, Text) and part.text.strip()]
-    turn.cut = finish.cut
-    turn.step = msgspec.structs.replace(
-        turn.step,
-        state="finished",
-        calls=len(turn.batch),
-        empties=turn.step.empties + 1 if finish.empty else 0,
-    )
-    text = "".join(part.text for part in parts if isinstance(part, Text))
-    if turn.batch or text.strip():
-        reasoning = "".join(part.text for part in parts if isinstance(part, Reasoning))
-        calls = tuple(CallMessage(part.id, part.name, part.arguments) for part in parts if isinstance(part, Call))
-        session.say(AssistantMessage(finish.id, text, reasoning, calls))
-    if turn.request is not None and isinstance(turn.request.state, Replied):
-        session.counted_characters = session.characters
-    _close_batch(session, turn)
-
-
-def _move_call(session: Session, event: CallMoved) -> None:
-    call = session.call(event.id)
-    turn = session.turn
-    assert turn is not None
-    moved = msgspec.structs.replace(call, state=event.state)
-    session.parts[event.id] = moved
-    turn.batch[event.id] = state = event.state
-    match state:
-        case Running():
-            if not isinstance(call.state, Repeat):
-                turn.tool_calls += 1
-                turn.tally[call.name] = turn.tally.get(call.name, 0) + 1
-        case Done() | Failed():
-            turn.files.update(dict.fromkeys(state.files))
-            _close_batch(session, turn)
-        case Refused():
-            turn.doom = turn.doom or state.refusal.name == "doom_loop"
-            turn.unasked = turn.unasked or state.refusal.name == "unasked"
-            _close_batch(session, turn)
-        case Approved():
-            _approve(session, turn, moved, state)
-        case Pending() | Asking() | Repeat():
-            pass
-
-
-def _approve(session: Session, turn: OpenTurn, call: Call, state: Approved) -> None:
-    if state.permission == DOOM_LOOP:
-        turn.repetition.restart()
-        if state.always:
-            turn.doom_allowed.add(call.name)
-    else:
-        session.always.update(state.always)
-
-
-def _close_batch(session: Session, turn: OpenTurn) -> None:
-    """Once every call of a step has ended: its results reach the model and the detector, in call order."""
-    if not all(isinstance(state, Ended) for state in turn.batch.values()):
+def _compact(session: Session, turn: OpenTurn, part: Compaction) -> None:
+    if part.outcome == "open":
+        turn.wanted = part
         return
-    for id, state in turn.batch.items():
-        call = session.call(id)
-        assert isinstance(state, (Done, Failed, Refused))
-        text = f"{state.output}\n\n[{call.note}]" if call.note else state.output
-        session.say(ResultMessage(f"{id}.result", id, call.name, text, not isinstance(state, Done)))
-        if not isinstance(state, Refused):
-            turn.repetition.add(call.digest, state.digest)
-        elif state.refusal.name == "invalid":
-            turn.repetition.add_malformed()
-        elif state.refusal.name in REFUSALS_THAT_REPEAT:
-            turn.repetition.add(call.digest, state.refusal.name)
-    turn.batch = {}
-    session.release()
+    if part.cause != "prune":
+        turn.wanted = None
+        turn.errand = None
+        turn.compactions += 1
+        turn.compacted += 1
+        turn.last_compaction = part
+    if part.outcome == "smaller":
+        turn.overflowed = False
+        messages = session.messages
+        if part.cause == "prune":
+            session.rewrite(pruned(messages, part))
+        else:
+            session.rewrite(compacted(messages, part, turn.prompts))
+            if session.lean:
+                _forget(session, turn)
 
 
-def _move_request(session: Session, event: RequestMoved) -> None:
-    turn = session.turn
-    assert turn is not None
-    request = session.parts[event.id]
-    assert isinstance(request, Request)
-    session.parts[event.id] = moved = msgspec.structs.replace(request, state=event.state)
-    turn.request = moved
-    step = turn.step
-    assert step is not None
-    state: RequestState = event.state
-    match state:
-        case Open():
-            _count(turn, state.tries[-1].usage, state.tries[-1].cost)
-            turn.step = msgspec.structs.replace(step, tries=step.tries + 1)
-        case Replied() | Cut() | Broken():
-            _count(turn, state.usage, state.cost)
-            if isinstance(state, Replied):
-                session.counted = state.usage.total
-            elif isinstance(state, Cut):
-                turn.step = msgspec.structs.replace(step, cut=state.by)
-                turn.doom = turn.doom or state.by == "chant"
-            else:
-                turn.step = msgspec.structs.replace(step, state="failed")
-        case Interrupted():
-            turn.tokens += state.tokens
-            turn.cost += state.cost
-            turn.step = msgspec.structs.replace(step, state="interrupted", deaths=step.deaths + 1)
-
-
-def _count(turn: OpenTurn, usage: Usage, cost: float) -> None:
-    turn.usage = turn.usage.plus(usage)
-    turn.tokens += usage.total
-    turn.cost += cost
+def _forget(session: Session, turn: OpenTurn) -> None:
+    """Let go of what a summary stands for; who drives a session needs no more of it, and the journal has it all."""
+    needed = {id for words in session.answers.values() for id in words}.union(turn.words, turn.reply)
+    for id, part in tuple(session.parts.items()):
+        old = isinstance(part, (Call, Text, Reasoning, Request, StepStart, StepFinish, Notice))
+        if old and id not in needed and part is not turn.request:
+            del session.parts[id]

@@ -7,22 +7,44 @@ from collections.abc import Callable
 import msgspec
 
 from bridle.core.limits import NOTHING, UNLIMITED, LimitName, Limits, Spent
-from bridle.core.parts import Scope
+from bridle.core.states import Bound, Scope
+
+TREE_BOUNDS: dict[str, tuple[int, int]] = {"depth": (0, 3), "live": (1, 64), "total": (0, 1_000)}
+"""The least and the most that each bound of a tree may be."""
+
+
+class TreeLimits(Limits, frozen=True, omit_defaults=True):
+    """What all turns under a root may use together, and how many of them there may be.
+
+    `live` counts turns that do something themselves: a subagent that awaits its own lends its place to the first.
+    """
+
+    depth: int = 1
+    live: int = 4
+    total: int = 32
 
 
 class Account(msgspec.Struct, frozen=True, omit_defaults=True):
     """One row of the ledger: what a turn and everything below it has spent and holds, and a root's limits for all.
 
-    `held` are the account's own reservations by id; `reserved` is their sum with those of everything below it.
+    `held` are the account's own reservations by id, `kept` is what its own closing request will need while it awaits
+    subagents; `reserved` and `keeps` are their sums with those of everything below it. `children` are its own
+    subagents under way; `live` and `total` are counted on the root alone.
     """
 
     id: str
     parent: str | None = None
     limits: Limits = UNLIMITED
-    tree: Limits = UNLIMITED
+    tree: TreeLimits | None = None
     spent: Spent = NOTHING
     reserved: Spent = NOTHING
     held: dict[str, Spent] = {}
+    scope: Scope = "turn"
+    kept: Spent = NOTHING
+    keeps: Spent = NOTHING
+    children: int = 0
+    live: int = 0
+    total: int = 0
 
 
 class Reservation(msgspec.Struct, frozen=True):
@@ -37,11 +59,17 @@ class Change(msgspec.Struct, frozen=True):
     """What one append does to the ledger, in the same transaction; all of it to one account and its ancestors."""
 
     account: str
-    opens: Account | None = None
+    opens: tuple[Account, ...] = ()
     settles: tuple[tuple[str, Spent], ...] = ()
     limits: Limits | None = None
     reserves: Reservation | None = None
     charges: Spent = NOTHING
+    keeps: Spent | None = None
+    """What is kept for the closing request from now on; a reservation of one's own ends what was kept before."""
+    starts: int = 0
+    """Subagents that get a place."""
+    closes: bool = False
+    """The turn ends: its place and what it kept are free."""
 
 
 class Shortage(msgspec.Struct, frozen=True):
@@ -51,7 +79,7 @@ class Shortage(msgspec.Struct, frozen=True):
     """
 
     account: str
-    limit: LimitName
+    limit: Bound
     scope: Scope
     fits_now: float
     fits_later: float
@@ -75,6 +103,7 @@ def post(change: Change, account_of: Callable[[str], Account | None]) -> dict[st
         taken, keep = change.reserves.amount, change.reserves.keep
         wanted = wanted.plus(taken)
         held = {**held, change.reserves.id: taken}
+    kept = _kept(change, own)
     rows: dict[str, Account] = {}
     # From the root down: what the whole tree lacks is said before what one turn lacks.
     for account in reversed(chain):
@@ -82,53 +111,94 @@ def post(change: Change, account_of: Callable[[str], Account | None]) -> dict[st
         limits = change.limits if mine and change.limits is not None else account.limits
         spent = account.spent if actual is NOTHING else account.spent.plus(actual)
         reserved = account.reserved if freed is NOTHING else account.reserved.minus(freed)
-        short = _short(account.id, account.tree, "tree", TREE_LIMITS, wanted, keep, spent, reserved) or _short(
-            account.id, limits, "turn", OWN_LIMITS, wanted, keep, spent, reserved
+        others = account.keeps if own.kept is NOTHING else account.keeps.minus(own.kept)
+        if wanted is not NOTHING:
+            used = spent.plus(keep).plus(others)
+            short = _short(account.id, account.tree, "tree", wanted, used, reserved) or _short(
+                account.id, limits, _scope(account, mine=mine), wanted, used, reserved
+            )
+            if short is not None:
+                return short
+        rows[account.id] = msgspec.structs.replace(
+            account,
+            limits=limits,
+            spent=spent if change.charges is NOTHING else spent.plus(change.charges),
+            reserved=reserved if taken is NOTHING else reserved.plus(taken),
+            held=held if mine else account.held,
+            kept=kept if mine else account.kept,
+            keeps=others if kept is NOTHING else others.plus(kept),
         )
-        if short is not None:
-            return short
-        rows[account.id] = Account(
-            account.id,
-            account.parent,
-            limits,
-            account.tree,
-            spent if change.charges is NOTHING else spent.plus(change.charges),
-            reserved if taken is NOTHING else reserved.plus(taken),
-            held if mine else account.held,
-        )
-    return rows
+    return _places(change, chain, rows) if change.starts or change.closes else rows
+
+
+def _kept(change: Change, own: Account) -> Spent:
+    """What the account keeps for its closing request after this."""
+    if change.keeps is not None:
+        return change.keeps
+    return NOTHING if change.reserves is not None or change.closes else own.kept
+
+
+def _scope(account: Account, *, mine: bool) -> Scope:
+    """For a subagent, the budget of a turn above it is the tree's."""
+    return "tree" if account.scope == "turn" and not mine else account.scope
 
 
 def _short(
-    id: str,
-    limits: Limits,
-    scope: Scope,
-    names: tuple[LimitName, ...],
-    wanted: Spent,
-    keep: Spent,
-    spent: Spent,
-    reserved: Spent,
+    id: str, limits: Limits | None, scope: Scope, wanted: Spent, used: Spent, reserved: Spent
 ) -> Shortage | None:
-    """The first limit that has no room for what is wanted, beside what is spent, reserved and to be kept."""
-    for name in names:
+    """The first limit that has no room for what is wanted, beside what is used, to be kept, and reserved."""
+    if limits is None or limits is UNLIMITED:
+        return None
+    for name in TREE_LIMITS if isinstance(limits, TreeLimits) else OWN_LIMITS:
         allowed = limits.of(name)
         amount = getattr(wanted, name)
         if allowed is not None and amount:
-            later = allowed - getattr(spent, name) - getattr(keep, name)
+            later = allowed - getattr(used, name)
             now = later - getattr(reserved, name)
             if amount > now:
                 return Shortage(id, name, scope, now, later)
     return None
 
 
+def _places(change: Change, chain: list[Account], rows: dict[str, Account]) -> dict[str, Account] | Shortage:
+    """The rows with subagents started or ended. A subagent that awaits its own lends its place to the first of them."""
+    turns = [account for account in chain if account.scope == "turn"]
+    own, root = turns[0], turns[-1]
+    if change.starts:
+        tree = root.tree or TreeLimits()
+        if root.total + change.starts > tree.total:
+            return Shortage(root.id, "total", "tree", tree.total - root.total, tree.total - root.total)
+        lent = int(own is not root and own.children == 0)
+        if root.live + change.starts - lent > tree.live:
+            room = tree.live - root.live + lent
+            return Shortage(root.id, "live", "tree", room, room)
+        _more(rows, own.id, children=change.starts)
+        _more(rows, root.id, live=change.starts - lent, total=change.starts)
+    if change.closes and own is not root:
+        parent = turns[1]
+        _more(rows, parent.id, children=-1)
+        if parent is root or parent.children > 1:
+            _more(rows, root.id, live=-1)
+    return rows
+
+
+def _more(rows: dict[str, Account], id: str, *, children: int = 0, live: int = 0, total: int = 0) -> None:
+    row = rows[id]
+    rows[id] = msgspec.structs.replace(
+        row, children=row.children + children, live=row.live + live, total=row.total + total
+    )
+
+
 def _chain(change: Change, account_of: Callable[[str], Account | None]) -> list[Account]:
-    """The account and its ancestors, from the turn up to the root."""
+    """The account and its ancestors, from the turn up to the month; those that are opened again keep their sums."""
+    opened = {account.id: account for account in change.opens}
     chain: list[Account] = []
     id: str | None = change.account
     while id is not None:
-        account = account_of(id)
-        if account is None and change.opens is not None and change.opens.id == id:
-            account = change.opens
+        account, fresh = account_of(id), opened.get(id)
+        if account is not None and fresh is not None:
+            account = msgspec.structs.replace(account, limits=fresh.limits)
+        account = account or fresh
         assert account is not None, id
         chain.append(account)
         id = account.parent

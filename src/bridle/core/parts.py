@@ -7,173 +7,11 @@ from typing import Literal
 import msgspec
 
 from bridle.core.limits import LimitName, Limits, Reason, Spent
-from bridle.core.permission import Access
+from bridle.core.permission import Access, Rule
+from bridle.core.states import CallState, Open, Pending, RequestState, Scope, Usage
 
-Purpose = Literal["step", "closing"]
+Purpose = Literal["step", "closing", "compaction", "synthesis"]
 OnAsk = Literal["person", "pause", "deny", "allow"]
-Scope = Literal["turn", "tree", "day", "month"]
-RefusalName = Literal[
-    "denied",
-    "unasked",
-    "rejected",
-    "hook",
-    "doom_loop",
-    "limit",
-    "tools_off",
-    "invalid",
-    "aborted",
-    "unknown_outcome",
-    "superseded",
-]
-
-
-class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Tokens of one request in disjoint fields: no token is counted in two of them."""
-
-    input: int = 0
-    output: int = 0
-    reasoning: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
-    estimated: bool = False
-
-    @property
-    def total(self) -> int:
-        return self.input + self.output + self.reasoning + self.cache_read + self.cache_write
-
-    def plus(self, other: Usage) -> Usage:
-        return Usage(
-            self.input + other.input,
-            self.output + other.output,
-            self.reasoning + other.reasoning,
-            self.cache_read + other.cache_read,
-            self.cache_write + other.cache_write,
-            self.estimated or other.estimated,
-        )
-
-
-class Refusal(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Why a call was not run. A closed set, so that nobody reads text to learn it."""
-
-    name: RefusalName
-    limit: LimitName | None = None
-
-
-class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A question to a person, as every surface shows it."""
-
-    id: str
-    text: str
-    accesses: tuple[Access, ...]
-    choices: tuple[str, ...] = ("once", "always", "reject")
-    detail: str = ""
-
-
-class Pending(msgspec.Struct, frozen=True, tag="pending"):
-    """Asked for by the model; nothing is decided yet."""
-
-
-class Asking(msgspec.Struct, frozen=True, tag="asking"):
-    """A person is awaited."""
-
-    ask: Ask
-
-
-class Approved(msgspec.Struct, frozen=True, tag="approved", omit_defaults=True):
-    """A person said yes to this permission; the call has not started."""
-
-    permission: str
-    always: tuple[Access, ...] = ()
-
-
-class Running(msgspec.Struct, frozen=True, tag="running"):
-    """Charged and started. Found by recovery, its outcome is unknown."""
-
-
-class Repeat(msgspec.Struct, frozen=True, tag="repeat"):
-    """Was running when the process died, and its tool is safe to repeat: charged already, to be run again."""
-
-
-class Done(msgspec.Struct, frozen=True, tag="done", omit_defaults=True):
-    """Ended; `output` is what the model reads, capped, and `digest` is of the raw result."""
-
-    output: str
-    digest: str
-    files: tuple[str, ...] = ()
-    stored: str = ""
-
-
-class Failed(msgspec.Struct, frozen=True, tag="failed", omit_defaults=True):
-    """Ended with an error; `output` says so to the model, with what was printed before."""
-
-    output: str
-    digest: str
-    files: tuple[str, ...] = ()
-    stored: str = ""
-
-
-class Refused(msgspec.Struct, frozen=True, tag="refused", omit_defaults=True):
-    """Never run; `output` is what the model is told."""
-
-    refusal: Refusal
-    output: str
-
-
-CallState = Pending | Asking | Approved | Repeat | Running | Done | Failed | Refused
-Ended = (Done, Failed, Refused)
-
-
-class Try(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A request that failed and is asked again at `next`, in active seconds of the turn."""
-
-    error: str
-    next: float
-    status: int | None = None
-    usage: Usage = Usage()
-    cost: float = 0.0
-
-
-class Open(msgspec.Struct, frozen=True, tag="open", omit_defaults=True):
-    """Sent, or about to be, or waiting for its next try."""
-
-    tries: tuple[Try, ...] = ()
-
-
-class Replied(msgspec.Struct, frozen=True, tag="done", omit_defaults=True):
-    """The reply arrived whole."""
-
-    usage: Usage
-    cost: float = 0.0
-    finish: str = ""
-
-
-class Interrupted(msgspec.Struct, frozen=True, tag="interrupted", omit_defaults=True):
-    """The process died in mid-request; the worst case is charged."""
-
-    tokens: int
-    cost: float = 0.0
-
-
-CutBy = Literal["abort", "chant", "deadline"]
-
-
-class Cut(msgspec.Struct, frozen=True, tag="cut", omit_defaults=True):
-    """Ended on purpose before the reply was whole: by an abort, by chanting, or because the turn's time was up."""
-
-    by: CutBy
-    usage: Usage
-    cost: float = 0.0
-
-
-class Broken(msgspec.Struct, frozen=True, tag="failed", omit_defaults=True):
-    """Failed for good."""
-
-    error: str
-    usage: Usage = Usage()
-    cost: float = 0.0
-
-
-RequestState = Open | Replied | Interrupted | Cut | Broken
 
 
 class File(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -181,6 +19,24 @@ class File(msgspec.Struct, frozen=True, omit_defaults=True):
 
     path: str
     text: str
+
+
+class Mandate(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a parent gives its subagent on the way: for which call, at most which rights, at most how much time.
+
+    `rules` are layers, each of which can only make the others stricter; `without` are tools that it may not have.
+    """
+
+    parent: str
+    call: str
+    account: str
+    depth: int
+    model: str = ""
+    rules: tuple[tuple[Rule, ...], ...] = ()
+    without: tuple[str, ...] = ()
+    always: tuple[Access, ...] = ()
+    seconds: float | None = None
+    priced: bool = False
 
 
 class Prompt(msgspec.Struct, frozen=True, tag="prompt", tag_field="kind", omit_defaults=True):
@@ -268,6 +124,28 @@ class ReservationRefused(msgspec.Struct, frozen=True, tag="refused", tag_field="
     closing: bool = False
 
 
+CompactionCause = Literal["usage", "overflow", "manual", "prune"]
+
+
+class Compaction(msgspec.Struct, frozen=True, tag="compaction", tag_field="kind", omit_defaults=True):
+    """The view of the model made smaller; the journal keeps everything. An open one is still to be done.
+
+    `through` is the first message that stays; before it stand the summary and the turn's own prompts, of which
+    `shortened` are too long to stand whole. `pruned` are results whose output became a placeholder.
+    """
+
+    id: str
+    cause: CompactionCause
+    outcome: Literal["open", "smaller", "no_progress"]
+    through: str = ""
+    summary: str = ""
+    shortened: dict[str, str] = {}
+    pruned: tuple[str, ...] = ()
+    before: int = 0
+    after: int = 0
+    by: Literal["model", "bridle"] = "model"
+
+
 class Extension(msgspec.Struct, frozen=True, tag="extension", tag_field="kind"):
     """A person raised a limit of the running turn."""
 
@@ -307,6 +185,10 @@ class TurnStart(msgspec.Struct, frozen=True, tag="turn_start", tag_field="kind",
     system: str = ""
     account: str = ""
     at: float = 0.0
+    mandate: Mandate | None = None
+    window: int = 0
+    compact_at: int = 0
+    """The tokens above which the context is compacted; 0 leaves it alone."""
 
 
 class TurnFinish(msgspec.Struct, frozen=True, tag="turn_finish", tag_field="kind", omit_defaults=True):
@@ -334,6 +216,7 @@ Part = (
     | Request
     | Notice
     | ReservationRefused
+    | Compaction
     | Extension
     | Halt
     | Sentinel

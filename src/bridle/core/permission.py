@@ -45,6 +45,7 @@ DEFAULT_RULES: tuple[Rule, ...] = (
     Rule("edit", "*.env.*", "ask"),
     Rule("bash", "*", "ask"),
     Rule("python", "*", "allow"),
+    Rule("task", "*", "allow"),
     Rule("external_directory", "*", "ask"),
     Rule(DOOM_LOOP, "*", "ask"),
 )

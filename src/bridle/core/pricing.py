@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bridle.core.agent import Price
-from bridle.core.parts import Usage
+from bridle.core.states import Usage
 
 MILLION = 1_000_000
 

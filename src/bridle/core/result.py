@@ -7,8 +7,9 @@ from typing import Literal
 import msgspec
 
 from bridle.core.limits import Reason
-from bridle.core.parts import Ask, Asking, Text, TurnFinish, Usage
-from bridle.core.session import OpenTurn, Session
+from bridle.core.parts import Text, TurnFinish
+from bridle.core.session import Session
+from bridle.core.states import Ask, Usage
 
 EXIT_STATUS: dict[str, int] = {
     "answered": 0,
@@ -70,7 +71,7 @@ def result_of(session: Session, prompt: str) -> Result:
     running = session.running
     if turn is None:
         # It waits behind another turn; what that one asks is what holds it up.
-        return Result(id, prompt, "held", asks=_asks(running) if running is not None else ())
+        return Result(id, prompt, "held", asks=running.asks if running is not None else ())
     if turn == 0:
         return Result(id, prompt, "recorded")
     finish = session.parts.get(f"{turn}.finish")
@@ -78,7 +79,7 @@ def result_of(session: Session, prompt: str) -> Result:
         return _finished(session, id, prompt, finish)
     if running is None:
         return Result(id, prompt, "held", turn=turn)
-    spent = running.view(session.elapsed).spent
+    spent = session.view(session.elapsed).spent
     return Result(
         id,
         prompt,
@@ -92,12 +93,8 @@ def result_of(session: Session, prompt: str) -> Result:
         files=tuple(running.files),
         denied=running.unasked,
         turn=turn,
-        asks=_asks(running),
+        asks=running.asks,
     )
-
-
-def _asks(turn: OpenTurn) -> tuple[Ask, ...]:
-    return tuple(state.ask for state in turn.batch.values() if isinstance(state, Asking))
 
 
 def _finished(session: Session, id: str, prompt: str, finish: TurnFinish) -> Result:

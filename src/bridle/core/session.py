@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-from bridle.core.context import (
-    Message,
-    Messages,
-    characters,
-)
-from bridle.core.events import (
-    SessionInfo,
-)
-from bridle.core.limits import LimitName, Spent
-from bridle.core.parts import (
-    Approved,
-    Asking,
-    Call,
-    CallState,
-    Halt,
-    Part,
-    Pending,
-    Repeat,
-    Request,
-    ReservationRefused,
-    TurnFinish,
-    TurnStart,
-    Usage,
-)
+from typing import Literal
+
+from bridle.core.context import TOKENS_OF_A_TOOL, Message, Messages, characters, estimate_tokens
+from bridle.core.events import SessionInfo
+from bridle.core.limits import NOTHING, LimitName, Spent
+from bridle.core.parts import Call, Compaction, Halt, Part, Request, ReservationRefused, TurnFinish, TurnStart
 from bridle.core.permission import Access
 from bridle.core.repetition import Repetition
-from bridle.core.turn import Step, Turn
+from bridle.core.states import Approved, Ask, Asking, CallState, Pending, Queued, Repeat, Usage, Waiting
+from bridle.core.turn import Errand, Step, Turn
 
 
 class OpenTurn:
@@ -61,28 +44,77 @@ class OpenTurn:
         self.tally: dict[str, int] = {}
         self.unasked = False
         self.cut = False
+        self.began: dict[str, float] = {}
+        self.below = NOTHING
+        self.places = False
+        self.asked = False
+        self.synthesis: Literal["", "due", "failed", "done"] = ""
+        self.last_batch: tuple[str, ...] = ()
+        self.errand: Errand | None = None
+        self.compactions = 0
+        self.compacted = 0
+        self.overflowed = False
+        self.wanted: Compaction | None = None
+        self.last_compaction: Compaction | None = None
         self.finish: TurnFinish | None = None
 
-    def view(self, elapsed: float) -> Turn:
-        pending: tuple[str, ...] = ()
-        asking: tuple[str, ...] = ()
-        if self.batch:
-            pending = tuple(id for id, state in self.batch.items() if isinstance(state, (Pending, Approved, Repeat)))
-            asking = tuple(id for id, state in self.batch.items() if isinstance(state, Asking))
+    @property
+    def compaction_words(self) -> str:
+        """What became of the last compaction, for the reader."""
+        part = self.last_compaction
+        if part is None or part.outcome != "smaller":
+            return "The context was not compacted: there was nothing to gain."
+        return f"The context was compacted from about {part.before} to about {part.after} tokens."
+
+    @property
+    def asks(self) -> tuple[Ask, ...]:
+        """Everything that a person is asked in this turn and below it."""
+        found: tuple[Ask, ...] = ()
+        for state in self.batch.values():
+            if isinstance(state, Asking):
+                found += (state.ask,)
+            elif isinstance(state, Waiting):
+                found += state.asks
+        return found
+
+    @property
+    def children(self) -> dict[str, str]:
+        """The sessions of subagents under way, by their calls."""
+        return {id: state.child for id, state in self.batch.items() if isinstance(state, Waiting)}
+
+    def view(self, elapsed: float, *, crowded: bool) -> Turn:
+        """The turn as `decide` sees it."""
+        found: dict[str, tuple[str, ...]] = {}
+        for id, state in self.batch.items():
+            if isinstance(state, (Pending, Approved, Repeat)):
+                place = "pending"
+            elif isinstance(state, Asking):
+                place = "asking"
+            elif isinstance(state, Queued):
+                place = "queued"
+            elif isinstance(state, Waiting):
+                place = "recalled" if state.recalled else "waiting"
+            else:
+                continue
+            found[place] = (*found.get(place, ()), id)
         return Turn(
             self.start.number,
             self.cap,
             self.limits,
             Spent(self.steps, self.tool_calls, self.tokens, self.cost, elapsed),
             self.step,
-            pending,
-            asking,
-            self.prompted,
-            self.halt,
-            self.refused,
-            self.closing_refused,
-            self.doom,
-            self.warned,
+            prompted=self.prompted,
+            halt=self.halt,
+            refused=self.refused,
+            closing_refused=self.closing_refused,
+            doom=self.doom,
+            warned=self.warned,
+            places=self.places,
+            synthesis=self.synthesis,
+            errand=self.errand,
+            compactions=self.compactions,
+            crowded=crowded or self.overflowed or self.wanted is not None,
+            **found,
         )
 
 
@@ -105,11 +137,28 @@ class Session:
         self.characters = 0
         self.counted = 0
         self.counted_characters = 0
+        self.children: set[str] = set()
+        self.lean = False
+        """Whether parts that a summary stands for are let go."""
 
     @property
     def running(self) -> OpenTurn | None:
         """The turn that has not finished."""
         return self.turn if self.turn is not None and self.turn.finish is None else None
+
+    @property
+    def tokens(self) -> int:
+        """The size of the context: as the provider counted it last, and an estimate of what came since."""
+        if self.counted:
+            return self.counted + estimate_tokens(self.characters - self.counted_characters)
+        tools = len(self.turn.start.tools) if self.turn is not None else 0
+        return estimate_tokens(self.characters + len(self.system)) + TOKENS_OF_A_TOOL * tools
+
+    def view(self, elapsed: float) -> Turn:
+        """The turn as `decide` sees it."""
+        assert self.turn is not None
+        compact_at = self.turn.start.compact_at
+        return self.turn.view(elapsed, crowded=0 < compact_at < self.tokens)
 
     @property
     def messages(self) -> Messages:
@@ -135,3 +184,12 @@ class Session:
         for message in self._held:
             self.say(message)
         self._held.clear()
+
+    def rewrite(self, messages: list[Message]) -> None:
+        """Other messages stand for the old ones; whoever holds the old ones keeps them as they were."""
+        size = sum(characters(message) for message in messages)
+        if self.counted:
+            # The provider's count, scaled: it knows better than a guess how long our words are in tokens.
+            self.counted = max(1, round(self.tokens * size / max(1, self.characters)))
+        self._messages = messages
+        self.characters = self.counted_characters = size

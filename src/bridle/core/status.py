@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from bridle.core.parts import Asking, Open
 from bridle.core.session import Session
+from bridle.core.states import Open
 
 
 class Status(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -20,11 +20,14 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def status_of(session: Session, *, held: bool) -> Status:
-    """An open ask is a pause; a scheduled try a retry; a held lease work; any other open turn was interrupted."""
+    """An open ask is a pause; a scheduled try a retry; a held lease work; any other open turn was interrupted.
+
+    A turn that awaits subagents holds no lease: whether one of them works is for its own status to say.
+    """
     turn = session.running
     if turn is None:
         return Status("idle")
-    if any(isinstance(state, Asking) for state in turn.batch.values()):
+    if turn.asks:
         return Status("paused")
     request = turn.request
     if held and request is not None and isinstance(request.state, Open) and request.state.tries:

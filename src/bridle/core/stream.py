@@ -8,7 +8,8 @@ from typing import Any, Literal
 import msgspec
 
 from bridle.core.context import Messages
-from bridle.core.parts import Purpose, Usage
+from bridle.core.parts import Purpose
+from bridle.core.states import Usage
 
 
 class ToolSpec(msgspec.Struct, frozen=True):

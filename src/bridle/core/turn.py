@@ -30,6 +30,18 @@ class Step(msgspec.Struct, frozen=True):
         return self.state == "finished" and not self.calls and not self.empties and not self.cut
 
 
+class Errand(msgspec.Struct, frozen=True):
+    """The request beside the steps that was made last: for a summary, or for an answer from results."""
+
+    purpose: Literal["compaction", "synthesis"]
+    state: Literal["open", "interrupted", "failed", "finished"] = "open"
+    requests: int = 0
+    deaths: int = 0
+    blanks: int = 0
+    tries: int = 0
+    began: float = 0.0
+
+
 class Turn(msgspec.Struct, frozen=True):
     """A turn as far as it is recorded; built in O(1) from what the fold keeps ready."""
 
@@ -46,6 +58,22 @@ class Turn(msgspec.Struct, frozen=True):
     closing_refused: bool = False
     doom: bool = False
     warned: frozenset[LimitName] = frozenset()
+    waiting: tuple[str, ...] = ()
+    recalled: tuple[str, ...] = ()
+    queued: tuple[str, ...] = ()
+    places: bool = False
+    """A subagent of this turn has ended since the last one was started: another may have its place."""
+    synthesis: Literal["", "due", "failed", "done"] = ""
+    errand: Errand | None = None
+    compactions: int = 0
+    """Since the last reply of a step."""
+    crowded: bool = False
+    """The context must be made smaller before the next request."""
+
+    @property
+    def open_calls(self) -> tuple[str, ...]:
+        """Calls that have not ended, besides those that run at this moment."""
+        return self.pending + self.asking + self.queued + self.waiting + self.recalled
 
     @property
     def closing(self) -> Reason | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, Protocol
 
-Parked = Literal["idle", "paused", "elsewhere"]
-"""Why a drive ended: nothing is left to do, a person is awaited, or another process holds the lease."""
+Parked = Literal["idle", "paused", "waiting", "elsewhere"]
+"""Why a drive ended: nothing is left to do, a person or a subagent is awaited, or another process has the lease."""
 
 
 class Engine(Protocol):
@@ -19,6 +19,12 @@ class Engine(Protocol):
 
     async def parked(self, session: str) -> Parked:
         """Return once nobody drives the session here; raises the `JournalError` with which the drive ended."""
+
+    async def tend(self, session: str) -> bool:
+        """Wake what can go on below a session that awaits its subagents; False if nothing in its tree can.
+
+        Raises the `JournalError` with which a drive in the tree ended.
+        """
 
     def active(self) -> set[str]:
         """The sessions that are driven here now."""

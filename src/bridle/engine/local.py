@@ -5,20 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from bridle.core.events import AbortItem
+from bridle.core.action import Wait
 from bridle.core.fold import fold
+from bridle.core.inbox import AbortItem
+from bridle.core.ledger import Shortage
 from bridle.core.session import Session
 from bridle.engine.bus import Bus
 from bridle.engine.engine import Parked
-from bridle.errors import JournalError
+from bridle.errors import JournalError, NoSuchSession
 from bridle.journal.journal import Journal, Lease
 from bridle.seams import Seams
 from bridle.turn.actions import Actions, TurnActions
+from bridle.turn.children import report_end
 from bridle.turn.loop import run_turn
 from bridle.turn.record import Record
 from bridle.turn.rig import Rig, TackRoom
 from bridle.turn.scope import Scope
-from bridle.turn.take import answerable, startable, take_inbox
+from bridle.turn.settle import settle_left
+from bridle.turn.take import answerable, openable, take_inbox
 
 MAX_KEPT_SESSIONS = 64
 WATCH_AGAIN_SECONDS = 1.0
@@ -54,10 +58,9 @@ class LocalEngine:
         self._kept: dict[str, Session] = {}
         self._known_files: dict[str, dict[str, str]] = {}
         self._closing = False
+        self.started: set[str] = set()
 
     def wake(self, session: str, *, held_prompts: bool = False) -> None:
-        if self._closing:
-            return
         drive = self._drives.setdefault(session, _Drive())
         drive.again = True
         drive.held_prompts = drive.held_prompts or held_prompts
@@ -91,15 +94,79 @@ class LocalEngine:
         """The session as the last drive here left it."""
         return self._kept.get(id)
 
+    def drives(self, id: str) -> bool:
+        """Whether the session was ever driven here."""
+        return id in self._drives
+
     def stop_starting(self) -> None:
-        """Start nothing any more; what runs goes on."""
+        """Open no turn any more; what runs goes on."""
         self._closing = True
 
     async def close(self) -> None:
         self.stop_starting()
-        tasks = [drive.task for drive in self._drives.values() if drive.task is not None and not drive.task.done()]
-        if tasks:
+        while tasks := self._tasks(""):
             await asyncio.wait(tasks)
+
+    def _tasks(self, prefix: str) -> list[asyncio.Task[Parked]]:
+        return [
+            drive.task
+            for id, drive in self._drives.items()
+            if id.startswith(prefix) and drive.task is not None and not drive.task.done()
+        ]
+
+    async def any_ended(self, session: str, seconds: float) -> None:
+        """Return once a drive in this tree has ended here, or after so long."""
+        tasks = self._tasks(session)
+        if tasks:
+            await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        else:
+            await self._seams.sleep(seconds)
+
+    async def tend(self, id: str) -> bool:
+        drive = self._drives.get(id)
+        if drive is None:
+            self.wake(id)
+            return True
+        if drive.task is not None:
+            if not drive.task.done():
+                return True
+            # A drive that failed tells so to whoever waits for its tree.
+            drive.task.result()
+        try:
+            if await self._journal.held(id):
+                return True
+            session = await self._load(id)
+        except NoSuchSession:
+            # Its parent died before it made it; the parent's recovery does.
+            return False
+        if await self._more(id, drive) or self._untold(session) or _interrupted(session):
+            self.wake(id)
+            return True
+        running = session.running
+        found = [await self.tend(child) for child in running.children.values()] if running is not None else []
+        return any(found)
+
+    def _untold(self, session: Session) -> bool:
+        turn = session.turn
+        if turn is None or turn.finish is None or turn.start.mandate is None or session.info is None:
+            return False
+        return f"{session.info.id}/{turn.finish.number}.ended" not in self.started
+
+    async def settle_dead(self, short: Shortage) -> None:
+        owner = short.account.rpartition("/")[0] if short.scope in ("turn", "tree") else ""
+        for account in await self._journal.holding(owner):
+            session = account.id.rpartition("/")[0]
+            if session in self.active() or await self._journal.held(session):
+                continue
+            lease = await self._journal.acquire(session)
+            if lease is not None:
+                try:
+                    record = Record(
+                        await self._load(session), self._journal, lease, self._seams.clock, self._bus.publish
+                    )
+                    await settle_left(Rig(record, self._room, self._seams, Scope(), self))
+                finally:
+                    await self._journal.release(lease)
 
     async def _drive(self, id: str, drive: _Drive) -> Parked:
         parked: Parked = "idle"
@@ -116,7 +183,7 @@ class LocalEngine:
                 raise
             finally:
                 await self._journal.release(lease)
-            if not self._closing and await self._more(id, drive):
+            if await self._more(id, drive):
                 drive.again = True
         return parked
 
@@ -125,12 +192,13 @@ class LocalEngine:
         session = self._kept.get(id)
         if not items or session is None:
             return False
-        return answerable(session, items) or (
-            session.running is None and startable(session, items, held_prompts=drive.held_prompts) is not None
-        )
+        if session.running is not None:
+            return answerable(session, items)
+        return not self._closing and openable(session, items, held_prompts=drive.held_prompts)
 
     async def _load(self, id: str) -> Session:
         session = self._kept.pop(id, None) or Session()
+        session.lean = True
         for entry in await self._journal.load(id, session.sequence):
             fold(session, entry)
         self._kept[id] = session
@@ -144,25 +212,26 @@ class LocalEngine:
         while True:
             scope = Scope()
             known = self._known_files.setdefault(id, {})
-            rig = Rig(record, self._room, self._seams, scope, known, drive.held_prompts)
+            rig = Rig(record, self._room, self._seams, scope, self, known, drive.held_prompts)
             if session.running is None:
+                await report_end(session, self._journal, self)
+                if self._closing:
+                    return "idle"
                 await take_inbox(rig)
             if session.running is None:
                 return "idle"
             drive.held_prompts = False
             watch = asyncio.get_running_loop().create_task(self._watch(rig))
             try:
-                await run_turn(self._actions(rig))
+                outcome = await run_turn(self._actions(rig))
             finally:
                 watch.cancel()
                 await asyncio.wait([watch])
             if session.running is not None:
-                return "paused"
+                return "waiting" if isinstance(outcome, Wait) else "paused"
             if drive.ended is not None:
                 drive.ended.set()
                 drive.ended = None
-            if self._closing:
-                return "idle"
 
     async def _watch(self, rig: Rig) -> None:
         """Tell the turn when there is mail, and end the effects under way as soon as it is an abort."""
@@ -185,3 +254,9 @@ class LocalEngine:
             await self._journal.posted(session)
         except JournalError:
             await self._seams.sleep(WATCH_AGAIN_SECONDS)
+
+
+def _interrupted(session: Session) -> bool:
+    """An open turn that awaits neither a person nor a subagent: whoever drove it is gone."""
+    turn = session.running
+    return turn is not None and not turn.asks and not turn.children

@@ -7,7 +7,8 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from bridle.core.events import Entry, InboxItem, Recorded, SessionInfo
+from bridle.core.events import Entry, Recorded, SessionInfo
+from bridle.core.inbox import InboxItem
 from bridle.core.ledger import Account, Change
 
 
@@ -79,6 +80,9 @@ class Journal(Protocol):
 
     async def account(self, id: str) -> Account | None:
         """A row of the ledger, with the reservations that it holds."""
+
+    async def holding(self, prefix: str) -> list[Account]:
+        """The accounts that hold reservations and whose id begins so."""
 
     async def sessions(self) -> list[SessionRow]:
         """All sessions, the one that changed last first."""

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bridle.core.events import Entry, InboxItem, SessionInfo, SessionPut
+from bridle.core.events import Entry, SessionInfo, SessionPut
+from bridle.core.inbox import InboxItem
 from bridle.core.ledger import Account, Change, Shortage, post
 from bridle.errors import BudgetRefused, LeaseLost, NoSuchSession
 from bridle.journal.journal import Lease, SessionRow, Weight, session_entry
@@ -104,6 +105,9 @@ class MemoryJournal:
 
     async def account(self, id: str) -> Account | None:
         return self._accounts.get(id)
+
+    async def holding(self, prefix: str) -> list[Account]:
+        return [account for id, account in self._accounts.items() if account.held and id.startswith(prefix)]
 
     async def sessions(self) -> list[SessionRow]:
         rows = [SessionRow(kept.info, len(kept.entries), kept.entries[-1].at) for kept in self._sessions.values()]

@@ -23,6 +23,8 @@ SELECT item FROM inbox WHERE session = ? AND item IS NOT NULL ORDER BY number
 UPDATE inbox SET item = NULL WHERE session = ? AND id = ?
 -- name: get_account
 SELECT account FROM account WHERE id = ?
+-- name: held_accounts
+SELECT account FROM account WHERE id BETWEEN ? AND ? AND instr(account, CAST('"held":' AS BLOB))
 -- name: put_account
 INSERT INTO account (id, account) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET account = excluded.account
 -- name: data_version

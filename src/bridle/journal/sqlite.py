@@ -13,7 +13,8 @@ from typing import Any, Literal, TypeVar, cast
 import msgspec
 
 from bridle import wire
-from bridle.core.events import Entry, InboxItem, SessionInfo, SessionPut
+from bridle.core.events import Entry, SessionInfo, SessionPut
+from bridle.core.inbox import InboxItem
 from bridle.core.ledger import Account, Change, Shortage, post
 from bridle.errors import BudgetRefused, JournalFull, JournalRefused, LeaseLost, NoSuchSession
 from bridle.journal.database import BUSY_MILLISECONDS, QUERIES, Database, error_code, explain
@@ -329,6 +330,12 @@ class SqliteJournal:
     async def account(self, id: str) -> Account | None:
         rows = self._read("get_account", (id,))
         return wire.decode_account(rows[0][0]) if rows else None
+
+    async def holding(self, prefix: str) -> list[Account]:
+        # Rows are small and this is rare: it is asked only by who must wait for another's reservation.
+        rows = self._read("held_accounts", (prefix, f"{prefix}\U0010ffff"))
+        found = (wire.decode_account(row[0]) for row in rows)
+        return [account for account in found if account.held]
 
     async def sessions(self) -> list[SessionRow]:
         found = []

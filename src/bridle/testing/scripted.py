@@ -11,7 +11,7 @@ import msgspec
 
 from bridle.core.agent import ModelInfo, Price
 from bridle.core.context import estimate_tokens
-from bridle.core.parts import Usage
+from bridle.core.states import Usage
 from bridle.core.stream import (
     Error,
     ModelRequest,

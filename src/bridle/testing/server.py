@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from bridle.core.parts import Usage
+from bridle.core.states import Usage
 from bridle.core.stream import (
     Error,
     ReasoningDelta,

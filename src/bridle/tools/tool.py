@@ -26,6 +26,8 @@ class Output(msgspec.Struct, frozen=True):
     text: str
     files: tuple[str, ...] = ()
     failed: bool = False
+    synthesize: bool = False
+    """If every call of a step says so, one request writes the answer from their results, and the turn ends."""
 
 
 class Printed:
@@ -86,6 +88,8 @@ class Tool(Protocol):
     ignored_arguments: frozenset[str]
     permission: str
     timeout_seconds: float
+    starts_child: bool
+    """A call starts a subagent instead of running here; then `run` is never called."""
 
     def check(self, arguments: Mapping[str, Any]) -> Any:
         """The arguments as the tool wants them; raises `msgspec.ValidationError` if they do not fit."""
@@ -97,7 +101,7 @@ class Tool(Protocol):
         """Do it."""
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True)
 class StructTool:
     """A tool whose arguments are a struct and whose work is a coroutine function."""
 
@@ -109,6 +113,7 @@ class StructTool:
     repeatable: bool = False
     ignored_arguments: frozenset[str] = frozenset()
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+    starts_child: bool = False
 
     def check(self, arguments: Mapping[str, Any]) -> Any:
         # Not strict: a number that came as text is taken as the number.

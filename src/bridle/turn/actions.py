@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Protocol
 
-from bridle.core.decide import CallModel, Finish
+from bridle.core.action import CallModel, Compact, Finish, Synthesize
 from bridle.core.events import PartPut
-from bridle.core.parts import Halt, Refusal
+from bridle.core.parts import Halt
+from bridle.core.states import Refusal
 from bridle.core.turn import Turn
 from bridle.errors import ConfigError, JournalError, JournalFull
 from bridle.turn.call_model import call_model
+from bridle.turn.children import report_asks
 from bridle.turn.closing import finish
+from bridle.turn.compact import compact
 from bridle.turn.rig import Rig
 from bridle.turn.run_calls import run_calls
 from bridle.turn.settle import recover, settle
+from bridle.turn.synthesize import synthesize
 from bridle.turn.take import take_inbox
 
 
@@ -39,6 +43,12 @@ class Actions(Protocol):
     async def settle(self, calls: tuple[str, ...], refusal: Refusal) -> None:
         """End these calls without running them."""
 
+    async def compact(self, action: Compact) -> None:
+        """Make the context smaller, or record that it cannot be."""
+
+    async def synthesize(self, action: Synthesize) -> None:
+        """Have the answer written from the last results, or record that it failed."""
+
     async def finish(self, action: Finish) -> Finish:
         """End the turn, exactly once."""
 
@@ -54,7 +64,8 @@ class TurnActions:
 
     async def turn(self) -> Turn:
         await self._guarded(take_inbox(self._rig))
-        return self._rig.turn.view(self._rig.record.elapsed)
+        await report_asks(self._rig)
+        return self._rig.session.view(self._rig.record.elapsed)
 
     async def call_model(self, action: CallModel) -> None:
         await self._guarded(call_model(self._rig, action))
@@ -64,6 +75,12 @@ class TurnActions:
 
     async def settle(self, calls: tuple[str, ...], refusal: Refusal) -> None:
         await self._guarded(settle(self._rig, calls, refusal))
+
+    async def compact(self, action: Compact) -> None:
+        await self._guarded(compact(self._rig, action))
+
+    async def synthesize(self, action: Synthesize) -> None:
+        await self._guarded(synthesize(self._rig, action))
 
     async def finish(self, action: Finish) -> Finish:
         return await finish(self._rig, action)

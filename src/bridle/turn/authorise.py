@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from bridle.core.parts import (
+from bridle.core.parts import Call
+from bridle.core.permission import DOOM_LOOP, Access, matches
+from bridle.core.repair import arguments_of
+from bridle.core.repetition import MALFORMED_CALLS, UNKNOWN, Pair, repeats
+from bridle.core.states import (
     Approved,
     Ask,
     Asking,
-    Call,
     CallState,
     Done,
     Failed,
+    Queued,
     Refusal,
     Refused,
     Repeat,
     Running,
+    Waiting,
 )
-from bridle.core.permission import DOOM_LOOP, Access, matches
-from bridle.core.repair import arguments_of
-from bridle.core.repetition import MALFORMED_CALLS, UNKNOWN, Pair, repeats
 from bridle.turn.rig import Rig
 
 
@@ -31,6 +33,8 @@ class Authority:
         for id, state in rig.turn.batch.items():
             if isinstance(state, (Done, Failed)):
                 self._batch.append((rig.session.call(id).digest, state.digest))
+            elif isinstance(state, (Queued, Waiting)):
+                self._batch.append((rig.session.call(id).digest, UNKNOWN))
 
     def judge(self, ids: tuple[str, ...]) -> dict[str, CallState]:
         """The state into which each call goes: running, asking or refused."""
@@ -38,7 +42,7 @@ class Authority:
 
     def _judge(self, call: Call) -> CallState:
         state = call.state
-        if isinstance(state, Repeat):
+        if isinstance(state, (Repeat, Queued)):
             return Running()
         approved = state.permission if isinstance(state, Approved) else ""
         if not approved:

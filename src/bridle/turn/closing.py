@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from bridle.core.decide import Finish
+from bridle.core.action import Finish
+from bridle.core.compaction import prunable
 from bridle.core.events import PartPut, Recorded
 from bridle.core.limits import LimitName, Reason, Spent
-from bridle.core.parts import Notice, Refusal, Sentinel, Text, TurnFinish
+from bridle.core.parts import Compaction, Notice, Sentinel, Text, TurnFinish
 from bridle.core.session import OpenTurn
+from bridle.core.states import Refusal
+from bridle.errors import ConfigError
 from bridle.turn.rig import Rig
-from bridle.turn.settle import left_over
+from bridle.turn.settle import closing_account
 
 LIMIT_WORDS: dict[Reason, str] = {
     "step_cap": "step limit reached",
@@ -108,6 +111,8 @@ def limit_notice(turn: OpenTurn, name: LimitName, number: int, elapsed: float) -
 
 def summary(turn: OpenTurn, reason: Reason, detail: str, elapsed: float) -> str:
     """The text that Bridle writes from the record when the model gave none."""
+    if turn.step is None and not turn.prompts and reason == "answered":
+        return turn.compaction_words
     lines = [headline(turn, reason, detail, elapsed) + "."]
     calls = ", ".join(f"{name} {count} times" if count > 1 else name for name, count in turn.tally.items())
     done = f"{counted(turn.steps, 'step')}, {counted(turn.tool_calls, 'tool call')}"
@@ -127,6 +132,7 @@ async def finish(rig: Rig, action: Finish) -> Finish:
     step = turn.step
     # Words before calls are no answer: only a last step's are, or what an abort left of one.
     spoken = step is not None and (step.final or step.closing is not None or step.cut or turn.cap == 0)
+    spoken = spoken or reason == "synthesized"
     answer = tuple(turn.words) if spoken else ()
     if not answer:
         text = Text(f"{number}.text", summary(turn, reason, action.detail, elapsed), by="bridle")
@@ -135,6 +141,7 @@ async def finish(rig: Rig, action: Finish) -> Finish:
     if reason not in QUIET:
         text_line = headline(turn, reason, action.detail, elapsed)
         events.append(PartPut(Sentinel(f"{number}.sentinel", reason, text_line)))
+    events += _pruning(rig)
     spent = Spent(turn.steps, turn.tool_calls, turn.tokens, round(turn.cost, 10), round(elapsed, 3))
     ending = TurnFinish(
         f"{number}.finish",
@@ -148,5 +155,19 @@ async def finish(rig: Rig, action: Finish) -> Finish:
         unasked=turn.unasked,
         files=tuple(turn.files),
     )
-    await rig.record.append(*events, PartPut(ending), change=await left_over(rig), weight="ending")
+    await rig.record.append(*events, PartPut(ending), change=await closing_account(rig), weight="ending")
     return action
+
+
+def _pruning(rig: Rig) -> list[Recorded]:
+    """Old outputs go at the end of a turn, in one block that is worth it: the next request starts from there."""
+    session, turn = rig.session, rig.turn
+    try:
+        wanted = rig.tack.prunes
+    except ConfigError:
+        # What the turn worked with is gone; it ends all the same.
+        return []
+    gone = prunable(session.messages, session.characters / max(1, session.tokens)) if wanted else ()
+    if not gone:
+        return []
+    return [PartPut(Compaction(f"{turn.start.number}.pruned", "prune", "smaller", pruned=gone))]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from bridle.core.decide import CallModel, Finish, Pause, Run, Settle, decide
+from bridle.core.action import CallModel, Compact, Finish, Pause, Run, Settle, Synthesize, Wait
+from bridle.core.decide import decide
 from bridle.turn.actions import Actions
 
 
-async def run_turn(act: Actions) -> Finish | Pause:
-    """Drive a turn to its end, or until a person is awaited.
+async def run_turn(act: Actions) -> Finish | Pause | Wait:
+    """Drive a turn to its end, or until a person or a subagent is awaited.
 
     May be called at any moment by whoever holds the lease, and does the right next thing. It is never cancelled: an
     abort ends the effect under way, and the record says so. Raises `JournalError` when the ending cannot be recorded;
@@ -22,7 +23,11 @@ async def run_turn(act: Actions) -> Finish | Pause:
                 await act.run(calls)
             case Settle(calls, refusal):
                 await act.settle(calls, refusal)
-            case Pause() as pause:
-                return pause
+            case Compact() as compaction:
+                await act.compact(compaction)
+            case Synthesize() as synthesis:
+                await act.synthesize(synthesis)
+            case Pause() | Wait() as parked:
+                return parked
             case Finish() as finish:
                 return await act.finish(finish)

@@ -10,9 +10,10 @@ import msgspec
 
 from bridle.core.context import estimate_tokens, sound
 from bridle.core.events import PartDelta, PartGrown, PartPut, PartRemoved, Recorded
-from bridle.core.parts import Call, CallState, Done, Failed, Reasoning, Refusal, Refused, Text, Usage
+from bridle.core.parts import Call, Reasoning, Text
 from bridle.core.repair import result_digest
 from bridle.core.repetition import Chant
+from bridle.core.states import CallState, Done, Failed, Refusal, Refused, Usage
 from bridle.core.stream import (
     Error,
     ReasoningDelta,
@@ -184,6 +185,16 @@ class Processor:
     def wordless(self) -> bool:
         """No words; thoughts alone are none."""
         return not any(isinstance(part, _Growing) and part.kind == "text" and part.text.strip() for part in self._parts)
+
+    @property
+    def text(self) -> str:
+        """All words of the reply."""
+        return "".join(part.text for part in self._parts if isinstance(part, _Growing) and part.kind == "text")
+
+    @property
+    def text_id(self) -> str:
+        """The id under which the first words were shown."""
+        return next(part.id for part in self._parts if isinstance(part, _Growing) and part.kind == "text")
 
     def counted(self, input_estimate: int) -> Usage:
         """The provider's usage if it makes sense; else an estimate, never nothing."""

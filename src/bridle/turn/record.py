@@ -34,6 +34,10 @@ class Record:
         """Active seconds of the turn up to now."""
         return self._clock.monotonic() - self._origin
 
+    def advance(self, elapsed: float) -> None:
+        """Count the time that subagents took while this turn awaited them; time never goes back."""
+        self._origin -= max(0.0, elapsed - self.elapsed)
+
     def _entry(self, events: tuple[Recorded, ...]) -> Entry:
         return Entry(self.session.sequence + 1, round(self._clock.wall(), 3), round(self.elapsed, 3), events)
 

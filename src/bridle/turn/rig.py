@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bridle.core.agent import ModelInfo
-from bridle.core.events import PromptItem
-from bridle.core.ledger import Account
+from bridle.core.inbox import PromptItem
+from bridle.core.ledger import Account, Shortage
 from bridle.core.parts import Notice, TurnStart
 from bridle.core.permission import Access, Rule, Verdict, judge, strictest
 from bridle.core.retry import RetryPolicy
 from bridle.core.session import OpenTurn, Session
+from bridle.core.states import Ask
 from bridle.core.stream import ToolSpec
 from bridle.model.model import Model
 from bridle.seams import Seams
@@ -42,9 +43,21 @@ class Tack:
     rules: tuple[Rule, ...]
     restrictions: tuple[Rule, ...]
     """Rules that can only make the others stricter."""
+    layers: tuple[tuple[Rule, ...], ...]
+    """The rules of every turn above this one: a subagent has at most their rights."""
     directory: Path
-    closing_prompt: str
+    prompts: Mapping[str, str]
+    """Words for the model by occasion: closing, compaction, synthesis."""
     ceiling: int
+    subagents: Mapping[str, str] = field(default_factory=dict)
+    """What each agent is good for that a `task` call may start."""
+    max_depth: int = 1
+    without: tuple[str, ...] = ()
+    """Tools that neither this turn nor anything below it may have."""
+    prunes: bool = True
+    """Whether old outputs of tools are removed at the end of a turn."""
+    tree_cost: bool = False
+    """Whether money is limited for the whole tree, or for a day or a month."""
     options: Mapping[str, Any] = field(default_factory=dict)
     retry: RetryPolicy = RetryPolicy()
     deadlines: Deadlines = Deadlines()
@@ -53,19 +66,23 @@ class Tack:
     @cached_property
     def specs(self) -> tuple[ToolSpec, ...]:
         """What the model is told of the tools; the same in every request of the turn."""
-        return tuple(tool.spec for tool in self.tools.values())
+        return tuple(tool.spec for tool in self.tools.values() if not tool.starts_child or self.subagents)
 
     def judge(self, access: Access) -> Verdict:
-        """What the rules say to this, and the restrictions on top of them."""
-        return strictest((judge(self.rules, access), judge(self.restrictions, access, default="allow")))
+        """What the rules say to this, and the restrictions and the parents' rules on top of them."""
+        above = (judge(layer, access) for layer in self.layers)
+        return strictest((judge(self.rules, access), judge(self.restrictions, access, default="allow"), *above))
 
 
 @dataclass(slots=True, frozen=True)
 class Opening:
-    """A turn that may start, with its account and what its reader is told; or the problem that ends it at once."""
+    """A turn that may start, with its accounts and what its reader is told; or the problem that ends it at once.
+
+    The first account is the turn's own; those of the day and the month may stand above it.
+    """
 
     start: TurnStart
-    account: Account
+    accounts: tuple[Account, ...]
     notices: tuple[Notice, ...] = ()
     problem: str = ""
 
@@ -80,6 +97,19 @@ class TackRoom(Protocol):
         """What a recorded turn works with; raises `ConfigError` if it is not to be had any more."""
 
 
+class Kin(Protocol):
+    """The other sessions, as far as a turn has to do with them."""
+
+    started: set[str]
+    """Prompts of subagents that are known to have been submitted."""
+
+    def wake(self, session: str, *, held_prompts: bool = False) -> None:
+        """See to it that a session is driven."""
+
+    async def settle_dead(self, short: Shortage) -> None:
+        """Settle reservations that stand in the way and whose process is gone."""
+
+
 @dataclass(slots=True)
 class Rig:
     """A turn's effects share this, and nothing else."""
@@ -88,12 +118,15 @@ class Rig:
     room: TackRoom
     seams: Seams
     scope: Scope
+    kin: Kin
     known_files: dict[str, str] = field(default_factory=dict)
     held_prompts: bool = False
     arguments: dict[str, Any] = field(default_factory=dict)
     """The arguments of calls that are about to run, as their tools want them."""
     mail: bool = True
     """Whether the inbox may hold something that was not looked at."""
+    reported: tuple[Ask, ...] | None = None
+    """What the parent was told last of the asks that are open here."""
     _tack: Tack | None = None
 
     @property

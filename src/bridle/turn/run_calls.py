@@ -7,64 +7,101 @@ from typing import Any
 
 from bridle.core.context import cap_output, sound
 from bridle.core.events import CallMoved, PartDelta, Recorded
-from bridle.core.ledger import Change
+from bridle.core.ledger import Change, Shortage
 from bridle.core.limits import Spent, closing_seconds
-from bridle.core.parts import (
-    Call,
-    CallState,
-    Done,
-    Failed,
-    Refusal,
-    Refused,
-    Repeat,
-    Running,
-)
+from bridle.core.parts import Call
 from bridle.core.repair import arguments_of, result_digest
+from bridle.core.states import CallState, Done, Failed, Queued, Refusal, Refused, Repeat, Running, Waiting
 from bridle.errors import BudgetRefused, ToolFailed
 from bridle.tools.tool import Invocation, Output, Tool
 from bridle.turn.authorise import Authority
+from bridle.turn.children import child_of, keeping, start_children
 from bridle.turn.rig import Rig
 from bridle.turn.scope import Aborted, Late, cancelled_by_us
 
 
 async def run_calls(rig: Rig, ids: tuple[str, ...]) -> None:
-    """Judge these calls, then run together those that may; each ending is recorded as it comes."""
+    """Judge these calls, start subagents and run the others together; each ending is recorded as it comes."""
     verdicts = Authority(rig).judge(ids)
-    granted = [id for id, state in verdicts.items() if isinstance(state, Running)]
+    _find_children(rig, verdicts)
     while True:
-        _refuse_beyond_budget(rig, verdicts, granted)
-        granted = [id for id in granted if isinstance(verdicts[id], Running)]
-        fresh = sum(not isinstance(rig.session.call(id).state, Repeat) for id in granted)
-        change = None
-        if fresh:
-            change = Change(rig.turn.start.account, charges=Spent(tool_calls=fresh))
-        events: list[Recorded] = [CallMoved(id, state) for id, state in verdicts.items()]
+        _refuse_beyond_budget(rig, verdicts)
+        started = [id for id, state in verdicts.items() if isinstance(state, (Running, Waiting))]
         try:
-            await rig.record.append(*events, change=change, weight="intent" if granted else "plain")
+            await rig.record.append(
+                *_moves(rig, verdicts), change=_charge(rig, verdicts), weight="intent" if started else "plain"
+            )
             break
         except BudgetRefused as refused:
-            # The tree has fewer calls left than this turn: the last ones of the step are refused.
-            room = int(refused.shortage.fits_now)
-            for id in granted[max(0, room) :]:
-                verdicts[id] = _exhausted("tree budget exhausted")
-    await _run_together(rig, granted)
+            _admit(verdicts, refused.shortage)
+    await start_children(rig)
+    await _run_together(rig, [id for id, state in verdicts.items() if isinstance(state, Running)])
+
+
+def _moves(rig: Rig, verdicts: dict[str, CallState]) -> list[Recorded]:
+    """What changes; if nothing does, one call that waits on is recorded again, so that nobody tries at once anew."""
+    moves: list[Recorded] = []
+    waiting_on: list[Recorded] = []
+    for id, state in verdicts.items():
+        same = isinstance(state, Queued) and isinstance(rig.session.call(id).state, Queued)
+        (waiting_on if same else moves).append(CallMoved(id, state))
+    return moves or waiting_on[:1]
+
+
+def _find_children(rig: Rig, verdicts: dict[str, CallState]) -> None:
+    """Calls that start a subagent get one instead of running here."""
+    busy = set(rig.turn.children.values())
+    for id, state in verdicts.items():
+        call = rig.session.call(id)
+        if isinstance(state, Running) and rig.tack.tools[call.name].starts_child:
+            verdicts[id] = child = child_of(rig, call, busy)
+            if isinstance(child, Waiting):
+                busy.add(child.child)
+
+
+def _charge(rig: Rig, verdicts: dict[str, CallState]) -> Change | None:
+    """Calls are charged when they start, and subagents take their places, all in one."""
+    fresh = sum(_is_fresh(rig, id, state) for id, state in verdicts.items())
+    if not fresh:
+        return None
+    starts = sum(isinstance(state, Waiting) for state in verdicts.values())
+    keeps = keeping(rig, starting=starts).keeps if starts else None
+    return Change(rig.turn.start.account, charges=Spent(tool_calls=fresh), keeps=keeps, starts=starts)
+
+
+def _is_fresh(rig: Rig, id: str, state: CallState) -> bool:
+    return isinstance(state, (Running, Waiting)) and not isinstance(rig.session.call(id).state, Repeat)
+
+
+def _admit(verdicts: dict[str, CallState], short: Shortage) -> None:
+    """The tree has room for fewer than this step wants: the last ones wait for a place, or are refused."""
+    room = max(0, int(short.fits_now))
+    children = [id for id, state in verdicts.items() if isinstance(state, Waiting)]
+    match short.limit:
+        case "live":
+            verdicts.update(dict.fromkeys(children[room:], Queued()))
+        case "total":
+            text = "not executed: this turn has started as many subagents as it may"
+            verdicts.update(dict.fromkeys(children[room:], Refused(Refusal("limit", "total"), text)))
+        case "steps" | "tool_calls" | "tokens" | "cost" | "seconds" | "depth":
+            granted = [id for id, state in verdicts.items() if isinstance(state, (Running, Waiting))]
+            verdicts.update(dict.fromkeys(granted[room:], _exhausted("tree budget exhausted")))
 
 
 def _exhausted(words: str) -> Refused:
     return Refused(Refusal("limit", "tool_calls"), f"not executed: {words}")
 
 
-def _refuse_beyond_budget(rig: Rig, verdicts: dict[str, CallState], granted: list[str]) -> None:
+def _refuse_beyond_budget(rig: Rig, verdicts: dict[str, CallState]) -> None:
     allowed = rig.turn.limits.tool_calls
     if allowed is None:
         return
     left = allowed - rig.turn.tool_calls
-    for id in granted:
-        if isinstance(rig.session.call(id).state, Repeat):
-            continue
-        if left <= 0:
-            verdicts[id] = _exhausted("tool budget exhausted")
-        left -= 1
+    for id, state in verdicts.items():
+        if _is_fresh(rig, id, state):
+            if left <= 0:
+                verdicts[id] = _exhausted("tool budget exhausted")
+            left -= 1
 
 
 async def _run_together(rig: Rig, granted: list[str]) -> None:
@@ -143,5 +180,7 @@ def _ended(rig: Rig, call: Call, output: Output) -> Done | Failed:
             text += f"\n\n[the whole output is in {stored}]"
         except OSError as error:
             text += f"\n\n[the whole output could not be stored: {error}]"
-    ended = Failed if output.failed else Done
-    return ended(text, result_digest(output.text), tuple(map(sound, output.files)), stored)
+    files = tuple(map(sound, output.files))
+    if output.failed:
+        return Failed(text, result_digest(output.text), files, stored)
+    return Done(text, result_digest(output.text), files, stored, synthesize=output.synthesize)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from bridle.core.events import CallMoved, PartRemoved, Recorded, RequestMoved
 from bridle.core.ledger import Change
 from bridle.core.limits import NOTHING
-from bridle.core.parts import Interrupted, Open, Refusal, Refused, Repeat, Running
+from bridle.core.states import Interrupted, Open, Refusal, Refused, Repeat, Running
 from bridle.errors import ConfigError
+from bridle.turn.children import recall, start_children
 from bridle.turn.rig import Rig
 
 UNKNOWN_OUTCOME = (
@@ -21,13 +22,23 @@ WORDS = {
 
 
 async def settle(rig: Rig, calls: tuple[str, ...], refusal: Refusal) -> None:
-    """End these calls without running them."""
+    """End these calls without running them; subagents under way are told to stop."""
     text = WORDS.get(refusal.name, f"not executed: {refusal.name}")
-    await rig.record.append(*(CallMoved(id, Refused(refusal, text)) for id in calls))
+    children = rig.turn.children
+    moved = await recall(rig, [id for id in calls if id in children])
+    await rig.record.append(*(CallMoved(id, Refused(refusal, text)) for id in calls if id not in children), *moved)
 
 
 async def recover(rig: Rig) -> None:
-    """Settle what a dead process left: a request in mid-air, calls with an unknown outcome, open reservations."""
+    """Settle what a dead process left, and find its subagents again."""
+    await settle_left(rig)
+    turn = rig.session.running
+    if turn is not None and turn.halt is None:
+        await start_children(rig)
+
+
+async def settle_left(rig: Rig) -> None:
+    """Settle a request in mid-air, calls with an unknown outcome, and open reservations. Resumes nothing."""
     turn = rig.session.running
     if turn is None:
         return
@@ -62,3 +73,9 @@ async def left_over(rig: Rig) -> Change | None:
     if account is None or not account.held:
         return None
     return Change(account.id, settles=tuple(account.held.items()))
+
+
+async def closing_account(rig: Rig) -> Change:
+    """What the end of a turn does to the ledger: nothing stays reserved or kept, and a subagent's place is free."""
+    left = await left_over(rig)
+    return Change(rig.turn.start.account, settles=left.settles if left is not None else (), closes=True)

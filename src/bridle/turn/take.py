@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bridle.core.events import AbortItem, AnswerItem, CallMoved, ExtendItem, InboxItem, PartPut, PromptItem, Recorded
-from bridle.core.ledger import Change
-from bridle.core.parts import (
-    Approved,
-    Ask,
-    Asking,
-    Extension,
-    Halt,
-    Notice,
-    Prompt,
-    Refusal,
-    Refused,
+from bridle.core.events import CallMoved, PartPut, Recorded
+from bridle.core.inbox import (
+    AbortItem,
+    AnswerItem,
+    ChildAsksItem,
+    ChildEndedItem,
+    CompactItem,
+    ExtendItem,
+    InboxItem,
+    PromptItem,
 )
+from bridle.core.ledger import Change
+from bridle.core.parts import Compaction, Extension, Halt, Notice, Prompt
 from bridle.core.session import OpenTurn, Session
+from bridle.core.states import Approved, Ask, Asking, Refusal, Refused, Waiting
+from bridle.turn.children import keeping, reported
 from bridle.turn.rig import Rig
 
 HOLDING = ("aborted", "denied", "error")
@@ -29,17 +31,29 @@ def startable(session: Session, items: Iterable[InboxItem], *, held_prompts: boo
     last = session.turn.finish if session.turn is not None else None
     holding = last is not None and last.reason in HOLDING and not held_prompts
     prompts = [item for item in items if isinstance(item, PromptItem) and item.reply]
-    steered = [item for item in prompts if not item.queue]
+    # A parent's prompt is no afterthought of a person: it never waits for one.
+    steered = [item for item in prompts if not item.queue or _of_parent(item)]
     if holding:
         return steered[0] if steered else None
     return prompts[0] if prompts else None
 
 
+def openable(session: Session, items: list[InboxItem], *, held_prompts: bool) -> bool:
+    """Whether anything in the inbox opens a turn."""
+    asked = any(isinstance(item, CompactItem) for item in items)
+    return asked or startable(session, items, held_prompts=held_prompts) is not None
+
+
+def _of_parent(item: PromptItem) -> bool:
+    return item.options is not None and item.options.mandate is not None
+
+
 def answerable(session: Session, items: Iterable[InboxItem]) -> bool:
-    """Whether anything in the inbox can move a paused turn."""
+    """Whether anything in the inbox can move a turn that awaits a person or its subagents."""
     if session.running is None:
         return False
-    return any(not isinstance(item, PromptItem) or not item.reply or not item.queue for item in items)
+    asked = bool(session.running.asks) and session.running.halt is None
+    return any(not isinstance(item, PromptItem) or not item.reply or (asked and not item.queue) for item in items)
 
 
 async def take_inbox(rig: Rig) -> None:
@@ -67,10 +81,25 @@ async def _take_idle(rig: Rig, items: list[InboxItem]) -> None:
             case PromptItem():
                 if not item.reply:
                     await rig.record.append(PartPut(_prompt(item, 0)), take=(item.id,))
-            case AnswerItem() | AbortItem() | ExtendItem():
+            case CompactItem():
+                await _open_to_compact(rig, item)
+                return
+            case AnswerItem() | AbortItem() | ExtendItem() | ChildAsksItem() | ChildEndedItem():
                 await rig.record.append(take=(item.id,))
     if first is not None:
         await _open(rig, first)
+
+
+async def _open_to_compact(rig: Rig, item: CompactItem) -> None:
+    """A turn without a prompt: it makes the context smaller, counted and recorded as any other, and ends."""
+    number = rig.session.turns + 1
+    opening = rig.room.open(rig.session, PromptItem(item.id, ""), number)
+    wanted = Compaction(f"{number}.wanted", "manual", "open")
+    events: list[Recorded] = [PartPut(opening.start), PartPut(wanted)]
+    if opening.problem:
+        events.append(PartPut(Halt(f"{number}.halt", "error", opening.problem)))
+    change = Change(opening.accounts[0].id, opens=opening.accounts)
+    await rig.record.append(*events, change=change, take=(item.id,), weight="intent", opens_turn=True)
 
 
 async def _open(rig: Rig, item: PromptItem) -> None:
@@ -81,7 +110,7 @@ async def _open(rig: Rig, item: PromptItem) -> None:
     events.append(PartPut(_prompt(item, number)))
     if opening.problem:
         events.append(PartPut(Halt(f"{number}.halt", "error", opening.problem)))
-    change = Change(opening.account.id, opens=opening.account)
+    change = Change(opening.accounts[0].id, opens=opening.accounts)
     await rig.record.append(*events, change=change, take=(item.id,), weight="intent", opens_turn=True)
 
 
@@ -103,6 +132,31 @@ async def _take_running(rig: Rig, item: InboxItem) -> None:
             await _extend(rig, turn, item)
         case PromptItem():
             await _steer(rig, turn, item)
+        case CompactItem():
+            wanted = Compaction(f"{turn.start.number}.wanted.{item.id}", "manual", "open")
+            await rig.record.append(PartPut(wanted), take=(item.id,))
+        case ChildAsksItem():
+            await rig.record.append(*_child_asks(turn, item), take=(item.id,))
+        case ChildEndedItem():
+            await _child_ended(rig, turn, item)
+
+
+def _child_asks(turn: OpenTurn, item: ChildAsksItem) -> list[Recorded]:
+    state = turn.batch.get(item.call)
+    if not isinstance(state, Waiting) or state.child != item.child:
+        return []
+    return [CallMoved(item.call, Waiting(state.child, item.asks, state.recalled))]
+
+
+async def _child_ended(rig: Rig, turn: OpenTurn, item: ChildEndedItem) -> None:
+    state = turn.batch.get(item.call)
+    if not isinstance(state, Waiting) or state.child != item.report.child:
+        await rig.record.append(take=(item.id,))
+        return
+    rig.record.advance(turn.began[item.call] + item.report.spent.seconds)
+    ended = CallMoved(item.call, reported(rig, item))
+    change = keeping(rig) if len(turn.children) > 1 else None
+    await rig.record.append(ended, change=change, take=(item.id,))
 
 
 def _answered(rig: Rig, turn: OpenTurn, item: AnswerItem) -> list[Recorded]:
@@ -162,22 +216,26 @@ def _not_extendable(rig: Rig, turn: OpenTurn, item: ExtendItem) -> str:
 
 
 async def _steer(rig: Rig, turn: OpenTurn, item: PromptItem) -> None:
-    view = turn.view(rig.record.elapsed)
+    view = rig.session.view(rig.record.elapsed)
     if not item.reply:
         await rig.record.append(PartPut(_prompt(item, 0)), take=(item.id,))
         return
-    if view.asking and not item.queue and not view.pending:
+    if turn.asks and not item.queue and not view.pending and view.halt is None:
         await _answer_by_prompt(rig, turn, item, view.asking)
         return
-    open_calls = view.pending or view.asking
-    if item.queue or open_calls or view.halt is not None or view.closing is not None:
+    if item.queue or view.open_calls or view.halt is not None or view.closing is not None or turn.synthesis == "done":
         return
     if view.step is None or view.step.number < view.cap:
         await rig.record.append(PartPut(_prompt(item, turn.start.number)), take=(item.id,))
 
 
 async def _answer_by_prompt(rig: Rig, turn: OpenTurn, item: PromptItem, asking: tuple[str, ...]) -> None:
-    """A prompt to a paused session rejects what it asks, with the prompt as the feedback."""
+    """A prompt to a paused session rejects what it asks, and what is asked below it, with the prompt as feedback."""
+    for ask in turn.asks:
+        if ask.session:
+            reject = AnswerItem(f"{item.id}:{ask.id}", ask.id.removeprefix(f"{ask.session}:"), "reject", item.text)
+            await rig.record.journal.submit(ask.session, reject)
+            rig.kin.wake(ask.session)
     events: list[Recorded] = []
     for id in asking:
         events += _rejected(turn, id, item.text)

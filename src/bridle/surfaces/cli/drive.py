@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from bridle.core.parts import Ask
 from bridle.core.result import Result, result_of
 from bridle.core.session import Session
+from bridle.core.states import Ask
 from bridle.errors import ConfigError, JournalError, JournalFailed, LeaseLost, NoSuchSession
 from bridle.runtime import Runtime
 from bridle.surfaces.cli.lines import JsonLines

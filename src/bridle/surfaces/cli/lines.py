@@ -8,23 +8,10 @@ import msgspec
 
 from bridle.core.events import CallMoved, Entry, Live, PartDelta, PartPut, Recorded, RequestMoved
 from bridle.core.fold import fold
-from bridle.core.parts import (
-    Asking,
-    Call,
-    Done,
-    Failed,
-    Notice,
-    Open,
-    Reasoning,
-    Refused,
-    Replied,
-    Sentinel,
-    StepFinish,
-    StepStart,
-    Text,
-)
+from bridle.core.parts import Call, Notice, Reasoning, Sentinel, StepFinish, StepStart, Text
 from bridle.core.result import Result, answers
 from bridle.core.session import Session
+from bridle.core.states import Asking, Done, Failed, Open, Refused, Replied
 from bridle.core.status import Status, status_of
 
 

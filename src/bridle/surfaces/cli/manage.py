@@ -12,8 +12,9 @@ from typing import Annotated, Literal, cast
 import typer
 
 from bridle.core.limits import LimitName, wrong_limit
-from bridle.core.parts import Asking, Call, Extension, Notice, Prompt, Reasoning, Sentinel, StepStart, Text, TurnFinish
+from bridle.core.parts import Call, Extension, Notice, Prompt, Reasoning, Sentinel, StepStart, Text, TurnFinish
 from bridle.core.session import Session
+from bridle.core.states import Asking
 from bridle.errors import ConfigError, JournalRefused
 from bridle.runtime import Runtime
 from bridle.surfaces.cli.drive import Shown, drive

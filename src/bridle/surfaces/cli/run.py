@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TextIO, cast
 
 import typer
 
-from bridle.core.events import TurnOptions
+from bridle.core.inbox import TurnOptions
 from bridle.core.limits import LIMIT_NAMES, LimitName, wrong_limit
 from bridle.core.parts import File, OnAsk
 from bridle.errors import ConfigError

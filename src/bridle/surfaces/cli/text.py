@@ -6,23 +6,10 @@ from typing import Literal, TextIO
 
 from bridle.core.events import CallMoved, Entry, Live, PartDelta, PartPut, Recorded, RequestMoved
 from bridle.core.fold import fold
-from bridle.core.parts import (
-    Asking,
-    Call,
-    Done,
-    Failed,
-    Notice,
-    Open,
-    Refused,
-    Running,
-    Sentinel,
-    StepFinish,
-    StepStart,
-    Text,
-    TurnFinish,
-)
+from bridle.core.parts import Call, Notice, Sentinel, StepFinish, StepStart, Text, TurnFinish
 from bridle.core.result import Result, answers
 from bridle.core.session import Session
+from bridle.core.states import Asking, Done, Failed, Open, Refused, Running
 
 _UNSAFE = {
     **dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], "\N{REPLACEMENT CHARACTER}"),

@@ -1,0 +1,129 @@
+"""A smaller context: which messages a summary may stand for, and what the model sees afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import msgspec
+
+from bridle.core.context import AssistantMessage, Message, ResultMessage, UserMessage, characters
+from bridle.core.parts import Compaction
+
+COMPACT_AT = 0.85
+LEAST_GAIN = 0.2
+TAIL_SHARE = 0.2
+TAIL_TOKENS = 40_000
+PROMPT_SHARE = 0.25
+SUMMARY_SHARE = 0.1
+HISTORY_SHARE = 0.6
+PRUNE_BEYOND_TOKENS = 40_000
+PRUNE_BLOCK_TOKENS = 20_000
+NEVER_PRUNED = ("skill",)
+SHOWN_CHARACTERS = 4_000
+
+PLACEHOLDER = "[this output was removed to save room; call the tool again if it is needed]"
+SUMMARY_HEAD = "What came before was too long to keep. This summary stands for it:"
+
+
+def compact_at(window: int, least_reply: int) -> int:
+    """The tokens above which a context is too large: most of the window, and room for a reply in any case."""
+    return max(1, min(int(window * COMPACT_AT), window - least_reply))
+
+
+def first_kept(messages: Sequence[Message], room: int) -> int:
+    """The place from which messages stay as they are: a recent tail of so many characters, no call without result."""
+    kept, size = len(messages), 0
+    for place in range(len(messages) - 1, -1, -1):
+        size += characters(messages[place])
+        if size > room:
+            break
+        if not isinstance(messages[place], ResultMessage):
+            kept = place
+    return kept or len(messages)
+
+
+def compacted(messages: Sequence[Message], part: Compaction, prompts: Collection[str]) -> list[Message]:
+    """The summary, the turn's own prompts that lie before `through`, and everything from there on."""
+    kept: list[Message] = [UserMessage(part.id, f"{SUMMARY_HEAD}\n\n{part.summary}")]
+    ours = set(prompts)
+    through = next((place for place, message in enumerate(messages) if message.id == part.through), len(messages))
+    for message in messages[:through]:
+        if isinstance(message, UserMessage) and message.id in ours:
+            kept.append(UserMessage(message.id, part.shortened.get(message.id, message.text)))
+    return kept + list(messages[through:])
+
+
+def pruned(messages: Sequence[Message], part: Compaction) -> list[Message]:
+    """The messages with the outputs of these results gone."""
+    gone = set(part.pruned)
+    return [
+        msgspec.structs.replace(message, text=PLACEHOLDER)
+        if isinstance(message, ResultMessage) and message.id in gone
+        else message
+        for message in messages
+    ]
+
+
+def prunable(messages: Sequence[Message], characters_per_token: float) -> tuple[str, ...]:
+    """The results beyond the newest ones, if they are worth a block."""
+    newest, block = 0.0, 0.0
+    found: list[str] = []
+    for message in reversed(messages):
+        if not isinstance(message, ResultMessage) or message.name in NEVER_PRUNED:
+            continue
+        tokens = len(message.text) / characters_per_token
+        newest += tokens
+        if newest > PRUNE_BEYOND_TOKENS and len(message.text) > len(PLACEHOLDER):
+            found.append(message.id)
+            block += tokens
+    return tuple(reversed(found)) if block >= PRUNE_BLOCK_TOKENS else ()
+
+
+def head_and_tail(text: str, room: int, between: str = "…") -> str:
+    """Both ends of a text that is longer than there is room for."""
+    if len(text) <= room:
+        return text
+    half = max(1, room // 2)
+    return f"{text[:half]}\n[{between}]\n{text[-half:]}"
+
+
+def serialised(messages: Sequence[Message], room: int) -> str:
+    """The history as one text for whoever sums it up; long pieces by their ends, and so the whole."""
+    lines: list[str] = []
+    for message in messages:
+        match message:
+            case UserMessage():
+                lines.append(f"## User\n{head_and_tail(message.text, SHOWN_CHARACTERS)}")
+            case AssistantMessage():
+                calls = "".join(f"\ncall {made.name} {made.arguments[:500]}" for made in message.calls)
+                lines.append(f"## Assistant\n{head_and_tail(message.text, SHOWN_CHARACTERS)}{calls}")
+            case ResultMessage():
+                failed = " (failed)" if message.failed else ""
+                lines.append(f"## Result of {message.name}{failed}\n{head_and_tail(message.text, SHOWN_CHARACTERS)}")
+    return head_and_tail("\n\n".join(lines), room, "the middle of the history is left out")
+
+
+def mechanical(messages: Sequence[Message], room: int) -> str:
+    """A summary that needs no model: what was said and called, a line each, the newest for certain."""
+    lines: list[str] = []
+    for message in messages:
+        match message:
+            case UserMessage():
+                lines.append(f"- the user said: {_line(message.text, 300)}")
+            case AssistantMessage():
+                if message.text.strip():
+                    lines.append(f"- the assistant said: {_line(message.text, 200)}")
+                lines += [f"- called {made.name} {_line(made.arguments, 120)}" for made in message.calls]
+            case ResultMessage():
+                lines.append(f"  {'failed: ' if message.failed else ''}{_line(message.text, 120)}")
+    kept, size = len(lines), 0
+    while kept > 0 and size + len(lines[kept - 1]) + 1 <= room:
+        kept -= 1
+        size += len(lines[kept]) + 1
+    head = [f"({kept} earlier lines are left out)"] if kept else []
+    return "\n".join(["Written by Bridle from the record, since the model gave no summary.", *head, *lines[kept:]])
+
+
+def _line(text: str, room: int) -> str:
+    flat = " ".join(text[: room * 2].split())
+    return flat if len(flat) <= room else f"{flat[:room]}…"

@@ -1,0 +1,88 @@
+"""What outsiders submit: items on their way into a session, moved into its record by the holder of the lease."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from bridle.core.limits import LimitName
+from bridle.core.parts import File, Mandate, OnAsk
+from bridle.core.states import Ask, Report
+
+
+class PromptItem(msgspec.Struct, frozen=True, tag="prompt", omit_defaults=True):
+    """A prompt on its way into a session, with what it overrides."""
+
+    id: str
+    text: str
+    files: tuple[File, ...] = ()
+    queue: bool = False
+    reply: bool = True
+    options: TurnOptions | None = None
+
+
+class TurnOptions(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What one prompt asks of the turn that it opens; what it leaves out stays as it was."""
+
+    agent: str | None = None
+    model: str | None = None
+    on_ask: OnAsk | None = None
+    system: str = ""
+    tools: dict[str, bool] = {}
+    limits: dict[LimitName, int | float] = {}
+    mandate: Mandate | None = None
+
+
+class AnswerItem(msgspec.Struct, frozen=True, tag="answer", omit_defaults=True):
+    """What a person said to an ask."""
+
+    id: str
+    ask: str
+    choice: Literal["once", "always", "reject"]
+    feedback: str = ""
+
+
+class AbortItem(msgspec.Struct, frozen=True, tag="abort", omit_defaults=True):
+    """A person wants the running turn to end; `turn` 0 means whichever runs."""
+
+    id: str
+    turn: int = 0
+    detail: str = ""
+
+
+class ExtendItem(msgspec.Struct, frozen=True, tag="extend"):
+    """A person raises a limit of the running turn."""
+
+    id: str
+    limit: LimitName
+    by: int | float
+
+
+class CompactItem(msgspec.Struct, frozen=True, tag="compact"):
+    """A person wants the context to be made smaller."""
+
+    id: str
+
+
+class ChildAsksItem(msgspec.Struct, frozen=True, tag="child_asks", omit_defaults=True):
+    """What is open below a call: all of it, so that the last one of these says how it stands."""
+
+    id: str
+    call: str
+    child: str
+    asks: tuple[Ask, ...] = ()
+
+
+class ChildEndedItem(msgspec.Struct, frozen=True, tag="child_ended", omit_defaults=True):
+    """The ending of a subagent, for the call that started it."""
+
+    id: str
+    call: str
+    report: Report
+    text: str
+    headline: str = ""
+    files: tuple[str, ...] = ()
+
+
+InboxItem = PromptItem | AnswerItem | AbortItem | ExtendItem | CompactItem | ChildAsksItem | ChildEndedItem

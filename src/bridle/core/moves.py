@@ -1,0 +1,223 @@
+"""What `fold` does when a step ends, a call moves or a request moves."""
+
+from __future__ import annotations
+
+import msgspec
+
+from bridle.core.context import AssistantMessage, CallMessage, ResultMessage
+from bridle.core.events import CallMoved, RequestMoved
+from bridle.core.parts import Call, Reasoning, Request, StepFinish, Text
+from bridle.core.permission import DOOM_LOOP
+from bridle.core.session import OpenTurn, Session
+from bridle.core.states import (
+    Approved,
+    Asking,
+    Broken,
+    Cut,
+    Done,
+    Ended,
+    Failed,
+    Interrupted,
+    Open,
+    Pending,
+    Queued,
+    Refused,
+    Repeat,
+    Replied,
+    Report,
+    RequestState,
+    Running,
+    Usage,
+    Waiting,
+)
+from bridle.core.turn import Errand
+
+REFUSALS_THAT_REPEAT = ("denied", "unasked", "rejected", "hook")
+
+
+def begin_request(session: Session, turn: OpenTurn, request: Request) -> None:
+    """A request is about to be sent: a step's, or an errand's."""
+    turn.request = request
+    turn.reply = []
+    if request.purpose in ("compaction", "synthesis"):
+        errand = turn.errand
+        if errand is None or errand.purpose != request.purpose:
+            errand = Errand(request.purpose, began=session.elapsed)
+        turn.errand = msgspec.structs.replace(errand, state="open", requests=errand.requests + 1)
+    elif turn.step is not None:
+        turn.step = msgspec.structs.replace(turn.step, requests=turn.step.requests + 1, state="open")
+
+
+def finish_step(session: Session, turn: OpenTurn, finish: StepFinish) -> None:
+    """The reply is whole, or cut: what it said and asked for is known."""
+    assert turn.step is not None
+    parts = [session.parts[id] for id in turn.reply]
+    turn.batch = {part.id: part.state for part in parts if isinstance(part, Call)}
+    turn.words = [part.id for part in parts if isinstance(part, Text) and part.text.strip()]
+    turn.cut = finish.cut
+    turn.step = msgspec.structs.replace(
+        turn.step,
+        state="finished",
+        calls=len(turn.batch),
+        empties=turn.step.empties + 1 if finish.empty else 0,
+    )
+    text = "".join(part.text for part in parts if isinstance(part, Text))
+    if turn.batch or text.strip():
+        reasoning = "".join(part.text for part in parts if isinstance(part, Reasoning))
+        calls = tuple(CallMessage(part.id, part.name, part.arguments) for part in parts if isinstance(part, Call))
+        session.say(AssistantMessage(finish.id, text, reasoning, calls))
+    if turn.request is not None and isinstance(turn.request.state, Replied):
+        session.counted_characters = session.characters
+        turn.compactions = 0
+    _close_batch(session, turn)
+
+
+def move_call(session: Session, event: CallMoved) -> None:
+    """A call went into another state."""
+    call = session.call(event.id)
+    turn = session.turn
+    assert turn is not None
+    moved = msgspec.structs.replace(call, state=event.state)
+    session.parts[event.id] = moved
+    turn.batch[event.id] = state = event.state
+    match state:
+        case Running():
+            if not isinstance(call.state, Repeat):
+                _charge(turn, call)
+        case Waiting():
+            if not isinstance(call.state, Waiting):
+                _charge(turn, call)
+                turn.began[call.id] = session.elapsed
+                turn.places = False
+                session.children.add(state.child)
+            turn.asked = turn.asked or bool(state.asks)
+        case Queued():
+            turn.places = False
+        case Asking():
+            turn.asked = True
+        case Done() | Failed():
+            turn.files.update(dict.fromkeys(state.files))
+            if state.report is not None:
+                _count_report(turn, state.report)
+            _close_batch(session, turn)
+        case Refused():
+            turn.doom = turn.doom or state.refusal.name == "doom_loop"
+            turn.unasked = turn.unasked or state.refusal.name == "unasked"
+            _close_batch(session, turn)
+        case Approved():
+            _approve(session, turn, moved, state)
+        case Pending() | Repeat():
+            pass
+
+
+def _charge(turn: OpenTurn, call: Call) -> None:
+    turn.tool_calls += 1
+    turn.tally[call.name] = turn.tally.get(call.name, 0) + 1
+
+
+def _approve(session: Session, turn: OpenTurn, call: Call, state: Approved) -> None:
+    if state.permission == DOOM_LOOP:
+        turn.repetition.restart()
+        if state.always:
+            turn.doom_allowed.add(call.name)
+    else:
+        session.always.update(state.always)
+
+
+def _count_report(turn: OpenTurn, report: Report) -> None:
+    """Tokens and money of a subagent are its parent's too; its steps and calls are its own."""
+    turn.usage = turn.usage.plus(report.usage)
+    turn.tokens += report.spent.tokens
+    turn.cost += report.spent.cost
+    turn.below = turn.below.plus(report.spent)
+    turn.unasked = turn.unasked or report.unasked
+    turn.places = True
+
+
+def _close_batch(session: Session, turn: OpenTurn) -> None:
+    """Once every call of a step has ended: its results reach the model and the detector, in call order."""
+    if not all(isinstance(state, Ended) for state in turn.batch.values()):
+        return
+    synthesize = bool(turn.batch)
+    for id, state in turn.batch.items():
+        call = session.call(id)
+        assert isinstance(state, (Done, Failed, Refused))
+        text = f"{state.output}\n\n[{call.note}]" if call.note else state.output
+        session.say(ResultMessage(f"{id}.result", id, call.name, text, not isinstance(state, Done)))
+        synthesize = synthesize and isinstance(state, Done) and state.synthesize
+        if not isinstance(state, Refused):
+            turn.repetition.add(call.digest, state.digest)
+        elif state.refusal.name == "invalid":
+            turn.repetition.add_malformed()
+        elif state.refusal.name in REFUSALS_THAT_REPEAT:
+            turn.repetition.add(call.digest, state.refusal.name)
+    if synthesize:
+        turn.synthesis = "due"
+        turn.last_batch = tuple(turn.batch)
+    turn.batch = {}
+    turn.began = {}
+    session.release()
+
+
+def move_request(session: Session, event: RequestMoved) -> None:
+    """A request went into another state."""
+    turn = session.turn
+    assert turn is not None
+    request = session.parts[event.id]
+    assert isinstance(request, Request)
+    session.parts[event.id] = moved = msgspec.structs.replace(request, state=event.state)
+    turn.request = moved
+    state: RequestState = event.state
+    match state:
+        case Open():
+            _count(turn, state.tries[-1].usage, state.tries[-1].cost)
+        case Replied() | Cut() | Broken():
+            _count(turn, state.usage, state.cost)
+        case Interrupted():
+            turn.tokens += state.tokens
+            turn.cost += state.cost
+    if request.purpose in ("compaction", "synthesis"):
+        _move_errand(turn, state)
+    else:
+        _move_step(session, turn, state)
+
+
+def _move_step(session: Session, turn: OpenTurn, state: RequestState) -> None:
+    step = turn.step
+    assert step is not None
+    match state:
+        case Open():
+            turn.step = msgspec.structs.replace(step, tries=step.tries + 1)
+        case Replied():
+            session.counted = state.usage.total
+        case Cut():
+            turn.step = msgspec.structs.replace(step, cut=state.by)
+            turn.doom = turn.doom or state.by == "chant"
+        case Broken():
+            turn.overflowed = turn.overflowed or state.overflow
+            turn.step = msgspec.structs.replace(step, state="interrupted" if state.overflow else "failed")
+        case Interrupted():
+            turn.step = msgspec.structs.replace(step, state="interrupted", deaths=step.deaths + 1)
+
+
+def _move_errand(turn: OpenTurn, state: RequestState) -> None:
+    errand = turn.errand
+    assert errand is not None
+    match state:
+        case Open():
+            turn.errand = msgspec.structs.replace(errand, tries=errand.tries + 1)
+        case Replied():
+            # What it said is judged by whoever sent it: a usable reply is recorded together with what it is used for.
+            turn.errand = msgspec.structs.replace(errand, state="finished", blanks=errand.blanks + 1)
+        case Cut() | Broken():
+            turn.errand = msgspec.structs.replace(errand, state="failed")
+            if errand.purpose == "synthesis":
+                turn.synthesis = "failed"
+        case Interrupted():
+            turn.errand = msgspec.structs.replace(errand, state="interrupted", deaths=errand.deaths + 1)
+
+
+def _count(turn: OpenTurn, usage: Usage, cost: float) -> None:
+    turn.usage = turn.usage.plus(usage)
+    turn.tokens += usage.total
+    turn.cost += cost

@@ -1,0 +1,203 @@
+"""The states through which calls and requests go, and what they carry."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from bridle.core.limits import LimitName, Reason, Spent
+from bridle.core.permission import Access
+
+Scope = Literal["turn", "tree", "day", "month"]
+Bound = LimitName | Literal["depth", "live", "total"]
+"""Everything of which a tree may have nothing left: the five limits, and the bounds on its subagents."""
+RefusalName = Literal[
+    "denied",
+    "unasked",
+    "rejected",
+    "hook",
+    "doom_loop",
+    "limit",
+    "tools_off",
+    "invalid",
+    "aborted",
+    "unknown_outcome",
+    "superseded",
+]
+
+
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Tokens of one request in disjoint fields: no token is counted in two of them."""
+
+    input: int = 0
+    output: int = 0
+    reasoning: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    estimated: bool = False
+
+    @property
+    def total(self) -> int:
+        return self.input + self.output + self.reasoning + self.cache_read + self.cache_write
+
+    def plus(self, other: Usage) -> Usage:
+        return Usage(
+            self.input + other.input,
+            self.output + other.output,
+            self.reasoning + other.reasoning,
+            self.cache_read + other.cache_read,
+            self.cache_write + other.cache_write,
+            self.estimated or other.estimated,
+        )
+
+
+class Refusal(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Why a call was not run. A closed set, so that nobody reads text to learn it."""
+
+    name: RefusalName
+    limit: Bound | None = None
+
+
+class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A question to a person, as every surface shows it; `session` is where it came up, if that is a subagent's."""
+
+    id: str
+    text: str
+    accesses: tuple[Access, ...]
+    choices: tuple[str, ...] = ("once", "always", "reject")
+    detail: str = ""
+    session: str = ""
+
+
+class Pending(msgspec.Struct, frozen=True, tag="pending"):
+    """Asked for by the model; nothing is decided yet."""
+
+
+class Asking(msgspec.Struct, frozen=True, tag="asking"):
+    """A person is awaited."""
+
+    ask: Ask
+
+
+class Approved(msgspec.Struct, frozen=True, tag="approved", omit_defaults=True):
+    """A person said yes to this permission; the call has not started."""
+
+    permission: str
+    always: tuple[Access, ...] = ()
+
+
+class Running(msgspec.Struct, frozen=True, tag="running"):
+    """Charged and started. Found by recovery, its outcome is unknown."""
+
+
+class Repeat(msgspec.Struct, frozen=True, tag="repeat"):
+    """Was running when the process died, and its tool is safe to repeat: charged already, to be run again."""
+
+
+class Queued(msgspec.Struct, frozen=True, tag="queued"):
+    """A subagent that may start, and waits for a place among those of its tree."""
+
+
+class Waiting(msgspec.Struct, frozen=True, tag="waiting", omit_defaults=True):
+    """Charged, and its subagent was started; `asks` are open below, `recalled` says that it was told to stop."""
+
+    child: str
+    asks: tuple[Ask, ...] = ()
+    recalled: bool = False
+
+
+class Report(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a subagent ended, and what it and everything below it has used."""
+
+    child: str
+    reason: Reason
+    spent: Spent
+    usage: Usage
+    unasked: bool = False
+
+
+class Done(msgspec.Struct, frozen=True, tag="done", omit_defaults=True):
+    """Ended; `output` is what the model reads, capped, and `digest` is of the raw result."""
+
+    output: str
+    digest: str
+    files: tuple[str, ...] = ()
+    stored: str = ""
+    report: Report | None = None
+    synthesize: bool = False
+
+
+class Failed(msgspec.Struct, frozen=True, tag="failed", omit_defaults=True):
+    """Ended with an error; `output` says so to the model, with what was printed before."""
+
+    output: str
+    digest: str
+    files: tuple[str, ...] = ()
+    stored: str = ""
+    report: Report | None = None
+
+
+class Refused(msgspec.Struct, frozen=True, tag="refused", omit_defaults=True):
+    """Never run; `output` is what the model is told."""
+
+    refusal: Refusal
+    output: str
+
+
+CallState = Pending | Asking | Approved | Repeat | Queued | Running | Waiting | Done | Failed | Refused
+Ended = (Done, Failed, Refused)
+
+
+class Try(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A request that failed and is asked again at `next`, in active seconds of the turn."""
+
+    error: str
+    next: float
+    status: int | None = None
+    usage: Usage = Usage()
+    cost: float = 0.0
+
+
+class Open(msgspec.Struct, frozen=True, tag="open", omit_defaults=True):
+    """Sent, or about to be, or waiting for its next try."""
+
+    tries: tuple[Try, ...] = ()
+
+
+class Replied(msgspec.Struct, frozen=True, tag="done", omit_defaults=True):
+    """The reply arrived whole."""
+
+    usage: Usage
+    cost: float = 0.0
+    finish: str = ""
+
+
+class Interrupted(msgspec.Struct, frozen=True, tag="interrupted", omit_defaults=True):
+    """The process died in mid-request; the worst case is charged."""
+
+    tokens: int
+    cost: float = 0.0
+
+
+CutBy = Literal["abort", "chant", "deadline"]
+
+
+class Cut(msgspec.Struct, frozen=True, tag="cut", omit_defaults=True):
+    """Ended on purpose before the reply was whole: by an abort, by chanting, or because the turn's time was up."""
+
+    by: CutBy
+    usage: Usage
+    cost: float = 0.0
+
+
+class Broken(msgspec.Struct, frozen=True, tag="failed", omit_defaults=True):
+    """Failed for good; `overflow` says that the context did not fit the model's window."""
+
+    error: str
+    usage: Usage = Usage()
+    cost: float = 0.0
+    overflow: bool = False
+
+
+RequestState = Open | Replied | Interrupted | Cut | Broken

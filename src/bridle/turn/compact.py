@@ -1,0 +1,150 @@
+"""A compaction: a summary of what lies behind, asked for without tools, and proof that the context got smaller."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from bridle.core.action import Compact
+from bridle.core.compaction import (
+    HISTORY_SHARE,
+    LEAST_GAIN,
+    PROMPT_SHARE,
+    SUMMARY_SHARE,
+    TAIL_SHARE,
+    TAIL_TOKENS,
+    compacted,
+    first_kept,
+    head_and_tail,
+    mechanical,
+    serialised,
+)
+from bridle.core.context import Messages, UserMessage, characters
+from bridle.core.events import PartPut, Recorded, RequestMoved
+from bridle.core.ledger import Change
+from bridle.core.limits import LOWEST_OUTPUT_TOKENS, Spent
+from bridle.core.parts import Compaction, CompactionCause, Request, ReservationRefused
+from bridle.core.states import Broken, Cut, CutBy, Refusal, Replied, Usage
+from bridle.core.stream import ModelRequest
+from bridle.turn.processor import Processor
+from bridle.turn.rig import Rig
+from bridle.turn.sending import ESTIMATE_SLACK, Sending, closing_need
+
+NO_TOOLS = (Refusal("tools_off"), "not executed: a summary is asked for")
+
+
+async def compact(rig: Rig, action: Compact) -> None:
+    """Ask for a summary, or write one from the record; either is applied only if it makes the context smaller."""
+    errand = _Summary(rig, action)
+    if action.by == "bridle":
+        await errand.write_it_ourselves()
+    else:
+        await Sending(rig, errand, reads=errand.reads).send()
+
+
+class _Summary:
+    """See `Errand`."""
+
+    grows: Literal["recorded", "shown", "hidden"] = "hidden"
+    closing = False
+
+    def __init__(self, rig: Rig, action: Compact) -> None:
+        self.rig = rig
+        self.action = action
+        session, turn = rig.session, rig.turn
+        self.part = f"{turn.start.number}.c{turn.compacted + 1}"
+        self.id = f"{self.part}.{action.attempt}"
+        errand = turn.errand
+        self.failures = errand.tries if errand is not None else 0
+        self.began = errand.began if errand is not None else rig.record.elapsed
+        self.messages = session.messages
+        self.window = turn.start.window or rig.tack.info.context_window
+        self.per_token = max(1.0, session.characters / max(1, session.tokens))
+        tail = min(self.window * TAIL_SHARE, TAIL_TOKENS)
+        self.through = first_kept(self.messages, int(tail * self.per_token))
+        history = serialised(self.messages[: self.through], int(self.window * HISTORY_SHARE * self.per_token))
+        self.words = rig.tack.prompts["compaction"].replace("{history}", history)
+        self.reads = int(len(self.words) / self.per_token) + ESTIMATE_SLACK
+
+    def intent(self) -> list[Recorded]:
+        number = self.rig.turn.compacted + 1
+        return [PartPut(Request(self.id, "compaction", number, self.action.attempt, self.rig.turn.start.model))]
+
+    def request(self, max_output: int) -> ModelRequest:
+        return ModelRequest(
+            id=self.id,
+            purpose="compaction",
+            model=self.rig.turn.start.model,
+            system="",
+            messages=Messages([UserMessage(self.part, self.words)]),
+            tools=(),
+            tool_choice="none",
+            max_output_tokens=min(max_output, max(LOWEST_OUTPUT_TOKENS, int(self.window * SUMMARY_SHARE))),
+            options=self.rig.tack.options,
+        )
+
+    def processor(self, prefix: str) -> Processor:
+        return Processor(prefix, {}, NO_TOOLS)
+
+    def keep(self, max_output: int) -> Spent:
+        return closing_need(self.rig, int(self.window * (TAIL_SHARE + SUMMARY_SHARE)))
+
+    async def whole(self, processor: Processor, usage: Usage, dollars: float, change: Change) -> None:
+        replied = RequestMoved(self.id, Replied(usage, dollars, processor.finish))
+        if processor.calls or processor.wordless:
+            # Asked for once more, then written by us: `decide` counts.
+            await self.rig.record.append(replied, change=change)
+        else:
+            await self._apply(processor.text, "model", replied, change=change)
+
+    async def cut(
+        self, processor: Processor | None, by: CutBy, usage: Usage, dollars: float, change: Change | None
+    ) -> None:
+        await self.rig.record.append(RequestMoved(self.id, Cut(by, usage, dollars)), change=change)
+
+    async def lost(self, processor: Processor | None, broken: Broken, change: Change | None) -> None:
+        await self.rig.record.append(RequestMoved(self.id, broken), change=change)
+
+    async def unaffordable(self, refused: ReservationRefused, *, begun: bool) -> None:
+        events = (RequestMoved(self.id, Broken("no budget is left for another try")),) if begun else ()
+        await self.write_it_ourselves(*events)
+
+    async def write_it_ourselves(self, *events: Recorded) -> None:
+        room = int(self.window * SUMMARY_SHARE * self.per_token)
+        await self._apply(mechanical(self.messages[: self.through], room), "bridle", *events)
+
+    async def _apply(
+        self, summary: str, by: Literal["model", "bridle"], *events: Recorded, change: Change | None = None
+    ) -> None:
+        session, turn = self.rig.session, self.rig.turn
+        through = self.messages[self.through].id if self.through < len(self.messages) else ""
+        part = Compaction(self.part, self._cause(), "smaller", through, summary, self._shortened(), by=by)
+        before = session.tokens
+        size = sum(characters(message) for message in compacted(self.messages, part, turn.prompts))
+        fixed = len(session.system)
+        after = round(before * (size + fixed) / max(1, session.characters + fixed))
+        limit = turn.start.compact_at or self.window
+        if after <= before * (1 - LEAST_GAIN) and after < limit:
+            part = Compaction(
+                part.id, part.cause, "smaller", through, summary, part.shortened, before=before, after=after, by=by
+            )
+        else:
+            part = Compaction(part.id, part.cause, "no_progress", before=before, after=after, by=by)
+        await self.rig.record.append(*events, PartPut(part), change=change)
+
+    def _cause(self) -> CompactionCause:
+        turn = self.rig.turn
+        return "overflow" if turn.overflowed else "manual" if turn.wanted is not None else "usage"
+
+    def _shortened(self) -> dict[str, str]:
+        """Prompts of the turn that would fill the window by themselves: both ends, and the whole in a file."""
+        room = int(self.window * PROMPT_SHARE * self.per_token)
+        ours = set(self.rig.turn.prompts)
+        found: dict[str, str] = {}
+        for message in self.messages[: self.through]:
+            if isinstance(message, UserMessage) and message.id in ours and len(message.text) > room:
+                where = "the middle is left out"
+                if self.rig.tack.store_output is not None:
+                    session = self.rig.record.lease.session
+                    where = f"the whole is in {self.rig.tack.store_output(session, self.part, message.text)}"
+                found[message.id] = head_and_tail(message.text, room, where)
+        return found

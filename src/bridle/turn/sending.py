@@ -1,0 +1,301 @@
+"""A request on its way to the model, whatever it is for: reserve, stream, retry, settle."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Literal, Protocol
+
+from bridle.core.events import Recorded, RequestMoved
+from bridle.core.ledger import Change, Reservation, Shortage
+from bridle.core.limits import LOWEST_OUTPUT_TOKENS, NOTHING, LimitName, Spent, closing_seconds
+from bridle.core.parts import ReservationRefused
+from bridle.core.pricing import MILLION, cost, worst_cost
+from bridle.core.retry import GiveUp, Wait, next_try, retryable
+from bridle.core.states import Broken, CutBy, Open, Try, Usage
+from bridle.core.stream import Error, ModelRequest
+from bridle.errors import BudgetRefused
+from bridle.turn.growth import Growth
+from bridle.turn.processor import Processor
+from bridle.turn.rig import Rig
+from bridle.turn.scope import Aborted, Late, cancelled_by_us
+
+SETTLE_POLL_SECONDS = 0.25
+DEADLINE_GRAIN_SECONDS = 1.0
+HARD_SECONDS = 5.0
+ESTIMATE_SLACK = 16
+
+
+class Errand(Protocol):
+    """What a request is for: what it says, and what becomes of its ways to end. Each way is recorded in one append."""
+
+    id: str
+    grows: Literal["recorded", "shown", "hidden"]
+    """Whether words are recorded and shown as they come, only shown, or neither."""
+    closing: bool
+    """Whether it may use what is held back for the closing request."""
+    failures: int
+    """Failed tries before this attempt, over all deaths."""
+    began: float
+
+    def intent(self) -> list[Recorded]:
+        """What is recorded before the request is sent."""
+
+    def request(self, max_output: int) -> ModelRequest:
+        """What is sent."""
+
+    def processor(self, prefix: str) -> Processor:
+        """Who takes the reply apart."""
+
+    def keep(self, max_output: int) -> Spent:
+        """What must be left for the closing request after this one."""
+
+    async def whole(self, processor: Processor, usage: Usage, dollars: float, change: Change) -> None:
+        """The reply is whole."""
+
+    async def cut(
+        self, processor: Processor | None, by: CutBy, usage: Usage, dollars: float, change: Change | None
+    ) -> None:
+        """It was ended on purpose before it was whole."""
+
+    async def lost(self, processor: Processor | None, broken: Broken, change: Change | None) -> None:
+        """It failed for good."""
+
+    async def unaffordable(self, refused: ReservationRefused, *, begun: bool) -> None:
+        """There is no budget for it, or for another try of it."""
+
+
+def input_tokens(rig: Rig) -> int:
+    """What the next request of this turn has to read, at a guess that is not low."""
+    return rig.session.tokens + ESTIMATE_SLACK
+
+
+def closing_need(rig: Rig, reads: int) -> Spent:
+    """What a closing request needs that reads so many tokens."""
+    dollars = worst_cost(rig.tack.info.price, reads, LOWEST_OUTPUT_TOKENS)
+    return Spent(steps=1, tokens=reads + LOWEST_OUTPUT_TOKENS, cost=dollars)
+
+
+class Sending:
+    """One request on its way: what it costs, what it says, how often it failed."""
+
+    def __init__(self, rig: Rig, errand: Errand, *, reads: int, steps: int = 0) -> None:
+        self.rig = rig
+        self.errand = errand
+        self.tries: tuple[Try, ...] = ()
+        self.input_estimate = reads
+        info = rig.tack.info
+        self.max_output = max(LOWEST_OUTPUT_TOKENS, min(info.max_output_tokens, info.context_window - reads))
+        self.reservation = ""
+        self._steps = steps
+        self._held = NOTHING
+
+    async def send(self) -> None:
+        """Ask as often as it takes; every way out is recorded."""
+        if not await self._reserve(self.errand.intent(), self.errand.id):
+            return
+        while await self._ask():
+            if not await self._reserve_again():
+                return
+
+    async def _reserve_again(self) -> bool:
+        """Wait, then hold the worst case of the next try; False if it cannot be asked any more."""
+        delay = max(0.0, self.tries[-1].next - self.rig.record.elapsed)
+        left = self._seconds_left()
+        if isinstance(await self.rig.scope.run(self.rig.seams.sleep(min(delay, left))), Aborted):
+            await self._end_cut(None, "abort")
+            return False
+        if delay >= left:
+            await self._end_cut(None, "deadline")
+            return False
+        return await self._reserve([], f"{self.errand.id}~{len(self.tries)}")
+
+    def _amount(self, output: int) -> Spent:
+        dollars = worst_cost(self.rig.tack.info.price, self.input_estimate, output)
+        steps = self._steps if not self.tries else 0
+        return Spent(steps=steps, tokens=self.input_estimate + output, cost=dollars)
+
+    async def _reserve(self, events: list[Recorded], id: str) -> bool:
+        while True:
+            held = Reservation(id, self._amount(self.max_output), self.errand.keep(self.max_output))
+            change = Change(self.rig.turn.start.account, reserves=held)
+            try:
+                await self.rig.record.append(*events, change=change, weight="intent")
+            except BudgetRefused as refused:
+                short = refused.shortage
+                room = self._output_in(short, short.fits_now)
+                if room >= LOWEST_OUTPUT_TOKENS:
+                    self.max_output = min(room, self.max_output - 1)
+                elif self._output_in(short, short.fits_later) >= LOWEST_OUTPUT_TOKENS:
+                    if not await self._others_settle(short, begun=not events):
+                        return False
+                else:
+                    await self._no_room(short, begun=not events)
+                    return False
+            else:
+                self._held = held.amount
+                self.reservation = id
+                return True
+
+    async def _others_settle(self, short: Shortage, *, begun: bool) -> bool:
+        """Wait a while: others hold what is missing. Their requests have deadlines, and the dead are settled here."""
+        await self.rig.kin.settle_dead(short)
+        waited = await self.rig.scope.run(self.rig.seams.sleep(SETTLE_POLL_SECONDS))
+        if not isinstance(waited, Aborted) and self._seconds_left() > 0:
+            return True
+        if begun:
+            await self._end_cut(None, "abort" if isinstance(waited, Aborted) else "deadline")
+        return False
+
+    def _output_in(self, short: Shortage, fits: float) -> int:
+        """The output tokens for which this much room is enough, the closing request's share included."""
+        price = self.rig.tack.info.price
+        reading = worst_cost(price, MILLION, 0)
+        writing = worst_cost(price, 0, MILLION)
+        if self.errand.keep(self.max_output) == NOTHING:
+            if short.limit == "tokens":
+                return int(fits) - self.input_estimate
+            if short.limit == "cost" and writing > 0:
+                return int((fits * MILLION - reading * self.input_estimate) / writing)
+            return 0
+        # A token less to write is also one less for the closing request to read.
+        if short.limit == "tokens":
+            return int((fits - self.input_estimate + self.max_output) / 2)
+        if short.limit == "cost" and writing + reading > 0:
+            saved = fits * MILLION + reading * (self.max_output - self.input_estimate)
+            return int(saved / (writing + reading))
+        return 0
+
+    async def _no_room(self, short: Shortage, *, begun: bool) -> None:
+        id = f"{self.errand.id}.refused"
+        refused = ReservationRefused(id, _limit_of(short), short.scope, self.errand.closing)
+        await self.errand.unaffordable(refused, begun=begun)
+
+    async def _ask(self) -> bool:
+        """Stream one try and record how it ended; True if the request is to be asked again."""
+        rig = self.rig
+        processor = self.errand.processor(f"{self.errand.id}.{len(self.tries)}")
+        # The deadlines inside end a model that listens; this one ends any.
+        hard = rig.tack.deadlines.request_seconds + HARD_SECONDS
+        outcome = await rig.scope.run(self._stream(processor), hard)
+        if isinstance(outcome, Aborted):
+            await self._end_cut(processor, "abort")
+        elif processor.chanting:
+            await self._end_cut(processor, "chant")
+        elif outcome == "deadline":
+            await self._end_cut(processor, "deadline")
+        elif processor.ended and processor.error is None and processor.finish != "content_filter":
+            usage, dollars, change = self._bill(processor)
+            await self.errand.whole(processor, usage, dollars, change)
+        else:
+            late = isinstance(outcome, Late) or outcome == "late"
+            return await self._end_failed(processor, _error_of(processor, late=late))
+        return False
+
+    async def _stream(self, processor: Processor) -> str:
+        """Feed the processor until the reply is whole, failed or late; words are kept as they come."""
+        rig = self.rig
+        loop = asyncio.get_running_loop()
+        limits = rig.tack.deadlines
+        begun = loop.time()
+        turn_ends = begun + self._seconds_left()
+        last = min(begun + limits.request_seconds, turn_ends)
+        growth = Growth(rig, processor)
+        grows = self.errand.grows
+        events = rig.tack.model.stream(self.errand.request(self.max_output))
+        session = rig.record.lease.session
+        try:
+            async with asyncio.timeout_at(min(begun + limits.first_event_seconds, last)) as timeout:
+                moved = begun - (DEADLINE_GRAIN_SECONDS if limits.idle_seconds < limits.first_event_seconds else 0)
+                async for event in events:
+                    delta = processor.feed(event)
+                    if delta is not None and grows != "hidden":
+                        rig.record.publish(session, delta)
+                        if grows == "recorded":
+                            growth.due()
+                    if processor.over:
+                        break
+                    # Moving a deadline costs more than reading an event: once a second is often enough.
+                    now = loop.time()
+                    if now - moved >= DEADLINE_GRAIN_SECONDS:
+                        timeout.reschedule(min(now + limits.idle_seconds + DEADLINE_GRAIN_SECONDS, last))
+                        moved = now
+        except TimeoutError:
+            return "deadline" if loop.time() >= turn_ends else "late"
+        except (Exception, BaseExceptionGroup, asyncio.CancelledError) as error:
+            # Adapters never raise, but a model may be anybody's code: the turn still ends with a word.
+            if cancelled_by_us(error):
+                raise
+            processor.feed(Error(f"the model failed: {type(error).__name__}: {error}"))
+        finally:
+            await growth.stop()
+            close = getattr(events, "aclose", None)
+            if close is not None:
+                await close()
+        return "whole"
+
+    def _seconds_left(self) -> float:
+        allowed = self.rig.turn.limits.seconds
+        if allowed is None:
+            return float("inf")
+        held_back = 0.0 if self.errand.closing else closing_seconds(allowed)
+        # The closing request may use what was held back for it, and a floor so that it can be asked at all.
+        floor = closing_seconds(allowed) if self.errand.closing else 0.0
+        return max(floor, allowed - held_back - self.rig.record.elapsed)
+
+    def _bill(self, processor: Processor) -> tuple[Usage, float, Change]:
+        usage = processor.counted(self.input_estimate)
+        dollars = cost(self.rig.tack.info.price, usage)
+        return usage, dollars, self._settle(usage, dollars)
+
+    def _settle(self, usage: Usage, dollars: float) -> Change:
+        actual = Spent(steps=self._held.steps, tokens=usage.total, cost=dollars)
+        return Change(self.rig.turn.start.account, settles=((self.reservation, actual),))
+
+    async def _end_cut(self, processor: Processor | None, by: CutBy) -> None:
+        if processor is None:
+            await self.errand.cut(None, by, Usage(), 0.0, None)
+        else:
+            await self.errand.cut(processor, by, *self._bill(processor))
+
+    async def _end_failed(self, processor: Processor, error: Error) -> bool:
+        rig = self.rig
+        usage = processor.counted(self.input_estimate) if processor.heard_anything else Usage()
+        dollars = cost(rig.tack.info.price, usage)
+        change = self._settle(usage, dollars)
+        verdict: Wait | GiveUp = GiveUp("this error does not pass by itself")
+        if retryable(error.status, marked=error.retryable) and not error.overflow:
+            verdict = next_try(
+                rig.tack.retry,
+                failures=self.errand.failures + len(self.tries) + 1,
+                waited=rig.record.elapsed - self.errand.began,
+                headers=error.headers,
+                now=rig.seams.clock.wall(),
+                chance=rig.seams.random.random(),
+            )
+        if isinstance(verdict, GiveUp):
+            words = error.message if error.overflow else f"{error.message} ({verdict.why})"
+            await self.errand.lost(processor, Broken(words, usage, dollars, error.overflow), change)
+            return False
+        failed = Try(error.message, round(rig.record.elapsed + verdict.seconds, 3), error.status, usage, dollars)
+        self.tries = (*self.tries, failed)
+        moved = RequestMoved(self.errand.id, Open(self.tries))
+        await rig.record.append(moved, *processor.partial(), change=change)
+        return True
+
+
+def _limit_of(short: Shortage) -> LimitName:
+    match short.limit:
+        case "depth" | "live" | "total":
+            raise AssertionError(short)
+        case limit:
+            return limit
+
+
+def _error_of(processor: Processor, *, late: bool) -> Error:
+    if processor.error is not None:
+        return processor.error
+    if late:
+        return Error("the model did not answer in time", retryable=True)
+    if processor.finish == "content_filter":
+        return Error("the provider's content filter stopped the reply")
+    return Error("the stream ended before the reply was whole", retryable=True)
