@@ -13,14 +13,15 @@ from typing import Any
 import msgspec
 
 from bridle import Limits, ScriptedModel, wire
+from bridle.config.settings import Settings, TreeSettings
 from bridle.core.agent import Agent
 from bridle.core.events import Entry
 from bridle.core.fold import load
-from bridle.core.inbox import InboxItem
+from bridle.core.inbox import AnswerItem, InboxItem
 from bridle.core.parts import Call
 from bridle.core.permission import Access
 from bridle.core.result import Result
-from bridle.core.states import Done, Failed
+from bridle.core.states import Ask, Done, Failed
 from bridle.core.stream import ModelRequest, StreamEvent, ToolSpec
 from bridle.journal.journal import Journal, Lease
 from bridle.journal.memory import MemoryJournal
@@ -196,13 +197,16 @@ def cuttable_tool(world: World, cutter: Cutter, *, name: str, repeatable: bool, 
 
     async def work(given: Key, invocation: Invocation) -> Output:
         await cutter.point(f"{name} before")
-        if invocation.call in world.ended:
-            world.ran_after_end.append(invocation.call)
-        world.started[f"{name} {invocation.call}"] += 1
+        which = f"{invocation.session}/{invocation.call}"
+        if which in world.ended:
+            world.ran_after_end.append(which)
+        world.started[f"{name} {which}"] += 1
         if seconds:
             await asyncio.sleep(seconds)
         await cutter.point(f"{name} in")
-        return Output(f"{name} {given.key} is done")
+        return Output(
+            f"{name} {given.key} is done" + given.key.count("w") * 1_000 * " word", synthesize=name == "gather"
+        )
 
     return StructTool(
         spec=ToolSpec(name, name, struct_schema(Key)),
@@ -259,9 +263,25 @@ class Scenario:
     tools: Mapping[str, bool] = field(default_factory=lambda: {"look": True, "act": False})
     tool_seconds: float = 0.0
     turns: int = 1
+    child: Callable[[ModelRequest], Any] | None = None
+    """What a subagent says; without it there are none."""
+    tree: TreeSettings = TreeSettings()
+    child_steps: int | None = None
+    window: int = 128_000
+    child_permission: tuple[Any, ...] = ()
 
 
 SESSION = "ses_one"
+
+
+async def answer_once(life: Life, ask: Ask, choice: str = "once") -> None:
+    """Answer an ask where it came up; the same answer twice is one."""
+    where = ask.session or SESSION
+    item = AnswerItem(f"ans_{ask.id}", ask.id.rpartition(":")[2], choice)
+    await life.runtime.journal.submit(where, item)
+    life.runtime.resume(where)
+
+
 _graveyard: list[Any] = []
 
 
@@ -273,15 +293,23 @@ def live(
     loop.set_exception_handler(lambda *_: None)
     asyncio.set_event_loop(loop)
     seams = virtual_seams(loop, seed=life, start=EPOCH + 1000 * life)
-    agent = Agent("build", model="m", steps=scenario.steps, limits=scenario.limits, permission=scenario.permission)
+    agents = [Agent("build", model="m", steps=scenario.steps, limits=scenario.limits, permission=scenario.permission)]
+    models = {"m": CuttableModel(ScriptedModel(scenario.play, context_window=scenario.window), world, cutter)}
+    if scenario.child is not None:
+        agents.append(Agent("child", model="c", steps=scenario.child_steps, permission=scenario.child_permission))
+        models["c"] = CuttableModel(
+            ScriptedModel(scenario.child, context_window=scenario.window, ref="c"), world, cutter
+        )
     runtime = Runtime(
         journal=CuttableJournal(store, cutter),
-        models={"m": CuttableModel(ScriptedModel(scenario.play), world, cutter)},
+        models=models,
+        settings=Settings(tree=scenario.tree),
+        subagents=["child"] if scenario.child is not None else (),
         tools=[
             cuttable_tool(world, cutter, name=name, repeatable=repeatable, seconds=scenario.tool_seconds)
             for name, repeatable in scenario.tools.items()
         ],
-        agents=[agent],
+        agents=agents,
         directory="/project",
         seams=seams,
     )
@@ -307,8 +335,7 @@ def reboot(store: MemoryJournal) -> None:
 
 def note_endings(store: MemoryJournal, world: World) -> None:
     """Remember which calls have a recorded end, so that a second start shows."""
-    kept = store._sessions.get(SESSION)
-    if kept is not None:
+    for session, kept in store._sessions.items():
         for part in load(kept.entries).parts.values():
             if isinstance(part, Call) and isinstance(part.state, (Done, Failed)):
-                world.ended.add(part.id)
+                world.ended.add(f"{session}/{part.id}")

@@ -4,18 +4,20 @@ import asyncio
 from collections import Counter
 
 import pytest
-from harness import SESSION, Cutter, Life, Scenario, World, live, note_endings, reboot
+from harness import SESSION, Cutter, Life, Scenario, World, answer_once, live, note_endings, reboot
 from oracle import read_turn
 
 from bridle import Limits, Reply, Rule, call
+from bridle.config.settings import TreeSettings
 from bridle.core.fold import fold, load
-from bridle.core.inbox import AbortItem, AnswerItem, ExtendItem, PromptItem, TurnOptions
+from bridle.core.inbox import AbortItem, ExtendItem, PromptItem, TurnOptions
 from bridle.core.limits import NOTHING
 from bridle.core.parts import Request, Sentinel, StepStart, Text, TurnFinish
 from bridle.core.session import Session
-from bridle.core.states import Asking, Usage
+from bridle.core.states import Usage
 from bridle.journal.memory import MemoryJournal
 from bridle.testing.scripted import ScriptedError
+from bridle.turn.closing import QUIET
 
 
 def step_of(request):
@@ -66,7 +68,7 @@ async def answering(life):
     result = await life.runtime.wait(SESSION, "prm_one")
     while result.reason == "paused":
         for ask in result.asks:
-            await life.runtime.journal.submit(SESSION, AnswerItem(f"ans_{ask.id}", ask.id, "once"))
+            await answer_once(life, ask)
         life.runtime.resume(SESSION)
         result = await life.runtime.wait(SESSION, "prm_one")
     return result
@@ -98,8 +100,18 @@ def flaky(request, counts=None):
 
 flaky.counts = Counter()
 
+
+def task(key):
+    return call("task", description="a piece", prompt=f"do {key}", subagent_type="child")
+
+
+def filling(steps):
+    """Calls whose results fill a small window: each is a thousand words and more."""
+    return [Reply(calls=(call("act", key=f"{n} www"),), usage=Usage(2_000 + 3_900 * n, 10)) for n in range(steps)]
+
+
 LONG = "It was a long answer that came in many small pieces, one after the other. "
-WORDS = {LONG, "", "Hello.", "done", "closed", "In circles.", "out of calls", "first", "second"}
+WORDS = {LONG, "", "Hello.", "done", "closed", "In circles.", "out of calls", "first", "second", "thinking"}
 
 SCENARIOS = [
     Scenario("answer", script("Hello."), person(), ("answered", 1, 0)),
@@ -152,6 +164,60 @@ SCENARIOS = [
     ),
     Scenario("empty", script(""), person(), ("empty", 1, 0)),
     Scenario(
+        "subagents beside a tool",
+        script([task("a"), call("act", key="b"), task("c")], "done"),
+        person(),
+        ("answered", 2, 3),
+        child=script(call("act", key="d"), "done"),
+    ),
+    Scenario(
+        "subagents that wait their turn",
+        script([task("a"), task("b"), task("c")], "done"),
+        person(),
+        ("answered", 2, 3),
+        child=script("done"),
+        tree=TreeSettings(live=1),
+    ),
+    Scenario(
+        "a subagent at its cap",
+        script(task("a"), "done"),
+        person(),
+        ("answered", 2, 1),
+        child=script(call("act", key="a"), call("act", key="b")),
+        child_steps=2,
+    ),
+    Scenario(
+        "a subagent that asks",
+        script([task("a"), call("look", key="b")], "done"),
+        answering,
+        ("answered", 2, 2),
+        on_ask="pause",
+        child=script(call("act", key="a"), "done"),
+        child_permission=(Rule("python", "act", "ask"),),
+    ),
+    Scenario(
+        "a tree aborted",
+        script([task("a"), task("b")], then="never"),
+        aborting,
+        ("aborted", 1, 2),
+        child=script(call("act", key="a"), then=Reply(text="thinking", hang=True)),
+        tool_seconds=1.0,
+    ),
+    Scenario(
+        "synthesis",
+        lambda request: "done" if request.purpose == "synthesis" else [call("gather", key=key) for key in "ab"],
+        person(),
+        ("synthesized", 1, 2),
+        tools={"gather": True},
+    ),
+    Scenario(
+        "compaction",
+        lambda request: "In short." if request.purpose == "compaction" else script(*filling(3), then="done")(request),
+        person(),
+        ("answered", 4, 3),
+        window=10_000,
+    ),
+    Scenario(
         "token budget",
         script(Reply(calls=(call("act", key="a"),), usage=Usage(55_000, 3_000)), then="never"),
         person(),
@@ -196,22 +262,34 @@ def folded(entries, story):
 
 def check(scenario, result, store, world, cuts, requests):
     story = f"{scenario.name}, cut at {cuts}"
-    session = folded(store._sessions[SESSION].entries, story)
+    sessions = {id: folded(kept.entries, f"{story}, {id}") for id, kept in store._sessions.items()}
+    session = sessions[SESSION]
     parts = list(session.parts.values())
     turns = range(1, scenario.turns + 1)
     assert (result.reason, result.steps, result.tool_calls) == scenario.ends, story
     assert result.text.strip(), story
     assert [part.number for part in parts if isinstance(part, TurnFinish)] == list(turns), story
-    assert sum(isinstance(part, Sentinel) for part in parts) == (scenario.ends[0] != "answered"), story
+    assert sum(isinstance(part, Sentinel) for part in parts) == (scenario.ends[0] not in QUIET), story
     steps = [part.id for part in parts if isinstance(part, StepStart)]
     assert steps == [f"{turn}.{step}.start" for turn in turns for step in range(1, result.steps + 1)], story
     assert [key for key in world.started if key.startswith("act") and world.started[key] > 1] == [], story
     assert world.ran_after_end == [], story
-    assert [(account.reserved, account.held) for account in store._accounts.values()] == [(NOTHING, {})] * len(turns)
-    assert store._accounts[f"{SESSION}/{scenario.turns}"].spent == session.view(0.0).spent, story
-    words = [part.text for part in parts if isinstance(part, Text) and part.by == "model"]
-    assert len(words) <= result.steps * len(turns) and set(words) <= WORDS, story
-    assert not any(isinstance(state, Asking) for state in session.turn.batch.values()), story
+    for account in store._accounts.values():
+        assert (account.reserved, account.held, account.keeps) == (NOTHING, {}, NOTHING), story
+        assert (account.children, account.live) == (0, 0), story
+    for id, one in sessions.items():
+        spent, below = one.view(0.0).spent, one.turn.below
+        ledger = store._accounts[one.turn.start.account].spent
+        assert (ledger.steps, ledger.tool_calls) == (
+            spent.steps + below.steps,
+            spent.tool_calls + below.tool_calls,
+        ), (story, id)
+        assert (ledger.tokens, ledger.cost) == (spent.tokens, spent.cost), (story, id)
+        assert one.turn.finish is not None, (story, id)
+        assert sum(isinstance(part, TurnFinish) for part in one.parts.values()) == one.turns, (story, id)
+        words = [part.text for part in one.parts.values() if isinstance(part, Text) and part.by == "model"]
+        assert set(words) <= WORDS, story
+        assert not one.turn.batch, (story, id)
     assert sum(isinstance(part, Request) for part in parts) <= requests + len(cuts), story
     assert set(session.prompts.values()) == set(turns), story
 

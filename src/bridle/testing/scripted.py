@@ -129,10 +129,14 @@ def as_reply(scripted: Scripted) -> Reply:
 
 
 class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A file that a scripted model plays; `then` answers whatever comes after the last reply."""
+    """A file that a scripted model plays; `then` answers whatever comes after the last reply.
+
+    `summary` answers every request for a summary; without it such a request gets the next reply.
+    """
 
     replies: list[Reply | str] = []
     then: Reply | str | None = None
+    summary: Reply | str | None = None
     context_window: int = 128_000
     max_output_tokens: int = 8_192
     price: Price | None = None
@@ -144,6 +148,7 @@ class ScriptedModel:
 
     After the last reply, `then` is played for ever; without it a request is answered with an error that says so.
     A model that is first asked in the middle of a turn, after a crash, begins at the reply for that step.
+    `summary` answers every request for a summary; without it such a request gets the next reply.
     A function instead of a list gets each request and returns the reply.
     """
 
@@ -152,6 +157,7 @@ class ScriptedModel:
         replies: Sequence[Scripted] | Callable[[ModelRequest], Scripted] = (),
         *,
         then: Scripted | None = None,
+        summary: Scripted | None = None,
         price: Price | None = None,
         context_window: int = 128_000,
         max_output_tokens: int = 8_192,
@@ -161,7 +167,8 @@ class ScriptedModel:
         self.requests: list[ModelRequest] = []
         self.info = ModelInfo(ref, context_window, max_output_tokens, price, closing_tools)
         self._then = None if then is None else as_reply(then)
-        self._skipped = 0
+        self._summary = None if summary is None else as_reply(summary)
+        self._skipped = self._summaries = 0
         self._play = replies if callable(replies) else None
         self._replies = [] if callable(replies) else unrolled(as_reply(scripted) for scripted in replies)
 
@@ -172,6 +179,7 @@ class ScriptedModel:
         return cls(
             scenario.replies,
             then=scenario.then,
+            summary=scenario.summary,
             price=scenario.price,
             context_window=scenario.context_window,
             max_output_tokens=scenario.max_output_tokens,
@@ -181,12 +189,16 @@ class ScriptedModel:
 
     def reply(self, request: ModelRequest) -> Reply:
         """The reply to this request, which is the next one."""
-        if not self.requests:
+        counted = request.purpose in ("step", "closing")
+        if not self.requests and counted:
             self._skipped = int(request.id.split(".")[1]) - 1
-        index = self._skipped + len(self.requests)
+        index = self._skipped + len(self.requests) - self._summaries
         self.requests.append(request)
         if self._play is not None:
             return as_reply(self._play(request))
+        if request.purpose == "compaction" and self._summary is not None:
+            self._summaries += 1
+            return self._summary
         if index < len(self._replies):
             return self._replies[index]
         if self._then is not None:
