@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec.structs import replace
 
 from bridle.core.events import CallMoved, PartPut, RequestMoved
@@ -309,6 +311,6 @@ def doomed(turn):
         state = getattr(event, "state", None)
         if isinstance(state, Refused) and state.refusal.name == "doom_loop":
             return True
-        if isinstance(state, Cut) and state.by == "chant":
+        if isinstance(state, Cut) and state.by == "chant" and not re.search(r"\.[cs]\d", event.id):
             return True
     return False

@@ -6,7 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bridle.config.settings import Settings
     from bridle.core.agent import Price
+    from bridle.core.ledger import TreeLimits
     from bridle.core.limits import Limits
     from bridle.core.permission import Rule
     from bridle.core.result import Result
@@ -30,7 +32,9 @@ _PLACES = {
     "Rule": "bridle.core.permission",
     "Runtime": "bridle.runtime",
     "ScriptedModel": "bridle.testing.scripted",
+    "Settings": "bridle.config.settings",
     "ToolFailed": "bridle.errors",
+    "TreeLimits": "bridle.core.ledger",
     "call": "bridle.testing.scripted",
     "tool": "bridle.tools.tool",
 }
@@ -47,7 +51,9 @@ __all__ = [
     "Rule",
     "Runtime",
     "ScriptedModel",
+    "Settings",
     "ToolFailed",
+    "TreeLimits",
     "call",
     "tool",
 ]

@@ -34,7 +34,7 @@ class Agent:
     """An agent with a model and tools; every run is counted, recorded and ends well.
 
     `subagents` are agents that this one may start with the tool `task`, each with its own model, tools and limits;
-    `tree` bounds all of them together. Their rights are never above this one's.
+    `tree` bounds all of them together. Their rights are never above this one's. `settings` are for everything else.
     `journal` is a file in which sessions are kept, so that they survive a crash; without one they live as long as the
     agent.
     """
@@ -55,6 +55,7 @@ class Agent:
         on_ask: OnAsk = "deny",
         directory: str | Path = ".",
         journal: Journal | str | Path | None = None,
+        settings: Settings | None = None,
         seams: Seams | None = None,
     ) -> None:
         if steps is not None and limits.steps is not None and steps != limits.steps:
@@ -81,7 +82,7 @@ class Agent:
         bounds = {field: value for field, value in msgspec.structs.asdict(tree).items() if field != "seconds"}
         self._arguments: dict[str, Any] = {
             "journal": journal if journal is not None else MemoryJournal(),
-            "settings": Settings(agent=name, tree=TreeSettings(**bounds)),
+            "settings": msgspec.structs.replace(settings or Settings(), agent=name, tree=TreeSettings(**bounds)),
             "models": {**models, ref: model},
             "tools": [*{**others, **own}.values()],
             "agents": [self._definition, *definitions.values()],

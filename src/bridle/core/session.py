@@ -13,6 +13,8 @@ from bridle.core.repetition import Repetition
 from bridle.core.states import Approved, Ask, Asking, CallState, Pending, Queued, Repeat, Usage, Waiting
 from bridle.core.turn import Errand, Step, Turn
 
+MAX_CHARACTERS_PER_TOKEN = 8.0
+
 
 class OpenTurn:
     """What the fold keeps ready of the turn that runs, or of the last one that ran."""
@@ -153,6 +155,11 @@ class Session:
             return self.counted + estimate_tokens(self.characters - self.counted_characters)
         tools = len(self.turn.start.tools) if self.turn is not None else 0
         return estimate_tokens(self.characters + len(self.system)) + TOKENS_OF_A_TOOL * tools
+
+    @property
+    def characters_per_token(self) -> float:
+        """How long a token of this context is, within reason: a provider's count may be nonsense."""
+        return min(MAX_CHARACTERS_PER_TOKEN, max(1.0, self.characters / max(1, self.tokens)))
 
     def view(self, elapsed: float) -> Turn:
         """The turn as `decide` sees it."""

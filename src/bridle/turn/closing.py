@@ -167,7 +167,7 @@ def _pruning(rig: Rig) -> list[Recorded]:
     except ConfigError:
         # What the turn worked with is gone; it ends all the same.
         return []
-    gone = prunable(session.messages, session.characters / max(1, session.tokens)) if wanted else ()
+    gone = prunable(session.messages, session.characters_per_token) if wanted else ()
     if not gone:
         return []
     return [PartPut(Compaction(f"{turn.start.number}.pruned", "prune", "smaller", pruned=gone))]

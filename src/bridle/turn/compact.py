@@ -58,7 +58,7 @@ class _Summary:
         self.began = errand.began if errand is not None else rig.record.elapsed
         self.messages = session.messages
         self.window = turn.start.window or rig.tack.info.context_window
-        self.per_token = max(1.0, session.characters / max(1, session.tokens))
+        self.per_token = session.characters_per_token
         tail = min(self.window * TAIL_SHARE, TAIL_TOKENS)
         self.through = first_kept(self.messages, int(tail * self.per_token))
         history = serialised(self.messages[: self.through], int(self.window * HISTORY_SHARE * self.per_token))
