@@ -31,6 +31,7 @@ from bridle.testing.validators import problems
 from bridle.tools.tool import Invocation, Output, StructTool, struct_schema
 
 EPOCH = 1_700_000_000.0
+SESSION = "ses_one"
 MAX_ROUNDS = 200_000
 
 
@@ -127,13 +128,15 @@ class Cutter:
         self.at = at
         self.names: list[str] = []
         self.dead = False
+        self.dies: Callable[[], None] | None = None
+        """What the machine does at this death; without it the whole world ends."""
 
     async def point(self, name: str) -> None:
         if not self.dead:
             self.names.append(name)
             if len(self.names) == self.at:
                 self.dead = True
-                asyncio.get_running_loop().stop()
+                (self.dies or asyncio.get_running_loop().stop)()
         if self.dead:
             await asyncio.get_running_loop().create_future()
 
@@ -144,6 +147,14 @@ class CuttableJournal:
     def __init__(self, inner: Journal, cutter: Cutter) -> None:
         self._inner = inner
         self._cutter = cutter
+        self._leases: dict[str, Lease] = {}
+
+    def lose_leases(self) -> None:
+        """The process is dead: the machine frees what it had locked."""
+        for session, lease in self._leases.items():
+            kept = self._inner._sessions[session]
+            if kept.epoch == lease.epoch:
+                kept.held = False
 
     async def append(self, lease: Lease, entry: Entry, **rest: Any) -> None:
         what = "+".join(type(event).__name__ for event in entry.events)
@@ -160,6 +171,8 @@ class CuttableJournal:
     async def acquire(self, session: str) -> Lease | None:
         await self._cutter.point("acquire before")
         lease = await self._inner.acquire(session)
+        if lease is not None:
+            self._leases[session] = lease
         await self._cutter.point("acquire after")
         return lease
 
@@ -186,6 +199,11 @@ class World:
     ended: set[str] = field(default_factory=set)
     ran_after_end: list[str] = field(default_factory=list)
     requests: list[ModelRequest] = field(default_factory=list)
+    invalid: list[str] = field(default_factory=list)
+    """What was wrong with requests, as a provider would see it."""
+    streaming: dict[str, Cutter] = field(default_factory=dict)
+    most_streaming: int = 0
+    """The most subagents that were being answered at the same moment by processes that lived."""
 
 
 class Key(msgspec.Struct):
@@ -229,12 +247,20 @@ class CuttableModel:
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
         await self._cutter.point("model before")
-        assert problems(request) == []
+        self._world.invalid += [f"{request.session} {request.id}: {problem}" for problem in problems(request)]
         self._world.requests.append(request)
-        async for event in self._inner.stream(request):
-            if self._cutter.dead:
-                await asyncio.get_running_loop().create_future()
-            yield event
+        key = f"{request.session} {request.id} {len(self._world.requests)}"
+        if request.session != SESSION:
+            self._world.streaming[key] = self._cutter
+        alive = sum(not cutter.dead for cutter in self._world.streaming.values())
+        self._world.most_streaming = max(self._world.most_streaming, alive)
+        try:
+            async for event in self._inner.stream(request):
+                if self._cutter.dead:
+                    await asyncio.get_running_loop().create_future()
+                yield event
+        finally:
+            self._world.streaming.pop(key, None)
         await self._cutter.point("model after")
 
 
@@ -269,9 +295,6 @@ class Scenario:
     child_steps: int | None = None
     window: int = 128_000
     child_permission: tuple[Any, ...] = ()
-
-
-SESSION = "ses_one"
 
 
 async def answer_once(life: Life, ask: Ask, choice: str = "once") -> None:

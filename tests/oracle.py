@@ -299,7 +299,7 @@ def died(state):
 def prompted(turn, number):
     since = False
     for _, event in turn:
-        if is_part(event, StepStart):
+        if is_part(event, Request) and event.part.purpose not in ERRANDS:
             since = False
         elif is_part(event, Prompt) and event.part.turn == number:
             since = True

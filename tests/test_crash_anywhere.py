@@ -274,6 +274,7 @@ def check(scenario, result, store, world, cuts, requests):
     assert steps == [f"{turn}.{step}.start" for turn in turns for step in range(1, result.steps + 1)], story
     assert [key for key in world.started if key.startswith("act") and world.started[key] > 1] == [], story
     assert world.ran_after_end == [], story
+    assert world.invalid == [], story
     for account in store._accounts.values():
         assert (account.reserved, account.held, account.keeps) == (NOTHING, {}, NOTHING), story
         assert (account.children, account.live) == (0, 0), story

@@ -58,11 +58,7 @@ class Agent:
         settings: Settings | None = None,
         seams: Seams | None = None,
     ) -> None:
-        if steps is not None and limits.steps is not None and steps != limits.steps:
-            raise ConfigError(f"agent {name}: steps is {steps} and limits.steps is {limits.steps}; give one of them")
-        given = limits if steps is None else msgspec.structs.replace(limits, steps=steps)
-        check_limits(f"agent {name}", given)
-        check_tree(f"agent {name}", tree)
+        _check(name, steps, limits, tree)
         models, others, definitions = _gathered(subagents)
         ref = getattr(getattr(model, "info", None), "ref", None) or f"model/{name}"
         if models.get(ref, model) is not model:
@@ -117,6 +113,13 @@ class Agent:
 
     def _options(self) -> TurnOptions:
         return TurnOptions(agent=self._definition.name, model=self._definition.model, on_ask=self._on_ask)
+
+
+def _check(name: str, steps: int | None, limits: Limits, tree: TreeLimits) -> None:
+    if steps is not None and limits.steps is not None and steps != limits.steps:
+        raise ConfigError(f"agent {name}: steps is {steps} and limits.steps is {limits.steps}; give one of them")
+    check_limits(f"agent {name}", limits if steps is None else msgspec.structs.replace(limits, steps=steps))
+    check_tree(f"agent {name}", tree)
 
 
 def _gathered(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 
-from sim.invariants import INVARIANTS
+from sim.invariants import INVARIANTS, Tree
 from sim.world import simulate
 
 
@@ -14,9 +14,10 @@ def check_seed(seed: int) -> tuple[str, list[str]]:
         history = simulate(seed)
     except Exception as error:
         return f"the world itself failed: {error!r}\n{''.join(traceback.format_exception(error)[-3:])}", []
+    tree = Tree(history)
     for invariant in INVARIANTS:
         try:
-            invariant(history)
+            invariant(tree)
         except Exception as error:
             return f"{invariant.__name__}: {error!r}", []
     return "", [result.reason for result in history.results]

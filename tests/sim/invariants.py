@@ -1,179 +1,497 @@
-"""What must hold in every world, each by its name."""
+"""What must hold in every world, each by its name. Where BEHAVIOUR says more than a name does, BEHAVIOUR is meant."""
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
 
 from harness import SESSION
 from oracle import read_turn
 
-from bridle.core.context import UserMessage
+from bridle import wire
+from bridle.core.compaction import PLACEHOLDER
+from bridle.core.context import ResultMessage, UserMessage
+from bridle.core.events import CallMoved, PartPut, RequestMoved
 from bridle.core.fold import fold, load
+from bridle.core.inbox import PromptItem
 from bridle.core.limits import MAX_STEPS, NOTHING
-from bridle.core.parts import Call, Request, Sentinel, StepStart, TurnFinish, TurnStart
+from bridle.core.parts import (
+    Call,
+    Compaction,
+    Extension,
+    Halt,
+    Prompt,
+    Reasoning,
+    Request,
+    Sentinel,
+    StepStart,
+    Text,
+    TurnFinish,
+    TurnStart,
+)
+from bridle.core.permission import Access, judge
 from bridle.core.session import Session
-from bridle.core.states import Approved, Done, Failed, Open, Refused
-from sim.world import History
+from bridle.core.states import Approved, Done, Ended, Open, Refused, Running
+from bridle.turn.closing import QUIET
+from sim.world import BETWEEN_LIVES, History
+
+QUIETLY = (*QUIET,)
 
 
-def parts_of(history: History, kind):
-    return [part for part in session_of(history).parts.values() if isinstance(part, kind)]
+class Tree:
+    """A history with its sessions loaded once."""
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+        self.plan = history.plan
+        self.world = history.world
+        self.store = history.store
+        self.results = history.results
+        self.entries = {id: kept.entries for id, kept in history.store._sessions.items()}
+        self.sessions = {id: load(entries) for id, entries in self.entries.items()}
+
+    def parts(self, kind: Any) -> Iterator[tuple[str, Any]]:
+        for id, session in self.sessions.items():
+            for part in session.parts.values():
+                if isinstance(part, kind):
+                    yield id, part
+
+    @cached_property
+    def starts(self) -> dict[tuple[str, int], TurnStart]:
+        return {(id, start.number): start for id, start in self.parts(TurnStart)}
+
+    @cached_property
+    def finishes(self) -> dict[tuple[str, int], TurnFinish]:
+        return {(id, finish.number): finish for id, finish in self.parts(TurnFinish)}
+
+    @cached_property
+    def requests(self) -> dict[str, list[Any]]:
+        found: dict[str, list[Any]] = {}
+        for request in self.world.requests:
+            found.setdefault(request.session, []).append(request)
+        return found
+
+    def events(self, id: str) -> list[Any]:
+        return [event for entry in self.entries[id] for event in entry.events]
+
+    def account(self, id: str, turn: int) -> Any:
+        return self.store._accounts[f"{id}/{turn}"]
 
 
-def session_of(history: History) -> Session:
-    return load(history.store._sessions[SESSION].entries)
-
-
-def turn_of(part) -> int:
+def turn_of(part: Any) -> int:
     return int(part.id.split(".")[0])
 
 
-def cap(history):
+def cap(tree: Tree) -> None:
     """No turn takes more steps than its cap, over all deaths; numbers rise by one."""
-    caps = {start.number: start.cap for start in parts_of(history, TurnStart)}
-    steps: dict[int, list[int]] = {}
-    for step in parts_of(history, StepStart):
-        steps.setdefault(turn_of(step), []).append(step.number)
-        assert step.number <= max(1, step.cap, caps[turn_of(step)]) <= MAX_STEPS
+    steps: dict[tuple[str, int], list[int]] = {}
+    for id, step in tree.parts(StepStart):
+        start = tree.starts[id, turn_of(step)]
+        steps.setdefault((id, start.number), []).append(step.number)
+        raised = sum(part.by for where, part in tree.parts(Extension) if where == id and part.limit == "steps")
+        assert step.number <= max(1, start.cap + raised) and step.cap <= MAX_STEPS, step
     for numbers in steps.values():
         assert numbers == list(range(1, len(numbers) + 1))
 
 
-def cap0(history):
-    """An agent that only talks starts no tool, and is asked at most once more after an empty reply."""
-    if history.plan.scenario.steps == 0:
-        assert not history.world.started
-        assert max(Counter(map(turn_of, parts_of(history, StepStart))).values(), default=0) <= 1
+def cap0(tree: Tree) -> None:
+    """An agent that only talks starts no tool and no subagent, and takes one step."""
+    for (id, number), start in tree.starts.items():
+        if start.cap == 0 and not any(where == id for where, _ in tree.parts(Extension)):
+            ran = [made for where, made in tree.parts(Call) if where == id and turn_of(made) == number]
+            assert all(isinstance(made.state, Refused) for made in ran)
+            assert sum(where == id and turn_of(step) == number for where, step in tree.parts(StepStart)) <= 1
 
 
-def last_no_tools(history):
-    """The closing request offers nothing, and no call of its step or after it starts."""
-    for request in history.world.requests:
-        if request.purpose == "closing":
-            assert request.tool_choice == "none"
-    closing = {(turn_of(step), step.number) for step in parts_of(history, StepStart) if step.closing}
-    for made in parts_of(history, Call):
+def last_no_tools(tree: Tree) -> None:
+    """The closing request offers nothing, and no call of its step starts."""
+    for request in tree.world.requests:
+        if request.purpose != "step":
+            assert request.tool_choice == "none", request.id
+    closing = {(id, turn_of(step), step.number) for id, step in tree.parts(StepStart) if step.closing}
+    for id, made in tree.parts(Call):
         turn, number = (int(piece) for piece in made.id.split(".")[:2])
-        if (turn, number) in closing:
+        if (id, turn, number) in closing:
             assert isinstance(made.state, Refused), made
 
 
-def prefix_stable(history):
-    """Within a session, each request begins with what the one before it said."""
-    for before, after in zip(history.world.requests, history.world.requests[1:], strict=False):
-        assert list(after.messages)[: len(before.messages)] == list(before.messages), (before.id, after.id)
+def no_prefill(tree: Tree) -> None:
+    """Every request ends with words of the user's side or with results, and none is empty."""
+    for request in tree.world.requests:
+        assert isinstance(request.messages[-1], (UserMessage, ResultMessage)), request.id
 
 
-def at_most_once(history):
-    """A call that may not be repeated starts at most once; one whose end is recorded never starts again."""
-    assert [key for key, times in history.world.started.items() if key.startswith("act") and times > 1] == []
-    assert history.world.ran_after_end == []
+def wire_valid(tree: Tree) -> None:
+    """Every request could be sent: calls and results paired, ids unique, roles in order."""
+    assert tree.world.invalid == []
 
 
-def started_is_recorded(history):
-    """No tool starts whose call is not in the journal as started."""
-    ended = {made.id: made for made in parts_of(history, Call)}
-    for key in history.world.started:
-        made = ended[key.split(" ", 1)[1]]
-        unknown = isinstance(made.state, Refused) and made.state.refusal.name in (
-            "unknown_outcome",
-            "aborted",
-            "superseded",
+def no_partials(tree: Tree) -> None:
+    """Words of a request that came to nothing are not in the view."""
+    for id, session in tree.sessions.items():
+        for part in session.parts.values():
+            if isinstance(part, (Text, Reasoning)) and getattr(part, "by", "model") == "model":
+                request = session.parts[".".join(part.id.split(".")[:3])]
+                assert type(request.state).__name__ in ("Replied", "Cut", "Broken"), (id, part.id)
+
+
+def prefix_stable(tree: Tree) -> None:
+    """Each request of a session begins with what the one before it said, unless a compaction lies between."""
+    for id, requests in tree.requests.items():
+        made_smaller = [part for where, part in tree.parts(Compaction) if where == id and part.outcome == "smaller"]
+        steps = [request for request in requests if request.purpose in ("step", "closing")]
+        broken = sum(
+            list(after.messages)[: len(before.messages)] != list(before.messages)
+            for before, after in itertools.pairwise(steps)
         )
-        assert isinstance(made.state, (Done, Failed)) or unknown, made
+        assert broken <= len(made_smaller), (id, broken)
 
 
-def budget_exact(history):
+def at_most_once(tree: Tree) -> None:
+    """A call that may not be repeated starts at most once; one whose end is recorded never starts again."""
+    assert [key for key, times in tree.world.started.items() if key.startswith("act") and times > 1] == []
+    assert tree.world.ran_after_end == []
+
+
+def started_is_recorded(tree: Tree) -> None:
+    """No tool starts whose call is not in the journal as started."""
+    began = {
+        f"{id}/{event.id}"
+        for id in tree.sessions
+        for event in tree.events(id)
+        if isinstance(event, CallMoved) and isinstance(event.state, Running)
+    }
+    assert {key.split(" ", 1)[1] for key in tree.world.started} <= began
+
+
+def unknown_is_said(tree: Tree) -> None:
+    """A call that started and has no recorded end is told as of unknown outcome, never as done."""
+    for id, made in tree.parts(Call):
+        ran = any(key.split(" ", 1)[1] == f"{id}/{made.id}" for key in tree.world.started)
+        if ran and isinstance(made.state, Refused):
+            assert made.state.refusal.name == "unknown_outcome", (id, made.id)
+
+
+def ack_durable(tree: Tree) -> None:
+    """Whatever was published is in the journal, as it was published."""
+    for session, sequence, body in tree.store.published:
+        assert wire.encode_events(tree.entries[session][sequence - 1]) == body, (session, sequence)
+
+
+def budget_exact(tree: Tree) -> None:
     """Calls that were charged never exceed the budget, extensions included."""
-    for finish in parts_of(history, TurnFinish):
-        allowed = history.plan.scenario.limits.tool_calls
+    for (id, number), finish in tree.finishes.items():
+        allowed = tree.starts[id, number].limits.tool_calls
         if allowed is not None:
-            assert finish.spent.tool_calls <= allowed + 3
+            raised = sum(part.by for where, part in tree.parts(Extension) if where == id and part.limit == "tool_calls")
+            assert finish.spent.tool_calls <= allowed + raised, (id, number)
 
 
-def one_terminal(history):
+def budget_monotone(tree: Tree) -> None:
+    """What is spent never falls, in any process and after any death."""
+    assert tree.store.falls == []
+
+
+def overshoot(tree: Tree) -> None:
+    """Every reservation fits its limits; so tokens and money exceed none but by what a request read unforeseen."""
+    assert tree.store.over == []
+    for (id, number), start in tree.starts.items():
+        account = tree.account(id, number)
+        worst = _estimate_error(tree)
+        if account.limits.tokens is not None:
+            assert account.spent.tokens <= account.limits.tokens + worst, (id, account)
+        if account.limits.cost is not None:
+            assert account.spent.cost <= account.limits.cost + worst * 8e-6, (id, account)
+        if account.tree is not None and account.tree.cost is not None:
+            assert account.spent.cost <= account.tree.cost + worst * 8e-6, (id, account)
+        if account.tree is not None and account.tree.steps is not None:
+            assert account.spent.steps <= account.tree.steps, (id, account)
+        if start.mandate is not None and start.mandate.seconds is not None:
+            assert start.limits.seconds is not None and start.limits.seconds <= start.mandate.seconds
+
+
+def _estimate_error(tree: Tree) -> int:
+    """The scripted models say what they like of their usage: up to 2,900 tokens, or a word for every token."""
+    return sum(3_000 + len(request.messages) * 60 for request in tree.world.requests)
+
+
+def tree_bounds(tree: Tree) -> None:
+    """Depth, places and the number of subagents stay within what the root allows."""
+    plan = tree.plan
+    begun: Counter[int] = Counter()
+    for start in tree.starts.values():
+        if start.mandate is not None:
+            above = tree.starts[start.mandate.parent, int(start.mandate.call.split(".")[0])].mandate
+            assert start.mandate.depth == 1 + (above.depth if above is not None else 0) <= plan.tree.depth
+    for (id, number), start in tree.starts.items():
+        if start.mandate is None:
+            account = tree.account(id, number)
+            assert account.total <= plan.tree.total
+            begun[number] = account.total
+    assert len(tree.sessions) - 1 <= sum(begun.values())
+    assert tree.world.most_streaming <= plan.tree.live
+
+
+def one_terminal(tree: Tree) -> None:
     """Every turn that began has one finish, and a sentinel exactly if it ended early; the last word is never empty."""
-    starts = [start.number for start in parts_of(history, TurnStart)]
-    finishes = parts_of(history, TurnFinish)
-    assert [finish.number for finish in finishes] == starts
-    early = [finish.number for finish in finishes if finish.reason != "answered"]
-    assert [turn_of(sentinel) for sentinel in parts_of(history, Sentinel)] == early
-    assert all(result.text.strip() for result in history.results if result.reason != "recorded")
+    assert set(tree.finishes) == set(tree.starts)
+    for id in tree.sessions:
+        ended = [event.part.number for event in tree.events(id) if _puts(event, TurnFinish)]
+        assert len(ended) == len(set(ended)), id
+        early = [finish.number for (where, _), finish in tree.finishes.items() if where == id]
+        early = [number for number in early if tree.finishes[id, number].reason not in QUIETLY]
+        assert [turn_of(event.part) for event in tree.events(id) if _puts(event, Sentinel)] == early, id
+    assert all(result.text.strip() for result in tree.results if result.reason != "recorded")
 
 
-def prompts_answered(history):
-    """Every prompt was taken once and has an ending."""
-    session = session_of(history)
-    assert sorted(session.prompts) == sorted(history.plan.prompts)
-    assert all(result.ended for result in history.results)
+def _puts(event: Any, kind: Any) -> bool:
+    return isinstance(event, PartPut) and isinstance(event.part, kind)
 
 
-def retry_bound(history):
-    """At most five retries of one step, over all deaths; nothing stays open."""
-    tries = Counter()
-    for request in parts_of(history, Request):
+def truth(tree: Tree) -> None:
+    """The exit status is 0 exactly if the prompt was answered and nothing was kept back for want of a person."""
+    for result in tree.results:
+        good = result.reason in ("answered", "synthesized", "recorded") and not result.denied
+        assert (result.exit_status == 0) == good or (result.reason == "synthesized" and result.denied), result
+
+
+def prompts_answered(tree: Tree) -> None:
+    """Every prompt was taken once and has an ending; so has every prompt of a parent."""
+    session = tree.sessions[SESSION]
+    assert sorted(session.prompts) == sorted(tree.plan.prompts)
+    assert all(result.ended for result in tree.results)
+    for id in tree.sessions:
+        taken = [event.part.id for event in tree.events(id) if _puts(event, Prompt)]
+        assert len(taken) == len(set(taken)), id
+    for id, kept in tree.store._sessions.items():
+        assert [item for item in kept.inbox.values() if isinstance(item, PromptItem)] == [], id
+
+
+def queue_is_queue(tree: Tree) -> None:
+    """A queued prompt opens a turn of its own; a turn's later prompts were steered into it."""
+    queued = {item.id for _, item in tree.plan.wishes if isinstance(item, PromptItem) and item.queue}
+    first: dict[int, str] = {}
+    for event in tree.events(SESSION):
+        if _puts(event, Prompt):
+            opened = first.setdefault(event.part.turn, event.part.id)
+            assert event.part.id not in queued or opened == event.part.id
+
+
+def children_reported(tree: Tree) -> None:
+    """Every subagent's turn is reported to the call that started it, as it ended; no call waits for ever."""
+    reports: dict[tuple[str, str], Any] = {}
+    for id, made in tree.parts(Call):
+        assert isinstance(made.state, Ended), (id, made.id)
+        report = getattr(made.state, "report", None)
+        if report is not None:
+            reports[id, made.id] = report
+            assert isinstance(made.state, Done) == (report.reason in QUIETLY), made.state
+    begun = Counter(start.mandate.call + start.mandate.parent for start in tree.starts.values() if start.mandate)
+    assert max(begun.values(), default=0) <= 1
+    for (id, number), start in tree.starts.items():
+        if start.mandate is not None:
+            info = tree.sessions[id].info
+            assert info is not None and info.parent == start.mandate.parent, id
+            report = reports[start.mandate.parent, start.mandate.call]
+            finish = tree.finishes[id, number]
+            assert (report.child, report.reason) == (id, finish.reason)
+            assert report.spent.tokens == finish.spent.tokens
+            assert start.mandate.account == tree.account(id, number).parent
+
+
+def retry_bound(tree: Tree) -> None:
+    """At most five retries of one request over all deaths, and nothing stays open."""
+    for _, request in tree.parts(Request):
         assert not isinstance(request.state, Open), request
-        tries[turn_of(request), request.number] += 1
-    sent = Counter(tuple(request.id.split(".")[:2]) for request in history.world.requests)
-    assert max(sent.values(), default=0) <= 6 + 2 + history.lives
+    for id, requests in tree.requests.items():
+        sent = Counter(".".join(request.id.split(".")[:2]) for request in requests)
+        for key, times in sent.items():
+            deaths = tree.history.lives + 2 * tree.plan.twin
+            # Six tries, one more for an empty reply, again after each of two compactions, and one for each death.
+            assert times <= 6 + 1 + 2 + deaths, (id, key, times)
 
 
-def doom(history):
+def attempts_bound(tree: Tree) -> None:
+    """A request that is cut off by deaths is asked at most three times for it."""
+    for id in tree.sessions:
+        cut_off: Counter[str] = Counter()
+        for event in tree.events(id):
+            if isinstance(event, RequestMoved) and type(event.state).__name__ == "Interrupted":
+                cut_off[".".join(event.id.split(".")[:2])] += 1
+        assert max(cut_off.values(), default=0) <= 3, id
+
+
+def compaction_progress(tree: Tree) -> None:
+    """At most two compactions without a reply between them; one that is applied is a fifth smaller at least."""
+    for id in tree.sessions:
+        since = 0
+        for event in tree.events(id):
+            if _puts(event, Compaction) and event.part.cause != "prune" and event.part.outcome != "open":
+                since += 1
+                assert since <= 2, id
+                if event.part.outcome == "smaller":
+                    assert event.part.after <= 0.8 * event.part.before, event.part
+            elif _puts(event, StepStart) or _puts(event, TurnStart):
+                since = 0 if _puts(event, TurnStart) else since
+            elif isinstance(event, RequestMoved) and type(event.state).__name__ == "Replied" and ".c" not in event.id:
+                since = 0
+
+
+def compaction_safe(tree: Tree) -> None:
+    """The prompts of the turn stand in each of its requests, whole or by their ends; the window is never exceeded."""
+    for id, requests in tree.requests.items():
+        for request in requests:
+            if request.purpose not in ("step", "closing"):
+                continue
+            turn = int(request.id.split(".")[0])
+            told = {message.id for message in request.messages if isinstance(message, UserMessage)}
+            first = next(event.part.id for event in tree.events(id) if _puts(event, Prompt) and event.part.turn == turn)
+            assert first in told, (id, request.id)
+
+
+def pruned_is_placeholder(tree: Tree) -> None:
+    """Outputs that were removed are marked as that."""
+    for session in tree.sessions.values():
+        gone = {name for part in session.parts.values() if isinstance(part, Compaction) for name in part.pruned}
+        for message in session.messages:
+            if message.id in gone:
+                assert message.text == PLACEHOLDER
+
+
+def doom(tree: Tree) -> None:
     """The same call with the same result never runs a third time in a row without a person's word."""
-    events = [event for entry in history.store._sessions[SESSION].entries for event in entry.events]
-    allowed = {turn_of(event) for event in events if isinstance(getattr(event, "state", None), Approved)}
-    rows: dict[int, list] = {}
-    for made in parts_of(history, Call):
-        result = made.state.refusal.name if isinstance(made.state, Refused) else made.state.digest
-        rows.setdefault(turn_of(made), []).append((made.digest, result))
     ran = {"doom_loop", "limit", "tools_off", "aborted", "superseded", "invalid"}
-    for turn, pairs in rows.items():
-        for three in zip(pairs, pairs[1:], pairs[2:], strict=False):
-            assert turn in allowed or len(set(three)) > 1 or three[2][1] in ran, three
+    for id in tree.sessions:
+        events = tree.events(id)
+        allowed = {turn_of(event) for event in events if isinstance(getattr(event, "state", None), Approved)}
+        rows: dict[int, list[Any]] = {}
+        for where, made in tree.parts(Call):
+            if where == id:
+                result = made.state.refusal.name if isinstance(made.state, Refused) else made.state.digest
+                rows.setdefault(turn_of(made), []).append((made.digest, result))
+        for turn, pairs in rows.items():
+            for three in zip(pairs, pairs[1:], pairs[2:], strict=False):
+                assert turn in allowed or len(set(three)) > 1 or three[2][1] in ran, (id, three)
 
 
-def ledger(history):
-    """Nothing stays reserved, and the ledger says the same as the record."""
-    for account in history.store._accounts.values():
-        assert (account.reserved, account.held) == (NOTHING, {})
-    for finish in parts_of(history, TurnFinish):
-        account = history.store._accounts[f"{SESSION}/{finish.number}"]
-        assert (account.spent.steps, account.spent.tool_calls) == (finish.spent.steps, finish.spent.tool_calls)
-        assert account.spent.tokens == finish.spent.tokens
+def abort(tree: Tree) -> None:
+    """Once an abort is recorded, nothing starts any more in that turn, and it is over within two seconds."""
+    for id, entries in tree.entries.items():
+        halted: dict[int, Any] = {}
+        for entry in entries:
+            for event in entry.events:
+                if _puts(event, Halt) and event.part.reason == "aborted":
+                    halted[turn_of(event.part)] = entry
+                elif _puts(event, TurnFinish) and event.part.number in halted:
+                    # The time of subagents is counted when they report; where no death lies between, the wall knows.
+                    since = halted[event.part.number]
+                    took = entry.at - since.at
+                    assert min(entry.elapsed - since.elapsed, took) <= 2.5 or took > BETWEEN_LIVES / 2, (id, entry)
+                elif isinstance(event, CallMoved) and isinstance(event.state, Running):
+                    assert turn_of(event) not in halted, (id, event.id)
+                elif _puts(event, Request):
+                    assert turn_of(event.part) not in halted, (id, event.part.id)
 
 
-def replay(history):
+def single_writer(tree: Tree) -> None:
+    """Whoever writes to a session has a later lease than all before; sequences have no gap and no fork."""
+    for id, epochs in tree.store.writers.items():
+        assert epochs == sorted(epochs), id
+    for id, entries in tree.entries.items():
+        assert [entry.sequence for entry in entries] == list(range(1, len(entries) + 1)), id
+
+
+def perm(tree: Tree) -> None:
+    """No tool runs that a rule of its own turn or of any turn above it denies."""
+    for key in tree.world.started:
+        name, _, which = key.partition(" ")
+        id, _, call_id = which.partition("/")
+        start = tree.starts[id, int(call_id.split(".")[0])]
+        layers = start.mandate.rules if start.mandate is not None else ()
+        own = tree.plan.permission if start.agent == "build" else tree.plan.child_permission
+        for layer in (*layers, own):
+            assert judge(layer, Access("python", name), default="allow") != "deny", key
+
+
+def ledger(tree: Tree) -> None:
+    """Nothing stays reserved or kept, no place stays taken, and the ledger says the same as the record."""
+    for account in tree.store._accounts.values():
+        assert (account.reserved, account.held) == (NOTHING, {}), account
+        assert (account.kept, account.keeps, account.children, account.live) == (NOTHING, NOTHING, 0, 0), account
+    for (id, number), finish in tree.finishes.items():
+        account = tree.account(id, number)
+        below = [
+            tree.account(child, turn).spent
+            for (child, turn), start in tree.starts.items()
+            if start.mandate is not None and start.mandate.account == account.id
+        ]
+        assert account.spent.steps == finish.spent.steps + sum(spent.steps for spent in below), id
+        assert account.spent.tool_calls == finish.spent.tool_calls + sum(spent.tool_calls for spent in below), id
+        assert account.spent.tokens == finish.spent.tokens, id
+        assert abs(account.spent.cost - finish.spent.cost) < 1e-9, id
+
+
+def replay(tree: Tree) -> None:
     """The fold equals a full scan after every entry."""
-    entries = history.store._sessions[SESSION].entries
-    session = Session()
-    for place, entry in enumerate(entries, 1):
-        fold(session, entry)
-        if session.turn is not None and (place < 80 or place % 20 == 0):
-            view = session.view(session.elapsed)
-            assert view == read_turn(entries[:place], view.crowded)
+    for id, entries in tree.entries.items():
+        session = Session()
+        for place, entry in enumerate(entries, 1):
+            fold(session, entry)
+            if session.turn is not None and (place < 60 or place % 20 == 0):
+                view = session.view(session.elapsed)
+                assert view == read_turn(entries[:place], view.crowded), (id, place)
 
 
-def last_word_is_heard(history):
-    """Every request ends with words of the user's side or with results."""
-    for request in history.world.requests:
-        last = request.messages[-1]
-        assert isinstance(last, UserMessage) or type(last).__name__ == "ResultMessage"
+def time_flows(tree: Tree) -> None:
+    """A turn's active time never goes back, and awaiting a subagent counts as long as the subagent worked."""
+    for id, entries in tree.entries.items():
+        last, turn = 0.0, 0
+        for entry in entries:
+            begins = [event.part.number for event in entry.events if _puts(event, TurnStart)]
+            last = 0.0 if begins and begins[0] != turn else last
+            turn = begins[0] if begins else turn
+            assert entry.elapsed >= last, (id, entry.sequence)
+            last = entry.elapsed
+    for (id, number), start in tree.starts.items():
+        if start.mandate is not None:
+            parent = tree.finishes[start.mandate.parent, int(start.mandate.call.split(".")[0])]
+            assert parent.spent.seconds >= tree.finishes[id, number].spent.seconds - 0.002
 
 
-INVARIANTS: list[Callable[[History], None]] = [
+INVARIANTS: list[Callable[[Tree], None]] = [
     cap,
     cap0,
     last_no_tools,
+    no_prefill,
+    wire_valid,
+    no_partials,
     prefix_stable,
     at_most_once,
     started_is_recorded,
+    unknown_is_said,
+    ack_durable,
     budget_exact,
+    budget_monotone,
+    overshoot,
+    tree_bounds,
     one_terminal,
+    truth,
     prompts_answered,
+    queue_is_queue,
+    children_reported,
     retry_bound,
+    attempts_bound,
+    compaction_progress,
+    compaction_safe,
+    pruned_is_placeholder,
     doom,
+    abort,
+    single_writer,
+    perm,
     ledger,
     replay,
-    last_word_is_heard,
+    time_flows,
 ]

@@ -110,7 +110,6 @@ def _put_in_turn(session: Session, turn: OpenTurn, part: Part) -> None:
         case StepStart():
             turn.steps += 1
             turn.step = Step(part.number, part.closing, began=session.elapsed)
-            turn.prompted = False
             turn.words = []
             turn.synthesis = ""
             turn.errand = None

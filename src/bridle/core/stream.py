@@ -21,9 +21,10 @@ class ToolSpec(msgspec.Struct, frozen=True):
 
 
 class ModelRequest(msgspec.Struct, frozen=True):
-    """Everything that one request says to a model."""
+    """Everything that one request says to a model; its id is unique within its session."""
 
     id: str
+    session: str
     purpose: Purpose
     model: str
     system: str

@@ -146,7 +146,8 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ScriptedModel:
     """Plays replies in order and remembers every request that it got. Meets the contract of `Model`.
 
-    After the last reply, `then` is played for ever; without it a request is answered with an error that says so.
+    Each session plays the script from its beginning, so that subagents may share one. After the last reply, `then` is
+    played for ever; without it a request is answered with an error that says so.
     A model that is first asked in the middle of a turn, after a crash, begins at the reply for that step.
     `summary` answers every request for a summary; without it such a request gets the next reply.
     A function instead of a list gets each request and returns the reply.
@@ -168,7 +169,7 @@ class ScriptedModel:
         self.info = ModelInfo(ref, context_window, max_output_tokens, price, closing_tools)
         self._then = None if then is None else as_reply(then)
         self._summary = None if summary is None else as_reply(summary)
-        self._skipped = self._summaries = 0
+        self._next: dict[str, int] = {}
         self._play = replies if callable(replies) else None
         self._replies = [] if callable(replies) else unrolled(as_reply(scripted) for scripted in replies)
 
@@ -189,16 +190,15 @@ class ScriptedModel:
 
     def reply(self, request: ModelRequest) -> Reply:
         """The reply to this request, which is the next one."""
-        counted = request.purpose in ("step", "closing")
-        if not self.requests and counted:
-            self._skipped = int(request.id.split(".")[1]) - 1
-        index = self._skipped + len(self.requests) - self._summaries
         self.requests.append(request)
         if self._play is not None:
             return as_reply(self._play(request))
         if request.purpose == "compaction" and self._summary is not None:
-            self._summaries += 1
             return self._summary
+        index = self._next.get(request.session)
+        if index is None:
+            index = int(request.id.split(".")[1]) - 1 if request.purpose in ("step", "closing") else 0
+        self._next[request.session] = index + 1
         if index < len(self._replies):
             return self._replies[index]
         if self._then is not None:

@@ -61,6 +61,7 @@ class _Step:
         omit = action.tools == "off" and rig.tack.info.closing_tools == "omit"
         return ModelRequest(
             id=self.id,
+            session=rig.record.lease.session,
             purpose="closing" if self.closing else "step",
             model=rig.turn.start.model,
             system=rig.session.system,

@@ -72,6 +72,7 @@ class _Summary:
     def request(self, max_output: int) -> ModelRequest:
         return ModelRequest(
             id=self.id,
+            session=self.rig.record.lease.session,
             purpose="compaction",
             model=self.rig.turn.start.model,
             system="",

@@ -26,7 +26,13 @@ async def settle(rig: Rig, calls: tuple[str, ...], refusal: Refusal) -> None:
     text = WORDS.get(refusal.name, f"not executed: {refusal.name}")
     children = rig.turn.children
     moved = await recall(rig, [id for id in calls if id in children])
-    await rig.record.append(*(CallMoved(id, Refused(refusal, text)) for id in calls if id not in children), *moved)
+    unknown = Refused(Refusal("unknown_outcome"), UNKNOWN_OUTCOME)
+    for id in calls:
+        if id not in children:
+            # What a dead process had begun is not said to have never run.
+            again = isinstance(rig.turn.batch[id], Repeat)
+            moved.append(CallMoved(id, unknown if again else Refused(refusal, text)))
+    await rig.record.append(*moved)
 
 
 async def recover(rig: Rig) -> None:

@@ -65,6 +65,7 @@ class _Answer:
     def request(self, max_output: int) -> ModelRequest:
         return ModelRequest(
             id=self.id,
+            session=self.rig.record.lease.session,
             purpose="synthesis",
             model=self.rig.turn.start.model,
             system=self.rig.tack.prompts["synthesis"],

@@ -8,10 +8,10 @@ import msgspec
 
 from bridle.core.events import CallMoved, Entry, Live, PartDelta, PartPut, Recorded, RequestMoved
 from bridle.core.fold import fold
-from bridle.core.parts import Call, Notice, Reasoning, Sentinel, StepFinish, StepStart, Text
+from bridle.core.parts import Call, Compaction, Notice, Reasoning, Sentinel, StepFinish, StepStart, Text
 from bridle.core.result import Result, answers
 from bridle.core.session import Session
-from bridle.core.states import Asking, Done, Failed, Open, Refused, Replied
+from bridle.core.states import Ask, Asking, Done, Failed, Open, Refused, Replied, Waiting
 from bridle.core.status import Status, status_of
 
 
@@ -24,6 +24,8 @@ class JsonLines:
         self._session = Session()
         self._prompt = ""
         self._status: Status | None = None
+        self._started: set[str] = set()
+        self._asked: set[str] = set()
 
     def _line(self, type: str, **fields: Any) -> None:
         body = {"type": type, "session": self._id, **fields}
@@ -76,8 +78,13 @@ class JsonLines:
                 self._line("step_start", number=number, cap=cap, closing=closing)
             case StepFinish() as finish:
                 self._step(finish)
-            case Text(text=text, by="bridle"):
-                self._line("text", text=text, by="bridle")
+            case Text(id=id, text=text, by=by):
+                turn = self._session.turn
+                if by == "bridle" or (turn is not None and turn.synthesis == "done" and id in turn.words):
+                    self._line("text", text=text, by=by)
+            case Compaction(cause=cause, outcome=outcome, before=before, after=after):
+                text = f"context compacted ({cause}, {outcome}): {before} to {after} tokens"
+                self._line("notice", about="compaction", text=text)
             case Notice(about=about, text=text):
                 self._line("notice", about=about, text=text)
             case Sentinel(reason=reason, text=text, mark=mark):
@@ -110,7 +117,14 @@ class JsonLines:
     def _call(self, call: Call) -> None:
         match call.state:
             case Asking(ask=ask):
-                self._line("ask", id=ask.id, call=call.id, text=ask.text, choices=ask.choices)
+                self._ask(call, ask)
+            case Waiting(child=child, asks=asks):
+                if call.id not in self._started:
+                    self._started.add(call.id)
+                    self._line("tool_use", id=call.id, tool=call.name, input=_input(call), state="waiting", child=child)
+                for ask in asks:
+                    if ask.id not in self._asked:
+                        self._ask(call, ask)
             case Done(output=output) | Failed(output=output):
                 state = "done" if isinstance(call.state, Done) else "failed"
                 self._line("tool_use", id=call.id, tool=call.name, input=_input(call), state=state, output=output)
@@ -127,6 +141,12 @@ class JsonLines:
                 )
             case _:
                 return
+
+    def _ask(self, call: Call, ask: Ask) -> None:
+        """An ask, with the session in which it came up: a subagent's may be answered there or here."""
+        self._asked.add(ask.id)
+        where = {"session": ask.session} if ask.session else {}
+        self._line("ask", id=ask.id, call=call.id, text=ask.text, choices=ask.choices, **where)
 
     def result(self, result: Result) -> None:
         if result.reason == "error":

@@ -12,9 +12,19 @@ from typing import Annotated, Literal, cast
 import typer
 
 from bridle.core.limits import LimitName, wrong_limit
-from bridle.core.parts import Call, Extension, Notice, Prompt, Reasoning, Sentinel, StepStart, Text, TurnFinish
+from bridle.core.parts import (
+    Call,
+    Compaction,
+    Extension,
+    Notice,
+    Prompt,
+    Reasoning,
+    Sentinel,
+    StepStart,
+    Text,
+    TurnFinish,
+)
 from bridle.core.session import Session
-from bridle.core.states import Asking
 from bridle.errors import ConfigError, JournalRefused
 from bridle.runtime import Runtime
 from bridle.surfaces.cli.drive import Shown, drive
@@ -47,12 +57,13 @@ def resume(session: SessionId, format: Format = "text") -> None:
     """
 
     async def work(runtime: Runtime) -> tuple[str, str]:
-        state = await runtime.load(session)
-        waiting = await runtime.waiting_prompts(session)
+        top = await runtime.root(session)
+        state = await runtime.load(top)
+        waiting = await runtime.waiting_prompts(top)
         if state.running is None and not waiting:
             raise ConfigError(f"session {session} has nothing to resume: its last turn has finished")
-        runtime.resume(session)
-        return session, _last_prompt(state) if state.running is not None else waiting[-1]
+        runtime.resume(top)
+        return top, _last_prompt(state) if state.running is not None else waiting[-1]
 
     sys.exit(asyncio.run(drive(_directory(session), work, _shown(format))))
 
@@ -64,7 +75,7 @@ def answer(
     feedback: Annotated[str, typer.Option(help="With reject: what the model is told, so that it goes on.")] = "",
     format: Format = "text",
 ) -> None:
-    """Answer what a paused session asks, and drive it on.
+    """Answer what a paused session or one of its subagents asks, and drive the whole on.
 
     Example: bridle answer SESSION 1.1.1.0.0.bash once
     """
@@ -73,13 +84,43 @@ def answer(
 
     async def work(runtime: Runtime) -> tuple[str, str]:
         state = await runtime.load(session)
-        asks = [held.ask.id for held in state.turn.batch.values() if isinstance(held, Asking)] if state.turn else []
+        asks = [held.id for held in state.running.asks] if state.running is not None else []
         if ask not in asks:
             raise ConfigError(f"session {session} does not ask {ask!r} (open asks: {', '.join(asks) or 'none'})")
+        top = await runtime.root(session)
         await runtime.answer(session, ask, cast(Literal["once", "always", "reject"], choice), feedback)
-        return session, _last_prompt(state)
+        runtime.resume(top)
+        return top, _last_prompt(await runtime.load(top))
 
     sys.exit(asyncio.run(drive(_directory(session), work, _shown(format))))
+
+
+def compact(session: SessionId) -> None:
+    """Make a session's context smaller now: a summary takes the place of what lies behind.
+
+    Example: bridle compact ses_01m7f61fgm8e25fmtbew1j8mk4
+    """
+
+    async def work(runtime: Runtime) -> None:
+        before = await runtime.load(session)
+        if not before.messages:
+            raise ConfigError(f"session {session} is empty: there is nothing to compact")
+        await runtime.compact(session)
+        await runtime.parked(session)
+        after = await runtime.load(session)
+        compacted = [part for part in after.parts.values() if isinstance(part, Compaction) and part.outcome != "open"]
+        if not compacted or compacted[-1].id in before.parts:
+            raise ConfigError(f"session {session} was not compacted: {_why(after)}")
+        last = compacted[-1]
+        smaller = f"from about {last.before} to about {last.after} tokens"
+        typer.echo(f"compacted {smaller}" if last.outcome == "smaller" else f"nothing gained: {smaller}")
+
+    asyncio.run(_with_runtime(_directory(session), work))
+
+
+def _why(state: Session) -> str:
+    finish = state.turn.finish if state.turn is not None else None
+    return finish.detail or finish.reason if finish is not None else "it is to be done when the turn goes on"
 
 
 def abort(session: SessionId) -> None:
@@ -153,11 +194,15 @@ def _more(name: LimitName, text: str) -> float:
     return value
 
 
-def sessions() -> None:
+def sessions(
+    all: Annotated[bool, typer.Option("--all", help="Also those of subagents.")] = False,
+) -> None:
     """List sessions, the one that changed last first."""
 
     async def work(runtime: Runtime) -> None:
         for row in await runtime.sessions():
+            if row.info.parent and not all:
+                continue
             try:
                 state = await runtime.load(row.info.id)
             except JournalRefused:
@@ -200,6 +245,8 @@ def _shown_part(part: object) -> str:
             return f"  {name} {arguments[:200]} [{word}]" + (f"\n    {output[:300]}" if output else "")
         case Notice(about=about, text=text):
             return f"! {text}" if about != "closing" else ""
+        case Compaction(cause=cause, outcome="smaller", before=before, after=after):
+            return "! old outputs removed" if cause == "prune" else f"! context compacted: {before} → {after} tokens"
         case Sentinel(text=text):
             return f"■ {text}"
         case TurnFinish(reason=reason, spent=spent):

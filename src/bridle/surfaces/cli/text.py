@@ -6,10 +6,10 @@ from typing import Literal, TextIO
 
 from bridle.core.events import CallMoved, Entry, Live, PartDelta, PartPut, Recorded, RequestMoved
 from bridle.core.fold import fold
-from bridle.core.parts import Call, Notice, Sentinel, StepFinish, StepStart, Text, TurnFinish
+from bridle.core.parts import Call, Compaction, Notice, Sentinel, StepFinish, StepStart, Text, TurnFinish
 from bridle.core.result import Result, answers
 from bridle.core.session import Session
-from bridle.core.states import Asking, Done, Failed, Open, Refused, Running
+from bridle.core.states import Ask, Asking, Done, Failed, Open, Refused, Running, Waiting
 
 _UNSAFE = {
     **dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], "\N{REPLACEMENT CHARACTER}"),
@@ -92,9 +92,15 @@ class TextLines:
                 case StepFinish():
                     self._rest()
                     self._end_line()
-                case Text(id=id, text=text, by="bridle"):
-                    self._write(id, text)
-                    self._end_line()
+                case Text(id=id, text=text, by=by):
+                    turn = self._session.turn
+                    if by == "bridle" or (turn is not None and turn.synthesis == "done" and id in turn.words):
+                        self._write(id, text[self._written.get(id, 0) :])
+                        self._end_line()
+                case Compaction(cause=cause, outcome=outcome, before=before, after=after):
+                    if cause != "prune" and outcome != "open":
+                        gained = "" if outcome == "smaller" else ", no progress"
+                        self._say(f"! context compacted: {before} → {after} tokens{gained}")
                 case TurnFinish(cut=True):
                     self._say("! the answer was cut at the length limit")
                 case _:
@@ -120,8 +126,18 @@ class TextLines:
         match event.state:
             case Running():
                 self._say(f"  {call.name} {plain(call.arguments)[:200]}")
+            case Waiting(child=child, asks=asks):
+                if event.id not in self._written:
+                    self._written[event.id] = 1
+                    self._say(f"  {call.name} {plain(call.arguments)[:200]}\n  → subagent {child}")
+                self._asks_below(asks)
+            case Done(report=report) if report is not None:
+                spent = report.spent
+                self._say(f"  ✓ subagent {report.child}: {spent.steps} steps, {spent.tool_calls} calls")
             case Done():
                 return
+            case Failed(report=report, output=output) if report is not None:
+                self._say(f"  ✗ subagent {plain(output).splitlines()[0][:300]}")
             case Failed(output=output) | Refused(output=output):
                 lines = plain(output).strip().splitlines()
                 self._say(f"  ✗ {call.name}: {lines[-1] if lines else 'failed'}"[:300])
@@ -131,6 +147,13 @@ class TextLines:
                     self._say(f"  ? {plain(ask.text)}  [{ask.id}]")
             case _:
                 return
+
+    def _asks_below(self, asks: tuple[Ask, ...]) -> None:
+        turn = self._session.turn
+        for ask in asks:
+            if ask.id not in self._written and turn is not None and turn.start.on_ask != "person":
+                self._written[ask.id] = 1
+                self._say(f"  ? {plain(ask.text)}  [{ask.id}]")
 
     def result(self, result: Result) -> None:
         self._end_line()

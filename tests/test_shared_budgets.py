@@ -1,0 +1,100 @@
+"""One budget over a tree: whatever the order of events, spending stays within it and nobody is closed without need."""
+
+import random
+
+import pytest
+from families import family, spawn
+
+from bridle import Limits, Price, Reply, TreeLimits, call
+from bridle.core.states import Done, Usage
+
+PRICE = Price(input=1.0, output=4.0)
+CHILDREN = 8
+TREE = TreeLimits(steps=1_000, live=CHILDREN)
+SCHEDULES = 500
+SHARES = 10
+
+
+def worker(seed):
+    """Each child works for a few steps; what it reads is what it was estimated to read."""
+
+    def play(request):
+        chance = random.Random(f"{seed} {request.messages[0].id} {request.id}")
+        done = len(request.messages) >= 2 * chance.randint(1, 3)
+        usage = Usage(input=300, output=chance.randint(50, 700))
+        calls = () if done or request.tool_choice == "none" else (call("look", key=f"{request.id} {seed}"),)
+        return Reply(text="work", calls=calls, usage=usage, delay=chance.choice([0.0, 0.3, 1.0, 5.0]))
+
+    return play
+
+
+def crew(seed, budget, **more):
+    return family(
+        root=[[spawn(f"part {n}") for n in range(CHILDREN)], Reply(text="all together", usage=Usage(600, 100))],
+        child=worker(seed),
+        price=PRICE,
+        limits=Limits(cost=budget),
+        tree=TREE,
+        seed=seed,
+        max_output_tokens=2_048,
+        **more,
+    )
+
+
+def estimate_error(story):
+    """What requests read beyond their estimate, in money."""
+    return CHILDREN * 600 * PRICE.input / 1e6
+
+
+def check_tight(seed):
+    """A budget that is too small: never overspent, every child reports, and the root's closing is paid for."""
+    chance = random.Random(seed)
+    budget = chance.uniform(0.02, 0.06)
+    story = crew(seed, budget)
+    assert story.result.cost <= budget + estimate_error(story), (seed, story.result.cost, budget)
+    assert all(account.reserved.cost == 0 and account.keeps.cost == 0 for account in story.accounts), seed
+    reports = [made.state for made in story.calls()]
+    assert len(reports) == CHILDREN and story.result.text, seed
+    if story.result.reason != "answered":
+        # Whoever is closed by the budget is told so, and the root still had money for its last words.
+        assert story.result.reason in ("cost_budget", "tree_budget"), seed
+        assert [request.purpose for request in story.requests("root")][-1] == "closing", seed
+
+
+def check_roomy(seed):
+    """A budget above the real demand and the reserves: parallel reservations make people wait, and close nobody."""
+    story = crew(seed, 0.15)
+    assert all(isinstance(made.state, Done) for made in story.calls()), seed
+    assert story.result.reason == "answered", seed
+    assert story.result.cost <= 0.15
+
+
+@pytest.mark.parametrize("share", range(SHARES))
+def test_spending_stays_within_a_budget_in_every_order_of_events(share):
+    for seed in range(share, SCHEDULES, SHARES):
+        check_tight(seed) if seed % 2 else check_roomy(seed)
+
+
+def test_a_childs_request_waits_for_the_reservations_of_others():
+    """Two children, and money for the worst case of one at a time: the second waits, and both answer."""
+    story = family(
+        root=[[spawn("a"), spawn("b")], "both"],
+        child=lambda request: Reply(text="ok", usage=Usage(100, 10), delay=10),
+        price=PRICE,
+        limits=Limits(cost=0.030),
+        tree=TREE,
+    )
+    assert [made.state.report.reason for made in story.calls()] == ["answered", "answered"]
+    assert (story.result.seconds, story.most_at_once) == (20.0, 1)
+
+
+def test_the_tree_has_a_budget_of_its_own():
+    story = family(
+        root=[[spawn("a"), spawn("b")], "told"],
+        child=lambda request: call("look", key=f"{request.messages[0].id} {request.id}"),
+        tree=TreeLimits(steps=7, live=2),
+        child_limits=Limits(tool_calls=50),
+    )
+    assert {made.state.report.reason for made in story.calls()} == {"tree_budget"}
+    assert sum(finish.spent.steps for finish in story.finishes()) <= 7
+    assert story.result.reason in ("answered", "tree_budget")
