@@ -14,16 +14,21 @@ parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--seed", type=int)
 parser.add_argument("--seeds", type=int, default=2_000)
 parser.add_argument("--start", type=int, default=0)
+parser.add_argument("--first", action="store_true", help="stop at the first failure")
 given = parser.parse_args()
 
 seeds = [given.seed] if given.seed is not None else range(given.start, given.start + given.seeds)
 failures, endings = 0, Counter()
 for number, seed in enumerate(seeds, 1):
+    if given.first:
+        print(f"begin {seed}", flush=True)
     problem, reasons = check_seed(seed)
     endings.update(reasons)
     if problem:
         failures += 1
         print(f"\nseed {seed}: {problem}\n  replay it: scripts/simulate --seed {seed}")
+        if given.first:
+            break
     if sys.stderr.isatty() and number % 20 == 0:
         sys.stderr.write(f"\r{number}/{len(seeds)} seeds, {failures} failures")
 print(f"\n{len(seeds)} seeds, {failures} failures; endings: {dict(endings.most_common())}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import traceback
 
+from harness import Deadlock
+
 from sim.invariants import INVARIANTS, Tree
 from sim.world import simulate
 
@@ -12,6 +14,8 @@ def check_seed(seed: int) -> tuple[str, list[str]]:
     """What is wrong with this world, and how its prompts ended."""
     try:
         history = simulate(seed)
+    except Deadlock as error:
+        return f"terminates: {error!r}", []
     except Exception as error:
         return f"the world itself failed: {error!r}\n{''.join(traceback.format_exception(error)[-3:])}", []
     tree = Tree(history)

@@ -29,6 +29,7 @@ MOODS: list[dict[str, float]] = [
     {"many": 2, "call": 2, "answer": 1},
     {"refused": 1, "call": 5, "answer": 1},
     {"gather": 3, "call": 2, "answer": 1},
+    {"down": 1},
     {"fill": 6, "call": 1, "answer": 1},
     {"fill": 5, "overflow": 2, "answer": 1},
     {"spawn": 4, "call": 2, "answer": 2},
@@ -148,6 +149,8 @@ def _trouble(what: str, chance: random.Random, fresh: ScriptedCall) -> Reply:
             status = chance.choice([429, 500, 503, 529, 404])
             headers = chance.choice([{}, {"retry-after": "2"}, {"retry-after": "9999"}])
             return Reply(text=chance.choice(["", "half"]), error=ScriptedError("busy", status, headers))
+        case "down":
+            return Reply(error=ScriptedError("down", 503))
         case "overflow":
             return Reply(error=ScriptedError("too long", 400, overflow=True))
         case "cut":

@@ -31,19 +31,19 @@ def written(seed):
 
 ENDINGS = {
     "answered": 0,
-    "step_cap": 0,
-    "error": 4,
-    "synthesized": 10,
-    "tool_budget": 13,
+    "synthesized": 0,
+    "step_cap": 3,
+    "tool_budget": 4,
     "tree_budget": 18,
-    "time_budget": 20,
+    "doom_loop": 37,
     "denied": 44,
     "aborted": 46,
-    "token_budget": 93,
+    "error": 52,
+    "token_budget": 59,
+    "time_budget": 81,
+    "context_full": 95,
     "empty": 101,
-    "doom_loop": 125,
-    "cost_budget": 212,
-    "context_full": 282,
+    "cost_budget": 127,
 }
 
 

@@ -34,6 +34,7 @@ from bridle.runtime import Runtime
 from sim.script import MOODS, SPAWNING, make_model
 
 MAX_SESSIONS = 9
+THIEVING_LIVES = 2
 BETWEEN_LIVES = 10_000.0
 """Seconds from one life of the process to the next, and so from a pause to its answer."""
 _graveyard: list[Any] = []
@@ -60,6 +61,8 @@ class Plan:
     prompts: list[str]
     cuts: list[int]
     twin: bool
+    thief: bool
+    """Whether locks get lost under living processes, so that another takes over."""
     twin_cut: int | None
     full_at: int | None
     fail_at: int | None
@@ -109,12 +112,20 @@ def make_plan(seed: int) -> Plan:
         child=make_model(seed + 1, child_mood, counts=fills),
         wishes=_wishes(random.Random(chance.random()), prompts, on_ask),
         prompts=prompts,
-        cuts=[chance.randint(1, 120) for _ in range(chance.choice([0, 0, 1, 1, 2, 3]))],
+        cuts=_cuts(chance),
         twin=chance.random() < 0.3,
+        thief=chance.random() < 0.4,
         twin_cut=chance.choice([None, chance.randint(1, 60)]),
         full_at=chance.choice([None] * 9 + [chance.randint(1, 30)]),
         fail_at=chance.choice([None] * 9 + [chance.randint(1, 30)]),
     )
+
+
+def _cuts(chance: random.Random) -> list[int]:
+    """The points at which one life after the other ends; some worlds die again and again at the same one."""
+    if chance.random() < 0.06:
+        return [chance.randint(8, 14)] * 5
+    return [chance.randint(1, 120) for _ in range(chance.choice([0, 0, 1, 1, 2, 3]))]
 
 
 def _wishes(chance: random.Random, prompts: list[str], on_ask: str) -> list[tuple[float, InboxItem]]:
@@ -143,7 +154,7 @@ class SimJournal(WiredJournal):
         super().__init__()
         self.plan = plan
         self.appends = 0
-        self.writers: dict[str, list[int]] = {}
+        self.stale: list[str] = []
         self.falls: list[str] = []
         self.over: list[str] = []
         self.published: list[tuple[str, int, bytes]] = []
@@ -157,7 +168,8 @@ class SimJournal(WiredJournal):
         change = rest.get("change")
         before = dict(self._accounts) if change is not None else {}
         await super().append(lease, entry, **rest)
-        self.writers.setdefault(lease.session, []).append(lease.epoch)
+        if lease.epoch != self._sessions[lease.session].epoch:
+            self.stale.append(f"{lease.session} was written under lease {lease.epoch}")
         if change is not None:
             self._compare(before)
         if self.appends == self.plan.fail_at:
@@ -254,13 +266,16 @@ async def _served(plan: Plan, runtime: Runtime, prompt: str) -> Result:
         runtime.resume(SESSION)
 
 
-async def meddle(plan: Plan, store: SimJournal, twin: Process) -> None:
+async def meddle(plan: Plan, store: SimJournal, twin: Process, life: int) -> None:
     """A second process that drives whatever it finds, parents and subagents alike, until it dies."""
-    chance = random.Random(f"twin {plan.seed}")
+    chance = random.Random(f"twin {plan.seed} {life}")
     while not twin.cutter.dead:
         await asyncio.sleep(chance.choice([0.05, 0.3, 1.0, 4.0]))
         if store._sessions:
-            twin.runtime.engine.wake(chance.choice(sorted(store._sessions)))
+            session = chance.choice(sorted(store._sessions))
+            if plan.thief and life < THIEVING_LIVES and chance.random() < 0.5:
+                store._sessions[session].held = False
+            twin.runtime.engine.wake(session)
 
 
 def live(plan: Plan, store: SimJournal, world: World, at: int | None, life: int) -> list[Result] | None:
@@ -278,7 +293,7 @@ def live(plan: Plan, store: SimJournal, world: World, at: int | None, life: int)
         twin = start_process(plan, store, world, cutter, loop, life)
         cutter.dies = twin.journal.lose_leases
         twin.runtime.seams.random.seed(-1 - life)
-        loop.create_task(meddle(plan, store, twin))
+        loop.create_task(meddle(plan, store, twin, life))
     # A cut runs no finally: what is left of a life is kept, so that nothing ever closes it.
     _graveyard.append((loop, task, process, twin))
     loop.run_forever()
