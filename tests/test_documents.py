@@ -31,6 +31,15 @@ def test_every_python_example_runs(page, code, tmp_path):
         assert done.stdout in blocks(page, "text")
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
+def test_every_example_program_runs_and_prints_what_the_documents_show(path):
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(("answered", "synthesized"))
+    shown = [block for page in PAGES for block in blocks(page, "text")]
+    assert path.stem != "synthesis" or done.stdout in shown
+
+
 def test_every_settings_example_is_valid(tmp_path):
     (code,) = blocks(ROOT / "docs" / "settings.md", "toml")
     assert tomllib.loads(code)

@@ -138,7 +138,7 @@ def say(what: str, chance: random.Random, request: ModelRequest, usage: Any) -> 
         case "crowd":
             return Reply(calls=tuple(task(f"{n} {request.id}") for n in range(12)), usage=usage)
         case "again":
-            known = _children(request) or ["ses_nobody"]
+            known = [*_children(request), "ses_nobody"]
             return Reply(calls=(task("on", chance.choice(known)), task("on", chance.choice(known))), usage=usage)
     return _trouble(what, chance, fresh)
 

@@ -1,6 +1,7 @@
 """Every planted fault is caught by the seed that its table names."""
 
 import pytest
+
 from sim.faults import CI_SEEDS, FAULTS, caught, read_table
 
 SEEDS = read_table()

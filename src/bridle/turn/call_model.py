@@ -26,7 +26,7 @@ async def call_model(rig: Rig, action: CallModel) -> None:
 
 
 class _Step:
-    """See `Errand`: a step of the turn, or its closing."""
+    """See `Sender`: a step of the turn, or its closing."""
 
     grows: Literal["recorded", "shown", "hidden"] = "recorded"
 

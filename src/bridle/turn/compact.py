@@ -34,15 +34,15 @@ NO_TOOLS = (Refusal("tools_off"), "not executed: a summary is asked for")
 
 async def compact(rig: Rig, action: Compact) -> None:
     """Ask for a summary, or write one from the record; either is applied only if it makes the context smaller."""
-    errand = _Summary(rig, action)
+    summary = _Summary(rig, action)
     if action.by == "bridle":
-        await errand.write_it_ourselves()
+        await summary.write_it_ourselves()
     else:
-        await Sending(rig, errand, reads=errand.reads).send()
+        await Sending(rig, summary, reads=summary.reads).send()
 
 
 class _Summary:
-    """See `Errand`."""
+    """See `Sender`."""
 
     grows: Literal["recorded", "shown", "hidden"] = "hidden"
     closing = False
@@ -53,7 +53,7 @@ class _Summary:
         session, turn = rig.session, rig.turn
         self.part = f"{turn.start.number}.c{turn.compacted + 1}"
         self.id = f"{self.part}.{action.attempt}"
-        errand = turn.errand
+        errand = turn.errand if turn.errand is not None and turn.errand.purpose == "compaction" else None
         self.failures = errand.tries if errand is not None else 0
         self.began = errand.began if errand is not None else rig.record.elapsed
         self.messages = session.messages

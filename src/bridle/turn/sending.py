@@ -25,7 +25,7 @@ HARD_SECONDS = 5.0
 ESTIMATE_SLACK = 16
 
 
-class Errand(Protocol):
+class Sender(Protocol):
     """What a request is for: what it says, and what becomes of its ways to end. Each way is recorded in one append."""
 
     id: str
@@ -78,9 +78,9 @@ def closing_need(rig: Rig, reads: int) -> Spent:
 class Sending:
     """One request on its way: what it costs, what it says, how often it failed."""
 
-    def __init__(self, rig: Rig, errand: Errand, *, reads: int, steps: int = 0) -> None:
+    def __init__(self, rig: Rig, sender: Sender, *, reads: int, steps: int = 0) -> None:
         self.rig = rig
-        self.errand = errand
+        self.sender = sender
         self.tries: tuple[Try, ...] = ()
         self.input_estimate = reads
         info = rig.tack.info
@@ -91,7 +91,7 @@ class Sending:
 
     async def send(self) -> None:
         """Ask as often as it takes; every way out is recorded."""
-        if not await self._reserve(self.errand.intent(), self.errand.id):
+        if not await self._reserve(self.sender.intent(), self.sender.id):
             return
         while await self._ask():
             if not await self._reserve_again():
@@ -107,7 +107,7 @@ class Sending:
         if delay >= left:
             await self._end_cut(None, "deadline")
             return False
-        return await self._reserve([], f"{self.errand.id}~{len(self.tries)}")
+        return await self._reserve([], f"{self.sender.id}~{len(self.tries)}")
 
     def _amount(self, output: int) -> Spent:
         dollars = worst_cost(self.rig.tack.info.price, self.input_estimate, output)
@@ -116,7 +116,7 @@ class Sending:
 
     async def _reserve(self, events: list[Recorded], id: str) -> bool:
         while True:
-            held = Reservation(id, self._amount(self.max_output), self.errand.keep(self.max_output))
+            held = Reservation(id, self._amount(self.max_output), self.sender.keep(self.max_output))
             change = Change(self.rig.turn.start.account, reserves=held)
             try:
                 await self.rig.record.append(*events, change=change, weight="intent")
@@ -151,7 +151,7 @@ class Sending:
         price = self.rig.tack.info.price
         reading = worst_cost(price, MILLION, 0)
         writing = worst_cost(price, 0, MILLION)
-        if self.errand.keep(self.max_output) == NOTHING:
+        if self.sender.keep(self.max_output) == NOTHING:
             if short.limit == "tokens":
                 return int(fits) - self.input_estimate
             if short.limit == "cost" and writing > 0:
@@ -166,14 +166,14 @@ class Sending:
         return 0
 
     async def _no_room(self, short: Shortage, *, begun: bool) -> None:
-        id = f"{self.errand.id}.refused"
-        refused = ReservationRefused(id, _limit_of(short), short.scope, self.errand.closing)
-        await self.errand.unaffordable(refused, begun=begun)
+        id = f"{self.sender.id}.refused"
+        refused = ReservationRefused(id, _limit_of(short), short.scope, self.sender.closing)
+        await self.sender.unaffordable(refused, begun=begun)
 
     async def _ask(self) -> bool:
         """Stream one try and record how it ended; True if the request is to be asked again."""
         rig = self.rig
-        processor = self.errand.processor(f"{self.errand.id}.{len(self.tries)}")
+        processor = self.sender.processor(f"{self.sender.id}.{len(self.tries)}")
         # The deadlines inside end a model that listens; this one ends any.
         hard = rig.tack.deadlines.request_seconds + HARD_SECONDS
         outcome = await rig.scope.run(self._stream(processor), hard)
@@ -185,7 +185,7 @@ class Sending:
             await self._end_cut(processor, "deadline")
         elif processor.ended and processor.error is None and processor.finish != "content_filter":
             usage, dollars, change = self._bill(processor)
-            await self.errand.whole(processor, usage, dollars, change)
+            await self.sender.whole(processor, usage, dollars, change)
         else:
             late = isinstance(outcome, Late) or outcome == "late"
             return await self._end_failed(processor, _error_of(processor, late=late))
@@ -200,8 +200,8 @@ class Sending:
         turn_ends = begun + self._seconds_left()
         last = min(begun + limits.request_seconds, turn_ends)
         growth = Growth(rig, processor)
-        grows = self.errand.grows
-        events = rig.tack.model.stream(self.errand.request(self.max_output))
+        grows = self.sender.grows
+        events = rig.tack.model.stream(self.sender.request(self.max_output))
         session = rig.record.lease.session
         try:
             async with asyncio.timeout_at(min(begun + limits.first_event_seconds, last)) as timeout:
@@ -237,9 +237,9 @@ class Sending:
         allowed = self.rig.turn.limits.seconds
         if allowed is None:
             return float("inf")
-        held_back = 0.0 if self.errand.closing else closing_seconds(allowed)
+        held_back = 0.0 if self.sender.closing else closing_seconds(allowed)
         # The closing request may use what was held back for it, and a floor so that it can be asked at all.
-        floor = closing_seconds(allowed) if self.errand.closing else 0.0
+        floor = closing_seconds(allowed) if self.sender.closing else 0.0
         return max(floor, allowed - held_back - self.rig.record.elapsed)
 
     def _bill(self, processor: Processor) -> tuple[Usage, float, Change]:
@@ -253,9 +253,9 @@ class Sending:
 
     async def _end_cut(self, processor: Processor | None, by: CutBy) -> None:
         if processor is None:
-            await self.errand.cut(None, by, Usage(), 0.0, None)
+            await self.sender.cut(None, by, Usage(), 0.0, None)
         else:
-            await self.errand.cut(processor, by, *self._bill(processor))
+            await self.sender.cut(processor, by, *self._bill(processor))
 
     async def _end_failed(self, processor: Processor, error: Error) -> bool:
         rig = self.rig
@@ -266,19 +266,19 @@ class Sending:
         if retryable(error.status, marked=error.retryable) and not error.overflow:
             verdict = next_try(
                 rig.tack.retry,
-                failures=self.errand.failures + len(self.tries) + 1,
-                waited=rig.record.elapsed - self.errand.began,
+                failures=self.sender.failures + len(self.tries) + 1,
+                waited=rig.record.elapsed - self.sender.began,
                 headers=error.headers,
                 now=rig.seams.clock.wall(),
                 chance=rig.seams.random.random(),
             )
         if isinstance(verdict, GiveUp):
             words = error.message if error.overflow else f"{error.message} ({verdict.why})"
-            await self.errand.lost(processor, Broken(words, usage, dollars, error.overflow), change)
+            await self.sender.lost(processor, Broken(words, usage, dollars, error.overflow), change)
             return False
         failed = Try(error.message, round(rig.record.elapsed + verdict.seconds, 3), error.status, usage, dollars)
         self.tries = (*self.tries, failed)
-        moved = RequestMoved(self.errand.id, Open(self.tries))
+        moved = RequestMoved(self.sender.id, Open(self.tries))
         await rig.record.append(moved, *processor.partial(), change=change)
         return True
 

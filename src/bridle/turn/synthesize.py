@@ -22,12 +22,12 @@ NO_TOOLS = (Refusal("tools_off"), "not executed: an answer is asked for")
 
 async def synthesize(rig: Rig, action: Synthesize) -> None:
     """Ask for the answer; if that fails it is remembered for this batch, and the loop goes on as usual."""
-    errand = _Answer(rig, action)
-    await Sending(rig, errand, reads=errand.reads).send()
+    answer = _Answer(rig, action)
+    await Sending(rig, answer, reads=answer.reads).send()
 
 
 class _Answer:
-    """See `Errand`."""
+    """See `Sender`."""
 
     grows: Literal["recorded", "shown", "hidden"] = "shown"
     closing = False
@@ -39,7 +39,7 @@ class _Answer:
         assert turn.step is not None
         self.number = turn.step.number
         self.id = f"{turn.start.number}.{self.number}.s{action.attempt}"
-        errand = turn.errand
+        errand = turn.errand if turn.errand is not None and turn.errand.purpose == "synthesis" else None
         self.failures = errand.tries if errand is not None else 0
         self.began = errand.began if errand is not None else rig.record.elapsed
         self.words = self._words()
