@@ -42,8 +42,9 @@ class Deadlock(AssertionError):
 class VirtualLoop(BaseEventLoop):
     """An event loop whose time passes only when nobody has anything to do; the ready queue is shuffled by a seed."""
 
-    def __init__(self, seed: int | None = None) -> None:
+    def __init__(self, seed: int | None = None, max_rounds: int = MAX_ROUNDS) -> None:
         super().__init__()
+        self._max_rounds = max_rounds
         self._now = 0.0
         self._rounds = 0
         self._clock_resolution = 1e-6
@@ -67,8 +68,8 @@ class VirtualLoop(BaseEventLoop):
 
     def _run_once(self) -> None:
         self._rounds += 1
-        if self._rounds > MAX_ROUNDS:
-            raise Deadlock(f"{MAX_ROUNDS} rounds, and no end at {self._now:.1f} s")
+        if self._rounds > self._max_rounds:
+            raise Deadlock(f"{self._max_rounds} rounds, and no end at {self._now:.1f} s")
         if self._random is not None and len(self._ready) > 1:
             ready = list(self._ready)
             self._random.shuffle(ready)
@@ -110,12 +111,14 @@ class WiredJournal(MemoryJournal):
     """A journal in memory that takes only what could also be written down and read back."""
 
     async def append(self, lease: Lease, entry: Entry, **rest: Any) -> None:
-        assert wire.decode_events(wire.encode_events(entry)) == entry.events
-        change = rest.get("change")
+        held = rest.get("before", ())
+        for one in (*(each.entry for each in held), entry):
+            assert wire.decode_events(wire.encode_events(one)) == one.events
         await super().append(lease, entry, **rest)
-        if change is not None:
-            account = self._accounts[change.account]
-            assert wire.decode_account(wire.encode(account)) == account
+        for change in (*(each.change for each in held), rest.get("change")):
+            if change is not None:
+                account = self._accounts[change.account]
+                assert wire.decode_account(wire.encode(account)) == account
 
     async def submit(self, session: str, item: InboxItem) -> bool:
         return await super().submit(session, wire.decode_item(wire.encode(item)))
@@ -157,7 +160,8 @@ class CuttableJournal:
                 kept.held = False
 
     async def append(self, lease: Lease, entry: Entry, **rest: Any) -> None:
-        what = "+".join(type(event).__name__ for event in entry.events)
+        events = [event for held in rest.get("before", ()) for event in held.entry.events] + list(entry.events)
+        what = "+".join(type(event).__name__ for event in events)
         await self._cutter.point(f"append before {what}")
         await self._inner.append(lease, entry, **rest)
         await self._cutter.point(f"append after {what}")

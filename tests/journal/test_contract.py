@@ -14,6 +14,7 @@ from bridle.core.ledger import Account, Change, Reservation, TreeLimits
 from bridle.core.limits import NOTHING, Limits, Spent
 from bridle.core.parts import Notice
 from bridle.errors import BudgetRefused, JournalFailed, JournalFull, JournalRefused, LeaseLost, NoSuchSession
+from bridle.journal.journal import Held
 from bridle.journal.memory import MemoryJournal
 from bridle.journal.sqlite import SqliteJournal
 
@@ -153,6 +154,81 @@ def test_a_refused_change_leaves_settlements_of_the_same_append_undone(make):
             await journal.append(lease, entry(4), change=both)
         account = await journal.account("a")
         assert (account.held, account.reserved, account.spent) == ({"r1": held.amount}, held.amount, NOTHING)
+        await journal.close()
+
+    story(work)
+
+
+def test_held_entries_are_written_with_the_next_one_or_not_at_all(make):
+    async def work():
+        journal = make()
+        await journal.create(INFO)
+        lease = await journal.acquire("ses_a")
+        await journal.append(lease, entry(2), change=Change("a", opens=(Account("a", None, Limits(tokens=100)),)))
+        await journal.append(lease, entry(3), change=Change("a", reserves=Reservation("r1", Spent(tokens=60))))
+        settled = Held(entry(4), Change("a", settles=(("r1", Spent(tokens=60)),)))
+        with pytest.raises(BudgetRefused):
+            more = Change("a", reserves=Reservation("r2", Spent(tokens=50)))
+            await journal.append(lease, entry(5), change=more, before=[settled])
+        assert len(await journal.load("ses_a")) == 3
+        assert (await journal.account("a")).held == {"r1": Spent(tokens=60)}
+        fits = Change("a", reserves=Reservation("r2", Spent(tokens=40)))
+        await journal.append(lease, entry(5), change=fits, before=[settled])
+        assert [found.sequence for found in await journal.load("ses_a")] == [1, 2, 3, 4, 5]
+        account = await journal.account("a")
+        assert (account.spent, account.held) == (Spent(tokens=60), {"r2": Spent(tokens=40)})
+        with pytest.raises(LeaseLost):
+            await journal.append(lease, entry(7), before=[Held(entry(8))])
+        await journal.close()
+
+    story(work)
+
+
+def test_accounts_that_hold_something_are_found_by_the_beginning_of_their_id(make):
+    async def work():
+        journal = make()
+        await journal.create(INFO)
+        lease = await journal.acquire("ses_a")
+        for place, id in enumerate(("ses_a/1", "ses_a.1/1", "ses_b/1", "ses_a.2/1"), 2):
+            await journal.append(lease, entry(place), change=Change(id, opens=(Account(id),)))
+        for place, id in enumerate(("ses_a.1/1", "ses_b/1"), 6):
+            held = Change(id, reserves=Reservation("r", Spent(tokens=1)))
+            await journal.append(lease, entry(place), change=held)
+        assert [account.id for account in await journal.holding("ses_a")] == ["ses_a.1/1"]
+        assert sorted(account.id for account in await journal.holding("")) == ["ses_a.1/1", "ses_b/1"]
+        await journal.close()
+
+    story(work)
+
+
+def test_subagents_take_places_and_a_child_lends_its_own(make):
+    async def work():
+        journal = make()
+        await journal.create(INFO)
+        lease = await journal.acquire("ses_a")
+        root = Account("root", None, tree=TreeLimits(live=2, total=4))
+        child = Account("child", "root")
+        await journal.append(lease, entry(2), change=Change("root", opens=(root,)))
+        with pytest.raises(BudgetRefused) as refused:
+            await journal.append(lease, entry(3), change=Change("root", starts=3))
+        assert (refused.value.shortage.limit, refused.value.shortage.fits_now) == ("live", 2)
+        await journal.append(lease, entry(3), change=Change("root", starts=2, opens=()))
+        await journal.append(lease, entry(4), change=Change("child", opens=(child,)))
+        # The first grandchild works in the place of its parent, which awaits it; a second one would need its own.
+        with pytest.raises(BudgetRefused) as refused:
+            await journal.append(lease, entry(5), change=Change("child", starts=2))
+        assert (refused.value.shortage.limit, refused.value.shortage.fits_now) == ("live", 1)
+        await journal.append(lease, entry(5), change=Change("child", starts=1))
+        account = await journal.account("root")
+        assert (account.live, account.total, account.children) == (2, 3, 2)
+        await journal.append(lease, entry(6), change=Change("grandchild", opens=(Account("grandchild", "child"),)))
+        await journal.append(lease, entry(7), change=Change("grandchild", closes=True))
+        assert (await journal.account("root")).live == 2
+        await journal.append(lease, entry(8), change=Change("child", closes=True))
+        assert (await journal.account("root")).live == 1
+        with pytest.raises(BudgetRefused) as refused:
+            await journal.append(lease, entry(9), change=Change("root", starts=2))
+        assert refused.value.shortage.limit == "total"
         await journal.close()
 
     story(work)

@@ -96,7 +96,12 @@ FAULTS = [
         'default="allow")))',
     ),
     Fault("depth is not counted", "turn/children.py", "depth=_depth(turn) + 1,", "depth=_depth(turn) or 1,"),
-    Fault("one subagent too many at once", "core/ledger.py", "- lent > tree.live:", "- lent > tree.live + 1:"),
+    Fault(
+        "more subagents at once than allowed",
+        "core/ledger.py",
+        "tree = root.tree or TreeLimits()",
+        "tree = msgspec.structs.replace(root.tree or TreeLimits(), live=64)",
+    ),
     Fault("subagents without end", "core/ledger.py", "if root.total + change.starts > tree.total:", "if False:"),
     Fault("a place is not given back", "core/ledger.py", "_more(rows, parent.id, children=-1)", "pass"),
     Fault(

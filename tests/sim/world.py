@@ -35,6 +35,7 @@ from sim.script import MOODS, SPAWNING, make_model
 
 MAX_SESSIONS = 9
 THIEVING_LIVES = 2
+MAX_ROUNDS = 40_000
 BETWEEN_LIVES = 10_000.0
 """Seconds from one life of the process to the next, and so from a pause to its answer."""
 _graveyard: list[Any] = []
@@ -165,12 +166,13 @@ class SimJournal(WiredJournal):
             raise JournalFull("the disk is full")
         if self.appends == self.plan.fail_at and self.plan.seed % 2:
             raise JournalFailed("the disk is gone")
-        change = rest.get("change")
-        before = dict(self._accounts) if change is not None else {}
+        changes = [held.change for held in rest.get("before", ())] + [rest.get("change")]
+        changed = any(change is not None for change in changes)
+        before = dict(self._accounts) if changed else {}
         await super().append(lease, entry, **rest)
         if lease.epoch != self._sessions[lease.session].epoch:
             self.stale.append(f"{lease.session} was written under lease {lease.epoch}")
-        if change is not None:
+        if changed:
             self._compare(before)
         if self.appends == self.plan.fail_at:
             raise JournalFailed("the disk is gone, after it was written")
@@ -280,7 +282,7 @@ async def meddle(plan: Plan, store: SimJournal, twin: Process, life: int) -> Non
 
 def live(plan: Plan, store: SimJournal, world: World, at: int | None, life: int) -> list[Result] | None:
     """One life on what the journal holds: how every prompt ended, or None if it died before."""
-    loop = VirtualLoop(plan.seed + life)
+    loop = VirtualLoop(plan.seed + life, MAX_ROUNDS)
     loop.set_exception_handler(lambda *_: None)
     asyncio.set_event_loop(loop)
     process = start_process(plan, store, world, Cutter(at), loop, life)

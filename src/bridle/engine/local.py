@@ -224,6 +224,7 @@ class LocalEngine:
             watch = asyncio.get_running_loop().create_task(self._watch(rig))
             try:
                 outcome = await run_turn(self._actions(rig))
+                await record.flush()
             finally:
                 watch.cancel()
                 await asyncio.wait([watch])

@@ -23,6 +23,13 @@ Weight = Literal["plain", "words", "intent", "ending"]
 """Intents and endings reach the disk before `append` returns; only an ending may use the reserve of a full disk."""
 
 
+class Held(msgspec.Struct, frozen=True):
+    """An entry that is written together with the next one, and what it does to the ledger."""
+
+    entry: Entry
+    change: Change | None = None
+
+
 class SessionRow(msgspec.Struct, frozen=True):
     """A session as a list shows it."""
 
@@ -50,8 +57,9 @@ class Journal(Protocol):
         change: Change | None = None,
         take: Sequence[str] = (),
         weight: Weight = "plain",
+        before: Sequence[Held] = (),
     ) -> None:
-        """Write one entry, its ledger change and the taking of inbox items together, or nothing.
+        """Write one entry, those held before it, their ledger changes and the taking of inbox items, or nothing.
 
         Raises `LeaseLost` if the epoch is old or the sequence is not the next, `BudgetRefused` if a reservation or a
         charge has no room, `JournalFull` if the disk is full. Only `record.py` calls this.

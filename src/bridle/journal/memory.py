@@ -10,7 +10,7 @@ from bridle.core.events import Entry, SessionInfo, SessionPut
 from bridle.core.inbox import InboxItem
 from bridle.core.ledger import Account, Change, Shortage, post
 from bridle.errors import BudgetRefused, LeaseLost, NoSuchSession
-from bridle.journal.journal import Lease, SessionRow, Weight, session_entry
+from bridle.journal.journal import Held, Lease, SessionRow, Weight, session_entry
 
 
 @dataclass(slots=True)
@@ -48,17 +48,22 @@ class MemoryJournal:
         change: Change | None = None,
         take: Sequence[str] = (),
         weight: Weight = "plain",
+        before: Sequence[Held] = (),
     ) -> None:
         kept = self._kept(lease.session)
         if kept.epoch != lease.epoch or not kept.held:
             raise LeaseLost(f"session {lease.session} is written by another process now")
-        if entry.sequence != len(kept.entries) + 1:
+        if (before[0].entry if before else entry).sequence != len(kept.entries) + 1:
             raise LeaseLost(f"session {lease.session} has grown under the hands of another writer")
-        if change is not None:
-            posted = post(change, self._accounts.get)
-            if isinstance(posted, Shortage):
-                raise BudgetRefused(posted)
-            self._accounts.update(posted)
+        rows: dict[str, Account] = {}
+        for wanted in (*(held.change for held in before), change):
+            if wanted is not None:
+                posted = post(wanted, lambda id: rows.get(id) or self._accounts.get(id))
+                if isinstance(posted, Shortage):
+                    raise BudgetRefused(posted)
+                rows.update(posted)
+        self._accounts.update(rows)
+        kept.entries += [held.entry for held in before]
         kept.entries.append(entry)
         for id in take:
             kept.inbox[id] = None

@@ -18,7 +18,7 @@ from bridle.core.inbox import InboxItem
 from bridle.core.ledger import Account, Change, Shortage, post
 from bridle.errors import BudgetRefused, JournalFull, JournalRefused, LeaseLost, NoSuchSession
 from bridle.journal.database import BUSY_MILLISECONDS, QUERIES, Database, error_code, explain
-from bridle.journal.journal import Lease, SessionRow, Weight, session_entry
+from bridle.journal.journal import Held, Lease, SessionRow, Weight, session_entry
 from bridle.journal.lock import drop_lock, is_locked, take_lock
 from bridle.journal.sync import Sync
 from bridle.seams import Seams, uninterrupted
@@ -208,11 +208,13 @@ class SqliteJournal:
         change: Change | None = None,
         take: Sequence[str] = (),
         weight: Weight = "plain",
+        before: Sequence[Held] = (),
     ) -> None:
-        events = wire.encode_events(entry)
-
         def work() -> None:
-            self._append(lease, entry, events, change, take)
+            self._check(lease, (before[0].entry if before else entry).sequence)
+            for held in before:
+                self._append(lease, held.entry, held.change, ())
+            self._append(lease, entry, change, take)
 
         full = self._power and weight in ("intent", "ending")
         try:
@@ -223,14 +225,16 @@ class SqliteJournal:
             await self._write(work, full=full)
         self._sequences[lease.session] = entry.sequence
 
-    def _append(self, lease: Lease, entry: Entry, events: bytes, change: Change | None, take: Sequence[str]) -> None:
+    def _check(self, lease: Lease, sequence: int) -> None:
+        if lease.session not in self._locks or sequence != self._sequences[lease.session] + 1:
+            raise LeaseLost(f"session {lease.session} has grown under the hands of another writer")
+
+    def _append(self, lease: Lease, entry: Entry, change: Change | None, take: Sequence[str]) -> None:
         writer = self._database.writer
         number = self._numbers[lease.session]
-        if lease.session not in self._locks or entry.sequence != self._sequences[lease.session] + 1:
-            raise LeaseLost(f"session {lease.session} has grown under the hands of another writer")
         if change is not None:
             self._post(change)
-        row = (number * SESSION_SPAN + entry.sequence, entry.at, entry.elapsed, events)
+        row = (number * SESSION_SPAN + entry.sequence, entry.at, entry.elapsed, wire.encode_events(entry))
         if not writer.execute(QUERIES["add_entry"], (*row, number, lease.epoch)).rowcount:
             raise LeaseLost(f"session {lease.session} is written by another process now")
         for id in take:

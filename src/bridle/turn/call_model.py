@@ -96,7 +96,8 @@ class _Step:
             cut=processor.finish == "length" and not calls,
         )
         replied = RequestMoved(self.id, Replied(usage, dollars, processor.finish))
-        await self.rig.record.append(*events, replied, PartPut(finish), change=change)
+        # What follows is the start of its calls, the next request, or the end of the turn.
+        await self.rig.record.append_with_next(*events, replied, PartPut(finish), change=change)
 
     async def cut(
         self, processor: Processor | None, by: CutBy, usage: Usage, dollars: float, change: Change | None

@@ -10,8 +10,8 @@ from bridle.core.fold import fold
 from bridle.core.ledger import Change
 from bridle.core.parts import Halt
 from bridle.core.session import Session
-from bridle.errors import JournalFull
-from bridle.journal.journal import Journal, Lease, Weight
+from bridle.errors import BudgetRefused, JournalFull
+from bridle.journal.journal import Held, Journal, Lease, Weight
 from bridle.seams import Clock
 
 Publish = Callable[[str, Entry | Live], None]
@@ -27,6 +27,7 @@ class Record:
         self.publish = publish
         self._clock = clock
         self._lock = asyncio.Lock()
+        self._held: list[Held] = []
         self._origin = clock.monotonic() - session.elapsed
 
     @property
@@ -59,12 +60,49 @@ class Record:
                 self._origin = self._clock.monotonic()
             entry = self._entry(events)
             try:
-                await self.journal.append(self.lease, entry, change=change, take=take, weight=weight)
+                await self._write(entry, change, take, weight)
             except JournalFull as full:
                 if weight != "plain":
                     raise
                 # It has happened, so it is written, from the reserve; and with it that nothing more may happen.
                 entry = self._entry((*events, *self._halt(full)))
-                await self.journal.append(self.lease, entry, change=change, take=take, weight="ending")
+                await self._write(entry, change, take, "ending")
             fold(self.session, entry)
         self.publish(self.lease.session, entry)
+
+    async def append_with_next(self, *events: Recorded, change: Change | None = None) -> None:
+        """The same for what is at once followed by another append, before anything else happens: one commit for both.
+
+        It is folded now, and published when it is written. If the process dies before that, it did not happen.
+        """
+        async with self._lock:
+            entry = self._entry(events)
+            fold(self.session, entry)
+            self._held.append(Held(entry, change))
+
+    async def flush(self) -> None:
+        """Write what is held, if nothing followed it after all."""
+        async with self._lock:
+            await self._write_held("plain")
+
+    async def _write(self, entry: Entry, change: Change | None, take: Sequence[str], weight: Weight) -> None:
+        held = tuple(self._held)
+        try:
+            await self.journal.append(self.lease, entry, change=change, take=take, weight=weight, before=held)
+        except (BudgetRefused, JournalFull) as refused:
+            if held and weight in ("intent", "words"):
+                # What is refused must not take with it what has happened before.
+                await self._write_held("ending" if isinstance(refused, JournalFull) else "plain")
+            raise
+        self._published(held)
+
+    async def _write_held(self, weight: Weight) -> None:
+        if self._held:
+            *before, last = self._held
+            await self.journal.append(self.lease, last.entry, change=last.change, weight=weight, before=before)
+            self._published((*before, last))
+
+    def _published(self, held: Sequence[Held]) -> None:
+        del self._held[: len(held)]
+        for one in held:
+            self.publish(self.lease.session, one.entry)

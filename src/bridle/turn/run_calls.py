@@ -11,7 +11,7 @@ from bridle.core.ledger import Change, Shortage
 from bridle.core.limits import Spent, closing_seconds
 from bridle.core.parts import Call
 from bridle.core.repair import arguments_of, result_digest
-from bridle.core.states import CallState, Done, Failed, Queued, Refusal, Refused, Repeat, Running, Waiting
+from bridle.core.states import CallState, Done, Ended, Failed, Queued, Refusal, Refused, Repeat, Running, Waiting
 from bridle.errors import BudgetRefused, ToolFailed
 from bridle.tools.tool import Invocation, Output, Tool
 from bridle.turn.authorise import Authority
@@ -130,7 +130,13 @@ async def _run_one(rig: Rig, id: str) -> None:
     elif isinstance(outcome, Late):
         late = "the turn's time is up" if by_turn else f"timed out after {seconds:g} s"
         outcome = _cut_short(invocation, late)
-    await rig.record.append(CallMoved(id, _ended(rig, call, outcome)))
+    moved = CallMoved(id, _ended(rig, call, outcome))
+    others = (state for other, state in rig.turn.batch.items() if other != id)
+    if all(isinstance(state, Ended) for state in others):
+        # The last of its step: what follows is the next request, or the end of the turn.
+        await rig.record.append_with_next(moved)
+    else:
+        await rig.record.append(moved)
 
 
 def _shower(rig: Rig, id: str) -> Any:
