@@ -153,6 +153,10 @@ class Runtime:
         turn = state.running
         return turn.start.mandate.parent if turn is not None and turn.start.mandate is not None else ""
 
+    def drives(self, session: str) -> bool:
+        """Whether this runtime drives the session at this moment."""
+        return session in self.engine.active()
+
     async def root(self, session: str) -> str:
         """The session at the top of the tree that a session works in; itself, if nobody started it."""
         while parent := await self._parent(session):
@@ -218,7 +222,8 @@ class Runtime:
             raise ConfigError(f"extend: {limit} {problem}")
         item = ExtendItem(self.seams.new_id("ext"), limit, by)
         await self.journal.submit(session, item)
-        if session in self.engine.active():
+        # A turn that awaits a person or its subagents takes it and goes on waiting; one that was interrupted stays so.
+        if self.drives(session) or (await self.status(session)).state == "paused":
             self.engine.wake(session)
         return item.id
 
@@ -245,7 +250,7 @@ class Runtime:
         """Return once nothing can go on, here or in the process that holds the lease."""
         while True:
             parked = await self.engine.parked(session)
-            if parked in ("idle", "paused") or not await self._goes_on(session, parked):
+            if parked == "idle" or not await self._goes_on(session, parked):
                 return parked
 
     async def _goes_on(self, session: str, parked: Parked | None) -> bool:
@@ -254,7 +259,7 @@ class Runtime:
             await self.seams.sleep(LOOK_SECONDS)
             # If the holder has died, or let go of the session, this process takes over.
             self.engine.wake(session)
-        elif parked == "waiting":
+        elif parked in ("waiting", "paused"):
             if not await self.engine.tend(session):
                 return False
             await self.engine.any_ended(session, LOOK_SECONDS)
@@ -266,7 +271,7 @@ class Runtime:
             parked = await self.engine.turn_ended(session)
             kept = self.engine.session(session) if parked != "elsewhere" else None
             result = result_of(kept or await self.load(session), prompt)
-            if result.ended or parked in ("idle", "paused") or not await self._goes_on(session, parked):
+            if result.ended or parked == "idle" or not await self._goes_on(session, parked):
                 return result
 
     async def stream(self, session: str, prompt: str, after: int = 0) -> AsyncIterator[Entry | Live]:

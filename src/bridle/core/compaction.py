@@ -83,7 +83,7 @@ def head_and_tail(text: str, room: int, between: str = "…") -> str:
     """Both ends of a text that is longer than there is room for."""
     if len(text) <= room:
         return text
-    half = max(1, room // 2)
+    half = max(1, (room - len(between) - 4) // 2)
     return f"{text[:half]}\n[{between}]\n{text[-half:]}"
 
 
@@ -93,7 +93,9 @@ def serialised(messages: Sequence[Message], room: int) -> str:
     for message in messages:
         match message:
             case UserMessage():
-                lines.append(f"## User\n{head_and_tail(message.text, SHOWN_CHARACTERS)}")
+                # An earlier summary stands for much: it is brought up to date, so it is seen whole.
+                shown = room // 2 if message.text.startswith(SUMMARY_HEAD) else SHOWN_CHARACTERS
+                lines.append(f"## User\n{head_and_tail(message.text, shown)}")
             case AssistantMessage():
                 calls = "".join(f"\ncall {made.name} {made.arguments[:500]}" for made in message.calls)
                 lines.append(f"## Assistant\n{head_and_tail(message.text, SHOWN_CHARACTERS)}{calls}")
@@ -106,22 +108,27 @@ def serialised(messages: Sequence[Message], room: int) -> str:
 def mechanical(messages: Sequence[Message], room: int) -> str:
     """A summary that needs no model: what was said and called, a line each, the newest for certain."""
     lines: list[str] = []
+    earlier = ""
     for message in messages:
         match message:
             case UserMessage():
-                lines.append(f"- the user said: {_line(message.text, 300)}")
+                if message.text.startswith(SUMMARY_HEAD):
+                    earlier = head_and_tail(message.text.removeprefix(SUMMARY_HEAD).strip(), room // 2)
+                else:
+                    lines.append(f"- the user said: {_line(message.text, 300)}")
             case AssistantMessage():
                 if message.text.strip():
                     lines.append(f"- the assistant said: {_line(message.text, 200)}")
                 lines += [f"- called {made.name} {_line(made.arguments, 120)}" for made in message.calls]
             case ResultMessage():
                 lines.append(f"  {'failed: ' if message.failed else ''}{_line(message.text, 120)}")
-    kept, size = len(lines), 0
+    kept, size = len(lines), len(earlier)
     while kept > 0 and size + len(lines[kept - 1]) + 1 <= room:
         kept -= 1
         size += len(lines[kept]) + 1
     head = [f"({kept} earlier lines are left out)"] if kept else []
-    return "\n".join(["Written by Bridle from the record, since the model gave no summary.", *head, *lines[kept:]])
+    written = "Written by Bridle from the record, since the model gave no summary."
+    return "\n".join([written, *([earlier] if earlier else []), *head, *lines[kept:]])
 
 
 def _line(text: str, room: int) -> str:

@@ -124,6 +124,8 @@ def _put_in_turn(session: Session, turn: OpenTurn, part: Part) -> None:
         case Notice():
             if part.limit is not None:
                 turn.warned |= {part.limit}
+            elif part.about == "budget":
+                turn.noted.add(part.id)
         case ReservationRefused():
             turn.refused = turn.refused or part
             turn.closing_refused = turn.closing_refused or part.closing
@@ -135,6 +137,7 @@ def _put_in_turn(session: Session, turn: OpenTurn, part: Part) -> None:
             turn.halt = turn.halt or part
         case TurnFinish():
             turn.finish = part
+            session.ended = part.reason if turn.prompts else session.ended
             _answer(session, turn, part.answer)
         case Sentinel() | TurnStart():
             pass

@@ -16,7 +16,7 @@ TREE_BOUNDS: dict[str, tuple[int, int]] = {"depth": (0, 3), "live": (1, 64), "to
 class TreeLimits(Limits, frozen=True, omit_defaults=True):
     """What all turns under a root may use together, and how many of them there may be.
 
-    `live` counts turns that do something themselves: a subagent that awaits its own lends its place to the first.
+    `live` counts subagents that work or await a person; one that awaits its own lends its place to the first of them.
     """
 
     depth: int = 1
@@ -67,7 +67,7 @@ class Change(msgspec.Struct, frozen=True):
     keeps: Spent | None = None
     """What is kept for the closing request from now on; a reservation of one's own ends what was kept before."""
     starts: int = 0
-    """Subagents that get a place."""
+    """Subagents that get a place; less than nothing for those that give theirs back unused."""
     closes: bool = False
     """The turn ends: its place and what it kept are free."""
 
@@ -161,25 +161,29 @@ def _short(
 
 
 def _places(change: Change, chain: list[Account], rows: dict[str, Account]) -> dict[str, Account] | Shortage:
-    """The rows with subagents started or ended. A subagent that awaits its own lends its place to the first of them."""
+    """The rows with subagents started, given up or ended."""
     turns = [account for account in chain if account.scope == "turn"]
     own, root = turns[0], turns[-1]
     if change.starts:
         tree = root.tree or TreeLimits()
         if root.total + change.starts > tree.total:
             return Shortage(root.id, "total", "tree", tree.total - root.total, tree.total - root.total)
-        lent = int(own is not root and own.children == 0)
-        if root.live + change.starts - lent > tree.live:
-            room = tree.live - root.live + lent
+        taken = _taken(own, root, own.children + change.starts) - _taken(own, root, own.children)
+        if taken > 0 and root.live + taken > tree.live:
+            room = tree.live - root.live + change.starts - taken
             return Shortage(root.id, "live", "tree", room, room)
         _more(rows, own.id, children=change.starts)
-        _more(rows, root.id, live=change.starts - lent, total=change.starts)
+        _more(rows, root.id, live=taken, total=max(0, change.starts))
     if change.closes and own is not root:
         parent = turns[1]
         _more(rows, parent.id, children=-1)
-        if parent is root or parent.children > 1:
-            _more(rows, root.id, live=-1)
+        _more(rows, root.id, live=_taken(parent, root, parent.children - 1) - _taken(parent, root, parent.children))
     return rows
+
+
+def _taken(account: Account, root: Account, children: int) -> int:
+    """The places that so many subagents take: one that awaits its own lends its place to the first of them."""
+    return children if account is root else max(0, children - 1)
 
 
 def _more(rows: dict[str, Account], id: str, *, children: int = 0, live: int = 0, total: int = 0) -> None:
@@ -197,7 +201,7 @@ def _chain(change: Change, account_of: Callable[[str], Account | None]) -> list[
     while id is not None:
         account, fresh = account_of(id), opened.get(id)
         if account is not None and fresh is not None:
-            account = msgspec.structs.replace(account, limits=fresh.limits)
+            account = msgspec.structs.replace(account, limits=fresh.limits, parent=fresh.parent)
         account = account or fresh
         assert account is not None, id
         chain.append(account)

@@ -69,7 +69,7 @@ def finish_step(session: Session, turn: OpenTurn, finish: StepFinish) -> None:
         calls = tuple(CallMessage(part.id, part.name, part.arguments) for part in parts if isinstance(part, Call))
         session.say(AssistantMessage(finish.id, text, reasoning, calls))
     if turn.request is not None and isinstance(turn.request.state, Replied):
-        session.counted_characters = session.characters
+        session.count(turn.request.state.usage.total)
         turn.compactions = 0
     _close_batch(session, turn)
 
@@ -191,7 +191,7 @@ def _move_step(session: Session, turn: OpenTurn, state: RequestState) -> None:
         case Open():
             turn.step = msgspec.structs.replace(step, tries=step.tries + 1)
         case Replied():
-            session.counted = state.usage.total
+            pass
         case Cut():
             turn.step = msgspec.structs.replace(step, cut=state.by)
             turn.doom = turn.doom or state.by == "chant"
@@ -211,6 +211,8 @@ def _move_errand(turn: OpenTurn, state: RequestState) -> None:
         case Replied():
             # What it said is judged by whoever sent it: a usable reply is recorded together with what it is used for.
             turn.errand = msgspec.structs.replace(errand, state="finished", blanks=errand.blanks + 1)
+            if errand.purpose == "synthesis":
+                turn.cut = state.finish == "length"
         case Cut() | Broken():
             turn.errand = msgspec.structs.replace(errand, state="failed")
             if errand.purpose == "synthesis":

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from bridle.core.context import TOKENS_OF_A_TOOL, Message, Messages, characters, estimate_tokens
+from bridle.core.context import CHARACTERS_PER_TOKEN, TOKENS_OF_A_TOOL, Message, Messages, characters, estimate_tokens
 from bridle.core.events import SessionInfo
-from bridle.core.limits import NOTHING, LimitName, Spent
+from bridle.core.limits import NOTHING, LimitName, Reason, Spent
 from bridle.core.parts import Call, Compaction, Halt, Part, Request, ReservationRefused, TurnFinish, TurnStart
 from bridle.core.permission import Access
 from bridle.core.repetition import Repetition
@@ -14,6 +14,7 @@ from bridle.core.states import Approved, Ask, Asking, CallState, Pending, Queued
 from bridle.core.turn import Errand, Step, Turn
 
 MAX_CHARACTERS_PER_TOKEN = 8.0
+TELLING_CHARACTERS = 400
 
 
 class OpenTurn:
@@ -47,6 +48,7 @@ class OpenTurn:
         self.unasked = False
         self.cut = False
         self.began: dict[str, float] = {}
+        self.noted: set[str] = set()
         self.below = NOTHING
         self.places = False
         self.asked = False
@@ -139,7 +141,10 @@ class Session:
         self.characters = 0
         self.counted = 0
         self.counted_characters = 0
+        self.density = 1 / CHARACTERS_PER_TOKEN
         self.children: set[str] = set()
+        self.ended: Reason | None = None
+        """How the last turn ended that had a prompt."""
         self.lean = False
         """Whether parts that a summary stands for are let go."""
 
@@ -156,10 +161,25 @@ class Session:
         tools = len(self.turn.start.tools) if self.turn is not None else 0
         return estimate_tokens(self.characters + len(self.system)) + TOKENS_OF_A_TOOL * tools
 
+    def count(self, tokens: int) -> None:
+        """The provider has counted the context as it stands; from count to count it shows how dense our words are."""
+        grown = self.characters - self.counted_characters
+        if self.counted and grown >= TELLING_CHARACTERS:
+            self.density = (tokens - self.counted) / grown
+        elif not self.counted and self.characters:
+            self.density = (tokens - estimate_tokens(len(self.system))) / self.characters
+        self.density = min(1.0, max(1 / MAX_CHARACTERS_PER_TOKEN, self.density))
+        self.counted = tokens
+        self.counted_characters = self.characters
+
+    def tokens_with(self, size: int) -> int:
+        """The size of the context if its messages had so many characters; system and tools stay as they are."""
+        return max(1, round(self.tokens - self.density * (self.characters - size)))
+
     @property
     def characters_per_token(self) -> float:
         """How long a token of this context is, within reason: a provider's count may be nonsense."""
-        return min(MAX_CHARACTERS_PER_TOKEN, max(1.0, self.characters / max(1, self.tokens)))
+        return 1 / self.density
 
     def view(self, elapsed: float) -> Turn:
         """The turn as `decide` sees it."""
@@ -196,7 +216,6 @@ class Session:
         """Other messages stand for the old ones; whoever holds the old ones keeps them as they were."""
         size = sum(characters(message) for message in messages)
         if self.counted:
-            # The provider's count, scaled: it knows better than a guess how long our words are in tokens.
-            self.counted = max(1, round(self.tokens * size / max(1, self.characters)))
+            self.counted = self.tokens_with(size)
         self._messages = messages
         self.characters = self.counted_characters = size

@@ -10,13 +10,14 @@ from bridle.core.fold import fold
 from bridle.core.inbox import AbortItem
 from bridle.core.ledger import Shortage
 from bridle.core.session import Session
+from bridle.core.states import Ask, Waiting
 from bridle.engine.bus import Bus
 from bridle.engine.engine import Parked
 from bridle.errors import JournalError, NoSuchSession
 from bridle.journal.journal import Journal, Lease
 from bridle.seams import Seams
 from bridle.turn.actions import Actions, TurnActions
-from bridle.turn.children import report_end
+from bridle.turn.children import asks_id, end_id, report_end
 from bridle.turn.loop import run_turn
 from bridle.turn.record import Record
 from bridle.turn.rig import Rig, TackRoom
@@ -66,6 +67,8 @@ class LocalEngine:
         drive.held_prompts = drive.held_prompts or held_prompts
         if drive.task is None or drive.task.done():
             drive.task = asyncio.get_running_loop().create_task(self._drive(session, drive))
+            # Whoever waits is told of a failure; nobody else needs to read of it.
+            drive.task.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     async def parked(self, session: str) -> Parked:
         drive = self._drives.get(session)
@@ -122,7 +125,7 @@ class LocalEngine:
         else:
             await self._seams.sleep(seconds)
 
-    async def tend(self, id: str) -> bool:
+    async def tend(self, id: str, told: tuple[Ask, ...] | None = None) -> bool:
         drive = self._drives.get(id)
         if drive is None:
             self.wake(id)
@@ -130,8 +133,11 @@ class LocalEngine:
         if drive.task is not None:
             if not drive.task.done():
                 return True
-            # A drive that failed tells so to whoever waits for its tree.
-            drive.task.result()
+            failure = drive.task.exception()
+            if failure is not None:
+                # A drive that failed tells so, once, to whoever waits for its tree; then it may be tried again.
+                drive.task = None
+                raise failure
         try:
             if await self._journal.held(id):
                 return True
@@ -139,18 +145,22 @@ class LocalEngine:
         except NoSuchSession:
             # Its parent died before it made it; the parent's recovery does.
             return False
-        if await self._more(id, drive) or self._untold(session) or _interrupted(session):
+        if await self._more(id, drive) or self._untold(session, told) or _interrupted(session):
             self.wake(id)
             return True
         running = session.running
-        found = [await self.tend(child) for child in running.children.values()] if running is not None else []
-        return any(found)
-
-    def _untold(self, session: Session) -> bool:
-        turn = session.turn
-        if turn is None or turn.finish is None or turn.start.mandate is None or session.info is None:
+        if running is None:
             return False
-        return f"{session.info.id}/{turn.finish.number}.ended" not in self.started
+        waiting = [state for state in running.batch.values() if isinstance(state, Waiting)]
+        return any([await self.tend(state.child, state.asks) for state in waiting])
+
+    def _untold(self, session: Session, told: tuple[Ask, ...] | None) -> bool:
+        """Whether the parent may not have heard of an ending, or of what is asked here: its teller may have died."""
+        end = end_id(session)
+        if end:
+            return end not in self.started
+        asks = session.running.asks if session.running is not None else ()
+        return bool(asks) and told == () and asks_id(session) not in self.started
 
     async def settle_dead(self, short: Shortage) -> None:
         owner = short.account.rpartition("/")[0] if short.scope in ("turn", "tree") else ""

@@ -10,7 +10,7 @@ from bridle.core.events import PartPut
 from bridle.core.parts import Halt
 from bridle.core.states import Refusal
 from bridle.core.turn import Turn
-from bridle.errors import ConfigError, JournalError, JournalFull
+from bridle.errors import ConfigError, JournalError, JournalFailed, JournalFull
 from bridle.turn.call_model import call_model
 from bridle.turn.children import report_asks
 from bridle.turn.closing import finish
@@ -104,6 +104,9 @@ class TurnActions:
         turn = self._rig.session.running
         if turn is None:
             raise ConfigError(detail)
+        if turn.halt is not None:
+            # It is ending already, and not even that goes well: nothing is gained by saying so again and again.
+            raise JournalFailed(f"the turn cannot be brought to its end: {detail}")
         halt = Halt(f"{turn.start.number}.halt", "error", detail)
         await self._rig.record.append(PartPut(halt), weight="ending")
         await recover(self._rig)

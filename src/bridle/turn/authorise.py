@@ -68,7 +68,7 @@ class Authority:
         verdict = self._rig.tack.judge(Access(DOOM_LOOP, call.name))
         if verdict == "allow":
             return None
-        why = f"{call.name} was called again with the same arguments and the same result"
+        why = f"{call.name} was called again and again with the same arguments and nothing new came of it"
         if call.invalid:
             why = f"{MALFORMED_CALLS} calls in a row could not be understood"
         if verdict == "ask" and turn.start.on_ask in ("person", "pause"):

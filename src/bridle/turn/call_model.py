@@ -13,6 +13,7 @@ from bridle.core.limits import NOTHING, Spent
 from bridle.core.parts import Halt, Notice, Request, ReservationRefused, StepFinish, StepStart
 from bridle.core.states import Broken, Cut, CutBy, Replied, Usage
 from bridle.core.stream import ModelRequest
+from bridle.turn.children import budget_notices
 from bridle.turn.closing import closing_notice, counted, limit_notice, refused_call
 from bridle.turn.processor import Processor
 from bridle.turn.rig import Rig
@@ -21,7 +22,7 @@ from bridle.turn.sending import Sending, closing_need, input_tokens
 
 async def call_model(rig: Rig, action: CallModel) -> None:
     """Ask for one step, as often as it takes; every way out is recorded."""
-    step = _Step(rig, action)
+    step = _Step(rig, action, await budget_notices(rig))
     await Sending(rig, step, reads=step.reads, steps=1 if step.is_new else 0).send()
 
 
@@ -30,9 +31,10 @@ class _Step:
 
     grows: Literal["recorded", "shown", "hidden"] = "recorded"
 
-    def __init__(self, rig: Rig, action: CallModel) -> None:
+    def __init__(self, rig: Rig, action: CallModel, notices: list[Notice]) -> None:
         self.rig = rig
         self.action = action
+        self.notices = notices
         self.id = f"{rig.turn.start.number}.{action.number}.{action.attempt}"
         self.closing = action.closing is not None
         step = rig.turn.step
@@ -47,6 +49,7 @@ class _Step:
         if self.is_new:
             elapsed = self.rig.record.elapsed
             events += [PartPut(limit_notice(turn, name, action.number, elapsed)) for name in action.warn]
+            events += [PartPut(notice) for notice in self.notices]
             if action.closing is not None:
                 told = closing_notice(turn, action.closing, self.rig.tack.prompts["closing"], elapsed)
                 events.append(PartPut(told))

@@ -6,19 +6,20 @@ from collections.abc import Collection
 
 import msgspec
 
-from bridle.core.context import cap_output, sound
+from bridle.core.context import estimate_tokens
 from bridle.core.events import CallMoved, Recorded, SessionInfo
+from bridle.core.fold import load
 from bridle.core.inbox import AbortItem, ChildAsksItem, ChildEndedItem, PromptItem, TurnOptions
 from bridle.core.ledger import Change
-from bridle.core.limits import LOWEST_OUTPUT_TOKENS, Spent, closing_seconds
-from bridle.core.parts import Call, Mandate, Sentinel, Text
+from bridle.core.limits import LOWEST_OUTPUT_TOKENS, NOTHING, Limits, Spent, closing_seconds
+from bridle.core.parts import Call, Mandate, Notice, Sentinel, Text
 from bridle.core.repair import arguments_of, result_digest
 from bridle.core.session import OpenTurn, Session
-from bridle.core.states import Ask, Done, Failed, Queued, Refusal, Refused, Report, Waiting
-from bridle.errors import NoSuchSession
+from bridle.core.states import Ask, Done, Failed, Queued, Refusal, Refused, Report, Scope, Waiting
+from bridle.errors import ConfigError, NoSuchSession
 from bridle.journal.journal import Journal
 from bridle.tools.task import TaskArguments
-from bridle.turn.rig import Kin, Rig
+from bridle.turn.rig import Kin, Rig, capped_output
 from bridle.turn.sending import closing_need, input_tokens
 
 GOOD_ENDINGS = ("answered", "synthesized")
@@ -37,7 +38,7 @@ def child_of(rig: Rig, call: Call, busy: Collection[str]) -> Waiting | Refused:
     """The subagent that a permitted call starts, or goes on with; or why it cannot have one."""
     given = _arguments(rig, call)
     if _depth(rig.turn) >= rig.tack.max_depth:
-        text = f"not executed: a subagent of depth {rig.tack.max_depth} may not start another"
+        text = f"not executed: no subagent may be started here, since a tree may be {rig.tack.max_depth} deep"
         return Refused(Refusal("limit", "depth"), text)
     if given.subagent_type not in rig.tack.subagents:
         known = ", ".join(sorted(rig.tack.subagents))
@@ -51,18 +52,30 @@ def child_of(rig: Rig, call: Call, busy: Collection[str]) -> Waiting | Refused:
     return Waiting(given.task_id)
 
 
-def keeping(rig: Rig, *, starting: int = 0) -> Change:
-    """What the closing request will need once the subagents have reported: no child may spend that."""
-    under_way = sum(isinstance(state, (Waiting, Queued)) for state in rig.turn.batch.values()) + starting
-    reads = input_tokens(rig) + under_way * LOWEST_OUTPUT_TOKENS
-    return Change(rig.turn.start.account, keeps=closing_need(rig, reads))
+def keeping(rig: Rig, *, starting: int = 0, heard: int = 0) -> Change | None:
+    """What the closing request will need once the subagents have reported: no child may spend that.
+
+    `heard` are characters of a report that is about to be recorded: results of an open batch are not in the context.
+    """
+    under_way = starting
+    for state in rig.turn.batch.values():
+        if isinstance(state, (Waiting, Queued)):
+            under_way += 1
+        elif isinstance(state, (Done, Failed, Refused)):
+            heard += len(state.output)
+    reads = input_tokens(rig) + estimate_tokens(heard) + under_way * LOWEST_OUTPUT_TOKENS
+    try:
+        return Change(rig.turn.start.account, keeps=closing_need(rig, reads))
+    except ConfigError:
+        # What the turn works with is not to be had any more: there will be no closing request.
+        return None
 
 
 async def start_children(rig: Rig) -> None:
     """See to it that every subagent of the open calls exists, has its prompt, and is driven. May be called twice."""
     session, journal = rig.record.lease.session, rig.record.journal
     for id, child in rig.turn.children.items():
-        prompt = f"{session}:{id}"
+        prompt = _prompt_id(rig, id)
         if prompt in rig.kin.started:
             continue
         given = _arguments(rig, rig.session.call(id))
@@ -100,20 +113,39 @@ def _mandate(rig: Rig, call: str) -> Mandate:
     )
 
 
-async def recall(rig: Rig, ids: Collection[str]) -> list[Recorded]:
-    """Tell these subagents to stop; their endings are awaited, since what they spend until then is the tree's."""
+def _prompt_id(rig: Rig, call: str) -> str:
+    return f"{rig.record.lease.session}:{call}"
+
+
+async def recall(rig: Rig, ids: Collection[str]) -> tuple[list[Recorded], int]:
+    """Tell these subagents to stop; their endings are awaited, since what they spend until then is the tree's.
+
+    One that never got its prompt will not end: its call does, and its place is free. Returns how many these are.
+    """
     moved: list[Recorded] = []
+    never = 0
     for id in ids:
         child = rig.turn.children[id]
-        try:
-            abort = AbortItem(f"{rig.record.lease.session}:{id}.abort", detail="the turn above it has ended")
+        if await _was_prompted(rig, child, _prompt_id(rig, id)):
+            abort = AbortItem(f"{_prompt_id(rig, id)}.abort", detail="the turn above it has ended")
             await rig.record.journal.submit(child, abort)
-        except NoSuchSession:
+            rig.kin.wake(child)
+            moved.append(CallMoved(id, Waiting(child, recalled=True)))
+        else:
+            never += 1
             moved.append(CallMoved(id, Failed("[the subagent could not be started]", result_digest("not started"))))
-            continue
-        rig.kin.wake(child)
-        moved.append(CallMoved(id, Waiting(child, recalled=True)))
-    return moved
+    return moved, never
+
+
+async def _was_prompted(rig: Rig, child: str, prompt: str) -> bool:
+    if prompt in rig.kin.started:
+        return True
+    try:
+        waiting = await rig.record.journal.inbox(child)
+        taken = load(await rig.record.journal.load(child)).prompts
+    except NoSuchSession:
+        return False
+    return prompt in taken or any(item.id == prompt for item in waiting)
 
 
 async def report_asks(rig: Rig) -> None:
@@ -126,10 +158,26 @@ async def report_asks(rig: Rig) -> None:
     if asks == rig.reported:
         return
     mandate = turn.start.mandate
-    item = ChildAsksItem(f"{session}.asks.{rig.session.sequence}", mandate.call, session, asks)
-    await rig.record.journal.submit(mandate.parent, item)
+    item = ChildAsksItem(asks_id(rig.session), mandate.call, session, asks)
+    fresh = await rig.record.journal.submit(mandate.parent, item)
     rig.reported = asks
-    rig.kin.wake(mandate.parent)
+    rig.kin.started.add(item.id)
+    if fresh and rig.kin.drives(mandate.parent):
+        rig.kin.wake(mandate.parent)
+
+
+def asks_id(session: Session) -> str:
+    """The id under which a parent is told what is asked below it, as the session stands now."""
+    assert session.info is not None
+    return f"{session.info.id}.asks.{session.sequence}"
+
+
+def end_id(session: Session) -> str:
+    """The id under which a parent is told of the end of the last turn; empty if there is none to tell of."""
+    turn = session.turn
+    if turn is None or turn.finish is None or turn.start.mandate is None or session.info is None:
+        return ""
+    return f"{session.info.id}/{turn.finish.number}.ended"
 
 
 def _addressed(session: str, ask: Ask) -> Ask:
@@ -139,14 +187,11 @@ def _addressed(session: str, ask: Ask) -> Ask:
 
 async def report_end(session: Session, journal: Journal, kin: Kin) -> None:
     """Tell the parent how its subagent ended. May be called twice: the parent hears it once."""
-    turn = session.turn
-    if turn is None or turn.finish is None or turn.start.mandate is None:
+    turn, told = session.turn, end_id(session)
+    if not told or told in kin.started:
         return
-    assert session.info is not None
+    assert turn is not None and turn.finish is not None and turn.start.mandate is not None and session.info is not None
     mandate, finish = turn.start.mandate, turn.finish
-    told = f"{session.info.id}/{finish.number}.ended"
-    if told in kin.started:
-        return
     spent = finish.spent
     below = turn.below
     total = Spent(
@@ -157,9 +202,11 @@ async def report_end(session: Session, journal: Journal, kin: Kin) -> None:
     text = "".join(part.text for part in words if isinstance(part, Text))
     sentinel = session.parts.get(f"{finish.number}.sentinel")
     headline = sentinel.text if isinstance(sentinel, Sentinel) else ""
-    await journal.submit(mandate.parent, ChildEndedItem(told, mandate.call, report, text, headline, finish.files))
+    item = ChildEndedItem(told, mandate.call, report, text, headline, finish.files)
+    fresh = await journal.submit(mandate.parent, item)
     kin.started.add(told)
-    kin.wake(mandate.parent)
+    if fresh and kin.drives(mandate.parent):
+        kin.wake(mandate.parent)
 
 
 def reported(rig: Rig, item: ChildEndedItem) -> Done | Failed:
@@ -167,11 +214,34 @@ def reported(rig: Rig, item: ChildEndedItem) -> Done | Failed:
     report = item.report
     good = report.reason in GOOD_ENDINGS
     ending = f"{report.reason}" if good else f"NOT complete, it ended with {report.reason}: {item.headline}"
-    text, capped = cap_output(sound(item.text))
-    stored = ""
-    if capped and rig.tack.store_output is not None:
-        stored = rig.tack.store_output(rig.record.lease.session, item.call, item.text)
-        text += f"\n\n[the whole report is in {stored}]"
+    text, stored = capped_output(rig, item.call, item.text)
     output = f"[subagent {report.child}: {ending}]\n\n{text}"
     ended = Done if good else Failed
     return ended(output, result_digest(f"{report.reason} {item.text}"), item.files, stored, report)
+
+
+BUDGET_WORDS = {"tree": "by the whole tree", "turn": "by the turn above", "day": "today", "month": "this month"}
+
+
+async def budget_notices(rig: Rig) -> list[Notice]:
+    """The 80 % notices of budgets that this turn shares: with its tree, with the day and the month."""
+    turn = rig.turn
+    if turn.start.mandate is None and turn.below == NOTHING and not rig.tack.tree_cost:
+        return []
+    found: list[Notice] = []
+    id: str | None = turn.start.account
+    while id is not None:
+        account = await rig.record.journal.account(id)
+        assert account is not None
+        shared: list[tuple[Scope, Limits | None]] = [("tree", account.tree)]
+        if id != turn.start.account:
+            shared.append((account.scope, account.limits))
+        for scope, limits in shared:
+            for name in limits.nearly_reached(account.spent, frozenset()) if limits is not None else ():
+                key = f"{turn.start.number}.notice.{scope}.{name}"
+                used = f"{getattr(account.spent, name):g} of {limits.of(name) if limits is not None else 0:g}"
+                text = f"{used} {name.replace('_', ' ')} used {BUDGET_WORDS[scope]}"
+                if key not in turn.noted and all(notice.id != key for notice in found):
+                    found.append(Notice(key, "budget", text, told=True))
+        id = account.parent
+    return found

@@ -78,6 +78,8 @@ def headline(turn: OpenTurn, reason: Reason, detail: str, elapsed: float) -> str
     if reason in LIMIT_WORDS:
         words = LIMIT_WORDS[reason]
         amount = used(turn, reason, elapsed)
+        if reason == "cost_budget" and turn.refused is not None and turn.refused.scope in ("day", "month"):
+            words, amount = f"the cost limit of this {turn.refused.scope} is reached, over all sessions", ""
         text = words[0].upper() + words[1:] + (f" ({amount})" if amount else "")
         return f"Doom loop: {words}" if reason == "doom_loop" else text
     words = OTHER_WORDS.get(reason, reason)

@@ -18,11 +18,11 @@ from bridle.core.compaction import (
     mechanical,
     serialised,
 )
-from bridle.core.context import Messages, UserMessage, characters
+from bridle.core.context import Messages, UserMessage, characters, prompt_text
 from bridle.core.events import PartPut, Recorded, RequestMoved
 from bridle.core.ledger import Change
 from bridle.core.limits import LOWEST_OUTPUT_TOKENS, Spent
-from bridle.core.parts import Compaction, CompactionCause, Request, ReservationRefused
+from bridle.core.parts import Compaction, CompactionCause, Prompt, Request, ReservationRefused
 from bridle.core.states import Broken, Cut, CutBy, Refusal, Replied, Usage
 from bridle.core.stream import ModelRequest
 from bridle.turn.processor import Processor
@@ -121,8 +121,7 @@ class _Summary:
         part = Compaction(self.part, self._cause(), "smaller", through, summary, self._shortened(), by=by)
         before = session.tokens
         size = sum(characters(message) for message in compacted(self.messages, part, turn.prompts))
-        fixed = len(session.system)
-        after = round(before * (size + fixed) / max(1, session.characters + fixed))
+        after = session.tokens_with(size)
         limit = turn.start.compact_at or self.window
         if after <= before * (1 - LEAST_GAIN) and after < limit:
             part = Compaction(
@@ -142,10 +141,14 @@ class _Summary:
         ours = set(self.rig.turn.prompts)
         found: dict[str, str] = {}
         for message in self.messages[: self.through]:
-            if isinstance(message, UserMessage) and message.id in ours and len(message.text) > room:
-                where = "the middle is left out"
-                if self.rig.tack.store_output is not None:
-                    session = self.rig.record.lease.session
-                    where = f"the whole is in {self.rig.tack.store_output(session, self.part, message.text)}"
-                found[message.id] = head_and_tail(message.text, room, where)
+            prompt = self.rig.session.parts.get(message.id)
+            if message.id not in ours or not isinstance(prompt, Prompt) or not isinstance(message, UserMessage):
+                continue
+            whole = prompt_text(prompt.text, prompt.files)
+            if message.text != whole:
+                # An earlier compaction has shortened it, and says where the whole is.
+                found[message.id] = message.text
+            elif len(whole) > room:
+                _, where = self.rig.store(f"{message.id}.prompt", whole)
+                found[message.id] = head_and_tail(whole, room, where or "the middle is left out")
         return found

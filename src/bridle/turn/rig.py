@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bridle.core.agent import ModelInfo
+from bridle.core.context import cap_output, sound
 from bridle.core.inbox import PromptItem
 from bridle.core.ledger import Account, Shortage
 from bridle.core.parts import Notice, TurnStart
@@ -17,6 +18,7 @@ from bridle.core.retry import RetryPolicy
 from bridle.core.session import OpenTurn, Session
 from bridle.core.states import Ask
 from bridle.core.stream import ToolSpec
+from bridle.errors import ConfigError
 from bridle.model.model import Model
 from bridle.seams import Seams
 from bridle.tools.tool import Tool
@@ -101,7 +103,10 @@ class Kin(Protocol):
     """The other sessions, as far as a turn has to do with them."""
 
     started: set[str]
-    """Prompts of subagents that are known to have been submitted."""
+    """What is known to have been submitted to other sessions: prompts of subagents, asks and endings for parents."""
+
+    def drives(self, session: str) -> bool:
+        """Whether this process ever drove the session; another's is left to whoever waits for it."""
 
     def wake(self, session: str, *, held_prompts: bool = False) -> None:
         """See to it that a session is driven."""
@@ -129,6 +134,17 @@ class Rig:
     """What the parent was told last of the asks that are open here."""
     _tack: Tack | None = None
 
+    def store(self, name: str, text: str) -> tuple[str, str]:
+        """Keep a long text in a file: its path, and the words that say where the whole is, or why it is not."""
+        try:
+            keep = self.tack.store_output
+            if keep is None:
+                return "", ""
+            path = keep(self.record.lease.session, name, text)
+        except (OSError, ConfigError) as error:
+            return "", f"the whole could not be stored: {error}"
+        return path, f"the whole is in {path}"
+
     @property
     def session(self) -> Session:
         return self.record.session
@@ -145,3 +161,12 @@ class Rig:
         if self._tack is None:
             self._tack = self.room.equip(self.session, self.turn.start)
         return self._tack
+
+
+def capped_output(rig: Rig, name: str, output: str) -> tuple[str, str]:
+    """What the model reads of an output, and the file that has the whole if that is too long."""
+    text, capped = cap_output(sound(output))
+    if not capped:
+        return text, ""
+    stored, where = rig.store(name, output)
+    return (f"{text}\n\n[{where}]" if where else text), stored

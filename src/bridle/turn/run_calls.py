@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from bridle.core.context import cap_output, sound
-from bridle.core.events import CallMoved, PartDelta, Recorded
+from bridle.core.context import sound
+from bridle.core.events import CallMoved, PartDelta, PartPut, Recorded
 from bridle.core.ledger import Change, Shortage
 from bridle.core.limits import Spent, closing_seconds
-from bridle.core.parts import Call
+from bridle.core.parts import Call, ReservationRefused
 from bridle.core.repair import arguments_of, result_digest
 from bridle.core.states import CallState, Done, Ended, Failed, Queued, Refusal, Refused, Repeat, Running, Waiting
 from bridle.errors import BudgetRefused, ToolFailed
+from bridle.journal.journal import Weight
 from bridle.tools.tool import Invocation, Output, Tool
 from bridle.turn.authorise import Authority
 from bridle.turn.children import child_of, keeping, start_children
-from bridle.turn.rig import Rig
+from bridle.turn.rig import Rig, capped_output
 from bridle.turn.scope import Aborted, Late, cancelled_by_us
 
 
@@ -24,16 +25,16 @@ async def run_calls(rig: Rig, ids: tuple[str, ...]) -> None:
     """Judge these calls, start subagents and run the others together; each ending is recorded as it comes."""
     verdicts = Authority(rig).judge(ids)
     _find_children(rig, verdicts)
+    short: list[Recorded] = []
     while True:
         _refuse_beyond_budget(rig, verdicts)
-        started = [id for id, state in verdicts.items() if isinstance(state, (Running, Waiting))]
+        started = any(isinstance(state, (Running, Waiting)) for state in verdicts.values())
+        weight: Weight = "intent" if started else "plain"
         try:
-            await rig.record.append(
-                *_moves(rig, verdicts), change=_charge(rig, verdicts), weight="intent" if started else "plain"
-            )
+            await rig.record.append(*_moves(rig, verdicts), *short, change=_charge(rig, verdicts), weight=weight)
             break
         except BudgetRefused as refused:
-            _admit(verdicts, refused.shortage)
+            short += _admit(rig, verdicts, refused.shortage)
     await start_children(rig)
     await _run_together(rig, [id for id, state in verdicts.items() if isinstance(state, Running)])
 
@@ -65,7 +66,8 @@ def _charge(rig: Rig, verdicts: dict[str, CallState]) -> Change | None:
     if not fresh:
         return None
     starts = sum(isinstance(state, Waiting) for state in verdicts.values())
-    keeps = keeping(rig, starting=starts).keeps if starts else None
+    kept = keeping(rig, starting=starts) if starts else None
+    keeps = kept.keeps if kept is not None else None
     return Change(rig.turn.start.account, charges=Spent(tool_calls=fresh), keeps=keeps, starts=starts)
 
 
@@ -73,8 +75,11 @@ def _is_fresh(rig: Rig, id: str, state: CallState) -> bool:
     return isinstance(state, (Running, Waiting)) and not isinstance(rig.session.call(id).state, Repeat)
 
 
-def _admit(verdicts: dict[str, CallState], short: Shortage) -> None:
-    """The tree has room for fewer than this step wants: the last ones wait for a place, or are refused."""
+def _admit(rig: Rig, verdicts: dict[str, CallState], short: Shortage) -> list[Recorded]:
+    """The tree has room for fewer than this step wants: the last ones wait for a place, or are refused.
+
+    If it has no calls left, that closes the turn.
+    """
     room = max(0, int(short.fits_now))
     children = [id for id, state in verdicts.items() if isinstance(state, Waiting)]
     match short.limit:
@@ -84,8 +89,13 @@ def _admit(verdicts: dict[str, CallState], short: Shortage) -> None:
             text = "not executed: this turn has started as many subagents as it may"
             verdicts.update(dict.fromkeys(children[room:], Refused(Refusal("limit", "total"), text)))
         case "steps" | "tool_calls" | "tokens" | "cost" | "seconds" | "depth":
-            granted = [id for id, state in verdicts.items() if isinstance(state, (Running, Waiting))]
+            granted = [id for id, state in verdicts.items() if _is_fresh(rig, id, state)]
             verdicts.update(dict.fromkeys(granted[room:], _exhausted("tree budget exhausted")))
+            step = rig.turn.step
+            assert step is not None
+            id = f"{rig.turn.start.number}.{step.number}.refused.tool_calls"
+            return [PartPut(ReservationRefused(id, "tool_calls", short.scope))]
+    return []
 
 
 def _exhausted(words: str) -> Refused:
@@ -178,14 +188,7 @@ def _cut_short(invocation: Invocation, why: str) -> Output:
 
 
 def _ended(rig: Rig, call: Call, output: Output) -> Done | Failed:
-    text, capped = cap_output(sound(output.text))
-    stored = ""
-    if capped and rig.tack.store_output is not None:
-        try:
-            stored = rig.tack.store_output(rig.record.lease.session, call.id, output.text)
-            text += f"\n\n[the whole output is in {stored}]"
-        except OSError as error:
-            text += f"\n\n[the whole output could not be stored: {error}]"
+    text, stored = capped_output(rig, call.id, output.text)
     files = tuple(map(sound, output.files))
     if output.failed:
         return Failed(text, result_digest(output.text), files, stored)

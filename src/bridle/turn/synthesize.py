@@ -6,7 +6,7 @@ from typing import Literal
 
 from bridle.core.action import Synthesize
 from bridle.core.compaction import HISTORY_SHARE, head_and_tail
-from bridle.core.context import CHARACTERS_PER_TOKEN, Messages, UserMessage, estimate_tokens
+from bridle.core.context import CHARACTERS_PER_TOKEN, Messages, UserMessage, estimate_tokens, prompt_text
 from bridle.core.events import PartPut, Recorded, RequestMoved
 from bridle.core.ledger import Change
 from bridle.core.limits import Spent
@@ -49,7 +49,9 @@ class _Answer:
     def _words(self) -> str:
         """What was asked, and what was found; each result gets its share of the window."""
         turn, session = self.rig.turn, self.rig.session
-        prompts = [part.text for id in turn.prompts if isinstance(part := session.parts[id], Prompt)]
+        prompts = [
+            prompt_text(part.text, part.files) for id in turn.prompts if isinstance(part := session.parts[id], Prompt)
+        ]
         window = turn.start.window or self.rig.tack.info.context_window
         room = int(window * HISTORY_SHARE * CHARACTERS_PER_TOKEN / max(1, len(turn.last_batch)))
         found: list[str] = []

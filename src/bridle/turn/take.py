@@ -28,8 +28,7 @@ HOLDING = ("aborted", "denied", "error")
 
 def startable(session: Session, items: Iterable[InboxItem], *, held_prompts: bool) -> PromptItem | None:
     """The prompt that opens the next turn, if one may."""
-    last = session.turn.finish if session.turn is not None else None
-    holding = last is not None and last.reason in HOLDING and not held_prompts
+    holding = session.ended in HOLDING and not held_prompts
     prompts = [item for item in items if isinstance(item, PromptItem) and item.reply]
     # A parent's prompt is no afterthought of a person: it never waits for one.
     steered = [item for item in prompts if not item.queue or _of_parent(item)]
@@ -154,9 +153,9 @@ async def _child_ended(rig: Rig, turn: OpenTurn, item: ChildEndedItem) -> None:
         await rig.record.append(take=(item.id,))
         return
     rig.record.advance(turn.began[item.call] + item.report.spent.seconds)
-    ended = CallMoved(item.call, reported(rig, item))
-    change = keeping(rig) if len(turn.children) > 1 else None
-    await rig.record.append(ended, change=change, take=(item.id,))
+    ended = reported(rig, item)
+    change = keeping(rig, heard=len(ended.output)) if len(turn.children) > 1 else None
+    await rig.record.append(CallMoved(item.call, ended), change=change, take=(item.id,))
 
 
 def _answered(rig: Rig, turn: OpenTurn, item: AnswerItem) -> list[Recorded]:

@@ -41,10 +41,15 @@ async def drive(directory: Path, begin: Begin, shown: Shown, *, trusted: bool = 
             lines.notice(notice)
         session, prompt = await begin(runtime)
         lines.session(session)
+        top = await runtime.root(session)
+        if top != session:
+            # What becomes of a subagent concerns its tree, so the whole is driven on.
+            runtime.resume(top)
         result = await _follow(runtime, session, prompt, lines)
         lines.result(result)
         # Other people's prompts may wait behind ours: whoever holds the lease drives them too, in silence.
         await runtime.parked(session)
+        await runtime.parked(top)
         return result.exit_status
     except (JournalFailed, LeaseLost) as error:
         way_out = f". The turn has not ended; resume it with: bridle resume {session}" if session else ""
@@ -69,7 +74,7 @@ async def _let_go(runtime: Runtime) -> None:
 
 
 async def _follow(runtime: Runtime, session: str, prompt: str, lines: JsonLines | TextLines) -> Result:
-    abort = _Aborting(runtime, session)
+    abort = _Aborting(runtime, session, prompt)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, abort.signalled)
@@ -84,7 +89,8 @@ async def _follow(runtime: Runtime, session: str, prompt: str, lines: JsonLines 
             if not _asked_here(state, result):
                 return result
             for ask in result.asks:
-                await _put(runtime, session, ask, abort)
+                if not abort.wanted:
+                    await _put(runtime, session, ask, abort)
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
@@ -93,9 +99,10 @@ async def _follow(runtime: Runtime, session: str, prompt: str, lines: JsonLines 
 class _Aborting:
     """The first signal aborts the turn and keeps everything; the second leaves at once."""
 
-    def __init__(self, runtime: Runtime, session: str) -> None:
+    def __init__(self, runtime: Runtime, session: str, prompt: str) -> None:
         self._runtime = runtime
         self._session = session
+        self._prompt = prompt
         self._task: asyncio.Task[None] | None = None
         self.wanted = False
         self.meanwhile: Callable[[], object] | None = None
@@ -107,7 +114,17 @@ class _Aborting:
         self.wanted = True
         if self.meanwhile is not None:
             self.meanwhile()
-        self._task = asyncio.get_running_loop().create_task(self._runtime.abort(self._session))
+        self._task = asyncio.get_running_loop().create_task(self._abort())
+
+    async def _abort(self) -> None:
+        """End the turn of our own prompt; one that only waits behind another's turn is left waiting."""
+        state = await self._runtime.load(self._session)
+        if self._prompt in state.prompts or self._runtime.drives(self._session):
+            await self._runtime.abort(self._session)
+            return
+        sys.stderr.write(f"bridle: left; the prompt waits in session {self._session}\n")
+        sys.stderr.flush()
+        os._exit(130)
 
 
 def _asked_here(state: Session, result: Result) -> bool:
@@ -117,7 +134,8 @@ def _asked_here(state: Session, result: Result) -> bool:
 
 
 async def _put(runtime: Runtime, session: str, ask: Ask, abort: _Aborting) -> None:
-    sys.stderr.write(f"\n? {plain(ask.text)}\n  {plain(ask.detail)}\n")
+    who = f" (subagent {ask.session})" if ask.session else ""
+    sys.stderr.write(f"\n? {plain(ask.text)}{who}\n  {plain(ask.detail)}\n")
     while not abort.wanted:
         sys.stderr.write("  [o]nce, [a]lways, [r]eject (r REASON tells the model why and goes on): ")
         sys.stderr.flush()

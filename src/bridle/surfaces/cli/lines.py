@@ -9,7 +9,7 @@ import msgspec
 from bridle.core.events import CallMoved, Entry, Live, PartDelta, PartPut, Recorded, RequestMoved
 from bridle.core.fold import fold
 from bridle.core.parts import Call, Compaction, Notice, Reasoning, Sentinel, StepFinish, StepStart, Text
-from bridle.core.result import Result, answers
+from bridle.core.result import Result, answers, result_of
 from bridle.core.session import Session
 from bridle.core.states import Ask, Asking, Done, Failed, Open, Refused, Replied, Waiting
 from bridle.core.status import Status, status_of
@@ -46,7 +46,9 @@ class JsonLines:
     def error(self, text: str, reason: str) -> None:
         """Something kept the turn from beginning or from ending; the result says so too."""
         self._line("error", message=text)
-        self._result(Result(self._id, "", "error", detail=text), reason)
+        done = result_of(self._session, self._prompt) if self._session.running is not None else None
+        known = done or Result(self._id, self._prompt, "error")
+        self._result(msgspec.structs.replace(known, text="", detail=text), reason)
 
     def event(self, event: Entry | Live) -> None:
         if isinstance(event, PartDelta) or event.sequence <= self._session.sequence:
@@ -83,8 +85,9 @@ class JsonLines:
                 if by == "bridle" or (turn is not None and turn.synthesis == "done" and id in turn.words):
                     self._line("text", text=text, by=by)
             case Compaction(cause=cause, outcome=outcome, before=before, after=after):
-                text = f"context compacted ({cause}, {outcome}): {before} to {after} tokens"
-                self._line("notice", about="compaction", text=text)
+                if cause != "prune" and outcome != "open":
+                    text = f"context compacted ({cause}, {outcome}): {before} to {after} tokens"
+                    self._line("notice", about="compaction", text=text)
             case Notice(about=about, text=text):
                 self._line("notice", about=about, text=text)
             case Sentinel(reason=reason, text=text, mark=mark):

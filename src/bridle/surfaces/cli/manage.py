@@ -25,6 +25,7 @@ from bridle.core.parts import (
     TurnFinish,
 )
 from bridle.core.session import Session
+from bridle.core.states import Asking, Waiting
 from bridle.errors import ConfigError, JournalRefused
 from bridle.runtime import Runtime
 from bridle.surfaces.cli.drive import Shown, drive
@@ -110,6 +111,9 @@ def compact(session: SessionId) -> None:
         after = await runtime.load(session)
         compacted = [part for part in after.parts.values() if isinstance(part, Compaction) and part.outcome != "open"]
         if not compacted or compacted[-1].id in before.parts:
+            if after.running is not None:
+                typer.echo("asked for: it is done before the next step of the turn")
+                return
             raise ConfigError(f"session {session} was not compacted: {_why(after)}")
         last = compacted[-1]
         smaller = f"from about {last.before} to about {last.after} tokens"
@@ -120,7 +124,7 @@ def compact(session: SessionId) -> None:
 
 def _why(state: Session) -> str:
     finish = state.turn.finish if state.turn is not None else None
-    return finish.detail or finish.reason if finish is not None else "it is to be done when the turn goes on"
+    return finish.detail or finish.reason if finish is not None else "no turn has ended"
 
 
 def abort(session: SessionId) -> None:
@@ -242,7 +246,10 @@ def _shown_part(part: object) -> str:
         case Call(name=name, arguments=arguments, state=state):
             word = type(state).__name__.lower()
             output = getattr(state, "output", "")
-            return f"  {name} {arguments[:200]} [{word}]" + (f"\n    {output[:300]}" if output else "")
+            asks = (state.ask,) if isinstance(state, Asking) else state.asks if isinstance(state, Waiting) else ()
+            child = f" {state.child}" if isinstance(state, Waiting) else ""
+            asked = "".join(f"\n    ? {ask.text}  [{ask.id}]" for ask in asks)
+            return f"  {name} {arguments[:200]} [{word}{child}]" + (f"\n    {output[:300]}" if output else "") + asked
         case Notice(about=about, text=text):
             return f"! {text}" if about != "closing" else ""
         case Compaction(cause=cause, outcome="smaller", before=before, after=after):

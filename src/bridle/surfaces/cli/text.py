@@ -160,6 +160,8 @@ class TextLines:
         if result.reason in ("paused", "held"):
             self._say(f"{result.reason}: session {result.session}")
             for ask in result.asks:
+                who = f" (subagent {ask.session})" if ask.session else ""
+                self._say(f"  ? {plain(ask.text)}{who}")
                 self._say(f"  answer it with: bridle answer {result.session} {ask.id} once|always|reject")
             return
         self._say(account(result))
