@@ -177,6 +177,8 @@ class CuttableJournal:
         lease = await self._inner.acquire(session)
         if lease is not None:
             self._leases[session] = lease
+            if self._cutter.dead:
+                self.lose_leases()
         await self._cutter.point("acquire after")
         return lease
 

@@ -1,4 +1,4 @@
-"""Replay one seed, or run many: scripts/simulate --seed 7, scripts/simulate --seeds 100000."""
+"""Replay one seed, or run many: scripts/simulate --seed 7, --seeds 100000; --schedules 10000 tries shared budgets."""
 
 import argparse
 import os
@@ -14,8 +14,17 @@ parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--seed", type=int)
 parser.add_argument("--seeds", type=int, default=2_000)
 parser.add_argument("--start", type=int, default=0)
+parser.add_argument("--schedules", type=int, help="orders of events for a root and eight children under one budget")
 parser.add_argument("--first", action="store_true", help="stop at the first failure")
 given = parser.parse_args()
+
+if given.schedules:
+    from test_shared_budgets import check_roomy, check_tight
+
+    for seed in range(given.start, given.start + given.schedules):
+        (check_tight if seed % 2 else check_roomy)(seed)
+    print(f"{given.schedules} schedules, no budget overspent, nobody closed without need")
+    sys.exit(0)
 
 seeds = [given.seed] if given.seed is not None else range(given.start, given.start + given.seeds)
 failures, endings = 0, Counter()

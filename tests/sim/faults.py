@@ -74,10 +74,10 @@ FAULTS = [
         "",
     ),
     Fault(
-        "a child's ending is told by its own process alone",
+        "an aborted parent does not tell its children",
         "turn/children.py",
-        "    if told in kin.started:\n        return\n",
-        "    if told in kin.started or mandate.call not in ''.join(kin.started):\n        return\n",
+        "            await rig.record.journal.submit(child, abort)\n",
+        "",
     ),
     Fault(
         "a compaction splits calls from results",
@@ -183,9 +183,8 @@ FAULTS = [
     Fault(
         "published before it is written",
         "turn/record.py",
-        "            try:\n                await self.journal.append(",
-        "            try:\n                self.publish(self.lease.session, entry)\n"
-        "                await self.journal.append(",
+        "        held = tuple(self._held)\n",
+        "        held = tuple(self._held)\n        self.publish(self.lease.session, entry)\n",
     ),
     Fault(
         "a reservation always fits",
@@ -196,8 +195,8 @@ FAULTS = [
     Fault(
         "nothing is kept for the closing request",
         "turn/run_calls.py",
-        "keeping(rig, starting=starts).keeps if starts else None",
-        "None",
+        "kept = keeping(rig, starting=starts) if starts else None",
+        "kept = None",
     ),
     Fault(
         "a child that failed is reported as a success",
@@ -214,8 +213,8 @@ FAULTS = [
     Fault(
         "a child is started again after a death",
         "turn/children.py",
-        'prompt = f"{session}:{id}"',
-        'prompt = f"{session}:{id}:{rig.record.lease.epoch}"',
+        'return f"{rig.record.lease.session}:{call}"',
+        'return f"{rig.record.lease.session}:{call}:{rig.record.lease.epoch}"',
     ),
     Fault(
         "a failed synthesis is forgotten",

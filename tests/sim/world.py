@@ -115,7 +115,7 @@ def make_plan(seed: int) -> Plan:
         prompts=prompts,
         cuts=_cuts(chance),
         twin=chance.random() < 0.3,
-        thief=chance.random() < 0.4,
+        thief=chance.random() < 0.7,
         twin_cut=chance.choice([None, chance.randint(1, 60)]),
         full_at=chance.choice([None] * 9 + [chance.randint(1, 30)]),
         fail_at=chance.choice([None] * 9 + [chance.randint(1, 30)]),
@@ -161,6 +161,8 @@ class SimJournal(WiredJournal):
         self.published: list[tuple[str, int, bytes]] = []
 
     async def append(self, lease: Lease, entry: Entry, **rest: Any) -> None:
+        # A disk takes its time, and others go on meanwhile.
+        await asyncio.sleep(0)
         self.appends += 1
         if self.appends == self.plan.full_at and rest.get("weight") != "ending":
             raise JournalFull("the disk is full")
@@ -176,6 +178,10 @@ class SimJournal(WiredJournal):
             self._compare(before)
         if self.appends == self.plan.fail_at:
             raise JournalFailed("the disk is gone, after it was written")
+
+    async def acquire(self, session: str) -> Lease | None:
+        await asyncio.sleep(0)
+        return await super().acquire(session)
 
     def _compare(self, before: dict[str, Any]) -> None:
         for id, old in before.items():
@@ -272,10 +278,12 @@ async def meddle(plan: Plan, store: SimJournal, twin: Process, life: int) -> Non
     """A second process that drives whatever it finds, parents and subagents alike, until it dies."""
     chance = random.Random(f"twin {plan.seed} {life}")
     while not twin.cutter.dead:
-        await asyncio.sleep(chance.choice([0.05, 0.3, 1.0, 4.0]))
+        await asyncio.sleep(chance.choice([0.0, 0.0, 0.0, 0.0, 0.05, 0.3, 1.0, 4.0]))
         if store._sessions:
             session = chance.choice(sorted(store._sessions))
-            if plan.thief and life < THIEVING_LIVES and chance.random() < 0.5:
+            held = sorted(id for id, kept in store._sessions.items() if kept.held)
+            if plan.thief and life < THIEVING_LIVES and held and chance.random() < 0.7:
+                session = chance.choice(held)
                 store._sessions[session].held = False
             twin.runtime.engine.wake(session)
 
