@@ -195,14 +195,15 @@ def _more(rows: dict[str, Account], id: str, *, children: int = 0, live: int = 0
 
 def _chain(change: Change, account_of: Callable[[str], Account | None]) -> list[Account]:
     """The account and its ancestors, from the turn up to the month; those that are opened again keep their sums."""
-    opened = {account.id: account for account in change.opens}
+    opened = {account.id: account for account in change.opens} if change.opens else {}
     chain: list[Account] = []
     id: str | None = change.account
     while id is not None:
-        account, fresh = account_of(id), opened.get(id)
-        if account is not None and fresh is not None:
-            account = msgspec.structs.replace(account, limits=fresh.limits, parent=fresh.parent)
-        account = account or fresh
+        account = account_of(id)
+        if id in opened:
+            fresh = opened[id]
+            kept = account and msgspec.structs.replace(account, limits=fresh.limits, parent=fresh.parent)
+            account = kept or fresh
         assert account is not None, id
         chain.append(account)
         id = account.parent

@@ -212,9 +212,12 @@ class SqliteJournal:
     ) -> None:
         def work() -> None:
             self._check(lease, (before[0].entry if before else entry).sequence)
+            self._post([held.change for held in before] + [change])
             for held in before:
-                self._append(lease, held.entry, held.change, ())
-            self._append(lease, entry, change, take)
+                self._append(lease, held.entry)
+            self._append(lease, entry)
+            for id in take:
+                self._database.writer.execute(QUERIES["take_item"], (self._numbers[lease.session], id))
 
         full = self._power and weight in ("intent", "ending")
         try:
@@ -229,25 +232,26 @@ class SqliteJournal:
         if lease.session not in self._locks or sequence != self._sequences[lease.session] + 1:
             raise LeaseLost(f"session {lease.session} has grown under the hands of another writer")
 
-    def _append(self, lease: Lease, entry: Entry, change: Change | None, take: Sequence[str]) -> None:
+    def _append(self, lease: Lease, entry: Entry) -> None:
         writer = self._database.writer
         number = self._numbers[lease.session]
-        if change is not None:
-            self._post(change)
         row = (number * SESSION_SPAN + entry.sequence, entry.at, entry.elapsed, wire.encode_events(entry))
         if not writer.execute(QUERIES["add_entry"], (*row, number, lease.epoch)).rowcount:
             raise LeaseLost(f"session {lease.session} is written by another process now")
-        for id in take:
-            writer.execute(QUERIES["take_item"], (number, id))
         for event in entry.events:
             if isinstance(event, SessionPut):
                 writer.execute(QUERIES["put_info"], (wire.encode(event.info), lease.session))
 
-    def _post(self, change: Change) -> None:
-        posted = post(change, self._account)
-        if isinstance(posted, Shortage):
-            raise BudgetRefused(posted)
-        for id, account in posted.items():
+    def _post(self, changes: Sequence[Change | None]) -> None:
+        """Do these changes one after the other; each row is read and written once."""
+        rows: dict[str, Account] = {}
+        for change in changes:
+            if change is not None:
+                posted = post(change, lambda id: rows.get(id) or self._account(id))
+                if isinstance(posted, Shortage):
+                    raise BudgetRefused(posted)
+                rows.update(posted)
+        for id, account in rows.items():
             self._database.writer.execute(QUERIES["put_account"], (id, wire.encode(account)))
 
     def _account(self, id: str) -> Account | None:
