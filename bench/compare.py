@@ -118,6 +118,9 @@ def table(contenders: list[Contender], unit: Contender) -> list[str]:
     return lines
 
 
+AGNO_MICROSECONDS = 200.0
+
+
 def verdicts(found: dict[str, Contender], steps: int) -> list[str]:
     """The goals of the project, each with what was measured."""
     memory, capped = found["Bridle, memory"], found["Bridle, memory, capped"]
@@ -137,7 +140,15 @@ def verdicts(found: dict[str, Contender], steps: int) -> list[str]:
         if peer.durable and peer.needs:
             share = power.best("cpu_seconds") / peer.best("cpu_seconds")
             goals.append((f"a tenth of the CPU of {peer.name}", share, 0.1))
-    return [f"- {'met' if is_ <= goal else 'MISSED'}: {name}: {is_:.3g} (goal {goal:g})" for name, is_, goal in goals]
+    lines = [f"- {'met' if is_ <= goal else 'MISSED'}: {name}: {is_:.3g} (goal {goal:g})" for name, is_, goal in goals]
+    if "agno, memory" in found:
+        here = found["agno, memory"].best("median") / AGNO_MICROSECONDS
+        both = ", ".join(f"{each.best('median') / 1000 / here:.3g}" for each in (process, power))
+        lines.append(
+            f"\nThe goals in milliseconds were set where a step of agno takes {AGNO_MICROSECONDS:g} µs; "
+            f"here it takes {here:.2f} times that. At that machine's speed a step takes {both} ms (process, default)."
+        )
+    return lines
 
 
 def main() -> None:

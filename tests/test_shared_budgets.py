@@ -1,11 +1,14 @@
 """One budget over a tree: whatever the order of events, spending stays within it and nobody is closed without need."""
 
+import asyncio
 import random
 
 import pytest
 from families import family, spawn
+from harness import WiredJournal, run_virtually
 
-from bridle import Limits, Price, Reply, TreeLimits, call
+from bridle import Agent, Limits, Price, Reply, ScriptedModel, Settings, TreeLimits, call
+from bridle.config.settings import Allowance, LimitSettings
 from bridle.core.states import Done, Usage
 
 PRICE = Price(input=1.0, output=4.0)
@@ -98,3 +101,32 @@ def test_the_tree_has_a_budget_of_its_own():
     assert {made.state.report.reason for made in story.calls()} == {"tree_budget"}
     assert sum(finish.spent.steps for finish in story.finishes()) <= 7
     assert story.result.reason in ("answered", "tree_budget")
+
+
+def test_a_reservation_of_a_dead_process_is_settled_by_whoever_it_stands_in_the_way_of():
+    """A session of another process died in its request, and holds most of the day's money."""
+
+    async def work(seams):
+        journal = WiredJournal()
+        limits = LimitSettings(daily=Allowance(cost=0.013))
+
+        def agent(name, play):
+            model = ScriptedModel(play, price=PRICE, ref=name, max_output_tokens=2_048)
+            return Agent(name, model=model, seams=seams, journal=journal, settings=Settings(limits=limits))
+
+        dying = agent("dying", lambda request: Reply(hang=True)).runtime()
+        dead = await dying.create("ses_dead")
+        await dying.prompt(dead, "go")
+        await asyncio.sleep(1)
+        held = (await journal.account("ses_dead/1")).held
+        journal._sessions[dead].held = False
+        result = await agent("living", lambda request: "ok").run("go")
+        account = await journal.account("ses_dead/1")
+        await dying.close()
+        return held, account, result, (await journal.account("day/2023-11-14")).spent.cost
+
+    held, account, result, spent = run_virtually(work)
+    assert len(held) == 1 and account.held == {}
+    assert account.spent == next(iter(held.values()))
+    assert result.reason == "cost_budget"
+    assert spent <= 0.013
