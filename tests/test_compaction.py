@@ -197,7 +197,7 @@ def test_a_compaction_by_hand_is_a_turn_of_its_own():
 
     story = tell(
         ScriptedModel(
-            [call("fill", key="a", words=2_000), "first", "In short."],
+            [call("fill", key="a", words=2_000), Reply(text="first", usage=Usage(2_600, 5)), "In short."],
             context_window=100_000,
         ),
         tools=[fill],

@@ -12,9 +12,12 @@ from bridle import Agent, Output, Reply, Rule, Runtime, ScriptedModel, TreeLimit
 from bridle.config.settings import LimitSettings, Settings
 from bridle.core.agent import Agent as Definition
 from bridle.core.agent import Price
+from bridle.core.context import UserMessage
 from bridle.core.events import Entry
+from bridle.core.fold import load
 from bridle.core.inbox import PromptItem, TurnOptions
-from bridle.core.parts import Compaction, File, Halt, Notice
+from bridle.core.parts import Call, Compaction, File, Halt, Notice
+from bridle.core.session import Session
 from bridle.core.states import Refused, Usage
 from bridle.errors import JournalFailed
 
@@ -360,3 +363,71 @@ def test_refusals_say_what_is_true():
     deep = family(root=[spawn("x"), "told"], child=None, tree=TreeLimits(depth=0))
     (made,) = deep.calls()
     assert isinstance(made.state, Refused) and "a tree may be 0 deep" in made.state.output
+
+
+@pytest.mark.parametrize("at", range(2, 16))
+def test_what_has_happened_is_written_though_the_journal_cannot_be_read_for_once(at):
+    class Blink(WiredJournal):
+        looks = 0
+
+        async def inbox(self, session):
+            self.looks += 1
+            if self.looks == at:
+                raise JournalFailed("a blink")
+            return await super().inbox(session)
+
+    async def work(seams):
+        journal = Blink()
+        script = [call("look", key="a"), call("look", key="b"), "done"]
+        runtime = make_runtime(journal, seams, root=script, child=["ok"])
+        session = await runtime.create(ROOT)
+        prompt = await runtime.prompt(session, "go", id="prm_one")
+        await runtime.prompt(session, "later", id="prm_two", queue=True)
+        for one in (prompt, "prm_two"):
+            try:
+                await runtime.wait(session, one)
+            except JournalFailed:
+                runtime.resume(session)
+                await runtime.wait(session, one)
+        result = await runtime.wait(session, prompt)
+        states = [part.state for part in (await runtime.load(session)).parts.values() if isinstance(part, Call)]
+        await runtime.close()
+        return result, [type(state).__name__ for state in states]
+
+    result, states = run_virtually(work)
+    assert (result.reason, result.tool_calls, set(states)) == ("answered", 2, {"Done"})
+
+
+def test_closing_ends_a_tree_whose_child_was_about_to_begin():
+    class Closing(WiredJournal):
+        runtime = None
+        closing = None
+
+        async def submit(self, session, item):
+            fresh = await super().submit(session, item)
+            if "." in session and isinstance(item, PromptItem):
+                self.closing = asyncio.ensure_future(self.runtime.close())
+                await asyncio.sleep(0)
+            return fresh
+
+    async def work(seams):
+        journal = Closing()
+        journal.runtime = make_runtime(journal, seams, root=[spawn("go"), "done"], child=["ok"])
+        await journal.runtime.create(ROOT)
+        await journal.runtime.prompt(ROOT, "go")
+        await asyncio.sleep(5)
+        await journal.closing
+        return {id: load(kept.entries).turn.finish.reason for id, kept in journal._sessions.items()}
+
+    assert set(run_virtually(work).values()) == {"aborted"}
+
+
+def test_density_is_learnt_from_the_whole_and_thoughts_are_not_words():
+    session = Session()
+    session.say(UserMessage("p", "x" * 400))
+    session.count(Usage(1_100))
+    assert session.fixed == 1_000
+    session.say(UserMessage("r", "x" * 79_600))
+    session.count(Usage(21_000, 10, reasoning=9_000))
+    assert 0.24 < session.density < 0.26
+    assert 2_000 < session.tokens_with(4_000) < 3_000

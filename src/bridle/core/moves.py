@@ -69,7 +69,7 @@ def finish_step(session: Session, turn: OpenTurn, finish: StepFinish) -> None:
         calls = tuple(CallMessage(part.id, part.name, part.arguments) for part in parts if isinstance(part, Call))
         session.say(AssistantMessage(finish.id, text, reasoning, calls))
     if turn.request is not None and isinstance(turn.request.state, Replied):
-        session.count(turn.request.state.usage.total)
+        session.count(turn.request.state.usage)
         turn.compactions = 0
     _close_batch(session, turn)
 

@@ -14,7 +14,6 @@ from bridle.core.states import Approved, Ask, Asking, CallState, Pending, Queued
 from bridle.core.turn import Errand, Step, Turn
 
 MAX_CHARACTERS_PER_TOKEN = 8.0
-TELLING_CHARACTERS = 400
 
 
 class OpenTurn:
@@ -141,6 +140,7 @@ class Session:
         self.characters = 0
         self.counted = 0
         self.counted_characters = 0
+        self.fixed = 0
         self.density = 1 / CHARACTERS_PER_TOKEN
         self.children: set[str] = set()
         self.ended: Reason | None = None
@@ -161,20 +161,21 @@ class Session:
         tools = len(self.turn.start.tools) if self.turn is not None else 0
         return estimate_tokens(self.characters + len(self.system)) + TOKENS_OF_A_TOOL * tools
 
-    def count(self, tokens: int) -> None:
-        """The provider has counted the context as it stands; from count to count it shows how dense our words are."""
-        grown = self.characters - self.counted_characters
-        if self.counted and grown >= TELLING_CHARACTERS:
-            self.density = (tokens - self.counted) / grown
-        elif not self.counted and self.characters:
-            self.density = (tokens - estimate_tokens(len(self.system))) / self.characters
-        self.density = min(1.0, max(1 / MAX_CHARACTERS_PER_TOKEN, self.density))
-        self.counted = tokens
+    def count(self, usage: Usage) -> None:
+        """The provider has counted the context as it stands. What its first count has above our words is not ours:
+        system and tools. The rest shows how dense our words are; thoughts have no words here."""
+        heard = usage.total - usage.reasoning
+        if not self.counted:
+            self.fixed = max(0, heard - estimate_tokens(self.characters))
+        density = (heard - self.fixed) / max(1, self.characters)
+        self.density = min(1.0, max(1 / MAX_CHARACTERS_PER_TOKEN, density))
+        self.counted = usage.total
         self.counted_characters = self.characters
 
     def tokens_with(self, size: int) -> int:
         """The size of the context if its messages had so many characters; system and tools stay as they are."""
-        return max(1, round(self.tokens - self.density * (self.characters - size)))
+        ours = max(0, self.tokens - self.fixed) * size / max(1, self.characters)
+        return max(1, self.fixed + round(max(ours, size / MAX_CHARACTERS_PER_TOKEN)))
 
     @property
     def characters_per_token(self) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 from bridle.core.action import Wait
 from bridle.core.fold import fold
@@ -23,7 +24,7 @@ from bridle.turn.record import Record
 from bridle.turn.rig import Rig, TackRoom
 from bridle.turn.scope import Scope
 from bridle.turn.settle import settle_left
-from bridle.turn.take import answerable, openable, take_inbox
+from bridle.turn.take import answerable, openable, recalled, take_inbox
 
 MAX_KEPT_SESSIONS = 64
 WATCH_AGAIN_SECONDS = 1.0
@@ -204,7 +205,9 @@ class LocalEngine:
             return False
         if session.running is not None:
             return answerable(session, items)
-        return not self._closing and openable(session, items, held_prompts=drive.held_prompts)
+        if self._closing and not recalled(items):
+            return False
+        return openable(session, items, held_prompts=drive.held_prompts)
 
     async def _load(self, id: str) -> Session:
         session = self._kept.pop(id, None) or Session()
@@ -225,7 +228,7 @@ class LocalEngine:
             rig = Rig(record, self._room, self._seams, scope, self, known, drive.held_prompts)
             if session.running is None:
                 await report_end(session, self._journal, self)
-                if self._closing:
+                if self._closing and not recalled(await self._journal.inbox(id)):
                     return "idle"
                 await take_inbox(rig)
             if session.running is None:
@@ -235,6 +238,11 @@ class LocalEngine:
             try:
                 outcome = await run_turn(self._actions(rig))
                 await record.flush()
+            except JournalError:
+                # What has happened is written if it can be; the failure itself is told in any case.
+                with suppress(JournalError):
+                    await record.flush()
+                raise
             finally:
                 watch.cancel()
                 await asyncio.wait([watch])

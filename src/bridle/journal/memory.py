@@ -67,9 +67,10 @@ class MemoryJournal:
         kept.entries.append(entry)
         for id in take:
             kept.inbox[id] = None
-        for event in entry.events:
-            if isinstance(event, SessionPut):
-                kept.info = event.info
+        for one in (*(held.entry for held in before), entry):
+            for event in one.events:
+                if isinstance(event, SessionPut):
+                    kept.info = event.info
 
     async def load(self, session: str, after: int = 0) -> list[Entry]:
         return self._kept(session).entries[after:]

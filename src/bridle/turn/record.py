@@ -81,9 +81,12 @@ class Record:
             self._held.append(Held(entry, change))
 
     async def flush(self) -> None:
-        """Write what is held, if nothing followed it after all."""
+        """Write what is held, if nothing followed it after all; it has happened, so from the reserve if need be."""
         async with self._lock:
-            await self._write_held("plain")
+            try:
+                await self._write_held("plain")
+            except JournalFull:
+                await self._write_held("ending")
 
     async def _write(self, entry: Entry, change: Change | None, take: Sequence[str], weight: Weight) -> None:
         held = tuple(self._held)

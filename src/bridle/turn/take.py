@@ -43,6 +43,13 @@ def openable(session: Session, items: list[InboxItem], *, held_prompts: bool) ->
     return asked or startable(session, items, held_prompts=held_prompts) is not None
 
 
+def recalled(items: Iterable[InboxItem]) -> bool:
+    """Whether a parent's prompt waits here with its abort behind it: opened, it ends at once, and the parent hears."""
+    waiting = list(items)
+    prompted = any(isinstance(item, PromptItem) and _of_parent(item) for item in waiting)
+    return prompted and any(isinstance(item, AbortItem) for item in waiting)
+
+
 def _of_parent(item: PromptItem) -> bool:
     return item.options is not None and item.options.mandate is not None
 

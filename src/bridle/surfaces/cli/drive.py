@@ -6,7 +6,8 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -18,6 +19,8 @@ from bridle.errors import ConfigError, JournalError, JournalFailed, LeaseLost, N
 from bridle.runtime import Runtime
 from bridle.surfaces.cli.lines import JsonLines
 from bridle.surfaces.cli.text import TextLines, plain
+
+PAUSED = 5
 
 Begin = Callable[[Runtime], Awaitable[tuple[str, str]]]
 
@@ -45,12 +48,15 @@ async def drive(directory: Path, begin: Begin, shown: Shown, *, trusted: bool = 
         if top != session:
             # What becomes of a subagent concerns its tree, so the whole is driven on.
             runtime.resume(top)
-        result = await _follow(runtime, session, prompt, lines)
-        lines.result(result)
-        # Other people's prompts may wait behind ours: whoever holds the lease drives them too, in silence.
-        await runtime.parked(session)
-        await runtime.parked(top)
-        return result.exit_status
+        abort = _Aborting(runtime, session, prompt)
+        with abort.listening():
+            result = await _follow(runtime, session, prompt, lines, abort)
+            lines.result(result)
+            # Other people's prompts may wait behind ours: whoever holds the lease drives them too, in silence.
+            abort.follow(top)
+            await runtime.parked(session)
+            rest = await runtime.parked(top)
+        return PAUSED if top != session and rest in ("paused", "waiting") else result.exit_status
     except (JournalFailed, LeaseLost) as error:
         way_out = f". The turn has not ended; resume it with: bridle resume {session}" if session else ""
         lines.error(f"{error}{way_out}", "interrupted")
@@ -73,27 +79,21 @@ async def _let_go(runtime: Runtime) -> None:
         sys.stderr.write(f"bridle: {error}\n")
 
 
-async def _follow(runtime: Runtime, session: str, prompt: str, lines: JsonLines | TextLines) -> Result:
-    abort = _Aborting(runtime, session, prompt)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, abort.signalled)
+async def _follow(
+    runtime: Runtime, session: str, prompt: str, lines: JsonLines | TextLines, abort: _Aborting
+) -> Result:
     state = await runtime.load(session)
     lines.begin(state, prompt)
-    try:
-        while True:
-            async for event in runtime.stream(session, prompt, state.sequence):
-                lines.event(event)
-            state = await runtime.load(session)
-            result = result_of(state, prompt)
-            if not _asked_here(state, result):
-                return result
-            for ask in result.asks:
-                if not abort.wanted:
-                    await _put(runtime, session, ask, abort)
-    finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
+    while True:
+        async for event in runtime.stream(session, prompt, state.sequence):
+            lines.event(event)
+        state = await runtime.load(session)
+        result = result_of(state, prompt)
+        if not _asked_here(state, result):
+            return result
+        for ask in result.asks:
+            if not abort.wanted:
+                await _put(runtime, session, ask, abort)
 
 
 class _Aborting:
@@ -107,6 +107,22 @@ class _Aborting:
         self.wanted = False
         self.meanwhile: Callable[[], object] | None = None
 
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Signals are ours until the end, also while the prompts of others are driven."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.signalled)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+
+    def follow(self, session: str) -> None:
+        """Our own prompt has its result: from now on a signal ends whatever is driven here."""
+        self._session, self._prompt = session, ""
+
     def signalled(self) -> None:
         if self._task is not None:
             # Nothing is lost: what is recorded can be resumed.
@@ -119,7 +135,7 @@ class _Aborting:
     async def _abort(self) -> None:
         """End the turn of our own prompt; one that only waits behind another's turn is left waiting."""
         state = await self._runtime.load(self._session)
-        if self._prompt in state.prompts or self._runtime.drives(self._session):
+        if not self._prompt or self._prompt in state.prompts or self._runtime.drives(self._session):
             await self._runtime.abort(self._session)
             return
         sys.stderr.write(f"bridle: left; the prompt waits in session {self._session}\n")
