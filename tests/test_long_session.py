@@ -44,8 +44,7 @@ class Counting:
         else:
             assert PROMPT in words
             self.steps += 1
-            if self.steps % 100 == 0:
-                assert problems(request) == []
+            assert problems(request) == []
             self._mark()
             if self.steps < STEPS:
                 yield ToolCall("count", f'{{"number": {self.steps}}}', "call")
@@ -71,7 +70,8 @@ def test_two_thousand_steps_with_twelve_compactions_stay_flat(tmp_path):
     def count_calls(frame, event, argument):
         # Reading a context takes longer the longer it is, and that is the model's to do; what Bridle does is counted.
         code = frame.f_code
-        if event == "call" and "/bridle/" in code.co_filename and code.co_name != "__iter__":
+        ours = "/bridle/" in code.co_filename and "/testing/" not in code.co_filename
+        if event == "call" and ours and code.co_name != "__iter__":
             model.calls += 1
 
     async def work():
