@@ -18,18 +18,17 @@ from bridle.core.compaction import (
     mechanical,
     serialised,
 )
-from bridle.core.context import Messages, UserMessage, characters, prompt_text
+from bridle.core.context import UserMessage, characters, prompt_text
 from bridle.core.events import PartPut, Recorded, RequestMoved
 from bridle.core.ledger import Change
 from bridle.core.limits import LOWEST_OUTPUT_TOKENS, Spent
-from bridle.core.parts import Compaction, CompactionCause, Prompt, Request, ReservationRefused
-from bridle.core.states import Broken, Cut, CutBy, Refusal, Replied, Usage
+from bridle.core.parts import Compaction, CompactionCause, Prompt, ReservationRefused
+from bridle.core.states import Replied, Usage
 from bridle.core.stream import ModelRequest
+from bridle.turn.errand import NO_BUDGET, ErrandSender
 from bridle.turn.processor import Processor
 from bridle.turn.rig import Rig
 from bridle.turn.sending import ESTIMATE_SLACK, Sending, closing_need
-
-NO_TOOLS = (Refusal("tools_off"), "not executed: a summary is asked for")
 
 
 async def compact(rig: Rig, action: Compact) -> None:
@@ -41,21 +40,16 @@ async def compact(rig: Rig, action: Compact) -> None:
         await Sending(rig, summary, reads=summary.reads).send()
 
 
-class _Summary:
+class _Summary(ErrandSender):
     """See `Sender`."""
 
     grows: Literal["recorded", "shown", "hidden"] = "hidden"
-    closing = False
 
     def __init__(self, rig: Rig, action: Compact) -> None:
-        self.rig = rig
-        self.action = action
         session, turn = rig.session, rig.turn
-        self.part = f"{turn.start.number}.c{turn.compacted + 1}"
-        self.id = f"{self.part}.{action.attempt}"
-        errand = turn.errand if turn.errand is not None and turn.errand.purpose == "compaction" else None
-        self.failures = errand.tries if errand is not None else 0
-        self.began = errand.began if errand is not None else rig.record.elapsed
+        number = turn.compacted + 1
+        self.part = f"{turn.start.number}.c{number}"
+        super().__init__(rig, "compaction", f"{self.part}.{action.attempt}", number=number, attempt=action.attempt)
         self.messages = session.messages
         self.window = turn.start.window or rig.tack.info.context_window
         self.per_token = session.characters_per_token
@@ -65,26 +59,9 @@ class _Summary:
         self.words = rig.tack.prompts["compaction"].replace("{history}", history)
         self.reads = int(len(self.words) / self.per_token) + ESTIMATE_SLACK
 
-    def intent(self) -> list[Recorded]:
-        number = self.rig.turn.compacted + 1
-        return [PartPut(Request(self.id, "compaction", number, self.action.attempt, self.rig.turn.start.model))]
-
     def request(self, max_output: int) -> ModelRequest:
-        return ModelRequest(
-            id=self.id,
-            session=self.rig.record.lease.session,
-            purpose="compaction",
-            model=self.rig.turn.start.model,
-            system="",
-            messages=Messages([UserMessage(self.part, self.words)]),
-            tools=(),
-            tool_choice="none",
-            max_output_tokens=min(max_output, max(LOWEST_OUTPUT_TOKENS, int(self.window * SUMMARY_SHARE))),
-            options=self.rig.tack.options,
-        )
-
-    def processor(self, prefix: str) -> Processor:
-        return Processor(prefix, {}, NO_TOOLS)
+        most = max(LOWEST_OUTPUT_TOKENS, int(self.window * SUMMARY_SHARE))
+        return self.asking(self.words, system="", max_output=min(max_output, most))
 
     def keep(self, max_output: int) -> Spent:
         return closing_need(self.rig, int(self.window * (TAIL_SHARE + SUMMARY_SHARE)))
@@ -97,16 +74,8 @@ class _Summary:
         else:
             await self._apply(processor.text, "model", replied, change=change)
 
-    async def cut(
-        self, processor: Processor | None, by: CutBy, usage: Usage, dollars: float, change: Change | None
-    ) -> None:
-        await self.rig.record.append(RequestMoved(self.id, Cut(by, usage, dollars)), change=change)
-
-    async def lost(self, processor: Processor | None, broken: Broken, change: Change | None) -> None:
-        await self.rig.record.append(RequestMoved(self.id, broken), change=change)
-
     async def unaffordable(self, refused: ReservationRefused, *, begun: bool) -> None:
-        events = (RequestMoved(self.id, Broken("no budget is left for another try")),) if begun else ()
+        events = (RequestMoved(self.id, NO_BUDGET),) if begun else ()
         await self.write_it_ourselves(*events)
 
     async def write_it_ourselves(self, *events: Recorded) -> None:
