@@ -8,7 +8,7 @@ from stories import look, tell
 from bridle import Reply, ScriptedModel, call, tool
 from bridle.config.settings import CompactionSettings, Settings
 from bridle.core.compaction import PLACEHOLDER
-from bridle.core.context import ResultMessage, UserMessage
+from bridle.core.messages import ResultMessage, UserMessage
 from bridle.core.parts import Compaction, Request
 from bridle.core.states import Usage
 from bridle.testing.scripted import ScriptedError

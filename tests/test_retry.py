@@ -65,12 +65,13 @@ def test_patience_ends(verdict, words):
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529])
 def test_these_are_asked_again(status):
-    assert retryable(status, marked=False)
+    assert retryable(status, marked=None)
+    assert not retryable(status, marked=False)
 
 
 @pytest.mark.parametrize("status", [None, 400, 401, 403, 404, 409, 413, 422, 501])
 def test_these_are_not(status):
-    assert not retryable(status, marked=False)
+    assert not retryable(status, marked=None)
     assert retryable(status, marked=True)
 
 

@@ -12,10 +12,10 @@ from bridle import Agent, Output, Reply, Rule, Runtime, ScriptedModel, TreeLimit
 from bridle.config.settings import LimitSettings, Settings
 from bridle.core.agent import Agent as Definition
 from bridle.core.agent import Price
-from bridle.core.context import UserMessage
 from bridle.core.events import Entry
 from bridle.core.fold import load
 from bridle.core.inbox import PromptItem, TurnOptions
+from bridle.core.messages import UserMessage
 from bridle.core.parts import Call, Compaction, File, Halt, Notice
 from bridle.core.session import Session
 from bridle.core.states import Refused, Usage

@@ -13,11 +13,11 @@ from oracle import read_turn
 
 from bridle import wire
 from bridle.core.compaction import PLACEHOLDER
-from bridle.core.context import ResultMessage, UserMessage
 from bridle.core.events import CallMoved, PartPut, RequestMoved
 from bridle.core.fold import fold, load
 from bridle.core.inbox import PromptItem
 from bridle.core.limits import MAX_STEPS, NOTHING
+from bridle.core.messages import ResultMessage, UserMessage
 from bridle.core.parts import (
     Call,
     Compaction,

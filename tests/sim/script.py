@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bridle import Reply, call
-from bridle.core.context import ResultMessage
+from bridle.core.messages import ResultMessage
 from bridle.core.states import Usage
 from bridle.core.stream import ModelRequest
 from bridle.testing.scripted import ScriptedCall, ScriptedError

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from bridle.core.context import AssistantMessage, Message, ResultMessage, UserMessage, characters
+from bridle.core.messages import AssistantMessage, Message, ResultMessage, UserMessage, characters
 from bridle.core.parts import Compaction
 
 COMPACT_AT = 0.85
@@ -49,7 +49,8 @@ def compacted(messages: Sequence[Message], part: Compaction, prompts: Collection
     through = next((place for place, message in enumerate(messages) if message.id == part.through), len(messages))
     for message in messages[:through]:
         if isinstance(message, UserMessage) and message.id in ours:
-            kept.append(UserMessage(message.id, part.shortened.get(message.id, message.text)))
+            text = part.shortened.get(message.id, message.text)
+            kept.append(msgspec.structs.replace(message, text=text))
     return kept + list(messages[through:])
 
 

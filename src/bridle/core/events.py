@@ -26,12 +26,13 @@ class PartPut(msgspec.Struct, frozen=True, tag="put", tag_field="event"):
     part: Part
 
 
-class PartGrown(msgspec.Struct, frozen=True, tag="grown", tag_field="event"):
-    """Text was added at `offset`; what lies before it stands already."""
+class PartGrown(msgspec.Struct, frozen=True, tag="grown", tag_field="event", omit_defaults=True):
+    """Text was added at `offset`; what lies before it stands already. A thought is sealed when it is whole."""
 
     id: str
     offset: int
     text: str
+    seal: str = ""
 
 
 class CallMoved(msgspec.Struct, frozen=True, tag="call", tag_field="event"):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from bridle.core.compaction import compacted, pruned
-from bridle.core.context import AssistantMessage, UserMessage, prompt_text
+from bridle.core.context import prompt_text
 from bridle.core.events import (
     CallMoved,
     Entry,
@@ -18,6 +18,7 @@ from bridle.core.events import (
     RequestMoved,
     SessionPut,
 )
+from bridle.core.messages import AssistantMessage, Attachment, UserMessage, Words
 from bridle.core.moves import begin_request, finish_step, move_call, move_request
 from bridle.core.parts import (
     Call,
@@ -69,7 +70,10 @@ def _take(session: Session, event: Recorded) -> None:
         case PartGrown(id, offset, text):
             part = session.parts[id]
             assert isinstance(part, (Text, Reasoning)), id
-            session.parts[id] = msgspec.structs.replace(part, text=part.text[:offset] + text)
+            grown = msgspec.structs.replace(part, text=part.text[:offset] + text)
+            if isinstance(grown, Reasoning) and event.seal:
+                grown = msgspec.structs.replace(grown, seal=event.seal)
+            session.parts[id] = grown
         case PartRemoved(id):
             session.parts.pop(id, None)
             if session.turn is not None and id in session.turn.reply:
@@ -87,7 +91,8 @@ def _put(session: Session, part: Part) -> None:
             session.always.update(part.mandate.always)
     elif isinstance(part, Prompt):
         session.prompts[part.id] = part.turn
-        session.tell(UserMessage(part.id, prompt_text(part.text, part.files)))
+        attached = tuple(Attachment(file.path, file.media, file.data) for file in part.files if file.data)
+        session.tell(UserMessage(part.id, prompt_text(part.text, part.files), attached))
     elif isinstance(part, Notice) and part.told:
         session.tell(UserMessage(part.id, part.text))
     if session.turn is not None:
@@ -98,7 +103,7 @@ def _put_in_turn(session: Session, turn: OpenTurn, part: Part) -> None:
     match part:
         case Text() | Reasoning():
             if isinstance(part, Text) and (part.by == "bridle" or turn.synthesis == "due"):
-                session.say(AssistantMessage(part.id, part.text))
+                session.say(AssistantMessage(part.id, (Words(part.text),)))
                 turn.words = [part.id]
                 turn.synthesis = "done" if turn.synthesis == "due" else turn.synthesis
             else:

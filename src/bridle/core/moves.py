@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from bridle.core.context import AssistantMessage, CallMessage, ResultMessage
 from bridle.core.events import CallMoved, RequestMoved
+from bridle.core.messages import AssistantMessage, CallMessage, ResultMessage, Thought, Words
 from bridle.core.parts import Call, Reasoning, Request, StepFinish, Text
 from bridle.core.permission import DOOM_LOOP
 from bridle.core.session import OpenTurn, Session
@@ -63,15 +63,23 @@ def finish_step(session: Session, turn: OpenTurn, finish: StepFinish) -> None:
         calls=len(turn.batch),
         empties=turn.step.empties + 1 if finish.empty else 0,
     )
-    text = "".join(part.text for part in parts if isinstance(part, Text))
-    if turn.batch or text.strip():
-        reasoning = "".join(part.text for part in parts if isinstance(part, Reasoning))
-        calls = tuple(CallMessage(part.id, part.name, part.arguments) for part in parts if isinstance(part, Call))
-        session.say(AssistantMessage(finish.id, text, reasoning, calls))
+    if turn.batch or turn.words:
+        blocks = tuple(_block(part) for part in parts if isinstance(part, (Text, Reasoning, Call)))
+        session.say(AssistantMessage(finish.id, blocks, turn.start.model))
     if turn.request is not None and isinstance(turn.request.state, Replied):
         session.count(turn.request.state.usage)
         turn.compactions = 0
     _close_batch(session, turn)
+
+
+def _block(part: Text | Reasoning | Call) -> Words | Thought | CallMessage:
+    match part:
+        case Text():
+            return Words(part.text)
+        case Reasoning():
+            return Thought(part.text, part.seal)
+        case Call():
+            return CallMessage(part.id, part.name, part.arguments, part.seal)
 
 
 def move_call(session: Session, event: CallMoved) -> None:

@@ -15,10 +15,12 @@ OnAsk = Literal["person", "pause", "deny", "allow"]
 
 
 class File(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A file that a person attached to a prompt, as text."""
+    """A file that a person attached to a prompt: as text, or an image or a document as base64 in `data`."""
 
     path: str
-    text: str
+    text: str = ""
+    media: str = ""
+    data: str = ""
 
 
 class Mandate(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -57,10 +59,11 @@ class Text(msgspec.Struct, frozen=True, tag="text", tag_field="kind", omit_defau
 
 
 class Reasoning(msgspec.Struct, frozen=True, tag="reasoning", tag_field="kind", omit_defaults=True):
-    """What the model thought aloud."""
+    """What the model thought aloud; `seal` is what its provider wants back with it."""
 
     id: str
     text: str = ""
+    seal: str = ""
 
 
 class Call(msgspec.Struct, frozen=True, tag="call", tag_field="kind", omit_defaults=True):
@@ -73,6 +76,7 @@ class Call(msgspec.Struct, frozen=True, tag="call", tag_field="kind", omit_defau
     state: CallState = Pending()
     note: str = ""
     invalid: str = ""
+    seal: str = ""
 
 
 class StepStart(msgspec.Struct, frozen=True, tag="step_start", tag_field="kind", omit_defaults=True):

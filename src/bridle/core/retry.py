@@ -33,9 +33,9 @@ class GiveUp(msgspec.Struct, frozen=True):
     why: str
 
 
-def retryable(status: int | None, *, marked: bool) -> bool:
-    """Whether this failure may pass by itself."""
-    return marked or status in RETRYABLE
+def retryable(status: int | None, *, marked: bool | None) -> bool:
+    """Whether this failure may pass by itself: as whoever knows better has marked it, else by its status."""
+    return status in RETRYABLE if marked is None else marked
 
 
 def asked_delay(headers: Mapping[str, str], now: float) -> float | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from bridle.core.context import CHARACTERS_PER_TOKEN, TOKENS_OF_A_TOOL, Message, Messages, characters, estimate_tokens
+from bridle.core.context import CHARACTERS_PER_TOKEN, TOKENS_OF_A_TOOL, estimate_tokens
 from bridle.core.events import SessionInfo
 from bridle.core.limits import NOTHING, LimitName, Reason, Spent
+from bridle.core.messages import Message, Messages, Transcript, characters
 from bridle.core.parts import Call, Compaction, Halt, Part, Request, ReservationRefused, TurnFinish, TurnStart
 from bridle.core.permission import Access
 from bridle.core.repetition import Repetition
@@ -135,7 +136,7 @@ class Session:
         self.always: set[Access] = set()
         self.prompts: dict[str, int] = {}
         self.answers: dict[str, tuple[str, ...]] = {}
-        self._messages: list[Message] = []
+        self._transcript = Transcript()
         self._held: list[Message] = []
         self.characters = 0
         self.counted = 0
@@ -190,7 +191,7 @@ class Session:
 
     @property
     def messages(self) -> Messages:
-        return Messages(self._messages)
+        return Messages(self._transcript)
 
     def call(self, id: str) -> Call:
         part = self.parts[id]
@@ -198,7 +199,7 @@ class Session:
         return part
 
     def say(self, message: Message) -> None:
-        self._messages.append(message)
+        self._transcript.items.append(message)
         self.characters += characters(message)
 
     def tell(self, message: Message) -> None:
@@ -218,5 +219,5 @@ class Session:
         size = sum(characters(message) for message in messages)
         if self.counted:
             self.counted = self.tokens_with(size)
-        self._messages = messages
+        self._transcript = Transcript(messages)
         self.characters = self.counted_characters = size

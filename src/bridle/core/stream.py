@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from bridle.core.context import Messages
+from bridle.core.messages import Messages
 from bridle.core.parts import Purpose
 from bridle.core.states import Usage
 
@@ -48,7 +48,9 @@ class ReasoningDelta(msgspec.Struct, frozen=True, tag="reasoning-delta"):
 
 
 class ReasoningEnd(msgspec.Struct, frozen=True, tag="reasoning-end"):
-    pass
+    """A thought is over; `seal` is what the provider wants back with it, and a sealed thought may have no words."""
+
+    seal: str = ""
 
 
 class TextStart(msgspec.Struct, frozen=True, tag="text-start"):
@@ -83,6 +85,7 @@ class ToolCall(msgspec.Struct, frozen=True, tag="tool-call"):
     name: str
     arguments: str
     id: str = ""
+    seal: str = ""
 
 
 class ToolResult(msgspec.Struct, frozen=True, tag="tool-result"):
@@ -115,12 +118,15 @@ class StreamEnd(msgspec.Struct, frozen=True, tag="finish"):
 
 
 class Error(msgspec.Struct, frozen=True, tag="error"):
-    """The request failed. Adapters never raise: this is how failure arrives."""
+    """The request failed. Adapters never raise: this is how failure arrives.
+
+    `retryable` is the adapter's word on whether it may pass by itself; without one the status decides.
+    """
 
     message: str
     status: int | None = None
     headers: Mapping[str, str] = {}
-    retryable: bool = False
+    retryable: bool | None = None
     overflow: bool = False
 
 

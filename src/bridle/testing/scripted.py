@@ -52,7 +52,7 @@ class ScriptedError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     message: str = "the provider failed"
     status: int | None = None
     headers: dict[str, str] = {}
-    retryable: bool = False
+    retryable: bool | None = None
     overflow: bool = False
 
 

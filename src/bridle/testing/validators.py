@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from bridle.core.context import AssistantMessage, ResultMessage, UserMessage
+from bridle.core.messages import AssistantMessage, ResultMessage, UserMessage
 from bridle.core.stream import ModelRequest
 
 

@@ -18,10 +18,11 @@ from bridle.core.compaction import (
     mechanical,
     serialised,
 )
-from bridle.core.context import UserMessage, characters, prompt_text
+from bridle.core.context import prompt_text
 from bridle.core.events import PartPut, Recorded, RequestMoved
 from bridle.core.ledger import Change
 from bridle.core.limits import LOWEST_OUTPUT_TOKENS, Spent
+from bridle.core.messages import UserMessage, characters
 from bridle.core.parts import Compaction, CompactionCause, Prompt, ReservationRefused
 from bridle.core.states import Replied, Usage
 from bridle.core.stream import ModelRequest

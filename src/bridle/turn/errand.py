@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from bridle.core.context import Messages, UserMessage
 from bridle.core.events import PartPut, Recorded, RequestMoved
 from bridle.core.ledger import Change
+from bridle.core.messages import Messages, UserMessage
 from bridle.core.parts import Request
 from bridle.core.states import Broken, Cut, CutBy, Refusal, Usage
 from bridle.core.stream import ModelRequest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import msgspec
@@ -45,22 +45,37 @@ OUTPUT_WAS_CUT = (
 
 @dataclass(slots=True)
 class _Growing:
+    """Words that arrive in pieces; they are joined when somebody reads them, so that a long reply costs its length."""
+
     id: str
     kind: Literal["text", "reasoning"]
-    text: str = ""
+    pieces: list[str] = field(default_factory=list)
+    size: int = 0
+    seal: str = ""
     put: bool = False
     stored: int = 0
+    unsealed: bool = False
+
+    def add(self, text: str) -> None:
+        self.pieces.append(text)
+        self.size += len(text)
+
+    @property
+    def text(self) -> str:
+        if len(self.pieces) > 1:
+            self.pieces = ["".join(self.pieces)]
+        return self.pieces[0] if self.pieces else ""
 
     def events(self) -> list[Recorded]:
         """What the journal does not know yet."""
-        if self.put and self.stored == len(self.text):
+        if self.put and self.stored == self.size and not self.unsealed:
             return []
-        fresh = self.text[self.stored :]
-        offset, self.stored = self.stored, len(self.text)
+        offset, self.stored = self.stored, self.size
+        seal, self.unsealed = self.seal, False
         if self.put:
-            return [PartGrown(self.id, offset, fresh)]
+            return [PartGrown(self.id, offset, self.text[offset:], seal)]
         self.put = True
-        part = Text(self.id, self.text) if self.kind == "text" else Reasoning(self.id, self.text)
+        part = Text(self.id, self.text) if self.kind == "text" else Reasoning(self.id, self.text, seal)
         return [PartPut(part)]
 
 
@@ -99,7 +114,11 @@ class Processor:
                 return self._grow("text", sound(text))
             case ReasoningDelta(text):
                 return self._grow("reasoning", sound(text))
-            case TextStart() | TextEnd() | ReasoningStart() | ReasoningEnd():
+            case ReasoningEnd(seal):
+                if seal:
+                    self._seal(seal)
+                self._growing = None
+            case TextStart() | TextEnd() | ReasoningStart():
                 self._growing = None
             case ToolInputStart(name, id):
                 self._growing = None
@@ -107,10 +126,10 @@ class Processor:
             case ToolInputDelta(id, text):
                 if id in self._inputs:
                     self._inputs[id][1].append(text)
-            case ToolCall(name, arguments, id):
+            case ToolCall(name, arguments, id, seal):
                 self._growing = None
                 self._inputs.pop(id, None)
-                self._parts.append(ToolCall(sound(name), sound(arguments), id))
+                self._parts.append(ToolCall(sound(name), sound(arguments), id, seal))
             case ToolResult(id, output):
                 self._results[id] = Done(sound(output), result_digest(output))
             case ToolError(id, error):
@@ -125,13 +144,21 @@ class Processor:
                 pass
         return None
 
-    def _grow(self, kind: Literal["text", "reasoning"], text: str) -> PartDelta:
+    def _growing_part(self, kind: Literal["text", "reasoning"]) -> _Growing:
         growing = self._growing
         if growing is None or growing.kind != kind:
             growing = self._growing = _Growing(f"{self._prefix}.{len(self._parts)}", kind)
             self._parts.append(growing)
-        offset = len(growing.text)
-        growing.text += text
+        return growing
+
+    def _seal(self, seal: str) -> None:
+        growing = self._growing_part("reasoning")
+        growing.seal, growing.unsealed = seal, True
+
+    def _grow(self, kind: Literal["text", "reasoning"], text: str) -> PartDelta:
+        growing = self._growing_part(kind)
+        offset = growing.size
+        growing.add(text)
         return PartDelta(growing.id, offset, text, kind == "reasoning")
 
     def growth(self) -> list[Recorded]:
@@ -146,6 +173,7 @@ class Processor:
             if isinstance(part, _Growing) and part.id in lost:
                 part.stored = lost[part.id]
                 part.put = part.stored > 0
+                part.unsealed = bool(part.seal)
 
     def partial(self) -> list[Recorded]:
         """Take back what the journal knows of a try that came to nothing."""
@@ -170,6 +198,8 @@ class Processor:
     def _call(self, event: ToolCall, index: int) -> Call:
         id = f"{self._prefix}.{index}"
         call = call_part(id, event, self._tools, cut=OUTPUT_WAS_CUT if self.finish == "length" else "")
+        if event.seal:
+            call = msgspec.structs.replace(call, seal=event.seal)
         if event.id in self._results:
             return msgspec.structs.replace(call, state=self._results[event.id], invalid="")
         if self._refusal is not None:
@@ -207,6 +237,6 @@ class Processor:
     def _heard_tokens(self) -> int:
         characters = 0
         for part in self._parts:
-            characters += len(part.text) if isinstance(part, _Growing) else len(part.name) + len(part.arguments)
+            characters += part.size if isinstance(part, _Growing) else len(part.name) + len(part.arguments)
         characters += sum(len(piece) for _, pieces in self._inputs.values() for piece in pieces)
         return estimate_tokens(characters)
