@@ -12,12 +12,14 @@ from bridle.core.permission import Rule
 
 
 class Price(msgspec.Struct, frozen=True, omit_defaults=True):
-    """US dollars for a million tokens of each kind."""
+    """US dollars for a million tokens of each kind; a request that reads more than `above` pays the `beyond` price."""
 
     input: float
     output: float
     cache_read: float | None = None
     cache_write: float | None = None
+    above: int = 0
+    beyond: Price | None = None
 
 
 class ModelInfo(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -29,6 +31,12 @@ class ModelInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     price: Price | None = None
     closing_tools: Literal["omit", "none"] = "omit"
     options: Mapping[str, Any] = {}
+    reasons: bool = False
+    """Whether it thinks before it speaks."""
+    takes: frozenset[str] = frozenset()
+    """What it can look at besides text: `image`, `pdf`."""
+    source: str = "defaults"
+    """Who says so."""
 
 
 class Agent(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -12,6 +12,7 @@ def cost(price: Price | None, usage: Usage) -> float:
     """US dollars for this usage; nothing where no price is known, and then no cost limit is accepted."""
     if price is None:
         return 0.0
+    price = _in_force(price, usage.input + usage.cache_read + usage.cache_write)
     cache_read = price.input if price.cache_read is None else price.cache_read
     cache_write = price.input if price.cache_write is None else price.cache_write
     return (
@@ -26,5 +27,11 @@ def worst_cost(price: Price | None, input_tokens: int, output_tokens: int) -> fl
     """What a request may cost at the most: every input token at its dearest."""
     if price is None:
         return 0.0
+    price = _in_force(price, input_tokens)
     dearest = max(price.input, price.cache_write or 0.0)
     return (input_tokens * dearest + output_tokens * price.output) / MILLION
+
+
+def _in_force(price: Price, reads: int) -> Price:
+    """The price of a request that reads so many tokens."""
+    return price.beyond if price.beyond is not None and reads > price.above else price

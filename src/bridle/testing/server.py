@@ -1,4 +1,4 @@
-"""A scripted model over HTTP on loopback, in OpenAI's chat wire: for testing whatever speaks it."""
+"""A scripted model over HTTP on loopback, in all three wires: for testing whatever speaks one of them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,9 @@ from typing import Any
 import msgspec
 
 from bridle.core.states import Usage
-from bridle.core.stream import (
-    Error,
-    ReasoningDelta,
-    StepEnd,
-    StreamEnd,
-    StreamEvent,
-    TextDelta,
-    ToolCall,
-)
+from bridle.core.stream import ReasoningDelta, StepEnd, TextDelta, ToolCall
 from bridle.testing.scripted import Reply, Scenario, as_reply, read_scenario, unrolled
-from bridle.testing.validators import problems_in_chat
+from bridle.testing.wires import WIRES, ChatWire, MessagesWire, ResponsesWire, Wire, chat_usage
 
 MAX_BODY = 64 * 1024 * 1024
 
@@ -56,8 +48,8 @@ class ScriptedServer:
             method, path, body = await _read_request(reader)
             if method == "GET" and path.endswith("/models"):
                 _answer(writer, 200, {"object": "list", "data": [{"id": "scripted", "object": "model"}]})
-            elif method == "POST" and path.endswith("/chat/completions"):
-                await self._complete(writer, body)
+            elif method == "POST" and (wire := _wire(path)) is not None:
+                await self._complete(writer, body, wire)
             else:
                 _answer(writer, 404, {"error": {"message": f"no such place: {method} {path}"}})
             await writer.drain()
@@ -67,9 +59,11 @@ class ScriptedServer:
         finally:
             writer.close()
 
-    async def _complete(self, writer: asyncio.StreamWriter, raw: bytes) -> None:
+    async def _complete(
+        self, writer: asyncio.StreamWriter, raw: bytes, wire: type[ChatWire | MessagesWire | ResponsesWire]
+    ) -> None:
         body = msgspec.json.decode(raw, type=dict[str, Any])
-        found = problems_in_chat(body.get("messages") or [])
+        found = wire.problems(body)
         if found:
             _answer(writer, 400, {"error": {"message": "; ".join(found), "type": "invalid_request_error"}})
             return
@@ -86,9 +80,13 @@ class ScriptedServer:
         if error is not None and not reply.text:
             _answer(writer, error.status or 500, {"error": {"message": error.message}}, error.headers)
         elif body.get("stream"):
-            await _stream(writer, reply, str(body.get("model", "scripted")))
+            await _stream(writer, reply, wire(str(body.get("model", "scripted"))))
         else:
             _answer(writer, 200, _whole(reply, str(body.get("model", "scripted"))))
+
+
+def _wire(path: str) -> type[ChatWire | MessagesWire | ResponsesWire] | None:
+    return next((wire for wire in WIRES if path.endswith(wire.path)), None)
 
 
 async def _read_request(reader: asyncio.StreamReader) -> tuple[str, str, bytes]:
@@ -114,59 +112,16 @@ def _head(writer: asyncio.StreamWriter, status: int, fields: Mapping[str, str]) 
     writer.write(f"HTTP/1.1 {status} Scripted\r\n{lines}\r\n".encode("latin-1"))
 
 
-async def _stream(writer: asyncio.StreamWriter, reply: Reply, model: str) -> None:
+async def _stream(writer: asyncio.StreamWriter, reply: Reply, wire: Wire) -> None:
     _head(writer, 200, {"content-type": "text/event-stream"})
-    calls = 0
     for index, event in enumerate(reply.events()):
         if reply.cut is not None and index >= reply.cut:
             return
         if reply.pace and isinstance(event, (TextDelta, ReasoningDelta)):
             await asyncio.sleep(reply.pace)
-        for chunk in _chunks(event, calls):
-            writer.write(b"data: " + (chunk if isinstance(chunk, bytes) else _chunk(chunk, model)) + b"\n\n")
+        for data in wire.data(event):
+            writer.write(data)
         await writer.drain()
-        calls += isinstance(event, ToolCall)
-
-
-def _chunk(fields: Mapping[str, Any], model: str) -> bytes:
-    return msgspec.json.encode({"id": "chatcmpl-scripted", "object": "chat.completion.chunk", "model": model, **fields})
-
-
-def _choice(delta: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
-    return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
-
-
-def _chunks(event: StreamEvent, calls: int) -> list[dict[str, Any] | bytes]:
-    match event:
-        case TextDelta(text):
-            return [_choice({"content": text})]
-        case ReasoningDelta(text):
-            return [_choice({"reasoning_content": text})]
-        case ToolCall(name, arguments, id):
-            made = {"index": calls, "id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
-            return [_choice({"tool_calls": [made]})]
-        case StepEnd(finish, usage):
-            chunks: list[dict[str, Any] | bytes] = [_choice({}, finish)]
-            if usage is not None:
-                chunks.append({"choices": [], "usage": _usage(usage)})
-            return chunks
-        case StreamEnd():
-            return [b"[DONE]"]
-        case Error(message):
-            return [msgspec.json.encode({"error": {"message": message}})]
-    return []
-
-
-def _usage(usage: Usage) -> dict[str, Any]:
-    prompt = usage.input + usage.cache_read + usage.cache_write
-    completion = usage.output + usage.reasoning
-    return {
-        "prompt_tokens": prompt,
-        "completion_tokens": completion,
-        "total_tokens": prompt + completion,
-        "prompt_tokens_details": {"cached_tokens": usage.cache_read},
-        "completion_tokens_details": {"reasoning_tokens": usage.reasoning},
-    }
 
 
 def _whole(reply: Reply, model: str) -> dict[str, Any]:
@@ -184,7 +139,7 @@ def _whole(reply: Reply, model: str) -> dict[str, Any]:
         "object": "chat.completion",
         "model": model,
         "choices": [choice],
-        "usage": _usage(usage),
+        "usage": chat_usage(usage),
     }
 
 

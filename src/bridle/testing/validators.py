@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,8 @@ import msgspec
 
 from bridle.core.messages import AssistantMessage, ResultMessage, UserMessage
 from bridle.core.stream import ModelRequest
+
+TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 def problems(request: ModelRequest) -> list[str]:
@@ -30,7 +33,7 @@ def chat_messages(request: ModelRequest) -> list[dict[str, Any]]:
                 if message.calls:
                     reply["tool_calls"] = [
                         {
-                            "id": made.id,
+                            "id": made.id.replace(".", "-"),
                             "type": "function",
                             "function": {"name": made.name, "arguments": made.arguments},
                         }
@@ -38,13 +41,15 @@ def chat_messages(request: ModelRequest) -> list[dict[str, Any]]:
                     ]
                 messages.append(reply)
             case ResultMessage():
-                messages.append({"role": "tool", "tool_call_id": message.call, "content": message.text})
+                messages.append(
+                    {"role": "tool", "tool_call_id": message.call.replace(".", "-"), "content": message.text}
+                )
     return messages
 
 
-def problems_in_chat(messages: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The same for messages that are in the form of OpenAI's chat wire already."""
-    found: list[str] = []
+def problems_in_chat(messages: Sequence[Mapping[str, Any]], body: Mapping[str, Any] | None = None) -> list[str]:
+    """The same for messages that are in the form of OpenAI's chat wire already, and the body around them."""
+    found = _tool_names([made.get("function") or {} for made in (body or {}).get("tools") or ()])
     open_calls: list[str] = []
     seen: set[str] = set()
     for index, message in enumerate(messages):
@@ -75,15 +80,10 @@ def _calls(message: Mapping[str, Any], where: str, seen: set[str], found: list[s
     ids: list[str] = []
     for made in message.get("tool_calls") or ():
         id = made.get("id") or ""
-        if not id or id in seen:
-            found.append(f"{where}: call id {id!r} is missing or was used before")
-        seen.add(id)
+        found += _new_id(id, where, seen)
         ids.append(id)
-        try:
-            arguments = msgspec.json.decode(made["function"]["arguments"])
-        except (msgspec.DecodeError, KeyError, TypeError):
-            arguments = None
-        if not isinstance(arguments, dict):
+        function = made.get("function") or {}
+        if not _is_object(function.get("arguments")):
             found.append(f"{where}: the arguments of {id} are no JSON object")
     return ids
 
@@ -94,3 +94,113 @@ def _result(message: Mapping[str, Any], where: str, open_calls: list[str]) -> li
         return [f"{where}: a result for {id!r}, which is not open"]
     open_calls.remove(id)
     return []
+
+
+def problems_in_messages(body: Mapping[str, Any]) -> list[str]:
+    """Everything for which Anthropic would refuse this body."""
+    found = _tool_names(body.get("tools") or ())
+    messages = body.get("messages") or []
+    seen: set[str] = set()
+    open_calls: list[str] = []
+    uses_tools = False
+    for index, message in enumerate(messages):
+        role, blocks = message.get("role"), message.get("content") or []
+        where = f"message {index} ({role})"
+        if role != ("assistant" if index % 2 else "user"):
+            found.append(f"{where}: user and assistant must speak by turns")
+        if not blocks:
+            found.append(f"{where}: no content")
+        open_calls = _answered(blocks, where, open_calls, found)
+        for place, block in enumerate(blocks):
+            kind = block.get("type")
+            uses_tools = uses_tools or kind in ("tool_use", "tool_result")
+            found += _block(block, f"{where}, block {place}", seen)
+            if kind == "tool_use":
+                open_calls.append(str(block.get("id")))
+    if open_calls:
+        found.append(f"the end: calls without a result: {', '.join(open_calls)}")
+    if not messages or messages[-1].get("role") != "user":
+        found.append("the last message must be of the user: an assistant's would be a prefill")
+    if uses_tools and not body.get("tools"):
+        found.append("calls in the history, and no tools declared")
+    if not isinstance(body.get("max_tokens"), int) or body["max_tokens"] < 1:
+        found.append("max_tokens must be a whole number above 0")
+    return found
+
+
+def _answered(blocks: Sequence[Any], where: str, open_calls: list[str], found: list[str]) -> list[str]:
+    """Results stand first in a message, one for each call of the message before it."""
+    results = [block for block in blocks if block.get("type") == "tool_result"]
+    if results != list(blocks[: len(results)]):
+        found.append(f"{where}: results must come before anything else")
+    answered = [str(block.get("tool_use_id")) for block in results]
+    if sorted(answered) != sorted(open_calls):
+        found.append(f"{where}: calls {open_calls} have results {answered}")
+    return []
+
+
+def _block(block: Mapping[str, Any], where: str, seen: set[str]) -> list[str]:
+    match block.get("type"):
+        case "text":
+            return [] if str(block.get("text") or "").strip() else [f"{where}: a text without words"]
+        case "thinking":
+            return [] if block.get("signature") else [f"{where}: a thought without its signature"]
+        case "redacted_thinking":
+            return [] if block.get("data") else [f"{where}: a redacted thought without its data"]
+        case "tool_use":
+            found = _new_id(str(block.get("id") or ""), where, seen)
+            return found + ([] if isinstance(block.get("input"), dict) else [f"{where}: the input is no object"])
+        case "tool_result" | "image" | "document":
+            return []
+    return [f"{where}: a block of kind {block.get('type')!r}"]
+
+
+def problems_in_responses(body: Mapping[str, Any]) -> list[str]:
+    """Everything for which OpenAI's responses would refuse this body."""
+    found = _tool_names(body.get("tools") or ())
+    items = body.get("input") or []
+    seen: set[str] = set()
+    open_calls: list[str] = []
+    for index, item in enumerate(items):
+        kind = item.get("type") or "message"
+        where = f"item {index} ({kind})"
+        if kind == "function_call":
+            id = str(item.get("call_id") or "")
+            found += _new_id(id, where, seen)
+            open_calls.append(id)
+            if not _is_object(item.get("arguments")):
+                found.append(f"{where}: the arguments of {id} are no JSON object")
+        elif kind == "function_call_output":
+            if item.get("call_id") not in open_calls:
+                found.append(f"{where}: a result for {item.get('call_id')!r}, which is not open")
+            else:
+                open_calls.remove(item["call_id"])
+        elif kind == "message":
+            if open_calls:
+                found.append(f"{where}: calls without a result: {', '.join(open_calls)}")
+            if not any(str(part.get("text") or "").strip() for part in item.get("content") or ()):
+                found.append(f"{where}: no text")
+        elif kind == "reasoning" and not item.get("encrypted_content"):
+            found.append(f"{where}: a thought that nobody stored, and that is not sealed")
+    last = items[-1] if items else {}
+    if open_calls or not (last.get("type") == "function_call_output" or last.get("role") == "user"):
+        found.append("the last item must be of the user or a result")
+    return found
+
+
+def _new_id(id: str, where: str, seen: set[str]) -> list[str]:
+    fits = TOOL_NAME.fullmatch(id) is not None and id not in seen
+    seen.add(id)
+    return [] if fits else [f"{where}: call id {id!r} is missing, was used before or has other letters"]
+
+
+def _tool_names(tools: Sequence[Mapping[str, Any]]) -> list[str]:
+    names = [str(tool.get("name") or "") for tool in tools]
+    return [f"tool {name!r}: no such name is taken" for name in names if not TOOL_NAME.fullmatch(name)]
+
+
+def _is_object(text: Any) -> bool:
+    try:
+        return isinstance(msgspec.json.decode(text), dict)
+    except (msgspec.DecodeError, TypeError):
+        return False

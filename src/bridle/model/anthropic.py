@@ -1,0 +1,307 @@
+"""Anthropic's messages: blocks in order, thoughts with their signatures, and a prompt cache that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from bridle.core.agent import ModelInfo
+from bridle.core.messages import (
+    AssistantMessage,
+    Attachment,
+    CallMessage,
+    Message,
+    ResultMessage,
+    Thought,
+    UserMessage,
+    Words,
+)
+from bridle.core.states import Usage
+from bridle.core.stream import (
+    ModelRequest,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    StepEnd,
+    StreamEnd,
+    StreamEvent,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+    ToolSpec,
+)
+from bridle.model.forms import ToolsForm, allowed, count_of, decoded, inner, request_body, wire_id
+from bridle.model.http import Lane, failure, talk
+
+FINISH = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
+CACHED = {"type": "ephemeral"}
+
+
+class MessagesQuirks(msgspec.Struct, frozen=True, omit_defaults=True):
+    """In what a server differs from Anthropic's own."""
+
+    caches_requests: bool = True
+    """It takes one mark for the whole request and finds the last block to cache by itself."""
+
+
+class AnthropicModel:
+    """See `Model`."""
+
+    def __init__(self, lane: Lane, name: str, info: ModelInfo, quirks: MessagesQuirks | None = None) -> None:
+        self.info = info
+        self._lane = lane
+        self._name = name
+        self._quirks = quirks or MessagesQuirks()
+        self._tools = ToolsForm(tools_form)
+
+    def body(self, request: ModelRequest) -> bytes:
+        """The request on the wire."""
+        form = request.messages.form(f"messages {request.model}", lambda: TurnForm(request.model))
+        head: dict[str, Any] = {"model": self._name}
+        if request.tools:
+            head["tools"] = self._tools.of(request.tools)
+        if request.system.strip():
+            # Tools come before the system prompt in the cache, so that this mark covers both.
+            head["system"] = [{"type": "text", "text": request.system, "cache_control": CACHED}]
+        tail: dict[str, Any] = {"stream": True, "max_tokens": request.max_output_tokens}
+        if request.tools:
+            tail["tool_choice"] = {"type": request.tool_choice}
+        if self._quirks.caches_requests:
+            tail["cache_control"] = CACHED
+        return request_body(head, "messages", form.closed(), _fitting({**tail, **allowed(request.options)}))
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        async with aclosing(talk(self._lane, "/messages", self.body(request), AnthropicReply())) as events:
+            async for event in events:
+                yield event
+
+
+def _fitting(tail: dict[str, Any]) -> dict[str, Any]:
+    """Thinking counts as output: a budget that leaves no room for words would be refused."""
+    thinking = tail.get("thinking")
+    budget = count_of(thinking.get("budget_tokens")) if isinstance(thinking, Mapping) else None
+    if budget is not None and budget >= tail["max_tokens"]:
+        if tail["max_tokens"] < 2_048:
+            return {key: value for key, value in tail.items() if key != "thinking"}
+        return {**tail, "thinking": {**tail["thinking"], "budget_tokens": tail["max_tokens"] // 2}}
+    return tail
+
+
+def tools_form(specs: Sequence[ToolSpec]) -> list[dict[str, Any]]:
+    """The tools as this wire declares them."""
+    return [{"name": spec.name, "description": spec.description, "input_schema": spec.schema} for spec in specs]
+
+
+class TurnForm:
+    """Messages as this wire wants them: user and assistant by turns, results before whatever else the user says."""
+
+    def __init__(self, model: str) -> None:
+        self.count = 0
+        self.items = bytearray()
+        self._model = model
+        self._role = ""
+
+    def add(self, message: Message) -> None:
+        role = "assistant" if isinstance(message, AssistantMessage) else "user"
+        for block in self._blocks(message):
+            if role == self._role:
+                self.items += b","
+            else:
+                self.items += f'{"]}," if self._role else ""}{{"role":"{role}","content":['.encode()
+                self._role = role
+            self.items += msgspec.json.encode(block)
+
+    def closed(self) -> bytes:
+        """All messages so far; the last one stays open for what the same speaker may add."""
+        return b"".join((self.items, b"]}" if self._role else b""))
+
+    def _blocks(self, message: Message) -> Iterator[dict[str, Any]]:
+        match message:
+            case UserMessage():
+                if message.text.strip():
+                    yield {"type": "text", "text": message.text}
+                yield from (_attachment(attached) for attached in message.attachments)
+            case ResultMessage():
+                result: dict[str, Any] = {"type": "tool_result", "tool_use_id": wire_id(message.call)}
+                if message.text.strip():
+                    result["content"] = message.text
+                if message.failed:
+                    result["is_error"] = True
+                yield result
+            case AssistantMessage():
+                for block in message.blocks:
+                    yield from self._block(block, own=message.model == self._model)
+
+    def _block(self, block: Words | Thought | CallMessage, *, own: bool) -> Iterator[dict[str, Any]]:
+        match block:
+            case Words():
+                if block.text.strip():
+                    yield {"type": "text", "text": block.text}
+            case Thought():
+                # Only whole thoughts go back, and only to whoever signed them.
+                if own and block.seal:
+                    sealed: dict[str, Any] = msgspec.json.decode(block.seal)
+                    yield {**sealed, "thinking": block.text} if sealed.get("type") == "thinking" else sealed
+            case CallMessage():
+                arguments = msgspec.Raw(block.arguments.encode())
+                yield {"type": "tool_use", "id": wire_id(block.id), "name": block.name, "input": arguments}
+
+
+def _attachment(attached: Attachment) -> dict[str, Any]:
+    kind = "image" if attached.media.startswith("image/") else "document"
+    source = {"type": "base64", "media_type": attached.media, "data": attached.data}
+    return {"type": kind, "source": source}
+
+
+class _Event(msgspec.Struct):
+    type: str = ""
+    index: int = 0
+    message: Any = None
+    content_block: dict[str, Any] | None = None
+    delta: dict[str, Any] | None = None
+    usage: Any = None
+    error: Any = None
+
+
+@dataclass(slots=True)
+class _Block:
+    kind: str
+    name: str = ""
+    given: Any = None
+    seal: str = ""
+    pieces: list[str] = field(default_factory=list)
+
+
+_events = msgspec.json.Decoder(_Event)
+
+
+class AnthropicReply:
+    """One reply on its way from events to ours."""
+
+    def __init__(self) -> None:
+        self.done = False
+        self.failed = False
+        self._blocks: dict[int, _Block] = {}
+        self._finish = ""
+        self._counts: dict[str, Any] = {}
+
+    def read(self, data: bytes) -> Iterator[StreamEvent]:
+        if self.done or self.failed:
+            return
+        event = decoded(_events, data)
+        if not isinstance(event, _Event):
+            self.failed = True
+            yield event
+            return
+        match event.type:
+            case "content_block_start":
+                yield from self._start(event.index, event.content_block or {})
+            case "content_block_delta":
+                yield from self._delta(event.index, event.delta or {})
+            case "content_block_stop":
+                yield from self._stop(event.index)
+            case "message_start":
+                self._count(inner(event.message, "usage"))
+            case "message_delta":
+                self._finish = str((event.delta or {}).get("stop_reason") or self._finish)
+                self._count(event.usage)
+            case "message_stop":
+                self.done = True
+            case "error":
+                self.failed = True
+                yield failure({"error": event.error or event.message or "the provider said no more than that"})
+
+    def _count(self, usage: Any) -> None:
+        """Later counts replace earlier ones, they do not add to them."""
+        if isinstance(usage, dict):
+            self._counts.update({key: value for key, value in usage.items() if value is not None})
+
+    def _start(self, index: int, block: dict[str, Any]) -> Iterator[StreamEvent]:
+        kind = str(block.get("type"))
+        # A place that is used again means that its end got lost.
+        yield from self._stop(index)
+        opened = self._blocks[index] = _Block(kind, str(block.get("name") or ""), block.get("input"))
+        match kind:
+            case "text":
+                yield TextStart()
+                if words := block.get("text"):
+                    yield TextDelta(str(words))
+            case "thinking":
+                yield ReasoningStart()
+                if words := block.get("thinking"):
+                    yield ReasoningDelta(str(words))
+            case "redacted_thinking":
+                opened.seal = str(block.get("data") or "")
+                yield ReasoningStart()
+            case "tool_use":
+                yield ToolInputStart(opened.name, str(index))
+
+    def _delta(self, index: int, delta: dict[str, Any]) -> Iterator[StreamEvent]:
+        block = self._blocks.get(index)
+        match delta.get("type"):
+            case "text_delta":
+                yield TextDelta(str(delta.get("text") or ""))
+            case "thinking_delta":
+                yield ReasoningDelta(str(delta.get("thinking") or ""))
+            case "signature_delta":
+                if block is not None:
+                    block.seal += str(delta.get("signature") or "")
+            case "input_json_delta":
+                if block is not None:
+                    piece = str(delta.get("partial_json") or "")
+                    block.pieces.append(piece)
+                    yield ToolInputDelta(str(index), piece)
+
+    def _stop(self, index: int) -> Iterator[StreamEvent]:
+        block = self._blocks.pop(index, None)
+        if block is None:
+            return
+        match block.kind:
+            case "text":
+                yield TextEnd()
+            case "thinking":
+                yield ReasoningEnd(_sealed("thinking", "signature", block.seal))
+            case "redacted_thinking":
+                yield ReasoningEnd(_sealed("redacted_thinking", "data", block.seal))
+            case "tool_use":
+                text = "".join(block.pieces)
+                if not text and block.given:
+                    text = msgspec.json.encode(block.given).decode()
+                yield ToolInputEnd(str(index))
+                yield ToolCall(block.name, text, str(index))
+
+    def end(self) -> Iterator[StreamEvent]:
+        if self.failed or not self.done:
+            return
+        for index in sorted(self._blocks):
+            yield from self._stop(index)
+        yield StepEnd(FINISH.get(self._finish, "unknown"), usage_of(self._counts))
+        yield StreamEnd()
+
+
+def _sealed(kind: str, field: str, seal: str) -> str:
+    return msgspec.json.encode({"type": kind, field: seal}).decode() if seal else ""
+
+
+def usage_of(raw: Mapping[str, Any]) -> Usage | None:
+    """This wire's counts, which are disjoint already; None where there is no telling."""
+    reads, writes = count_of(raw.get("input_tokens")), count_of(raw.get("output_tokens"))
+    if reads is None or writes is None:
+        return None
+    cached, written = count_of(raw.get("cache_read_input_tokens")), count_of(raw.get("cache_creation_input_tokens"))
+    return Usage(reads, writes, 0, cached or 0, written or 0)

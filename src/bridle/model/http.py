@@ -1,0 +1,274 @@
+"""One provider over HTTP: a request goes out, events come back, and whatever goes wrong is an `Error` event."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import httpx2
+import msgspec
+
+from bridle.core.stream import Error, Start, StepBegin, StreamEvent
+from bridle.model.sse import EventParts, TooLong
+
+CONNECT_SECONDS = 15.0
+DRAIN_SECONDS = 0.1
+MAX_ERROR_BYTES = 64 * 1024
+MAX_REPLY_BYTES = 64 * 1024 * 1024
+MESSAGE_CHARACTERS = 1_000
+TOLD_HEADERS = re.compile(r"retry-after|retry-after-ms|x-should-retry|.*request-id|.*ratelimit.*", re.IGNORECASE)
+
+OVERFLOW = re.compile(
+    r"context[_ ]?(length|window|size)|maximum context|prompt is too long|input is too long|too many (input )?tokens"
+    r"|exceeds? the (available|model's|maximum) (context|input)|input length and `?max_tokens`? exceed"
+    r"|request_too_large|reduce the length of the (messages|prompt)",
+    re.IGNORECASE,
+)
+EXHAUSTED = re.compile(
+    r"insufficient[_ ](quota|balance|credits?|funds)|exceeded your current quota|credit balance is too low"
+    r"|billing[_ ](hard[_ ]limit|not[_ ]active)|quota exhausted|payment required|usage limit (has been )?reached",
+    re.IGNORECASE,
+)
+FILTERED = re.compile(r"content[_ ]?(filter|policy|management)|responsible ai|safety system", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Lane:
+    """The way to one provider. It never retries and never follows a redirect: its keys go to one address alone."""
+
+    address: str
+    headers: Callable[[], Mapping[str, str]]
+    """What every request carries, keys included; asked for each time, since keys may change."""
+    name: str = ""
+    ca_bundle: str = ""
+    proxy: str = ""
+    connect_seconds: float = CONNECT_SECONDS
+    _client: httpx2.AsyncClient | None = field(default=None, repr=False)
+    _loop: asyncio.AbstractEventLoop | None = field(default=None, repr=False)
+
+    def client(self) -> httpx2.AsyncClient:
+        """Connections belong to the event loop that opened them."""
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._loop is not loop:
+            self._loop = loop
+            self._client = httpx2.AsyncClient(
+                timeout=httpx2.Timeout(None, connect=self.connect_seconds),
+                verify=self._trusted(),
+                proxy=self.proxy or None,
+                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
+            )
+        return self._client
+
+    def _trusted(self) -> ssl.SSLContext | bool:
+        if self.ca_bundle:
+            return ssl.create_default_context(cafile=self.ca_bundle)
+        if self.address.startswith("http://"):
+            # Nothing to verify, so that nothing is trusted: reading the system's certificates takes 20 ms.
+            return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        return True
+
+    async def close(self) -> None:
+        """Let go of all connections. May be called twice."""
+        client, self._client = self._client, None
+        if client is not None and self._loop is asyncio.get_running_loop():
+            await client.aclose()
+
+    async def post(self, path: str, body: bytes) -> AsyncGenerator[list[bytes] | Error, None]:
+        """The data of the reply's events as they come; an `Error` is the last thing that comes."""
+        headers: Mapping[str, str] = {}
+        try:
+            headers = self.headers()
+            async with aclosing(self._post(path, body, headers)) as chunks:
+                async for chunk in chunks:
+                    yield self._clean(chunk, headers) if isinstance(chunk, Error) else chunk
+        except (httpx2.TransportError, httpx2.DecodingError) as error:
+            yield self._clean(_broken(error), headers)
+        except TooLong:
+            yield Error("the provider sent an event that is too long to be one", retryable=False)
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
+            # Not the network's fault: an address or a header that makes no sense, a certificate that is not there.
+            yield self._clean(Error(f"the request could not be sent: {_words(error)}", retryable=False), headers)
+
+    async def _post(
+        self, path: str, body: bytes, headers: Mapping[str, str]
+    ) -> AsyncGenerator[list[bytes] | Error, None]:
+        sent = {"content-type": "application/json", "accept": "text/event-stream", **headers}
+        async with _streaming(self.client(), self.address.rstrip("/") + path, body, sent) as response:
+            if response.status_code != 200:
+                yield await _refusal(response)
+                return
+            kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if kind in ("application/json", "text/html", "text/plain"):
+                yield await _not_a_stream(response, kind)
+                return
+            parts = EventParts()
+            size = 0
+            async for chunk in response.aiter_bytes():
+                size += len(chunk)
+                if size > MAX_REPLY_BYTES:
+                    yield Error(f"the reply is longer than {MAX_REPLY_BYTES // 2**20} MB", retryable=False)
+                    return
+                if found := parts.feed(chunk):
+                    yield found
+            if found := parts.end():
+                yield found
+
+    async def get(self, path: str) -> tuple[int, Any]:
+        """The status and the JSON of a plain question, such as which models there are; raises `httpx2.HTTPError`."""
+        response = await self.client().get(self.address.rstrip("/") + path, headers=dict(self.headers()), timeout=10.0)
+        try:
+            return response.status_code, msgspec.json.decode(response.content)
+        except msgspec.DecodeError:
+            return response.status_code, None
+
+    def _clean(self, error: Error, headers: Mapping[str, str]) -> Error:
+        """Without anything that is secret: providers repeat keys in what they say about them."""
+        message = error.message
+        for value in headers.values():
+            secret = value.removeprefix("Bearer ")
+            if len(secret) >= 8:
+                message = message.replace(secret, "[key]")
+        return msgspec.structs.replace(error, message=message[:MESSAGE_CHARACTERS])
+
+
+@asynccontextmanager
+async def _streaming(
+    client: httpx2.AsyncClient, address: str, body: bytes, headers: Mapping[str, str]
+) -> AsyncIterator[httpx2.Response]:
+    request = client.build_request("POST", address, content=body, headers=dict(headers))
+    response = await client.send(request, stream=True)
+    try:
+        yield response
+    finally:
+        await response.aclose()
+
+
+class Reply(Protocol):
+    """One reply on its way from a wire's events to ours. After `done` or `failed` nothing more is read."""
+
+    done: bool
+    """Its terminator has come."""
+    failed: bool
+    """It said that it failed, or made no sense; an `Error` has said so."""
+
+    def read(self, data: bytes) -> Iterator[StreamEvent]:
+        """What one event of the wire means."""
+
+    def end(self) -> Iterator[StreamEvent]:
+        """What is left to say at the end of the body; nothing, if the reply was cut off or has failed."""
+
+
+async def talk(lane: Lane, path: str, body: bytes, reply: Reply) -> AsyncGenerator[StreamEvent, None]:
+    """Send a request and read its reply: the one way in which every wire does it."""
+    yield Start()
+    yield StepBegin()
+    async with aclosing(lane.post(path, body)) as chunks:
+        async for found in chunks:
+            if isinstance(found, Error):
+                yield found
+                return
+            for data in found:
+                for event in reply.read(data):
+                    yield event
+            if reply.failed:
+                return
+            if reply.done:
+                await _drain(chunks)
+                break
+    for event in reply.end():
+        yield event
+
+
+async def _drain(chunks: AsyncIterator[list[bytes] | Error]) -> None:
+    """Read on to the end of the body for a moment: a connection whose body was read can be used again."""
+    try:
+        async with asyncio.timeout(DRAIN_SECONDS):
+            async for _ in chunks:
+                pass
+    except TimeoutError:
+        return
+
+
+async def _body(response: httpx2.Response) -> bytes:
+    content = b""
+    async for chunk in response.aiter_bytes():
+        content += chunk
+        if len(content) > MAX_ERROR_BYTES:
+            break
+    return content
+
+
+async def _refusal(response: httpx2.Response) -> Error:
+    status = response.status_code
+    headers = {name: value for name, value in response.headers.items() if TOLD_HEADERS.fullmatch(name)}
+    if 300 <= status < 400:
+        where = response.headers.get("location", "nowhere")
+        return Error(f"HTTP {status}: redirected to {where}; set the provider's base_url", status, headers, False)
+    try:
+        body = await _body(response)
+    except httpx2.TransportError:
+        # The status says enough.
+        body = b""
+    return failure(_json(body) or body.decode("utf-8", "replace"), status, headers)
+
+
+async def _not_a_stream(response: httpx2.Response, kind: str) -> Error:
+    body = await _body(response)
+    found = _json(body)
+    if isinstance(found, dict) and found.get("error"):
+        return failure(found)
+    shown = body[:200].decode("utf-8", "replace")
+    return Error(f"the answer is {kind or 'of no kind'}, not a stream of events: {shown}", 200, {}, False)
+
+
+def failure(body: Any, status: int | None = None, headers: Mapping[str, str] | None = None) -> Error:
+    """What a provider says went wrong: in the body of a refusal, or in an event of a stream that had begun well."""
+    message, code = _said(body)
+    words = f"{code}: {message}" if code and code not in message else message
+    text = f"HTTP {status}: {words}" if status is not None else words
+    headers = headers or {}
+    told = headers.get("x-should-retry", "")
+    retryable = {"true": True, "false": False}.get(told, True if status is None else None)
+    overflow = status in (None, 400, 413, 422) and bool(OVERFLOW.search(words))
+    if overflow or EXHAUSTED.search(words) or FILTERED.search(words):
+        retryable = False
+    return Error(text.strip(), status, headers, retryable, overflow)
+
+
+def _said(body: Any) -> tuple[str, str]:
+    """The message and the code of an error, whichever way a server likes to nest them."""
+    if isinstance(body, list) and body:
+        body = body[0]
+    if not isinstance(body, dict):
+        return " ".join(str(body).split()), ""
+    inner = body.get("error", body)
+    if not isinstance(inner, dict):
+        return str(inner), ""
+    message = inner.get("message") or inner.get("detail") or body.get("message") or ""
+    code = inner.get("code") or inner.get("type") or ""
+    return str(message) or msgspec.json.encode(inner).decode(), str(code)
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        return None
+
+
+def _broken(error: httpx2.TransportError | httpx2.DecodingError) -> Error:
+    match error:
+        case httpx2.ConnectTimeout():
+            return Error("no connection to the provider in time", retryable=True)
+        case httpx2.UnsupportedProtocol() | httpx2.LocalProtocolError():
+            return Error(f"the request could not be sent: {_words(error)}", retryable=False)
+    return Error(f"the connection to the provider failed: {_words(error)}", retryable=True)
+
+
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,364 @@
+"""OpenAI's chat completions, and every server that speaks them: a request as JSON, a reply as chunks."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import msgspec
+
+from bridle.core.agent import ModelInfo
+from bridle.core.messages import AssistantMessage, CallMessage, Message, ResultMessage, Thought, UserMessage, Words
+from bridle.core.states import Usage
+from bridle.core.stream import (
+    Error,
+    ModelRequest,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    StepEnd,
+    StreamEnd,
+    StreamEvent,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+    ToolSpec,
+)
+from bridle.model.forms import (
+    JsonForm,
+    ToolsForm,
+    allowed,
+    data_address,
+    decoded,
+    disjoint,
+    inner,
+    request_body,
+    wire_id,
+)
+from bridle.model.http import Lane, failure, talk
+
+FINISH = {
+    "stop": "stop",
+    "length": "length",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "content_filter": "content_filter",
+}
+
+
+class ChatQuirks(msgspec.Struct, frozen=True, omit_defaults=True):
+    """In what a server differs from what most of them do."""
+
+    max_tokens: str = "max_tokens"
+    """The name of the limit on the output."""
+    ends_without_done: bool = False
+    """It never sends its terminator: the end of the body after a finish word will do."""
+    thoughts: Literal["", "reasoning_content", "reasoning", "reasoning_details"] = ""
+    """The field in which it wants its own thoughts back."""
+    cache_key: bool = False
+    """It finds its cache faster by the session's name."""
+    usage: bool = True
+    """It knows the option that asks for usage at the end of a stream."""
+
+
+class ChatModel:
+    """See `Model`."""
+
+    def __init__(self, lane: Lane, name: str, info: ModelInfo, quirks: ChatQuirks | None = None) -> None:
+        self.info = info
+        self._lane = lane
+        self._name = name
+        self._quirks = quirks or ChatQuirks()
+        self._tools = ToolsForm(tools_form)
+
+    def body(self, request: ModelRequest) -> bytes:
+        """The request on the wire."""
+        quirks = self._quirks
+        form = request.messages.form(
+            f"chat {request.model}", lambda: JsonForm(MessageForms(request.model, quirks.thoughts).of)
+        )
+        head: dict[str, Any] = {"model": self._name}
+        if request.tools:
+            head["tools"] = self._tools.of(request.tools)
+        items = form.closed()
+        if request.system:
+            system = msgspec.json.encode({"role": "system", "content": request.system})
+            items = b",".join((system, items)) if items else system
+        tail: dict[str, Any] = {"stream": True, quirks.max_tokens: request.max_output_tokens}
+        if quirks.usage:
+            tail["stream_options"] = {"include_usage": True}
+        if request.tools:
+            tail["tool_choice"] = request.tool_choice
+        if quirks.cache_key:
+            tail["prompt_cache_key"] = request.session
+        return request_body(head, "messages", items, {**tail, **allowed(request.options)})
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        reply = ChatReply(ends_without_done=self._quirks.ends_without_done)
+        async with aclosing(talk(self._lane, "/chat/completions", self.body(request), reply)) as events:
+            async for event in events:
+                yield event
+
+
+def tools_form(specs: Sequence[ToolSpec]) -> list[dict[str, Any]]:
+    """The tools as this wire declares them."""
+    return [
+        {
+            "type": "function",
+            "function": {"name": spec.name, "description": spec.description, "parameters": spec.schema},
+        }
+        for spec in specs
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageForms:
+    """A message as this wire writes it. Thoughts go back to the model that had them, in the field that it reads."""
+
+    model: str = ""
+    thoughts: str = ""
+
+    def of(self, message: Message) -> Iterator[dict[str, Any]]:
+        match message:
+            case UserMessage():
+                yield {"role": "user", "content": _user_content(message)}
+            case AssistantMessage():
+                yield self._assistant(message)
+            case ResultMessage():
+                yield {"role": "tool", "tool_call_id": wire_id(message.call), "content": message.text}
+
+    def _assistant(self, message: AssistantMessage) -> dict[str, Any]:
+        said = "".join(block.text for block in message.blocks if isinstance(block, Words))
+        calls = [_call_form(block) for block in message.blocks if isinstance(block, CallMessage)]
+        form: dict[str, Any] = {"role": "assistant", "content": said or None}
+        if self.thoughts and message.model == self.model:
+            thoughts = [block for block in message.blocks if isinstance(block, Thought)]
+            if self.thoughts == "reasoning_details":
+                details = [msgspec.Raw(block.seal.encode()) for block in thoughts if block.seal]
+                if details:
+                    form["reasoning_details"] = details[0]
+            elif thoughts:
+                form[self.thoughts] = "".join(block.text for block in thoughts)
+        if calls:
+            form["tool_calls"] = calls
+        return form
+
+
+def _user_content(message: UserMessage) -> str | list[dict[str, Any]]:
+    if not message.attachments:
+        return message.text
+    content: list[dict[str, Any]] = [{"type": "text", "text": message.text}]
+    for attached in message.attachments:
+        address = data_address(attached.media, attached.data)
+        if attached.media.startswith("image/"):
+            content.append({"type": "image_url", "image_url": {"url": address}})
+        else:
+            content.append({"type": "file", "file": {"filename": attached.name, "file_data": address}})
+    return content
+
+
+def _call_form(call: CallMessage) -> dict[str, Any]:
+    form: dict[str, Any] = {
+        "id": wire_id(call.id),
+        "type": "function",
+        "function": {"name": call.name, "arguments": call.arguments},
+    }
+    if call.seal:
+        form["extra_content"] = msgspec.Raw(call.seal.encode())
+    return form
+
+
+class _Function(msgspec.Struct):
+    name: str | None = None
+    arguments: Any = None
+
+
+class _CallDelta(msgspec.Struct):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+    extra_content: Any = None
+
+
+class _Delta(msgspec.Struct):
+    content: Any = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    reasoning_details: list[dict[str, Any]] | None = None
+    refusal: str | None = None
+    tool_calls: list[_CallDelta] | None = None
+
+
+class _Choice(msgspec.Struct):
+    index: int = 0
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _Chunk(msgspec.Struct):
+    choices: list[_Choice] | None = None
+    usage: Any = None
+    error: Any = None
+
+
+@dataclass(slots=True)
+class _Call:
+    id: str
+    place: str
+    """How the server tells this call from the others: by its index, or by its id."""
+    number: str
+    """How we do, since servers repeat ids and leave them out."""
+    name: str = ""
+    pieces: list[str] = field(default_factory=list)
+    seal: str = ""
+
+
+_chunks = msgspec.json.Decoder(_Chunk)
+
+
+class ChatReply:
+    """One reply on its way from chunks to events."""
+
+    def __init__(self, *, ends_without_done: bool = False) -> None:
+        self.done = False
+        self.failed = False
+        self._ends_without_done = ends_without_done
+        self._open: Literal["", "text", "reasoning"] = ""
+        self._calls: list[_Call] = []
+        self._finish = ""
+        self._usage: Usage | None = None
+        self._details: list[dict[str, Any]] = []
+
+    def read(self, data: bytes) -> Iterator[StreamEvent]:
+        """The events of one chunk; nothing follows a terminator or a failure."""
+        if self.done or self.failed:
+            return
+        if data.strip() == b"[DONE]":
+            self.done = True
+            return
+        chunk = decoded(_chunks, data)
+        if isinstance(chunk, Error):
+            self.failed = True
+            yield chunk
+        else:
+            yield from self.take(chunk)
+
+    def take(self, chunk: _Chunk) -> Iterator[StreamEvent]:
+        """The events of one chunk that was decoded."""
+        if chunk.error:
+            self.failed = True
+            yield failure({"error": chunk.error})
+            return
+        if chunk.usage is not None:
+            self._usage = usage_of(chunk.usage) or self._usage
+        for choice in chunk.choices or ():
+            if choice.index == 0:
+                if choice.delta is not None:
+                    yield from self._delta(choice.delta)
+                if choice.finish_reason:
+                    self._finish = choice.finish_reason
+
+    def _delta(self, delta: _Delta) -> Iterator[StreamEvent]:
+        thought = delta.reasoning_content or delta.reasoning
+        if thought:
+            yield from self._switch("reasoning")
+            yield ReasoningDelta(thought)
+        if delta.reasoning_details:
+            yield from self._switch("reasoning")
+            self._note(delta.reasoning_details)
+        content = delta.content if isinstance(delta.content, str) else _text_of(delta.content)
+        if words := content or delta.refusal:
+            yield from self._switch("text")
+            yield TextDelta(words)
+        for made in delta.tool_calls or ():
+            yield from self._call(made)
+
+    def _switch(self, kind: Literal["", "text", "reasoning"]) -> Iterator[StreamEvent]:
+        if kind == self._open:
+            return
+        if self._open == "text":
+            yield TextEnd()
+        elif self._open == "reasoning":
+            seal = msgspec.json.encode(self._details).decode() if self._details else ""
+            self._details = []
+            yield ReasoningEnd(seal)
+        self._open = kind
+        if kind == "text":
+            yield TextStart()
+        elif kind == "reasoning":
+            yield ReasoningStart()
+
+    def _note(self, details: list[dict[str, Any]]) -> None:
+        """Pieces of one detail come with the same type and place, and go back as one."""
+        for detail in details:
+            last = self._details[-1] if self._details else {}
+            if detail.get("type") == last.get("type") and detail.get("index") == last.get("index"):
+                for key, value in detail.items():
+                    grows = key in ("text", "summary", "data") and isinstance(value, str)
+                    last[key] = f"{last.get(key) or ''}{value}" if grows else value if value is not None else last[key]
+            else:
+                self._details.append(dict(detail))
+
+    def _call(self, made: _CallDelta) -> Iterator[StreamEvent]:
+        yield from self._switch("")
+        function = made.function or _Function()
+        place = str(made.index) if made.index is not None else made.id or ""
+        known = next((call for call in reversed(self._calls) if call.place == place), None) if place else None
+        if known is None and not place and self._calls and not function.name:
+            known = self._calls[-1]
+        if known is None or (made.id and known.id and made.id != known.id and function.name):
+            # Some servers give every call the same place: another id with a name is another call.
+            known = _Call(made.id or "", place, str(len(self._calls)))
+            self._calls.append(known)
+        if function.name and not known.name:
+            known.name = function.name
+            yield ToolInputStart(known.name, known.number)
+        arguments = function.arguments
+        if isinstance(arguments, dict):
+            arguments = msgspec.json.encode(arguments).decode()
+        if made.extra_content:
+            known.seal = msgspec.json.encode(made.extra_content).decode()
+        if arguments and isinstance(arguments, str):
+            known.pieces.append(arguments)
+            yield ToolInputDelta(known.number, arguments)
+
+    def end(self) -> Iterator[StreamEvent]:
+        """What is left to say when the body is over; nothing, if it was cut off."""
+        if self.failed or not (self.done or (self._ends_without_done and self._finish)):
+            return
+        yield from self._switch("")
+        if self._finish == "error":
+            yield Error("the provider failed in the middle of its reply", retryable=True)
+            return
+        for call in self._calls:
+            yield ToolInputEnd(call.number)
+            yield ToolCall(call.name, "".join(call.pieces), call.number, call.seal)
+        yield StepEnd(FINISH.get(self._finish, "unknown"), self._usage)
+        yield StreamEnd()
+
+
+def _text_of(content: Any) -> str:
+    """Words that come as a list of blocks."""
+    if not isinstance(content, list):
+        return ""
+    return "".join(str(block.get("text") or "") for block in content if isinstance(block, dict))
+
+
+def usage_of(raw: Any) -> Usage | None:
+    """This wire's counts; a cached or a thought token is in two of them."""
+    if not isinstance(raw, Mapping):
+        return None
+    cached = inner(raw, "prompt_tokens_details").get("cached_tokens", raw.get("prompt_cache_hit_tokens"))
+    return disjoint(
+        raw.get("prompt_tokens"),
+        raw.get("completion_tokens"),
+        cache_read=cached,
+        cache_write=inner(raw, "prompt_tokens_details").get("cache_write_tokens"),
+        reasoning=inner(raw, "completion_tokens_details").get("reasoning_tokens"),
+    )

@@ -1,0 +1,293 @@
+"""OpenAI's responses: a list of items in, a list of items out; nothing is kept on the other side."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from bridle.core.agent import ModelInfo
+from bridle.core.messages import (
+    AssistantMessage,
+    Attachment,
+    CallMessage,
+    Message,
+    ResultMessage,
+    Thought,
+    UserMessage,
+    Words,
+)
+from bridle.core.states import Usage
+from bridle.core.stream import (
+    Error,
+    ModelRequest,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    StepEnd,
+    StreamEnd,
+    StreamEvent,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+    ToolSpec,
+)
+from bridle.model.forms import (
+    JsonForm,
+    ToolsForm,
+    allowed,
+    data_address,
+    decoded,
+    disjoint,
+    inner,
+    request_body,
+    wire_id,
+)
+from bridle.model.http import Lane, failure, talk
+
+INCOMPLETE = {"max_output_tokens": "length", "content_filter": "content_filter"}
+PARAGRAPH = "\n\n"
+
+
+class ResponsesModel:
+    """See `Model`."""
+
+    def __init__(self, lane: Lane, name: str, info: ModelInfo) -> None:
+        self.info = info
+        self._lane = lane
+        self._name = name
+        self._tools = ToolsForm(tools_form)
+
+    def body(self, request: ModelRequest) -> bytes:
+        """The request on the wire."""
+        form = request.messages.form(f"responses {request.model}", lambda: JsonForm(ItemForms(request.model).of))
+        head: dict[str, Any] = {"model": self._name}
+        if request.system:
+            head["instructions"] = request.system
+        if request.tools:
+            head["tools"] = self._tools.of(request.tools)
+        tail: dict[str, Any] = {
+            "stream": True,
+            "store": False,
+            "max_output_tokens": request.max_output_tokens,
+            "prompt_cache_key": request.session,
+        }
+        if request.tools:
+            tail["tool_choice"] = request.tool_choice
+        if self.info.reasons:
+            # Nothing is stored there, so the thoughts come along, sealed, and go back with the next request.
+            tail["include"] = ["reasoning.encrypted_content"]
+        return request_body(head, "input", form.closed(), {**tail, **allowed(request.options)})
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        async with aclosing(talk(self._lane, "/responses", self.body(request), ResponsesReply())) as events:
+            async for event in events:
+                yield event
+
+
+def tools_form(specs: Sequence[ToolSpec]) -> list[dict[str, Any]]:
+    """The tools as this wire declares them; strict schemas would forbid arguments that may be left out."""
+    return [
+        {
+            "type": "function",
+            "name": spec.name,
+            "description": spec.description,
+            "parameters": spec.schema,
+            "strict": False,
+        }
+        for spec in specs
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemForms:
+    """A message as the items of this wire. Thoughts go back to the model that had them, in their place."""
+
+    model: str = ""
+
+    def of(self, message: Message) -> Iterator[dict[str, Any]]:
+        match message:
+            case UserMessage():
+                content: list[dict[str, Any]] = [{"type": "input_text", "text": message.text}]
+                content += [_attachment(attached) for attached in message.attachments]
+                yield {"role": "user", "content": content}
+            case ResultMessage():
+                yield {"type": "function_call_output", "call_id": wire_id(message.call), "output": message.text}
+            case AssistantMessage():
+                for block in message.blocks:
+                    yield from self._item(block, own=message.model == self.model)
+
+    def _item(self, block: Words | Thought | CallMessage, *, own: bool) -> Iterator[dict[str, Any]]:
+        match block:
+            case Words():
+                if block.text.strip():
+                    said = {"type": "output_text", "text": block.text}
+                    yield {"type": "message", "role": "assistant", "content": [said]}
+            case Thought():
+                if own and block.seal:
+                    summary = [{"type": "summary_text", "text": block.text}] if block.text else []
+                    sealed: dict[str, Any] = msgspec.json.decode(block.seal)
+                    yield {"type": "reasoning", "summary": summary, **sealed}
+            case CallMessage():
+                yield {
+                    "type": "function_call",
+                    "call_id": wire_id(block.id),
+                    "name": block.name,
+                    "arguments": block.arguments,
+                }
+
+
+def _attachment(attached: Attachment) -> dict[str, Any]:
+    address = data_address(attached.media, attached.data)
+    if attached.media.startswith("image/"):
+        return {"type": "input_image", "image_url": address}
+    return {"type": "input_file", "filename": attached.name, "file_data": address}
+
+
+class _Event(msgspec.Struct):
+    type: str = ""
+    output_index: int = 0
+    item: dict[str, Any] | None = None
+    delta: Any = None
+    response: dict[str, Any] | None = None
+    message: Any = None
+    code: Any = None
+    error: Any = None
+
+
+@dataclass(slots=True)
+class _Item:
+    kind: str
+    name: str = ""
+    pieces: list[str] = field(default_factory=list)
+
+
+_events = msgspec.json.Decoder(_Event)
+
+
+class ResponsesReply:
+    """One reply on its way from events to ours."""
+
+    def __init__(self) -> None:
+        self.done = False
+        self.failed = False
+        self._items: dict[int, _Item] = {}
+        self._final: dict[str, Any] = {}
+        self._calls = 0
+
+    def read(self, data: bytes) -> Iterator[StreamEvent]:
+        if self.done or self.failed or data.strip() == b"[DONE]":
+            return
+        event = decoded(_events, data)
+        if not isinstance(event, _Event):
+            self.failed = True
+            yield event
+            return
+        match event.type:
+            case "response.output_text.delta" | "response.refusal.delta":
+                yield from self._open(event.output_index, "message")
+                yield TextDelta(str(event.delta or ""))
+            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
+                yield from self._open(event.output_index, "reasoning")
+                yield ReasoningDelta(str(event.delta or ""))
+            case "response.reasoning_summary_part.added":
+                item = self._items.get(event.output_index)
+                if item is not None and item.pieces:
+                    yield ReasoningDelta(PARAGRAPH)
+                if item is not None:
+                    item.pieces.append("")
+            case "response.function_call_arguments.delta":
+                yield from self._argument(event.output_index, str(event.delta or ""))
+            case "response.output_item.added":
+                item_form = event.item or {}
+                yield from self._open(event.output_index, str(item_form.get("type")), str(item_form.get("name") or ""))
+            case "response.output_item.done":
+                yield from self._close(event.output_index, event.item or {})
+            case "response.completed" | "response.incomplete" | "response.done":
+                self._final = event.response or {}
+                self.done = True
+            case "response.failed" | "error":
+                self.failed = True
+                yield _failed(event)
+
+    def _open(self, index: int, kind: str, name: str = "") -> Iterator[StreamEvent]:
+        if index in self._items:
+            return
+        self._items[index] = _Item(kind, name)
+        match kind:
+            case "message":
+                yield TextStart()
+            case "reasoning":
+                yield ReasoningStart()
+            case "function_call":
+                yield ToolInputStart(name, str(index))
+
+    def _argument(self, index: int, piece: str) -> Iterator[StreamEvent]:
+        yield from self._open(index, "function_call")
+        self._items[index].pieces.append(piece)
+        yield ToolInputDelta(str(index), piece)
+
+    def _close(self, index: int, form: dict[str, Any]) -> Iterator[StreamEvent]:
+        yield from self._open(index, str(form.get("type")), str(form.get("name") or ""))
+        item = self._items.pop(index)
+        match item.kind:
+            case "message":
+                yield TextEnd()
+            case "reasoning":
+                yield ReasoningEnd(_sealed(form))
+            case "function_call":
+                arguments = form.get("arguments")
+                text = arguments if isinstance(arguments, str) and arguments else "".join(item.pieces)
+                self._calls += 1
+                yield ToolInputEnd(str(index))
+                yield ToolCall(str(form.get("name") or item.name), text, str(index))
+
+    def end(self) -> Iterator[StreamEvent]:
+        if self.failed or not self.done:
+            return
+        for index in sorted(self._items):
+            yield from self._close(index, {})
+        yield StepEnd(self._finish(), usage_of(self._final.get("usage")))
+        yield StreamEnd()
+
+    def _finish(self) -> str:
+        status = self._final.get("status")
+        if status == "incomplete":
+            return INCOMPLETE.get(str(inner(self._final, "incomplete_details").get("reason")), "unknown")
+        if self._calls:
+            return "tool_calls"
+        return "stop" if status in ("completed", None) else "unknown"
+
+
+def _sealed(form: dict[str, Any]) -> str:
+    content = form.get("encrypted_content")
+    if not isinstance(content, str) or not content:
+        return ""
+    return msgspec.json.encode({"id": str(form.get("id") or ""), "encrypted_content": content}).decode()
+
+
+def _failed(event: _Event) -> Error:
+    response = event.response or {}
+    found = response.get("error") or event.error or {"message": event.message, "code": event.code}
+    if not found or found == {"message": None, "code": None}:
+        found = "the provider said no more than that"
+    return failure({"error": found})
+
+
+def usage_of(raw: Any) -> Usage | None:
+    """This wire's counts; a cached or a thought token is in two of them."""
+    if not isinstance(raw, Mapping):
+        return None
+    return disjoint(
+        raw.get("input_tokens"),
+        raw.get("output_tokens"),
+        cache_read=inner(raw, "input_tokens_details").get("cached_tokens"),
+        reasoning=inner(raw, "output_tokens_details").get("reasoning_tokens"),
+    )
