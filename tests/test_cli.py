@@ -25,7 +25,11 @@ class Home:
     def __init__(self, folder, project):
         self.folder = folder
         self.project = project
-        clean = {name: value for name, value in os.environ.items() if not name.startswith(("BRIDLE_", "XDG_"))}
+        clean = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("BRIDLE_", "XDG_")) and not name.endswith("_API_KEY")
+        }
         self.environment = {**clean, "HOME": str(folder), "PYTHONUNBUFFERED": "1"}
 
     def script(self, *replies, then=None, name="script.json", **more):
@@ -45,11 +49,11 @@ class Home:
             **more,
         )
 
-    def run(self, *words, given=""):
+    def run(self, *words, given="", **environment):
         return subprocess.run(
             [BRIDLE, *words],
             cwd=self.project,
-            env=self.environment,
+            env={**self.environment, **environment},
             input=given,
             capture_output=True,
             text=True,
@@ -162,8 +166,8 @@ def test_nonsense_is_refused_by_name_in_one_sentence(home, flags, words):
 
 def test_no_prompt_and_no_model_say_what_to_do(home):
     assert "no prompt: give one as in" in home.run("run").stderr
-    done = home.run("run", "go")
-    assert (done.returncode, "no model is set: give one with --model" in done.stderr) == (2, True)
+    done = home.run("run", "go", BRIDLE_BEHAVIOR__EMBEDDED="false")
+    assert (done.returncode, "there is no model to ask. Any of these will do:" in done.stderr) == (2, True)
 
 
 def test_a_cost_limit_without_a_price_is_refused_with_the_way_out(home):

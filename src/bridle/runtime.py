@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bridle.config.settings import Permissions, Settings
-from bridle.core.agent import Agent, ModelInfo
+from bridle.core.agent import Agent
 from bridle.core.context import sound
 from bridle.core.events import Entry, Live, PartDelta, SessionInfo
 from bridle.core.fold import load as load_session
@@ -26,6 +26,7 @@ from bridle.errors import ConfigError, JournalRefused
 from bridle.journal.journal import Journal, SessionRow
 from bridle.journal.memory import MemoryJournal
 from bridle.model.model import Model
+from bridle.models import Models
 from bridle.seams import Seams
 from bridle.tackroom import SettingsTackRoom
 from bridle.tools.tool import Tool
@@ -49,7 +50,9 @@ class Runtime:
         restrictions: Permissions | None = None,
         outputs: Path | None = None,
         subagents: Sequence[str] | None = (),
+        built_in: frozenset[str] = frozenset(),
         seams: Seams | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         """Without a journal, sessions are kept in memory; a path keeps them in SQLite.
 
@@ -58,19 +61,22 @@ class Runtime:
         self.settings = settings or Settings()
         self.seams = seams or Seams()
         self.directory = Path(directory).absolute()
-        self.models = dict(models or {})
+        environment = os.environ if environment is None else environment
+        self.models = Models(dict(models or {}), self.settings, environment, self.directory)
         self.journal = _journal(journal, self.settings, self.seams)
         self.bus = Bus()
         self.room = SettingsTackRoom(
             self.settings,
             origins or {},
-            self._find_model,
+            self.models.find,
             {tool.spec.name: tool for tool in tools},
             self.seams,
             {agent.name: agent for agent in agents},
             restrictions or {},
             outputs,
             subagents,
+            self.models.choose,
+            built_in,
         )
         self.notices: tuple[str, ...] = ()
         self.engine = LocalEngine(self.journal, self.room, self.bus, self.seams)
@@ -93,34 +99,24 @@ class Runtime:
         environment = os.environ if environment is None else environment
         folder = Path(directory).absolute()
         loaded = load(folder, environment=environment, flags=flags, trusted=trusted)
+        tools = builtin_tools()
         path = loaded.settings.journal.path or data_home(environment) / "journal.db"
         runtime = cls(
             journal=path,
             settings=loaded.settings,
             origins=loaded.origins,
             restrictions=loaded.restrictions,
-            tools=builtin_tools(),
+            tools=tools,
+            built_in=frozenset({"task", *(tool.spec.name for tool in tools)}),
             directory=folder,
             outputs=state_home(environment) / "outputs",
             subagents=None,
+            environment=environment,
         )
         runtime.bus.listen(StepLog(state_home(environment) / "bridle.log", runtime.seams.clock))
         notice = getattr(runtime.journal, "notice", "")
         runtime.notices = (*loaded.notices, *((notice,) if notice else ()))
         return runtime
-
-    def _find_model(self, ref: str) -> tuple[Model, ModelInfo]:
-        model = self.models.get(ref)
-        if model is None and ref.startswith("scripted:"):
-            # Loaded only when it is asked for: most runtimes never play a script.
-            from bridle.testing.scripted import ScriptedModel
-
-            model = self.models[ref] = ScriptedModel.load(self.directory / ref.removeprefix("scripted:"))
-        if model is None:
-            known = f" (known: {', '.join(self.models)})" if self.models else ""
-            raise ConfigError(f"there is no model {ref!r}{known}; use scripted:FILE to play a script")
-        info: ModelInfo = getattr(model, "info", None) or ModelInfo(ref)
-        return model, info
 
     async def __aenter__(self) -> Runtime:
         return self
@@ -139,6 +135,7 @@ class Runtime:
                 self.engine.wake(session)
             await self.engine.close()
         finally:
+            await self.models.close()
             await self.journal.close()
 
     async def _top(self, session: str) -> str:

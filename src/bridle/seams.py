@@ -72,6 +72,11 @@ class ThreadOffload:
             self._thread = None
 
 
+def guess_free_key() -> str:
+    """A key that nobody can guess."""
+    return os.urandom(24).hex()
+
+
 async def in_thread(job: Callable[[], Result]) -> Result:
     """The job's result, from a thread of its own that nobody waits for: a job that hangs holds up no abort."""
     future, work = _in_future(job)

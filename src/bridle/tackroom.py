@@ -18,7 +18,7 @@ from bridle.core.compaction import compact_at
 from bridle.core.inbox import PromptItem, TurnOptions
 from bridle.core.ledger import TREE_BOUNDS, Account, TreeLimits
 from bridle.core.limits import LIMIT_NAMES, LOWEST_OUTPUT_TOKENS, Limits, effective_cap, wrong_limit
-from bridle.core.options import layered
+from bridle.core.options import RESERVED_OPTIONS, layered
 from bridle.core.parts import Notice, TurnStart
 from bridle.core.permission import denied_outright
 from bridle.core.retry import RetryPolicy
@@ -32,6 +32,10 @@ from bridle.tools.tool import Tool
 from bridle.turn.rig import Deadlines, Opening, Tack
 
 FindModel = Callable[[str], tuple[Model, ModelInfo]]
+Choose = Callable[[], tuple[str, str]]
+"""A model that nobody named, and why it was taken; raises `ConfigError` if there is none."""
+SMALL_TOOLS = ("read", "write", "edit", "bash")
+"""What a small model is told of, unless somebody asks for more."""
 
 
 @dataclass(slots=True)
@@ -48,6 +52,10 @@ class SettingsTackRoom:
     outputs: Path | None = None
     subagents: Sequence[str] | None = ()
     """The agents that a `task` call may start; None means all whose mode says so."""
+    choose: Choose | None = None
+
+    built_in: frozenset[str] = frozenset()
+    """Tools that a small model is told of only if somebody asks for them."""
 
     def __post_init__(self) -> None:
         self.agents = {**all_agents(self.settings, self.origins), **self.agents}
@@ -75,14 +83,18 @@ class SettingsTackRoom:
         mandate = options.mandate
         inherited = mandate.model if mandate is not None else None
         ref = options.model or (before.model if before else None) or agent.model or inherited or self.settings.model
+        chosen: tuple[Notice, ...] = ()
         if not ref:
-            raise ConfigError("no model is set: give one with --model or `model = …` in the configuration")
+            ref, why = self._chosen()
+            chosen = (Notice(f"{number}.notice.model", "model", f"model {ref}: {why}"),)
         _, info = self._model(ref)
         self._prompts()
+        variant = options.variant or (before.variant if before is not None and before.model == ref else "")
+        self._options(info, agent, variant)
         limits, cap, notices = self._limits(options, agent, number)
         if limits.cost is not None or self._tree_cost() or (mandate is not None and mandate.priced):
             _need_price(info)
-        system = self._system(session, agent, options)
+        system = self._system(session, agent, options, info)
         start = TurnStart(
             f"{number}.start",
             number,
@@ -91,15 +103,34 @@ class SettingsTackRoom:
             cap,
             limits,
             options.on_ask or "deny",
-            tuple(self._tools(agent, options)),
+            tuple(self._tools(agent, options, info)),
             system if system != session.system else "",
             self._account_id(session, number),
             round(self.seams.clock.wall(), 3),
             mandate,
             info.context_window,
             self._compact_at(info),
+            variant,
         )
-        return Opening(start, self._accounts(start), notices)
+        return Opening(start, self._accounts(start), (*chosen, *notices))
+
+    def _chosen(self) -> tuple[str, str]:
+        if self.choose is None:
+            raise ConfigError("no model is set: give one with --model or `model = …` in the configuration")
+        return self.choose()
+
+    def _options(self, info: ModelInfo, agent: Agent, variant: str) -> dict[str, Any]:
+        """The provider's, the model's, the agent's, the variant's: in that order."""
+        if variant and variant not in info.variants:
+            known = ", ".join(info.variants) or "none"
+            raise ConfigError(f"{info.ref} has no variant {variant!r} (known: {known})")
+        merged = layered(info.options, agent.options, info.variants.get(variant, {}))
+        for key in RESERVED_OPTIONS:
+            if key in merged:
+                raise ConfigError(
+                    f"the options of {info.ref} or of agent {agent.name} may not set {key!r}: Bridle does"
+                )
+        return merged
 
     def _compact_at(self, info: ModelInfo) -> int:
         if not self.settings.compaction.auto:
@@ -149,6 +180,9 @@ class SettingsTackRoom:
                 max_output_tokens=given.max_output_tokens or info.max_output_tokens,
                 price=given.price or info.price,
                 options=layered(info.options, given.options),
+                variants={**info.variants, **given.variants},
+                closing_tools=given.closing_tools or info.closing_tools,
+                takes=frozenset(given.takes) if given.takes is not None else info.takes,
             )
         return model, info
 
@@ -176,7 +210,7 @@ class SettingsTackRoom:
             limits = msgspec.structs.replace(limits, tool_calls=None)
         return limits, cap, notices
 
-    def _tools(self, agent: Agent, options: TurnOptions) -> list[str]:
+    def _tools(self, agent: Agent, options: TurnOptions, info: ModelInfo) -> list[str]:
         allowed = rules(self.settings.permission, agent)
         wanted = {**agent.tools, **options.tools}
         without = options.mandate.without if options.mandate is not None else ()
@@ -187,6 +221,7 @@ class SettingsTackRoom:
             and not denied_outright(allowed, tool.permission)
             and (agent.offers is None or name in agent.offers)
             and name not in without
+            and (not info.small or name in SMALL_TOOLS or name in wanted or name not in self.built_in)
         ]
 
     def _without(self, agent: Agent, start: TurnStart) -> tuple[str, ...]:
@@ -202,13 +237,13 @@ class SettingsTackRoom:
             return {}
         return {name: self.agents[name].description for name in self.subagents or ()}
 
-    def _system(self, session: Session, agent: Agent, options: TurnOptions) -> str:
+    def _system(self, session: Session, agent: Agent, options: TurnOptions, info: ModelInfo) -> str:
         assert session.info is not None
         today = datetime.fromtimestamp(self.seams.clock.wall(), UTC).date().isoformat()
         environment = f"Directory: {session.info.directory}\nPlatform: {platform.system()}\nDate: {today}"
         return system_prompt(
             header="",
-            agent=agent.prompt,
+            agent=agent.prompt or prompt_file("small.md" if info.small else "build.md"),
             environment=environment,
             instructions=(),
             call=options.system,
@@ -235,7 +270,7 @@ class SettingsTackRoom:
             without=self._without(agent, start),
             tree_cost=self._tree_cost(),
             prunes=self.settings.compaction.prune,
-            options=layered(info.options, agent.options),
+            options=self._options(info, agent, start.variant),
             retry=RetryPolicy(retry.retries, retry.total_seconds, retry.longest_wait),
             deadlines=Deadlines(deadlines.first_event_seconds, deadlines.idle_seconds, deadlines.request_seconds),
             store_output=self._store if self.outputs is not None else None,

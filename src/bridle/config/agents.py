@@ -19,16 +19,15 @@ def prompt_file(name: str) -> str:
 
 def builtin_agents() -> dict[str, Agent]:
     """The agents that need no configuration."""
-    prompt = prompt_file("build.md")
     looks_only = (Rule("edit", "*", "deny"),)
     return {
         agent.name: agent
         for agent in (
-            Agent("build", "Does the work: reads, edits and runs.", prompt, mode="primary"),
-            Agent("plan", "Looks and plans; changes no file.", prompt, permission=looks_only, mode="primary"),
-            Agent("refactorer", "Small changes that keep behaviour; 5 steps.", prompt, steps=5),
-            Agent("architect", "Looks at the whole and plans; 20 steps.", prompt, steps=20),
-            Agent("general", "Any piece of work that can be told in one prompt.", prompt, mode="subagent"),
+            Agent("build", "Does the work: reads, edits and runs.", mode="primary"),
+            Agent("plan", "Looks and plans; changes no file.", permission=looks_only, mode="primary"),
+            Agent("refactorer", "Small changes that keep behaviour; 5 steps.", steps=5),
+            Agent("architect", "Looks at the whole and plans; 20 steps.", steps=20),
+            Agent("general", "Any piece of work that can be told in one prompt.", mode="subagent"),
             Agent(
                 "explore",
                 "Finds things in the project and reports where they are; changes nothing.",
@@ -50,7 +49,7 @@ def all_agents(settings: Settings, origins: Mapping[str, str]) -> dict[str, Agen
 
 
 def _agent(name: str, given: AgentSettings, below: Agent | None, source: str) -> Agent:
-    below = below or Agent(name, prompt=prompt_file("build.md"))
+    below = below or Agent(name)
     spelled = {given.steps, given.max_steps, given.maxSteps, given.maxTurns} - {None}
     if len(spelled) > 1:
         raise ConfigError(f"{source}: agents.{name} has two spellings of steps with different values: {spelled}")

@@ -8,6 +8,7 @@ import msgspec
 
 from bridle.core.agent import Price
 from bridle.core.limits import MAX_STEPS
+from bridle.core.provider import Provider
 
 VerdictWord = Literal["allow", "ask", "deny"]
 Permissions = dict[str, VerdictWord | dict[str, VerdictWord]]
@@ -18,6 +19,8 @@ class Behavior(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Steps of a turn whose agent says nothing; unset means the ceiling alone."""
     ceiling: int = MAX_STEPS
     """No turn takes more steps than this, whatever else is set."""
+    embedded: bool = True
+    """Take the embedded model where no model is set and no other is found."""
 
 
 class AgentLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -98,6 +101,11 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_output_tokens: int | None = None
     price: Price | None = None
     options: dict[str, Any] = {}
+    variants: dict[str, dict[str, Any]] = {}
+    """Named sets of options, for `--variant`."""
+    closing_tools: Literal["omit", "none"] | None = None
+    takes: list[Literal["image", "pdf"]] | None = None
+    quirks: dict[str, Any] = {}
 
 
 class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -129,5 +137,6 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     journal: JournalSettings = JournalSettings()
     prompts: PromptSettings = PromptSettings()
     permission: Permissions = {}
+    providers: dict[str, Provider] = {}
     models: dict[str, ModelSettings] = {}
     agents: dict[str, AgentSettings] = {}

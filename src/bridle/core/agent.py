@@ -31,10 +31,14 @@ class ModelInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     price: Price | None = None
     closing_tools: Literal["omit", "none"] = "omit"
     options: Mapping[str, Any] = {}
+    variants: Mapping[str, Mapping[str, Any]] = {}
+    """Named sets of options."""
     reasons: bool = False
     """Whether it thinks before it speaks."""
     takes: frozenset[str] = frozenset()
     """What it can look at besides text: `image`, `pdf`."""
+    small: bool = False
+    """It is lost in long prompts: a short one, and few tools."""
     source: str = "defaults"
     """Who says so."""
 

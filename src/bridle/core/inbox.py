@@ -32,6 +32,7 @@ class TurnOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     tools: dict[str, bool] = {}
     limits: dict[LimitName, int | float] = {}
     mandate: Mandate | None = None
+    variant: str | None = None
 
 
 class AnswerItem(msgspec.Struct, frozen=True, tag="answer", omit_defaults=True):

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+RESERVED_OPTIONS = ("model", "messages", "input", "stream", "tools", "tool_choice")
+"""What an option may not set: it would break what Bridle promises."""
+
 
 def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:
     """Provider defaults, model, agent, variant: in that order."""

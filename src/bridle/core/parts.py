@@ -193,6 +193,7 @@ class TurnStart(msgspec.Struct, frozen=True, tag="turn_start", tag_field="kind",
     window: int = 0
     compact_at: int = 0
     """The tokens above which the context is compacted; 0 leaves it alone."""
+    variant: str = ""
 
 
 class TurnFinish(msgspec.Struct, frozen=True, tag="turn_finish", tag_field="kind", omit_defaults=True):

@@ -20,6 +20,7 @@ from bridle.core.messages import (
     UserMessage,
     Words,
 )
+from bridle.core.provider import Quirks
 from bridle.core.states import Usage
 from bridle.core.stream import (
     ModelRequest,
@@ -52,21 +53,14 @@ FINISH = {
 CACHED = {"type": "ephemeral"}
 
 
-class MessagesQuirks(msgspec.Struct, frozen=True, omit_defaults=True):
-    """In what a server differs from Anthropic's own."""
-
-    caches_requests: bool = True
-    """It takes one mark for the whole request and finds the last block to cache by itself."""
-
-
 class AnthropicModel:
     """See `Model`."""
 
-    def __init__(self, lane: Lane, name: str, info: ModelInfo, quirks: MessagesQuirks | None = None) -> None:
+    def __init__(self, lane: Lane, name: str, info: ModelInfo, quirks: Quirks | None = None) -> None:
         self.info = info
         self._lane = lane
         self._name = name
-        self._quirks = quirks or MessagesQuirks()
+        self._quirks = quirks or Quirks()
         self._tools = ToolsForm(tools_form)
 
     def body(self, request: ModelRequest) -> bytes:

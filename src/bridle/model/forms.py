@@ -8,11 +8,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from bridle.core.messages import Message
+from bridle.core.options import RESERVED_OPTIONS
 from bridle.core.states import Usage
 from bridle.core.stream import Error, ToolSpec
-
-RESERVED = ("model", "messages", "input", "stream", "tools", "tool_choice")
-"""What an option may not set: it would break what Bridle promises."""
 
 
 class JsonForm:
@@ -56,7 +54,7 @@ def request_body(head: Mapping[str, Any], key: str, items: bytes | bytearray, ta
 
 def allowed(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that go into a body as they stand."""
-    return {key: value for key, value in options.items() if key not in RESERVED and key != "headers"}
+    return {key: value for key, value in options.items() if key not in RESERVED_OPTIONS}
 
 
 def wire_id(id: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, M
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 import httpx2
 import msgspec
@@ -16,6 +17,7 @@ import msgspec
 from bridle.core.stream import Error, Start, StepBegin, StreamEvent
 from bridle.model.sse import EventParts, TooLong
 
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 CONNECT_SECONDS = 15.0
 DRAIN_SECONDS = 0.1
 MAX_ERROR_BYTES = 64 * 1024
@@ -60,6 +62,8 @@ class Lane:
                 timeout=httpx2.Timeout(None, connect=self.connect_seconds),
                 verify=self._trusted(),
                 proxy=self.proxy or None,
+                # A proxy of the environment is meant for the world outside; httpx2 would also send loopback there.
+                trust_env=urlsplit(self.address).hostname not in LOOPBACK,
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
             )
         return self._client

