@@ -28,7 +28,7 @@ def make_runtime(journal, seams, *, root, child, outputs=None, permission=(), **
     return Runtime(
         journal=journal,
         settings=Settings(**settings),
-        models={"m": ScriptedModel(root, ref="m"), "c": ScriptedModel(child, ref="c")},
+        models={"c": ScriptedModel(child, ref="c")} | ({"m": ScriptedModel(root, ref="m")} if root is not None else {}),
         tools=[look],
         agents=[Definition("build", model="m", permission=permission), Definition("child", model="c")],
         subagents=["child"],
@@ -183,8 +183,7 @@ def test_a_child_that_never_got_its_prompt_does_not_hold_up_an_abort():
             await first.wait(session, prompt)
         for kept in journal._sessions.values():
             kept.held = False
-        second = make_runtime(journal, seams, root=[], child=["ok"])
-        second.models.pop("m")
+        second = make_runtime(journal, seams, root=None, child=["ok"])
         await second.abort(session)
         result = await second.wait(session, prompt)
         return result.reason, journal._accounts[f"{ROOT}/1"]
