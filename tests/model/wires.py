@@ -10,9 +10,13 @@ KEY = "sk-secret-canary-0123456789"
 WIRES = ("chat", "messages", "responses")
 
 
-def model_of(wire, address, *, ref="m", key=KEY, quirks=None, **info):
-    """The adapter of a wire, pointed at an address."""
-    lane = Lane(address, lambda: {"authorization": f"Bearer {key}"}, connect_seconds=2.0)
+def lane_to(address, key=KEY):
+    return Lane(address, lambda: {"authorization": f"Bearer {key}"}, connect_seconds=2.0)
+
+
+def model_of(wire, lane, *, ref="m", quirks=None, **info):
+    """The adapter of a wire, on a lane that its caller closes."""
+    lane = lane_to(lane) if isinstance(lane, str) else lane
     known = ModelInfo(ref, **info)
     match wire:
         case "chat":

@@ -97,10 +97,13 @@ class EmbeddedModel:
         reading = _Reading(asyncio.get_running_loop())
         reply = ChatReply()
         answering = asyncio.ensure_future(in_thread(lambda: self._answer(body, reading)))
-        yield Start()
-        yield StepBegin()
+        started = False
         try:
             while (chunk := await reading.queue.get()) is not None:
+                if not started:
+                    started = True
+                    yield Start()
+                    yield StepBegin()
                 for event in _events(reply, chunk):
                     yield event
                 if reply.failed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -74,10 +75,12 @@ def decoded(decoder: msgspec.json.Decoder[Decoded], data: bytes) -> Decoded | Er
     """An event of a stream; letters that are broken become marks, anything else that is broken is a failure."""
     try:
         return decoder.decode(data)
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         try:
-            return decoder.decode(data.decode("utf-8", "replace"))
-        except (msgspec.MsgspecError, RecursionError):
+            # Slower, and more patient: half a character is read as such, and becomes a mark later.
+            value: Decoded = msgspec.convert(json.loads(data.decode("utf-8", "replace")), decoder.type)
+            return value
+        except (msgspec.MsgspecError, ValueError, RecursionError):
             return Error(f"the provider sent an event that makes no sense: {error}", retryable=True)
 
 

@@ -84,24 +84,20 @@ class Lane:
 
     async def post(self, path: str, body: bytes) -> AsyncGenerator[list[bytes] | Error, None]:
         """The data of the reply's events as they come; an `Error` is the last thing that comes."""
-        headers: Mapping[str, str] = {}
         try:
-            headers = self.headers()
-            async with aclosing(self._post(path, body, headers)) as chunks:
+            async with aclosing(self._post(path, body)) as chunks:
                 async for chunk in chunks:
-                    yield self._clean(chunk, headers) if isinstance(chunk, Error) else chunk
+                    yield chunk
         except (httpx2.TransportError, httpx2.DecodingError) as error:
-            yield self._clean(_broken(error), headers)
+            yield _broken(error)
         except TooLong:
             yield Error("the provider sent an event that is too long to be one", retryable=False)
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
             # Not the network's fault: an address or a header that makes no sense, a certificate that is not there.
-            yield self._clean(Error(f"the request could not be sent: {_words(error)}", retryable=False), headers)
+            yield Error(f"the request could not be sent: {_words(error)}", retryable=False)
 
-    async def _post(
-        self, path: str, body: bytes, headers: Mapping[str, str]
-    ) -> AsyncGenerator[list[bytes] | Error, None]:
-        sent = {"content-type": "application/json", "accept": "text/event-stream", **headers}
+    async def _post(self, path: str, body: bytes) -> AsyncGenerator[list[bytes] | Error, None]:
+        sent = {"content-type": "application/json", "accept": "text/event-stream", **self.headers()}
         async with _streaming(self.client(), self.address.rstrip("/") + path, body, sent) as response:
             if response.status_code != 200:
                 yield await _refusal(response)
@@ -130,10 +126,10 @@ class Lane:
         except msgspec.DecodeError:
             return response.status_code, None
 
-    def _clean(self, error: Error, headers: Mapping[str, str]) -> Error:
+    def clean(self, error: Error) -> Error:
         """Without anything that is secret: providers repeat keys in what they say about them."""
         message = error.message
-        for value in headers.values():
+        for value in self.headers().values():
             secret = value.removeprefix("Bearer ")
             if len(secret) >= 8:
                 message = message.replace(secret, "[key]")
@@ -169,16 +165,20 @@ class Reply(Protocol):
 
 async def talk(lane: Lane, path: str, body: bytes, reply: Reply) -> AsyncGenerator[StreamEvent, None]:
     """Send a request and read its reply: the one way in which every wire does it."""
-    yield Start()
-    yield StepBegin()
+    started = False
     async with aclosing(lane.post(path, body)) as chunks:
         async for found in chunks:
             if isinstance(found, Error):
-                yield found
+                yield lane.clean(found)
                 return
+            if not started:
+                # Not before something has come: the deadline for the first event ends here.
+                started = True
+                yield Start()
+                yield StepBegin()
             for data in found:
                 for event in reply.read(data):
-                    yield event
+                    yield lane.clean(event) if isinstance(event, Error) else event
             if reply.failed:
                 return
             if reply.done:

@@ -37,6 +37,8 @@ from bridle.core.stream import (
 from bridle.tools.tool import Tool
 from bridle.turn.repair_call import call_part
 
+MOST_TOKENS = 20_000_000
+"""No request has ever counted more than this: whoever says so has miscounted."""
 OUTPUT_WAS_CUT = (
     "Your output was cut at the length limit in the middle of this call's arguments, so the call was not run. "
     "Send it again with shorter arguments, or in several calls."
@@ -229,8 +231,7 @@ class Processor:
     def counted(self, input_estimate: int) -> Usage:
         """The provider's usage if it makes sense; else an estimate, never nothing."""
         usage = self.usage
-        sane = usage is not None and min(usage.input, usage.output, usage.reasoning, usage.cache_read) >= 0
-        if usage is not None and sane and usage.cache_write >= 0 and usage.total > 0:
+        if usage is not None and 0 < usage.total <= MOST_TOKENS and min(msgspec.structs.astuple(usage)[:5]) >= 0:
             return usage
         return Usage(input=input_estimate, output=self._heard_tokens(), estimated=True)
 
