@@ -90,7 +90,7 @@ class RawServer:
         length = int(head.split("content-length:")[1].split("\r\n")[0]) if "content-length:" in head else 0
         body = await reader.readexactly(length)
         self.bodies.append(body)
-        self.problems += self._wire.problems(msgspec.json.decode(body))
+        self.problems += self._problems(body)
         answer = self._answers[min(self.requests, len(self._answers) - 1)]
         self.requests += 1
         await self._answer(writer, answer)
@@ -102,6 +102,9 @@ class RawServer:
             await reader.read()
             self.closed_early += 1
         return answer.end == "clean" and answer.framing != "close"
+
+    def _problems(self, body: bytes) -> list[str]:
+        return self._wire.problems(msgspec.json.decode(body))
 
     async def _answer(self, writer: asyncio.StreamWriter, answer: Answer) -> None:
         if not answer.raw:

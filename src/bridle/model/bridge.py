@@ -1,12 +1,285 @@
-"""Every other provider, through the model layer of pydantic-ai."""
+"""Every other provider, through the model layer of pydantic-ai: slower to load, and kept by others."""
 
 from __future__ import annotations
 
+import base64
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import msgspec
+from pydantic_ai import exceptions as failures
+from pydantic_ai import messages as theirs
+from pydantic_ai.models import Model as TheirModel
+from pydantic_ai.models import ModelRequestParameters, StreamedResponse, infer_model
+from pydantic_ai.providers import Provider as TheirProvider
+from pydantic_ai.providers import infer_provider, infer_provider_class
+from pydantic_ai.tools import ToolDefinition
+
 from bridle.core.agent import ModelInfo
+from bridle.core.messages import AssistantMessage, CallMessage, Message, ResultMessage, Thought, UserMessage, Words
+from bridle.core.stream import (
+    Error,
+    ModelRequest,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    Start,
+    StepBegin,
+    StepEnd,
+    StreamEnd,
+    StreamEvent,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+)
 from bridle.errors import ConfigError
-from bridle.model.model import Model
+from bridle.model.catalog import model_info
+from bridle.model.forms import disjoint, wire_id
+from bridle.model.http import EXHAUSTED, OVERFLOW
+
+NAMES = {"amazon-bedrock": "bedrock", "google-vertex": "google-cloud", "togetherai": "together"}
+"""What these are called there, where that differs from models.dev."""
+FINISH = {"stop": "stop", "length": "length", "content_filter": "content_filter", "tool_call": "tool_calls"}
+SEALED = ("id", "signature", "provider_name", "provider_details")
 
 
-def bridged(ref: str) -> tuple[Model, ModelInfo]:
+def bridged(ref: str, key: str | None = None) -> tuple[BridgeModel, ModelInfo]:
     """A model of a provider that none of our wires speaks to; raises `ConfigError`."""
-    raise ConfigError(f"there is no provider for {ref}")
+    provider, _, name = ref.partition("/")
+    there = NAMES.get(provider, provider)
+    try:
+        model = infer_model(f"{there}:{name}", provider_factory=_with(key))
+    except (failures.UserError, ValueError, ImportError) as error:
+        raise ConfigError(f"{ref} cannot be had: {' '.join(str(error).split())}") from error
+    info = model_info(provider, name, there)
+    return BridgeModel(model, info, secrets=(key,) if key else ()), info
+
+
+def _with(key: str | None) -> Callable[[str], TheirProvider[Any]]:
+    def make(name: str) -> TheirProvider[Any]:
+        kind: Any = infer_provider_class(name)
+        return kind(api_key=key) if key is not None else infer_provider(name)
+
+    return make
+
+
+class BridgeModel:
+    """See `Model`. Retries are off underneath: `call_model` owns them."""
+
+    def __init__(self, model: TheirModel, info: ModelInfo, *, secrets: tuple[str, ...] = ()) -> None:
+        self.info = info
+        self._model = model
+        self._secrets = secrets
+        self._entered = False
+
+    async def close(self) -> None:
+        """Let go of its connections. May be called twice."""
+        if self._entered:
+            self._entered = False
+            await self._model.__aexit__(None, None, None)
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        form = request.messages.form(f"bridge {request.model}", lambda: _Form(request.model))
+        parameters = ModelRequestParameters(
+            function_tools=[
+                ToolDefinition(
+                    name=spec.name,
+                    parameters_json_schema=dict(spec.schema),
+                    description=spec.description,
+                    strict=False,
+                )
+                for spec in request.tools
+            ],
+            allow_text_output=True,
+        )
+        settings: Any = {**request.options, "max_tokens": request.max_output_tokens, "max_retries": 0}
+        if request.tools:
+            settings["tool_choice"] = request.tool_choice
+        try:
+            if not self._entered:
+                self._entered = True
+                await self._model.__aenter__()
+            async with self._model.request_stream(form.with_system(request.system), settings, parameters) as stream:
+                yield Start()
+                yield StepBegin()
+                async for event in stream:
+                    for told in _events(event):
+                        yield told
+                for told in _ending(stream):
+                    yield told
+        except failures.ContentFilterError:
+            yield StepEnd("content_filter", None)
+            yield StreamEnd()
+        except Exception as error:
+            # Many hands wrote what lies below, and each raises in its own way: here it becomes an event.
+            yield self._clean(failure(error))
+
+    def _clean(self, error: Error) -> Error:
+        message = error.message
+        for secret in self._secrets:
+            message = message.replace(secret, "[key]")
+        return msgspec.structs.replace(error, message=message[:1_000])
+
+
+def failure(error: Exception) -> Error:
+    """What went wrong, and whether it may pass by itself."""
+    words = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    status = getattr(error, "status_code", None)
+    wait = getattr(error, "retry_after", None)
+    headers = {"retry-after": str(wait)} if isinstance(wait, (int, float)) else {}
+    status = status if isinstance(status, int) else None
+    if isinstance(error, failures.ModelContextWindowExceededError) or (status in (400, 413) and OVERFLOW.search(words)):
+        return Error(words, status, headers, retryable=False, overflow=True)
+    if isinstance(error, failures.ModelQuotaExceededError) or EXHAUSTED.search(words):
+        return Error(words, status, headers, retryable=False)
+    passes = isinstance(
+        error,
+        (
+            failures.ModelRateLimitError,
+            failures.ModelUnavailableError,
+            failures.ModelServerError,
+            failures.ModelConnectionError,
+            failures.ModelRequestTimeout,
+            failures.UnexpectedModelBehavior,
+            ConnectionError,
+            TimeoutError,
+        ),
+    )
+    return Error(words, status, headers, retryable=True if passes else None if status is not None else False)
+
+
+def _events(event: Any) -> Iterator[StreamEvent]:
+    match event:
+        case theirs.PartStartEvent(index=index, part=part):
+            yield from _started(index, part)
+        case theirs.PartDeltaEvent(index=index, delta=delta):
+            yield from _grown(index, delta)
+        case theirs.PartEndEvent(index=index, part=part):
+            yield from _ended(index, part)
+
+
+def _started(index: int, part: Any) -> Iterator[StreamEvent]:
+    match part:
+        case theirs.TextPart():
+            yield TextStart()
+            if part.content:
+                yield TextDelta(part.content)
+        case theirs.ThinkingPart():
+            yield ReasoningStart()
+            if part.content:
+                yield ReasoningDelta(part.content)
+        case theirs.ToolCallPart():
+            yield ToolInputStart(part.tool_name, str(index))
+            if isinstance(part.args, str) and part.args:
+                yield ToolInputDelta(str(index), part.args)
+
+
+def _grown(index: int, delta: Any) -> Iterator[StreamEvent]:
+    match delta:
+        case theirs.TextPartDelta():
+            yield TextDelta(delta.content_delta)
+        case theirs.ThinkingPartDelta():
+            if delta.content_delta:
+                yield ReasoningDelta(delta.content_delta)
+        case theirs.ToolCallPartDelta():
+            if isinstance(delta.args_delta, str):
+                yield ToolInputDelta(str(index), delta.args_delta)
+
+
+def _ended(index: int, part: Any) -> Iterator[StreamEvent]:
+    match part:
+        case theirs.TextPart():
+            yield TextEnd()
+        case theirs.ThinkingPart():
+            yield ReasoningEnd(_sealed(part))
+        case theirs.ToolCallPart():
+            arguments = part.args if isinstance(part.args, str) else part.args_as_json_str()
+            yield ToolInputEnd(str(index))
+            yield ToolCall(part.tool_name, arguments, str(index), _sealed(part))
+
+
+def _ending(stream: StreamedResponse) -> Iterator[StreamEvent]:
+    """The account of the reply; a stream without a finish word was cut off."""
+    if stream.finish_reason is None:
+        return
+    if stream.finish_reason == "error":
+        yield Error("the provider failed in the middle of its reply", retryable=True)
+        return
+    counts = stream.usage() if callable(stream.usage) else stream.usage
+    usage = disjoint(
+        counts.input_tokens or None,
+        counts.output_tokens or None,
+        cache_read=counts.cache_read_tokens,
+        cache_write=counts.cache_write_tokens,
+        reasoning=getattr(counts, "output_reasoning_tokens", 0),
+    )
+    yield StepEnd(FINISH.get(stream.finish_reason, "unknown"), usage)
+    yield StreamEnd()
+
+
+def _sealed(part: Any) -> str:
+    """What the provider wants back with a part, which goes through the journal as text."""
+    kept = {name: value for name in SEALED if (value := getattr(part, name, None)) is not None}
+    return msgspec.json.encode(kept, enc_hook=str).decode() if kept else ""
+
+
+class _Form:
+    """See `Form`: our messages as theirs, results and prompts of one moment together."""
+
+    def __init__(self, model: str) -> None:
+        self.count = 0
+        self._model = model
+        self._messages: list[theirs.ModelMessage] = []
+
+    def with_system(self, system: str) -> list[theirs.ModelMessage]:
+        """All messages; the instructions of the last request are those that count."""
+        *before, last = self._messages
+        assert isinstance(last, theirs.ModelRequest)
+        return [*before, theirs.ModelRequest(last.parts, instructions=system or None)]
+
+    def add(self, message: Message) -> None:
+        match message:
+            case AssistantMessage():
+                own = message.model == self._model
+                parts = [part for block in message.blocks for part in _block(block, own=own)]
+                self._messages.append(theirs.ModelResponse(parts))
+            case UserMessage():
+                self._say(theirs.UserPromptPart(_content(message)))
+            case ResultMessage():
+                self._say(theirs.ToolReturnPart(message.name, message.text, wire_id(message.call)))
+
+    def _say(self, part: theirs.ModelRequestPart) -> None:
+        last = self._messages[-1] if self._messages else None
+        if isinstance(last, theirs.ModelRequest):
+            self._messages[-1] = theirs.ModelRequest([*last.parts, part])
+        else:
+            self._messages.append(theirs.ModelRequest([part]))
+
+
+def _content(message: UserMessage) -> Any:
+    if not message.attachments:
+        return message.text
+    files = [
+        theirs.BinaryContent(base64.b64decode(attached.data), media_type=attached.media)
+        for attached in message.attachments
+    ]
+    return [message.text, *files]
+
+
+def _block(block: Words | Thought | CallMessage, *, own: bool) -> Iterator[theirs.ModelResponsePart]:
+    seal = getattr(block, "seal", "")
+    kept = msgspec.json.decode(seal) if own and seal else {}
+    match block:
+        case Words():
+            if block.text.strip():
+                yield theirs.TextPart(block.text)
+        case Thought():
+            if own:
+                yield theirs.ThinkingPart(block.text, **kept)
+        case CallMessage():
+            kept.pop("signature", None)
+            yield theirs.ToolCallPart(block.name, block.arguments, wire_id(block.id), **kept)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -18,6 +19,9 @@ from bridle.model.http import LOOPBACK, Lane
 from bridle.model.keys import Keys
 from bridle.model.local import window
 from bridle.model.model import Model
+
+if TYPE_CHECKING:
+    from bridle.model.bridge import BridgeModel
 
 BUILT_IN: dict[str, Provider] = {
     "anthropic": Provider("messages", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", "x-api-key"),
@@ -63,6 +67,7 @@ class Providers:
         self.keys = Keys(environment, home / "keys.json")
         self.weights = home / "models"
         self._lanes: dict[str, Lane] = {}
+        self._bridges: list[BridgeModel] = []
 
     def provider(self, name: str) -> Provider | None:
         """What is known of a provider, with the user's settings over it; None if nothing is."""
@@ -90,7 +95,7 @@ class Providers:
             raise ConfigError(f"there is no model {ref!r}: write PROVIDER/MODEL, as in anthropic/claude-opus-4-7")
         provider = self.provider(name)
         if provider is None:
-            return _bridged(ref)
+            return self._bridged(name, ref)
         if not provider.base_url or not provider.wire:
             raise ConfigError(f"[providers.{name}] needs base_url and wire (chat, responses or messages)")
         lane = self.lane(name, provider)
@@ -105,6 +110,20 @@ class Providers:
 
             adapter = TextCalls(adapter, info, constrained=quirks.constrained)
         return adapter, msgspec.structs.replace(info, small=quirks.small)
+
+    def _bridged(self, name: str, ref: str) -> tuple[Model, ModelInfo]:
+        """A provider that none of our wires speaks to."""
+        if find_spec("pydantic_ai") is None:
+            raise ConfigError(
+                f"there is no provider {name!r} here: set [providers.{name}] base_url and wire, "
+                "or install the others with: pip install 'bridle[providers]'"
+            )
+        from bridle.model.bridge import bridged
+
+        stored = self.keys.stored(name)
+        model, info = bridged(ref, stored.value if stored is not None else None)
+        self._bridges.append(model)
+        return model, info
 
     def _info(self, name: str, model: str, provider: Provider) -> ModelInfo:
         info = model_info(name, model, provider.wire, local=is_local(provider))
@@ -149,6 +168,8 @@ class Providers:
         """Let go of all connections. May be called twice."""
         for lane in self._lanes.values():
             await lane.close()
+        for bridge in self._bridges:
+            await bridge.close()
 
 
 def is_local(provider: Provider) -> bool:
@@ -177,12 +198,6 @@ def _adapter(provider: Provider, lane: Lane, name: str, info: ModelInfo, quirks:
             from bridle.model.openai_chat import ChatModel
 
             return ChatModel(lane, name, info, quirks)
-
-
-def _bridged(ref: str) -> tuple[Model, ModelInfo]:
-    from bridle.model.bridge import bridged
-
-    return bridged(ref)
 
 
 def _address(name: str, given: str) -> str:
