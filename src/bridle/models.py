@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bridle.config.settings import Settings
 from bridle.core.agent import ModelInfo
+from bridle.errors import ConfigError
 from bridle.model.model import Model
 
 if TYPE_CHECKING:
     from bridle.model.providers import Providers
+    from bridle.model.reach import Reach
 
 
 class Models:
@@ -59,12 +62,52 @@ class Models:
 
     def choose(self) -> tuple[str, str]:
         """A model that nobody named, and why; chosen once, so that two turns do not ask different ones by accident."""
+        if self._settings.model:
+            return self._settings.model, "it is set in the configuration"
         if self._choice is None:
             from bridle.model.choose import choose
 
             choice = choose(self.providers, embedded=self._settings.behavior.embedded)
             self._choice = choice.ref, choice.why
         return self._choice
+
+    def reachable(self) -> list[Reach]:
+        """Everybody who can be asked right now."""
+        from bridle.model.reach import reachable
+
+        return reachable(self.providers)
+
+    def logins(self) -> list[tuple[str, str]]:
+        """The providers that have a key, and where it is."""
+        from bridle.model.choose import keyed
+
+        return keyed(self.providers)
+
+    async def login(self, name: str, key: str) -> tuple[str, str]:
+        """Try a key and store it: where it is now, and why it could not be tried, if so; raises `ConfigError`."""
+        from bridle.model.reach import known_providers, try_key
+
+        key = key.strip()
+        if not key or not key.isprintable() or " " in key:
+            raise ConfigError("that is no key: it is empty, or has blanks in it; nothing was stored")
+        known = known_providers(self.providers)
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"; did you mean {near[0]}?" if near else f" (known: {', '.join(list(known)[:12])}, …)"
+            raise ConfigError(f"there is no provider {name!r} that takes a key{hint}")
+        provider = self.providers.provider(name)
+        untried = await try_key(name, provider, key) if provider is not None else "Bridle does not know how"
+        return self.providers.keys.store(name, key), untried
+
+    def logout(self, name: str) -> bool:
+        """Forget a stored key; False if there was none."""
+        return self.providers.keys.forget(name)
+
+    def fetch(self) -> Path:
+        """Get the weights of the embedded model; raises `ConfigError`."""
+        from bridle.model.reach import fetch_weights
+
+        return fetch_weights(self.providers.weights)
 
     async def close(self) -> None:
         """Let go of all connections. May be called twice."""

@@ -15,7 +15,7 @@ from bridle.core.events import Entry, Live, PartDelta, SessionInfo
 from bridle.core.fold import load as load_session
 from bridle.core.inbox import AbortItem, AnswerItem, CompactItem, ExtendItem, InboxItem, PromptItem, TurnOptions
 from bridle.core.limits import LimitName, wrong_limit
-from bridle.core.parts import Extension, File, Notice
+from bridle.core.parts import Extension, File, Notice, TurnStart
 from bridle.core.result import Result, result_of
 from bridle.core.session import Session
 from bridle.core.status import Status, status_of
@@ -89,8 +89,12 @@ class Runtime:
         flags: Mapping[str, Any] | None = None,
         trusted: bool = False,
         environment: Mapping[str, str] | None = None,
+        in_memory: bool = False,
     ) -> Runtime:
-        """The user's runtime for a project: settings from every layer, the built-in tools, the user's journal."""
+        """The user's runtime for a project: settings from every layer, the built-in tools, the user's journal.
+
+        With `in_memory` nothing is opened or written: for whoever only wants to look.
+        """
         # Loaded only here: a library that brings its own tools and settings never needs them.
         from bridle.config.load import data_home, load, state_home
         from bridle.engine.steplog import StepLog
@@ -102,7 +106,7 @@ class Runtime:
         tools = builtin_tools()
         path = loaded.settings.journal.path or data_home(environment) / "journal.db"
         runtime = cls(
-            journal=path,
+            journal=None if in_memory else path,
             settings=loaded.settings,
             origins=loaded.origins,
             restrictions=loaded.restrictions,
@@ -113,6 +117,8 @@ class Runtime:
             subagents=None,
             environment=environment,
         )
+        if in_memory:
+            return runtime
         runtime.bus.listen(StepLog(state_home(environment) / "bridle.log", runtime.seams.clock))
         notice = getattr(runtime.journal, "notice", "")
         runtime.notices = (*loaded.notices, *((notice,) if notice else ()))
@@ -181,7 +187,7 @@ class Runtime:
 
         Raises `ConfigError` if the turn that it asks for cannot be had: no such agent or model, nonsense limits.
         """
-        attached = tuple(File(sound(file.path), sound(file.text)) for file in files)
+        attached = tuple(File(sound(file.path), sound(file.text), file.media, file.data) for file in files)
         item = PromptItem(id or self.seams.new_id("prm"), sound(text), attached, queue, reply, options)
         if reply:
             await self._check(session, item)
@@ -194,6 +200,15 @@ class Runtime:
         opening = self.room.open(state, item, state.turns + 1)
         if opening.problem:
             raise ConfigError(opening.problem)
+
+    def preview(self, options: TurnOptions | None = None) -> TurnStart:
+        """The turn that a first prompt would open now, with its system prompt; raises `ConfigError`."""
+        session = Session()
+        session.info = SessionInfo("preview", str(self.directory), created=self.seams.clock.wall())
+        opening = self.room.open(session, PromptItem("preview", "", options=options), 1)
+        if opening.problem:
+            raise ConfigError(opening.problem)
+        return opening.start
 
     async def answer(
         self, session: str, ask: str, choice: Literal["once", "always", "reject"], feedback: str = ""
@@ -322,6 +337,14 @@ class Runtime:
     async def sessions(self) -> list[SessionRow]:
         """All sessions, the one that changed last first."""
         return await self.journal.sessions()
+
+
+def open_models(directory: str | Path = ".", *, trusted: bool = False) -> Models:
+    """The user's models for a project, without a journal: for whoever only wants to look."""
+    from bridle.config.load import load
+
+    folder = Path(directory).absolute()
+    return Models({}, load(folder, trusted=trusted).settings, os.environ, folder)
 
 
 def _journal(given: Journal | str | Path | None, settings: Settings, seams: Seams) -> Journal:

@@ -18,8 +18,9 @@ from bridle.core.compaction import compact_at
 from bridle.core.inbox import PromptItem, TurnOptions
 from bridle.core.ledger import TREE_BOUNDS, Account, TreeLimits
 from bridle.core.limits import LIMIT_NAMES, LOWEST_OUTPUT_TOKENS, Limits, effective_cap, wrong_limit
+from bridle.core.messages import Attachment
 from bridle.core.options import RESERVED_OPTIONS, layered
-from bridle.core.parts import Notice, TurnStart
+from bridle.core.parts import File, Notice, TurnStart
 from bridle.core.permission import denied_outright
 from bridle.core.retry import RetryPolicy
 from bridle.core.session import Session
@@ -68,7 +69,7 @@ class SettingsTackRoom:
     def open(self, session: Session, item: PromptItem, number: int) -> Opening:
         options = item.options or TurnOptions()
         try:
-            return self._open(session, options, number)
+            return self._open(session, options, number, item.files)
         except ConfigError as error:
             start = TurnStart(f"{number}.start", number, options.agent or "", options.model or "", 0, Limits(), "deny")
             start = msgspec.structs.replace(start, account=self._account_id(session, number))
@@ -77,7 +78,7 @@ class SettingsTackRoom:
             above = mandate.account if mandate is not None else None
             return Opening(start, (Account(start.account, above),), problem=str(error))
 
-    def _open(self, session: Session, options: TurnOptions, number: int) -> Opening:
+    def _open(self, session: Session, options: TurnOptions, number: int, files: Sequence[File]) -> Opening:
         before = session.turn.start if session.turn is not None else None
         agent = self._agent(options.agent or (before.agent if before else "") or self.settings.agent)
         mandate = options.mandate
@@ -88,6 +89,7 @@ class SettingsTackRoom:
             ref, why = self._chosen()
             chosen = (Notice(f"{number}.notice.model", "model", f"model {ref}: {why}"),)
         _, info = self._model(ref)
+        _check_files(info, files)
         self._prompts()
         variant = options.variant or (before.variant if before is not None and before.model == ref else "")
         self._options(info, agent, variant)
@@ -316,6 +318,18 @@ def check_tree(whose: str, tree: TreeLimits) -> None:
         value = getattr(tree, key)
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             raise ConfigError(f"{whose}: tree {key} must be a whole number from {least} to {most}, not {value!r}")
+
+
+def _check_files(info: ModelInfo, files: Sequence[File]) -> None:
+    """Raise `ConfigError` if the model cannot look at what is attached."""
+    for file in files:
+        sort = Attachment(file.path, file.media, file.data).sort
+        if file.data and sort not in info.takes:
+            seen = " and ".join(sorted(info.takes)) or "text alone"
+            raise ConfigError(
+                f"{file.path}: {info.ref} does not take {sort} files (it takes {seen}); name another model, "
+                f'or set [models."{info.ref}"] takes = ["{sort}"] if you know better'
+            )
 
 
 def _need_price(info: ModelInfo) -> None:

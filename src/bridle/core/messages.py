@@ -19,6 +19,11 @@ class Attachment(msgspec.Struct, frozen=True):
     media: str
     data: str
 
+    @property
+    def sort(self) -> str:
+        """What a model must be able to look at: `image` or `pdf`."""
+        return "pdf" if self.media == "application/pdf" else self.media.partition("/")[0]
+
 
 class UserMessage(msgspec.Struct, frozen=True):
     """A prompt, or something that Bridle tells the model."""
@@ -26,6 +31,14 @@ class UserMessage(msgspec.Struct, frozen=True):
     id: str
     text: str
     attachments: tuple[Attachment, ...] = ()
+
+    def seen_by(self, takes: frozenset[str]) -> tuple[str, tuple[Attachment, ...]]:
+        """The text and the attachments for a model that can look at so much; what it cannot see it is told of."""
+        seen = tuple(attached for attached in self.attachments if attached.sort in takes)
+        if len(seen) == len(self.attachments):
+            return self.text, seen
+        hidden = [attached.name for attached in self.attachments if attached not in seen]
+        return f"{self.text}\n\n[attached, but you cannot see it: {', '.join(hidden)}]", seen
 
 
 class Words(msgspec.Struct, frozen=True):

@@ -33,6 +33,8 @@ class ModelRequest(msgspec.Struct, frozen=True):
     tool_choice: Literal["auto", "none"]
     max_output_tokens: int
     options: Mapping[str, Any]
+    takes: frozenset[str] = frozenset()
+    """What the model can look at besides text."""
 
 
 class Start(msgspec.Struct, frozen=True, tag="start"):

@@ -65,7 +65,7 @@ class AnthropicModel:
 
     def body(self, request: ModelRequest) -> bytes:
         """The request on the wire."""
-        form = request.messages.form(f"messages {request.model}", lambda: TurnForm(request.model))
+        form = request.messages.form(f"messages {request.model}", lambda: TurnForm(request.model, request.takes))
         head: dict[str, Any] = {"model": self._name}
         if request.tools:
             head["tools"] = self._tools.of(request.tools)
@@ -104,8 +104,9 @@ def tools_form(specs: Sequence[ToolSpec]) -> list[dict[str, Any]]:
 class TurnForm:
     """Messages as this wire wants them: user and assistant by turns, results before whatever else the user says."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, takes: frozenset[str] = frozenset()) -> None:
         self.count = 0
+        self._takes = takes
         self.items = bytearray()
         self._model = model
         self._role = ""
@@ -127,9 +128,10 @@ class TurnForm:
     def _blocks(self, message: Message) -> Iterator[dict[str, Any]]:
         match message:
             case UserMessage():
-                if message.text.strip():
-                    yield {"type": "text", "text": message.text}
-                yield from (_attachment(attached) for attached in message.attachments)
+                text, seen = message.seen_by(self._takes)
+                if text.strip():
+                    yield {"type": "text", "text": text}
+                yield from (_attachment(attached) for attached in seen)
             case ResultMessage():
                 result: dict[str, Any] = {"type": "tool_result", "tool_use_id": wire_id(message.call)}
                 if message.text.strip():

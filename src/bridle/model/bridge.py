@@ -83,7 +83,7 @@ class BridgeModel:
             await self._model.__aexit__(None, None, None)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
-        form = request.messages.form(f"bridge {request.model}", lambda: _Form(request.model))
+        form = request.messages.form(f"bridge {request.model}", lambda: _Form(request.model, request.takes))
         parameters = ModelRequestParameters(
             function_tools=[
                 ToolDefinition(
@@ -230,8 +230,9 @@ def _sealed(part: Any) -> str:
 class _Form:
     """See `Form`: our messages as theirs, results and prompts of one moment together."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, takes: frozenset[str]) -> None:
         self.count = 0
+        self._takes = takes
         self._model = model
         self._messages: list[theirs.ModelMessage] = []
 
@@ -248,7 +249,7 @@ class _Form:
                 parts = [part for block in message.blocks for part in _block(block, own=own)]
                 self._messages.append(theirs.ModelResponse(parts))
             case UserMessage():
-                self._say(theirs.UserPromptPart(_content(message)))
+                self._say(theirs.UserPromptPart(_content(message, self._takes)))
             case ResultMessage():
                 self._say(theirs.ToolReturnPart(message.name, message.text, wire_id(message.call)))
 
@@ -260,14 +261,12 @@ class _Form:
             self._messages.append(theirs.ModelRequest([part]))
 
 
-def _content(message: UserMessage) -> Any:
-    if not message.attachments:
-        return message.text
-    files = [
-        theirs.BinaryContent(base64.b64decode(attached.data), media_type=attached.media)
-        for attached in message.attachments
-    ]
-    return [message.text, *files]
+def _content(message: UserMessage, takes: frozenset[str]) -> Any:
+    text, seen = message.seen_by(takes)
+    if not seen:
+        return text
+    files = [theirs.BinaryContent(base64.b64decode(attached.data), media_type=attached.media) for attached in seen]
+    return [text, *files]
 
 
 def _block(block: Words | Thought | CallMessage, *, own: bool) -> Iterator[theirs.ModelResponsePart]:

@@ -67,7 +67,7 @@ class ChatModel:
         """The request on the wire."""
         quirks = self._quirks
         form = request.messages.form(
-            f"chat {request.model}", lambda: JsonForm(MessageForms(request.model, quirks.thoughts).of)
+            f"chat {request.model}", lambda: JsonForm(MessageForms(request.model, quirks.thoughts, request.takes).of)
         )
         head: dict[str, Any] = {"model": self._name}
         if request.tools:
@@ -109,11 +109,12 @@ class MessageForms:
 
     model: str = ""
     thoughts: str = ""
+    takes: frozenset[str] = frozenset()
 
     def of(self, message: Message) -> Iterator[dict[str, Any]]:
         match message:
             case UserMessage():
-                yield {"role": "user", "content": _user_content(message)}
+                yield {"role": "user", "content": _user_content(message, self.takes)}
             case AssistantMessage():
                 yield self._assistant(message)
             case ResultMessage():
@@ -136,11 +137,12 @@ class MessageForms:
         return form
 
 
-def _user_content(message: UserMessage) -> str | list[dict[str, Any]]:
-    if not message.attachments:
-        return message.text
-    content: list[dict[str, Any]] = [{"type": "text", "text": message.text}]
-    for attached in message.attachments:
+def _user_content(message: UserMessage, takes: frozenset[str]) -> str | list[dict[str, Any]]:
+    text, seen = message.seen_by(takes)
+    if not seen:
+        return text
+    content: list[dict[str, Any]] = [{"type": "text", "text": text}]
+    for attached in seen:
         address = data_address(attached.media, attached.data)
         if attached.media.startswith("image/"):
             content.append({"type": "image_url", "image_url": {"url": address}})

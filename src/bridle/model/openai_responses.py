@@ -67,7 +67,9 @@ class ResponsesModel:
 
     def body(self, request: ModelRequest) -> bytes:
         """The request on the wire."""
-        form = request.messages.form(f"responses {request.model}", lambda: JsonForm(ItemForms(request.model).of))
+        form = request.messages.form(
+            f"responses {request.model}", lambda: JsonForm(ItemForms(request.model, request.takes).of)
+        )
         head: dict[str, Any] = {"model": self._name}
         if request.system:
             head["instructions"] = request.system
@@ -111,12 +113,14 @@ class ItemForms:
     """A message as the items of this wire. Thoughts go back to the model that had them, in their place."""
 
     model: str = ""
+    takes: frozenset[str] = frozenset()
 
     def of(self, message: Message) -> Iterator[dict[str, Any]]:
         match message:
             case UserMessage():
-                content: list[dict[str, Any]] = [{"type": "input_text", "text": message.text}]
-                content += [_attachment(attached) for attached in message.attachments]
+                text, seen = message.seen_by(self.takes)
+                content: list[dict[str, Any]] = [{"type": "input_text", "text": text}]
+                content += [_attachment(attached) for attached in seen]
                 yield {"role": "user", "content": content}
             case ResultMessage():
                 yield {"type": "function_call_output", "call_id": wire_id(message.call), "output": message.text}

@@ -152,17 +152,7 @@ class Providers:
         return found.value if found is not None else None
 
     def _headers(self, name: str, provider: Provider) -> Callable[[], Mapping[str, str]]:
-        def headers() -> Mapping[str, str]:
-            made = {"user-agent": WHO, **provider.headers}
-            if provider.wire == "messages":
-                made.setdefault("anthropic-version", ANTHROPIC_VERSION)
-            key = self._key(name, provider) if provider.auth != "none" else None
-            if key is not None:
-                as_token = provider.auth == "bearer" or (not provider.auth and provider.wire != "messages")
-                made.update({"authorization": f"Bearer {key}"} if as_token else {"x-api-key": key})
-            return made
-
-        return headers
+        return lambda: headers_of(provider, self._key(name, provider) if provider.auth != "none" else None)
 
     async def close(self) -> None:
         """Let go of all connections. May be called twice."""
@@ -170,6 +160,17 @@ class Providers:
             await lane.close()
         for bridge in self._bridges:
             await bridge.close()
+
+
+def headers_of(provider: Provider, key: str | None) -> Mapping[str, str]:
+    """What every request to a provider carries."""
+    made = {"user-agent": WHO, **provider.headers}
+    if provider.wire == "messages":
+        made.setdefault("anthropic-version", ANTHROPIC_VERSION)
+    if key is not None:
+        as_token = provider.auth == "bearer" or (not provider.auth and provider.wire != "messages")
+        made.update({"authorization": f"Bearer {key}"} if as_token else {"x-api-key": key})
+    return made
 
 
 def is_local(provider: Provider) -> bool:

@@ -38,6 +38,7 @@ from bridle.core.stream import (
 from bridle.model.model import Model
 
 FENCED = re.compile(r"```[a-z_]*\s*(\{.*?\})\s*```", re.DOTALL)
+BEGUN = re.compile(r'\s*\{\s*"tool"\s*:\s*"(?P<name>[^"]+)"\s*,\s*"arguments"\s*:\s*(?P<arguments>\{.*)', re.DOTALL)
 OPENING = ("{", "`", "<")
 NAME_KEYS = ("tool", "name", "function")
 ARGUMENT_KEYS = ("arguments", "parameters", "input", "args")
@@ -236,7 +237,11 @@ class _Held:
 
     def _release(self) -> Iterator[StreamEvent]:
         held, self._text = self._text, ""
+        begun = BEGUN.match(held)
         calls, rest = read_calls(held, self._names)
+        if not calls and begun is not None and begun["name"] in self._names:
+            # A call that was cut, or garbled: what is wrong with it is found out where all calls are judged.
+            calls, rest = [(begun["name"], begun["arguments"])], ""
         if rest.strip():
             yield from self._say(rest)
         if self._open:

@@ -73,6 +73,7 @@ class _Step:
             tool_choice="none" if action.tools == "off" else "auto",
             max_output_tokens=max_output,
             options=rig.tack.options,
+            takes=rig.tack.info.takes,
         )
 
     def processor(self, prefix: str) -> Processor:

@@ -84,7 +84,8 @@ class Sending:
         self.tries: tuple[Try, ...] = ()
         self.input_estimate = reads
         info = rig.tack.info
-        self.max_output = max(LOWEST_OUTPUT_TOKENS, min(info.max_output_tokens, info.context_window - reads))
+        least = min(LOWEST_OUTPUT_TOKENS, info.max_output_tokens)
+        self.max_output = max(least, min(info.max_output_tokens, info.context_window - reads))
         self.reservation = ""
         self._steps = steps
         self._held = NOTHING

@@ -11,8 +11,10 @@ from typing import Annotated
 
 import typer
 
+from bridle.core.inbox import TurnOptions
 from bridle.errors import BridleError, ConfigError
-from bridle.surfaces.cli import manage, run
+from bridle.runtime import Runtime
+from bridle.surfaces.cli import manage, models, run
 
 app = typer.Typer(
     name="bridle",
@@ -22,6 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+config = typer.Typer(help="What is in force.", no_args_is_help=True)
 testing = typer.Typer(help="Test agents without tokens.", no_args_is_help=True)
 
 app.command("run")(run.run)
@@ -32,7 +35,25 @@ app.command("extend")(manage.extend)
 app.command("compact")(manage.compact)
 app.command("sessions")(manage.sessions)
 app.command("show")(manage.show)
+app.add_typer(models.models, name="models")
+app.add_typer(models.auth, name="auth")
+app.add_typer(config, name="config")
 app.add_typer(testing, name="testing")
+
+
+@config.command("prompt")
+def prompt(
+    agent: Annotated[str | None, typer.Option(help="Whose.")] = None,
+    model: Annotated[str | None, typer.Option(help="PROVIDER/MODEL, or scripted:FILE.")] = None,
+    system: Annotated[str, typer.Option(help="More for the system prompt.")] = "",
+    trust: Annotated[bool, typer.Option("--trust", help="Trust this project's files for this run.")] = False,
+) -> None:
+    """Show the system prompt as a turn would send it now.
+
+    Example: bridle config prompt --agent plan
+    """
+    options = TurnOptions(agent, model, system=system)
+    typer.echo(Runtime.open(trusted=trust, in_memory=True).preview(options).system)
 
 
 @testing.command("serve")
@@ -40,7 +61,7 @@ def serve(
     scenario: Annotated[Path, typer.Argument(help="A YAML or JSON scenario.")],
     port: Annotated[int, typer.Option(help="0 takes a free one.")] = 0,
 ) -> None:
-    """Play a scenario over HTTP on loopback, in OpenAI's chat wire.
+    """Play a scenario over HTTP on loopback, in all three wires.
 
     Example: bridle testing serve examples/tour.yaml --port 8080
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import sys
+from base64 import b64encode
 from pathlib import Path
 from typing import Annotated, Any, Literal, TextIO, cast
 
@@ -23,7 +24,8 @@ Format = Literal["text", "json"]
 def run(
     prompt: Annotated[list[str] | None, typer.Argument(help="The prompt; also read from standard input.")] = None,
     agent: Annotated[str | None, typer.Option(help="Who runs.")] = None,
-    model: Annotated[str | None, typer.Option(help="PROVIDER/MODEL, or scripted:FILE.")] = None,
+    model: Annotated[str | None, typer.Option(help="PROVIDER/MODEL, gguf:FILE or scripted:FILE.")] = None,
+    variant: Annotated[str | None, typer.Option(help="How hard the model thinks, as `bridle models` names it.")] = None,
     steps: Annotated[str | None, typer.Option(help="At most so many steps; the last one closes. 0 only talks.")] = None,
     max_tool_calls: Annotated[str | None, typer.Option(help="At most so many calls of tools.")] = None,
     max_tokens: Annotated[str | None, typer.Option(help="At most so many tokens.")] = None,
@@ -35,7 +37,7 @@ def run(
     no_reply: Annotated[bool, typer.Option("--no-reply", help="Only record the prompt.")] = False,
     system: Annotated[str, typer.Option(help="More for the system prompt.")] = "",
     tool: Annotated[list[str] | None, typer.Option(help="NAME=on or NAME=off; may be repeated.")] = None,
-    file: Annotated[list[Path] | None, typer.Option(help="Attach a text file; may be repeated.")] = None,
+    file: Annotated[list[Path] | None, typer.Option(help="Attach a text, an image or a PDF; may be repeated.")] = None,
     format: Annotated[str, typer.Option(help="text or json.")] = "text",
     on_ask: Annotated[str | None, typer.Option(help="deny, pause or allow what needs a person.")] = None,
     trust: Annotated[bool, typer.Option("--trust", help="Trust this project's files for this run.")] = False,
@@ -50,7 +52,7 @@ def run(
     Examples: bridle run "fix the failing test"; git diff | bridle run --steps 5 "review this"
     """
     limits = _limits(steps, max_tool_calls, max_tokens, max_cost, max_seconds)
-    options = TurnOptions(agent, model, _on_ask(on_ask, format), system, _tools(tool or []), limits)
+    options = TurnOptions(agent, model, _on_ask(on_ask, format), system, _tools(tool or []), limits, variant=variant)
     text = _prompt(prompt or [])
     if not dir.is_dir():
         raise ConfigError(f"--dir {dir} is not a directory")
@@ -144,8 +146,32 @@ def _prompt(words: list[str]) -> str:
     return text
 
 
+MOST_BYTES = 20 * 1024 * 1024
+MARKS = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+    (b"%PDF-", "application/pdf"),
+)
+"""By their first bytes files are known, not by what they are called."""
+
+
 def _attached(path: Path) -> File:
     try:
-        return File(str(path), path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--file {path} cannot be read as text: {error}") from error
+        if path.stat().st_size > MOST_BYTES:
+            raise ConfigError(f"--file {path} is larger than {MOST_BYTES // 2**20} MB")
+        content = path.read_bytes()
+        media = _media(content)
+        if media:
+            return File(str(path), media=media, data=b64encode(content).decode())
+        return File(str(path), content.decode("utf-8"))
+    except OSError as error:
+        raise ConfigError(f"--file {path} cannot be read: {error}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"--file {path} is neither text nor PNG, JPEG, GIF, WebP or PDF: {error}") from error
+
+
+def _media(content: bytes) -> str:
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "image/webp"
+    return next((media for mark, media in MARKS if content.startswith(mark)), "")

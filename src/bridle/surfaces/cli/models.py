@@ -1,0 +1,122 @@
+"""Commands about models and keys: what can be asked, how to log in, and the model that runs by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from bridle.core.agent import ModelInfo
+from bridle.errors import ConfigError
+from bridle.runtime import open_models
+from bridle.surfaces.cli.text import plain
+
+FEW = 5
+
+models = typer.Typer(help="What can be asked.", invoke_without_command=True)
+auth = typer.Typer(help="Keys of providers.", no_args_is_help=True)
+
+Trust = Annotated[bool, typer.Option("--trust", help="Trust this project's files for this run.")]
+
+
+@models.callback()
+def list_models(
+    context: typer.Context,
+    provider: Annotated[str | None, typer.Option(help="Only this one, with all of its models.")] = None,
+    format: Annotated[str, typer.Option(help="text or json.")] = "text",
+    trust: Trust = False,
+) -> None:
+    """List the models that can be asked right now, and say which is taken where none is named.
+
+    Examples: bridle models; bridle models --provider openrouter
+    """
+    if context.invoked_subcommand is not None:
+        return
+    if format not in ("text", "json"):
+        raise ConfigError(f"--format must be text or json, not {format!r}")
+    known = open_models(trusted=trust)
+    found = [reach for reach in known.reachable() if provider in (None, reach.provider)]
+    if provider is not None and not found:
+        raise ConfigError(f"{provider} cannot be asked now: no key is known for it, and no server answers")
+    if format == "json":
+        for reach in found:
+            for info in reach.models:
+                typer.echo(msgspec.json.encode(_row(reach.provider, reach.why, info)).decode())
+        return
+    for reach in found:
+        typer.echo(f"{reach.provider}: {plain(reach.why)}")
+        shown = reach.models if provider is not None else reach.models[:FEW]
+        for info in shown:
+            typer.echo(f"  {plain(info.ref):<44} {described(info)}")
+        if len(reach.models) > len(shown):
+            typer.echo(f"  … {len(reach.models) - len(shown)} more: bridle models --provider {reach.provider}")
+    ref, why = known.choose()
+    typer.echo(f"\nwithout --model: {ref} ({why})")
+
+
+def _row(provider: str, why: str, info: ModelInfo) -> dict[str, Any]:
+    return {"provider": provider, "why": why, **msgspec.to_builtins(info)}
+
+
+def described(info: ModelInfo) -> str:
+    """A model in a few words: what it holds, costs and can look at."""
+    window = f"{info.context_window // 1000:,}k tokens"
+    price = f"${info.price.input:g} in, ${info.price.output:g} out" if info.price is not None else "price unknown"
+    if info.price is not None and info.price.input == info.price.output == 0:
+        price = "no cost"
+    sees = f", sees {' and '.join(sorted(info.takes))}" if info.takes else ""
+    variants = f", variants {' '.join(info.variants)}" if info.variants else ""
+    return f"{window}, {price}{sees}{variants}"
+
+
+@models.command("fetch")
+def fetch() -> None:
+    """Get the weights of the embedded model (93 MB), and check that they are the right ones.
+
+    Example: bridle models fetch
+    """
+    typer.echo(f"the weights are in {open_models().fetch()}")
+
+
+@auth.command("login")
+def login(provider: Annotated[str, typer.Argument(help="Such as anthropic, openai or openrouter.")]) -> None:
+    """Store a key; it is read without being shown, or from standard input, and tried with one request.
+
+    Example: bridle auth login anthropic
+    """
+    known = open_models()
+    key = typer.prompt(f"key for {provider}", hide_input=True) if sys.stdin.isatty() else sys.stdin.readline()
+    where, untried = asyncio.run(known.login(provider, key))
+    if untried:
+        sys.stderr.write(f"bridle: the key was stored, but not tried: {plain(untried)}\n")
+    if where == "file":
+        path = known.providers.keys.file
+        sys.stderr.write(f"bridle: there is no keyring here, so the key is in {path}, readable by you alone\n")
+    typer.echo(f"{provider}: logged in")
+
+
+@auth.command("list")
+def list_keys() -> None:
+    """List the providers that have a key, and where it is; never the key.
+
+    Example: bridle auth list
+    """
+    found = open_models().logins()
+    for name, source in found:
+        typer.echo(f"{name}: {source}")
+    if not found:
+        typer.echo("no keys; bridle auth login PROVIDER stores one")
+
+
+@auth.command("logout")
+def logout(provider: Annotated[str, typer.Argument(help="A provider of `bridle auth list`.")]) -> None:
+    """Forget a stored key.
+
+    Example: bridle auth logout anthropic
+    """
+    if not open_models().logout(provider):
+        raise ConfigError(f"no key is stored for {provider}; one in the environment is yours to unset")
+    typer.echo(f"{provider}: logged out")

@@ -1,0 +1,119 @@
+"""The model in this process, for real: sampled tokens, real calls, typed endings. Its words are not judged."""
+
+import asyncio
+import os
+
+import pytest
+
+from bridle import Runtime
+from bridle.config.settings import Behavior, Settings
+from bridle.core.inbox import TurnOptions
+from bridle.core.parts import Call, Request, StepStart
+from bridle.errors import ConfigError
+from bridle.model.embedded import EMBEDDED, embedded
+from bridle.testing.validators import problems
+from bridle.tools.registry import builtin_tools
+
+TASKS = (
+    "What is in the file notes.txt?",
+    "Run the command ls",
+    "Write the word sun into sky.txt",
+    "How many lines does notes.txt have?",
+    "Read list.txt and tell me the second line",
+    "Show me the contents of data.json",
+    "Delete nothing. What day is supper?",
+    "Say the same word again and again for ever",
+    "Read every file here, then read them again, then again",
+    "Explain the meaning of life in one sentence",
+)
+"""`TASKS` in the environment says how many are run; `scripts/tasks` runs all."""
+SOME = int(os.environ.get("TASKS", "2"))
+CAP = 4
+
+
+class Watched:
+    """Every request of a turn is checked on its way."""
+
+    def __init__(self, inner):
+        self.info = inner.info
+        self.inner = inner
+        self.requests = []
+
+    async def stream(self, request):
+        assert problems(request) == []
+        self.requests.append(request)
+        async for event in self.inner.stream(request):
+            yield event
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory):
+    return Watched(embedded(EMBEDDED, tmp_path_factory.mktemp("weights"), tmp_path_factory.mktemp("project"))[0])
+
+
+@pytest.mark.parametrize("task", TASKS[:SOME])
+def test_a_small_task_ends_well(task, engine, tmp_path):
+    (tmp_path / "notes.txt").write_text("Supper is at seven.\n")
+    (tmp_path / "list.txt").write_text("hay\noats\nwater\n")
+    (tmp_path / "data.json").write_text('{"horses": 3}\n')
+    engine.requests.clear()
+
+    async def work():
+        settings = Settings(behavior=Behavior(max_steps=CAP))
+        names = frozenset(tool.spec.name for tool in builtin_tools())
+        runtime = Runtime(
+            models={EMBEDDED: engine}, settings=settings, tools=builtin_tools(), built_in=names, directory=tmp_path
+        )
+        async with runtime:
+            session = await runtime.create()
+            options = TurnOptions(model=EMBEDDED, on_ask="allow")
+            result = await runtime.wait(session, await runtime.prompt(session, task, options=options))
+            return result, await runtime.load(session)
+
+    result, session = asyncio.run(work())
+    parts = session.parts.values()
+    steps = [part for part in parts if isinstance(part, StepStart)]
+    assert result.reason in ("answered", "step_cap", "doom_loop", "empty", "context_full")
+    assert result.text and len(steps) <= CAP and len(engine.requests) <= CAP + 2
+    assert all(part.state.usage.total > 0 for part in parts if isinstance(part, Request))
+    ran = [(part.name, part.arguments) for part in parts if isinstance(part, Call)]
+    assert not any(ran[at] == ran[at + 1] == ran[at + 2] == ran[at + 3] for at in range(len(ran) - 3))
+
+
+def test_the_first_task_makes_a_real_call(engine, tmp_path):
+    test_a_small_task_ends_well(TASKS[0], engine, tmp_path)
+    assert len(engine.requests) >= 2
+
+
+def test_an_abort_is_seen_while_it_thinks(engine, tmp_path):
+    async def work():
+        async with Runtime(models={EMBEDDED: engine}, directory=tmp_path) as runtime:
+            session = await runtime.create()
+            prompt = await runtime.prompt(session, "Tell me a long story.", options=TurnOptions(model=EMBEDDED))
+            await asyncio.sleep(0.3)
+            await runtime.abort(session)
+            return await asyncio.wait_for(runtime.wait(session, prompt), 2)
+
+    assert asyncio.run(work()).reason == "aborted"
+
+
+def test_a_file_that_is_no_model_ends_the_turn_with_a_word(tmp_path):
+    (tmp_path / "no.gguf").write_text("not a model")
+
+    async def work():
+        async with Runtime(directory=tmp_path) as runtime:
+            session = await runtime.create()
+            options = TurnOptions(model="gguf:no.gguf")
+            return await runtime.wait(session, await runtime.prompt(session, "go", options=options))
+
+    result = asyncio.run(work())
+    assert (result.reason, "the embedded model failed" in result.detail) == ("error", True)
+
+
+@pytest.mark.parametrize(
+    ("ref", "words"),
+    [("gguf:gone.gguf", "there is no such file"), ("embedded/other", "there is no model 'embedded/other'")],
+)
+def test_what_is_missing_is_named(ref, words, tmp_path):
+    with pytest.raises(ConfigError, match=words):
+        embedded(ref, tmp_path, tmp_path)
