@@ -52,6 +52,7 @@ class RawServer:
         self.problems: list[str] = []
         self.bodies: list[bytes] = []
         self.closed_early = 0
+        self.connections = 0
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -75,6 +76,7 @@ class RawServer:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
+        self.connections += 1
         try:
             while await self._exchange(reader, writer):
                 pass

@@ -25,6 +25,7 @@ MAX_REPLY_BYTES = 64 * 1024 * 1024
 MESSAGE_CHARACTERS = 1_000
 TOLD_HEADERS = re.compile(r"retry-after|retry-after-ms|x-should-retry|.*request-id|.*ratelimit.*", re.IGNORECASE)
 
+BAD_HEADER = "the request could not be sent: the key or a header has letters that no header may have"
 OVERFLOW = re.compile(
     r"context[_ ]?(length|window|size)|maximum context|prompt is too long|input is too long|too many (input )?tokens"
     r"|exceeds? the (available|model's|maximum) (context|input)|input length and `?max_tokens`? exceed"
@@ -92,7 +93,9 @@ class Lane:
             yield _broken(error)
         except TooLong:
             yield Error("the provider sent an event that is too long to be one", retryable=False)
-        except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
+        except UnicodeEncodeError:
+            yield Error(BAD_HEADER, retryable=False)
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError, OverflowError, ExceptionGroup) as error:
             # Not the network's fault: an address or a header that makes no sense, a certificate that is not there.
             yield Error(f"the request could not be sent: {_words(error)}", retryable=False)
 
@@ -269,10 +272,15 @@ def _broken(error: httpx2.TransportError | httpx2.DecodingError) -> Error:
     match error:
         case httpx2.ConnectTimeout():
             return Error("no connection to the provider in time", retryable=True)
-        case httpx2.UnsupportedProtocol() | httpx2.LocalProtocolError():
+        case httpx2.LocalProtocolError():
+            # What it says repeats the header, and that may be the key.
+            return Error(BAD_HEADER, retryable=False)
+        case httpx2.UnsupportedProtocol():
             return Error(f"the request could not be sent: {_words(error)}", retryable=False)
     return Error(f"the connection to the provider failed: {_words(error)}", retryable=True)
 
 
 def _words(error: Exception) -> str:
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
     return str(error) or type(error).__name__

@@ -1,0 +1,212 @@
+"""The way to a provider: certificates, proxies, addresses that make no sense, and a socket that is closed in time."""
+
+import asyncio
+import datetime
+import ssl
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from model.faults import Answer, RawServer, events, sound
+from model.wires import KEY, WIRES, lane_to, model_of
+
+from bridle import Runtime
+from bridle.core.agent import Agent
+from bridle.core.messages import Messages, UserMessage
+from bridle.core.stream import Error, ModelRequest, StreamEnd
+from bridle.model.http import Lane
+from bridle.testing.scripted import Reply
+
+DONE = Reply(text="Done.")
+REQUEST = ModelRequest("1.1.1", "s", "step", "m", "", Messages([UserMessage("p", "go")]), (), "auto", 100, {})
+
+
+async def asked(lane, wire="chat"):
+    """The last event of one request."""
+    found = [event async for event in model_of(wire, lane).stream(REQUEST)]
+    await lane.close()
+    return found[-1]
+
+
+def ask(lane, wire="chat"):
+    return asyncio.run(asyncio.wait_for(asked(lane, wire), 20))
+
+
+@pytest.mark.parametrize(
+    ("address", "words", "passes"),
+    [
+        ("http://127.0.0.1:1", "the connection to the provider failed", True),
+        ("http://nobody.invalid/v1", "the connection to the provider failed", True),
+        ("ftp://127.0.0.1/v1", "the request could not be sent", False),
+        ("http://[::bad/v1", "the request could not be sent", False),
+        ("http://127.0.0.1:99999/v1", "the request could not be sent", False),
+        ("", "the request could not be sent", False),
+    ],
+)
+def test_an_address_that_leads_nowhere(address, words, passes):
+    error = ask(lane_to(address))
+    assert isinstance(error, Error) and error.message.startswith(words)
+    assert (error.retryable, error.status) == (passes, None)
+
+
+@pytest.mark.parametrize("key", ["line\nbreak-in-the-key", "snow☃man-in-the-key"])
+def test_a_key_that_no_header_can_hold_is_not_told(key):
+    async def work():
+        async with RawServer("chat", [sound("chat", DONE)]) as server:
+            return await asked(lane_to(server.address, key))
+
+    error = asyncio.run(work())
+    assert isinstance(error, Error) and error.retryable is False
+    assert "in-the-key" not in error.message
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_an_abort_closes_the_socket(wire):
+    async def work():
+        answers = [Answer(events(wire, Reply(text="Once upon a time.", chunk=4))[:3], end="hang")]
+        async with RawServer(wire, answers) as server:
+            lane = lane_to(server.address)
+            agents = [Agent("build", model="m")]
+            async with Runtime(models={"m": model_of(wire, lane)}, agents=agents) as runtime:
+                session = await runtime.create()
+                prompt = await runtime.prompt(session, "go")
+                async with asyncio.timeout(10):
+                    while not server.requests:
+                        await asyncio.sleep(0.01)
+                    await asyncio.sleep(0.1)
+                await runtime.abort(session)
+                result = await asyncio.wait_for(runtime.wait(session, prompt), 2)
+                async with asyncio.timeout(2):
+                    while not server.closed_early:
+                        await asyncio.sleep(0.01)
+            await lane.close()
+            return result.reason
+
+    assert asyncio.run(work()) == "aborted"
+
+
+class Proxy:
+    """Answers every request itself, as a proxy that reaches the world would, and remembers what it was asked for."""
+
+    def __init__(self, status=200):
+        self.asked = []
+        self._status = status
+
+    async def __aenter__(self):
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.address = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return self
+
+    async def __aexit__(self, *_):
+        self._server.close()
+
+    async def _serve(self, reader, writer):
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        self.asked.append(head.split("\r\n")[0])
+        data = b"".join(events("chat", DONE))
+        writer.write(f"HTTP/1.1 {self._status} Said\r\ncontent-type: text/event-stream\r\n".encode())
+        writer.write(f"content-length: {len(data)}\r\nconnection: close\r\n\r\n".encode() + data)
+        await writer.drain()
+        writer.close()
+
+
+@pytest.mark.parametrize("given", ["settings", "environment"])
+def test_a_proxy_is_used(given, monkeypatch):
+    async def work():
+        async with Proxy() as proxy:
+            if given == "environment":
+                monkeypatch.setenv("HTTP_PROXY", proxy.address)
+                monkeypatch.delenv("NO_PROXY", raising=False)
+            lane = Lane("http://model.invalid/v1", dict, proxy=proxy.address if given == "settings" else "")
+            return await asked(lane), proxy.asked
+
+    last, seen = asyncio.run(work())
+    assert (last, seen) == (StreamEnd(), ["POST http://model.invalid/v1/chat/completions HTTP/1.1"])
+
+
+def test_a_proxy_that_refuses_is_named(monkeypatch):
+    async def work():
+        async with Proxy(407) as proxy:
+            return await asked(Lane("http://model.invalid/v1", dict, proxy=proxy.address))
+
+    error = asyncio.run(work())
+    assert isinstance(error, Error) and error.status == 407
+
+
+def test_a_server_on_this_machine_is_not_asked_through_a_proxy(monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+
+    async def work():
+        async with RawServer("chat", [sound("chat", DONE)]) as server:
+            return await asked(lane_to(server.address))
+
+    assert asyncio.run(work()) == StreamEnd()
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    """A certificate for localhost that nobody has signed but itself, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path / "certificate.pem"
+    secret = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    path.write_bytes(made.public_bytes(serialization.Encoding.PEM) + secret)
+    return path
+
+
+def over_tls(certificate, make_lane):
+    async def work():
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        raw = RawServer("chat", [sound("chat", DONE)])
+        raw._server = await asyncio.start_server(raw._serve, "127.0.0.1", 0, ssl=context)
+        port = raw._server.sockets[0].getsockname()[1]
+        try:
+            return await asked(make_lane(f"https://localhost:{port}"))
+        finally:
+            await raw.__aexit__()
+
+    return asyncio.run(asyncio.wait_for(work(), 20))
+
+
+def test_a_certificate_that_nobody_knows_is_refused(certificate):
+    error = over_tls(certificate, lambda address: Lane(address, dict))
+    assert isinstance(error, Error) and "certificate" in error.message.lower() and error.retryable
+
+
+def test_a_bundle_of_your_own_is_trusted(certificate):
+    assert over_tls(certificate, lambda address: Lane(address, dict, ca_bundle=str(certificate))) == StreamEnd()
+
+
+def test_a_bundle_that_is_not_there_is_named(certificate):
+    error = over_tls(certificate, lambda address: Lane(address, dict, ca_bundle="/nowhere/bundle.pem"))
+    assert isinstance(error, Error) and error.retryable is False
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_the_key_goes_where_it_belongs_and_nowhere_else(wire):
+    async def work():
+        async with RawServer(wire, [sound(wire, DONE)]) as server:
+            last = await asked(lane_to(server.address), wire)
+            return last, b"".join(server.bodies)
+
+    last, sent = asyncio.run(work())
+    assert last == StreamEnd() and KEY.encode() not in sent
