@@ -61,8 +61,8 @@ class Home:
             check=False,
         )
 
-    def json(self, *words, given=""):
-        done = self.run("run", "--format", "json", *words, given=given)
+    def json(self, *words, given="", **environment):
+        done = self.run("run", "--format", "json", *words, given=given, **environment)
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         assert lines[-1]["type"] == "result", done.stderr
         return done.returncode, lines
@@ -149,7 +149,7 @@ USAGE = [
     (["--tool", "bash"], "--tool must be NAME=on or NAME=off, not 'bash'"),
     (["--format", "xml"], "--format must be text or json, not 'xml'"),
     (["--on-ask", "maybe"], "--on-ask must be deny or pause or allow, not 'maybe'"),
-    (["--file", "missing.txt"], "--file missing.txt cannot be read as text"),
+    (["--file", "missing.txt"], "--file missing.txt cannot be read"),
     (["--dir", "nowhere"], "--dir nowhere is not a directory"),
     (["--session", "ses_none"], "there is no session ses_none"),
     (["--continue"], "--continue: there is no session in"),

@@ -77,10 +77,13 @@ def guess_free_key() -> str:
     return os.urandom(24).hex()
 
 
-async def in_thread(job: Callable[[], Result]) -> Result:
-    """The job's result, from a thread of its own that nobody waits for: a job that hangs holds up no abort."""
+async def in_thread(job: Callable[[], Result], *, until_exit: bool = False) -> Result:
+    """The job's result, from a thread of its own that nobody waits for: a job that hangs holds up no abort.
+
+    With `until_exit` the process does not end before the job has: for foreign code that must not be torn.
+    """
     future, work = _in_future(job)
-    threading.Thread(target=work, name="bridle-call", daemon=True).start()
+    threading.Thread(target=work, name="bridle-call", daemon=not until_exit).start()
     return await future
 
 

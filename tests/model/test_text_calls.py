@@ -79,6 +79,9 @@ def test_with_tools_off_nothing_is_read_as_a_call():
     closing = request(UserMessage("p", "go"), choice="none")
     text = '{"tool": "read", "arguments": {}}'
     assert heard(text, closing)[:2] == (text, [])
+    assert heard('{"answer": "Blue."}', closing)[:2] == ("Blue.", [])
+    assert heard(Reply(text='{"answer": "Blue and', finish="length"), closing)[:2] == ("Blue and", [])
+    assert heard("ok", closing)[2].system == heard("ok")[2].system
 
 
 def test_replies_are_held_to_a_schema_that_asks_for_a_look_before_an_answer():

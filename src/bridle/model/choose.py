@@ -53,7 +53,7 @@ def keyed(providers: Providers) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for name in BUILT_IN:
         provider = providers.provider(name)
-        if provider is None or is_local(provider):
+        if provider is None or is_local(name, provider):
             continue
         key = providers.keys.from_environment(providers.variables(name, provider))
         if key is not None:
@@ -78,7 +78,7 @@ def servers(providers: Providers) -> list[Found]:
     found: list[Found] = []
     for name in SERVERS:
         provider = providers.provider(name)
-        if provider is not None and is_local(provider) and (answer := probe(name, provider.base_url)) is not None:
+        if provider is not None and is_local(name, provider) and (answer := probe(name, provider.base_url)) is not None:
             found.append(answer)
     return found
 

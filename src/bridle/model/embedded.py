@@ -59,7 +59,7 @@ def embedded(ref: str, folder: Path, directory: Path) -> tuple[Model, ModelInfo]
             raise ConfigError(f"{ref} has no weights yet; fetch them with: bridle models fetch")
     else:
         raise ConfigError(f"there is no model {ref!r}: {EMBEDDED}, or {GGUF}PATH for a file of yours")
-    info = ModelInfo(ref, WINDOW, WINDOW // 8, Price(0.0, 0.0), small=True, source="embedded")
+    info = ModelInfo(ref, WINDOW, WINDOW // 8, Price(0.0, 0.0), "none", small=True, source="embedded")
     return TextCalls(EmbeddedModel(path, info), info, constrained=True), info
 
 
@@ -96,7 +96,7 @@ class EmbeddedModel:
         body = {**SAMPLING, **body}
         reading = _Reading(asyncio.get_running_loop())
         reply = ChatReply()
-        answering = asyncio.ensure_future(in_thread(lambda: self._answer(body, reading)))
+        answering = asyncio.ensure_future(in_thread(lambda: self._answer(body, reading), until_exit=True))
         started = False
         try:
             while (chunk := await reading.queue.get()) is not None:

@@ -14,10 +14,10 @@ from bridle.core.agent import ModelInfo
 from bridle.core.options import layered
 from bridle.core.provider import Provider, Quirks
 from bridle.errors import ConfigError
-from bridle.model.catalog import known_provider, model_info, model_quirks, quirks_of
+from bridle.model.catalog import known_provider, listed, model_info, model_quirks, quirks_of
 from bridle.model.http import LOOPBACK, Lane
 from bridle.model.keys import Keys
-from bridle.model.local import window
+from bridle.model.local import SERVERS, window
 from bridle.model.model import Model
 
 if TYPE_CHECKING:
@@ -126,15 +126,15 @@ class Providers:
         return model, info
 
     def _info(self, name: str, model: str, provider: Provider) -> ModelInfo:
-        info = model_info(name, model, provider.wire, local=is_local(provider))
-        held = window(name, provider.base_url, model) if is_local(provider) else None
+        info = model_info(name, model, provider.wire, local=is_local(name, provider))
+        held = window(name, provider.base_url, model) if is_local(name, provider) else None
         if held is not None:
             info = msgspec.structs.replace(info, context_window=held, max_output_tokens=held // 4, source="the server")
         return msgspec.structs.replace(info, options=provider.options)
 
     def lane(self, name: str, provider: Provider) -> Lane:
         """The way to a provider; raises `ConfigError` if it has no key that it needs."""
-        if provider.auth != "none" and not is_local(provider) and self._key(name, provider) is None:
+        if provider.auth != "none" and not is_local(name, provider) and self._key(name, provider) is None:
             raise ConfigError(no_key(name, self.variables(name, provider)))
         if name not in self._lanes:
             self._lanes[name] = Lane(
@@ -173,9 +173,10 @@ def headers_of(provider: Provider, key: str | None) -> Mapping[str, str]:
     return made
 
 
-def is_local(provider: Provider) -> bool:
-    """Whether it is on this machine: it costs nothing, and needs no key."""
-    return urlsplit(provider.base_url).hostname in LOOPBACK
+def is_local(name: str, provider: Provider) -> bool:
+    """Whether it runs on this machine: it costs nothing, and needs no key. A hosted one may be behind a local proxy."""
+    hosted = name not in SERVERS and (name in BUILT_IN or name in listed())
+    return urlsplit(provider.base_url).hostname in LOOPBACK and not hosted
 
 
 def no_key(name: str, variables: tuple[str, ...]) -> str:

@@ -67,7 +67,7 @@ def known_providers(providers: Providers) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for name in (*BUILT_IN, *listed()):
         provider = providers.provider(name)
-        if provider is not None and not is_local(provider):
+        if provider is not None and not is_local(name, provider):
             found.setdefault(name, providers.variables(name, provider))
         elif provider is None:
             found.setdefault(name, tuple(listed()[name].env))

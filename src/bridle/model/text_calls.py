@@ -39,6 +39,7 @@ from bridle.model.model import Model
 
 FENCED = re.compile(r"```[a-z_]*\s*(\{.*?\})\s*```", re.DOTALL)
 BEGUN = re.compile(r'\s*\{\s*"tool"\s*:\s*"(?P<name>[^"]+)"\s*,\s*"arguments"\s*:\s*(?P<arguments>\{.*)', re.DOTALL)
+CUT_ANSWER = re.compile(r'^\s*\{\s*"answer"\s*:\s*"')
 OPENING = ("{", "`", "<")
 NAME_KEYS = ("tool", "name", "function")
 ARGUMENT_KEYS = ("arguments", "parameters", "input", "args")
@@ -81,13 +82,14 @@ class TextCalls:
     def _in_words(self, request: ModelRequest, offered: Sequence[ToolSpec]) -> ModelRequest:
         options = dict(request.options)
         system = request.system
-        if offered:
-            system = f"{request.system}\n\n{told(offered)}".strip()
-            if self._constrained:
+        if request.tools:
+            # Also where they are off: the words before the last ones stay the same, and so does what was read of them.
+            system = f"{request.system}\n\n{told(request.tools)}".strip()
+            if offered and self._constrained:
                 options = layered(
                     options, {"response_format": reply_format(offered, must_call=_must_call(request.messages))}
                 )
-        names = {spec.name for spec in offered}
+        names = {spec.name for spec in request.tools}
         shown = [example for example in EXAMPLES if example[0] in names]
         form = request.messages.form(f"words {len(shown)}", lambda: _WordsForm(shown))
         messages = Messages(form.transcript)
@@ -209,9 +211,7 @@ class _Held:
         self._open = False
 
     def take(self, event: StreamEvent) -> Iterator[StreamEvent]:
-        if not self._names:
-            yield event
-        elif isinstance(event, TextDelta):
+        if isinstance(event, TextDelta):
             yield from self._hear(event.text)
         elif isinstance(event, StepEnd):
             yield from self._release()
@@ -242,6 +242,7 @@ class _Held:
         if not calls and begun is not None and begun["name"] in self._names:
             # A call that was cut, or garbled: what is wrong with it is found out where all calls are judged.
             calls, rest = [(begun["name"], begun["arguments"])], ""
+        rest = CUT_ANSWER.sub("", rest)
         if rest.strip():
             yield from self._say(rest)
         if self._open:
