@@ -9,6 +9,8 @@ import pytest
 import bridle
 from bridle import Agent, ConfigError, Limits, Price, Reply, Result, Runtime, ScriptedModel, call
 from bridle.core.events import Entry, PartDelta
+from bridle.testing.scripted import Scenario
+from bridle.testing.server import ScriptedServer
 
 
 def add(a: int, b: int) -> int:
@@ -120,3 +122,16 @@ def test_importing_bridle_loads_nothing_heavy():
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     heavy = {"typer", "click", "rich", "yaml", "json_repair", "sqlite3", "httpx2", "email", "tomllib", "http"}
     assert heavy & set(loaded) == set()
+
+
+def test_a_model_may_be_named_and_an_agent_says_only_what_it_was_given_to_say(tmp_path, monkeypatch):
+    async def work():
+        async with ScriptedServer(Scenario(["Hello."])) as server:
+            monkeypatch.setenv("OPENAI_API_KEY", "sk-for-this-test")
+            monkeypatch.setenv("OPENAI_BASE_URL", f"{server.address}/v1")
+            result = await Agent("plain", model="openai/gpt-5.5", directory=tmp_path).run("hi")
+            return result, server.bodies[0]
+
+    result, body = asyncio.run(work())
+    assert (result.reason, result.text, body["model"]) == ("answered", "Hello.", "gpt-5.5")
+    assert body["instructions"].startswith("Directory: ")

@@ -33,6 +33,7 @@ DEFAULT_TREE = TreeLimits(steps=1_000)
 class Agent:
     """An agent with a model and tools; every run is counted, recorded and ends well.
 
+    `model` is PROVIDER/MODEL, or anything that meets the contract of `Model`.
     `subagents` are agents that this one may start with the tool `task`, each with its own model, tools and limits;
     `tree` bounds all of them together. Their rights are never above this one's. `settings` are for everything else.
     `journal` is a file in which sessions are kept, so that they survive a crash; without one they live as long as the
@@ -43,7 +44,7 @@ class Agent:
         self,
         name: str = "agent",
         *,
-        model: Model,
+        model: Model | str,
         prompt: str = "",
         tools: Iterable[Tool | Callable[..., Any]] = (),
         steps: int | None = None,
@@ -60,9 +61,12 @@ class Agent:
     ) -> None:
         _check(name, steps, limits, tree)
         models, others, definitions = _gathered(subagents)
-        ref = getattr(getattr(model, "info", None), "ref", None) or f"model/{name}"
-        if models.get(ref, model) is not model:
-            ref = f"{ref}#{name}"
+        if isinstance(model, str):
+            ref = model
+        else:
+            ref = getattr(getattr(model, "info", None), "ref", None) or f"model/{name}"
+            ref = ref if models.get(ref, model) is model else f"{ref}#{name}"
+            models[ref] = model
         own = {made.spec.name: made for made in (given if hasattr(given, "spec") else tool(given) for given in tools)}
         self._on_ask = on_ask
         self._definition: Definition = Definition(
@@ -79,7 +83,7 @@ class Agent:
         self._arguments: dict[str, Any] = {
             "journal": journal if journal is not None else MemoryJournal(),
             "settings": msgspec.structs.replace(settings or Settings(), agent=name, tree=TreeSettings(**bounds)),
-            "models": {**models, ref: model},
+            "models": models,
             "tools": [*{**others, **own}.values()],
             "agents": [self._definition, *definitions.values()],
             "directory": directory,

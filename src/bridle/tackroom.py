@@ -245,7 +245,7 @@ class SettingsTackRoom:
         environment = f"Directory: {session.info.directory}\nPlatform: {platform.system()}\nDate: {today}"
         return system_prompt(
             header="",
-            agent=agent.prompt or prompt_file("small.md" if info.small else "build.md"),
+            agent=prompt_file("small.md" if info.small else "build.md") if agent.prompt is None else agent.prompt,
             environment=environment,
             instructions=(),
             call=options.system,

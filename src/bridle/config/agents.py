@@ -23,11 +23,11 @@ def builtin_agents() -> dict[str, Agent]:
     return {
         agent.name: agent
         for agent in (
-            Agent("build", "Does the work: reads, edits and runs.", mode="primary"),
-            Agent("plan", "Looks and plans; changes no file.", permission=looks_only, mode="primary"),
-            Agent("refactorer", "Small changes that keep behaviour; 5 steps.", steps=5),
-            Agent("architect", "Looks at the whole and plans; 20 steps.", steps=20),
-            Agent("general", "Any piece of work that can be told in one prompt.", mode="subagent"),
+            Agent("build", "Does the work: reads, edits and runs.", None, mode="primary"),
+            Agent("plan", "Looks and plans; changes no file.", None, permission=looks_only, mode="primary"),
+            Agent("refactorer", "Small changes that keep behaviour; 5 steps.", None, steps=5),
+            Agent("architect", "Looks at the whole and plans; 20 steps.", None, steps=20),
+            Agent("general", "Any piece of work that can be told in one prompt.", None, mode="subagent"),
             Agent(
                 "explore",
                 "Finds things in the project and reports where they are; changes nothing.",
@@ -49,7 +49,7 @@ def all_agents(settings: Settings, origins: Mapping[str, str]) -> dict[str, Agen
 
 
 def _agent(name: str, given: AgentSettings, below: Agent | None, source: str) -> Agent:
-    below = below or Agent(name)
+    below = below or Agent(name, prompt=None)
     spelled = {given.steps, given.max_steps, given.maxSteps, given.maxTurns} - {None}
     if len(spelled) > 1:
         raise ConfigError(f"{source}: agents.{name} has two spellings of steps with different values: {spelled}")

@@ -48,7 +48,8 @@ class Agent(msgspec.Struct, frozen=True, omit_defaults=True):
 
     name: str
     description: str = ""
-    prompt: str = ""
+    prompt: str | None = ""
+    """Its own words; None means those for the family of its model."""
     model: str | None = None
     steps: int | None = None
     limits: Limits = UNLIMITED
