@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness import WiredJournal, run_virtually
+from model.wires import problems_on_wires
 from oracle import read_turn
 
 from bridle import Agent, Limits, ScriptedModel, call, tool
@@ -75,7 +76,7 @@ class _Counted:
         return self.inner.info
 
     async def stream(self, request: Any) -> Any:
-        assert problems(request) == [], request.id
+        assert problems(request) == problems_on_wires(request) == [], request.id
         below = self.inner.info.ref != "root"
         self.family["now"] += below
         self.family["most"] = max(self.family["most"], self.family["now"])

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from model.wires import problems_on_wires
 
 from bridle import Limits, ScriptedModel, wire
 from bridle.config.settings import Settings, TreeSettings
@@ -253,7 +254,10 @@ class CuttableModel:
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
         await self._cutter.point("model before")
-        self._world.invalid += [f"{request.session} {request.id}: {problem}" for problem in problems(request)]
+        self._world.invalid += [
+            f"{request.session} {request.id}: {problem}"
+            for problem in [*problems(request), *problems_on_wires(request)]
+        ]
         self._world.requests.append(request)
         key = f"{request.session} {request.id} {len(self._world.requests)}"
         if request.session != SESSION:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness import WiredJournal, run_virtually
+from model.wires import problems_on_wires
 from oracle import read_turn
 
 from bridle import Agent, Limits, ScriptedModel, call, tool
@@ -130,7 +131,7 @@ def tell(
 
     story: Story = run_virtually(work, seed=seed)
     for request in model.requests:
-        assert problems(request) == [], request.id
+        assert problems(request) == problems_on_wires(request) == [], request.id
     return story
 
 

@@ -1,10 +1,13 @@
 """A model of each wire, talking to a server on loopback."""
 
+import msgspec
+
 from bridle.core.agent import ModelInfo
 from bridle.model.anthropic import AnthropicModel
 from bridle.model.http import Lane
 from bridle.model.openai_chat import ChatModel
 from bridle.model.openai_responses import ResponsesModel
+from bridle.testing.wires import WIRES as SERVED
 
 KEY = "sk-secret-canary-0123456789"
 WIRES = ("chat", "messages", "responses")
@@ -25,3 +28,15 @@ def model_of(wire, lane, *, ref="m", quirks=None, **info):
             return AnthropicModel(lane, "scripted", known, quirks)
         case "responses":
             return ResponsesModel(lane, "scripted", known)
+
+
+_SPEAKERS = [(model_of(wire.__name__.removesuffix("Wire").lower(), "http://127.0.0.1:1"), wire) for wire in SERVED]
+
+
+def problems_on_wires(request):
+    """Everything for which any of the three providers would refuse this request, as its adapter writes it."""
+    return [
+        f"{wire.__name__}: {problem}"
+        for model, wire in _SPEAKERS
+        for problem in wire.problems(msgspec.json.decode(model.body(request)))
+    ]

@@ -39,7 +39,7 @@ from bridle.core.stream import (
     ToolInputStart,
     ToolSpec,
 )
-from bridle.model.forms import ToolsForm, allowed, count_of, decoded, inner, request_body, wire_id
+from bridle.model.forms import ToolsForm, allowed, count_of, decoded, inner, request_body, wire_id, wire_name
 from bridle.model.http import Lane, failure, talk
 
 FINISH = {
@@ -69,12 +69,15 @@ class AnthropicModel:
         head: dict[str, Any] = {"model": self._name}
         if request.tools:
             head["tools"] = self._tools.of(request.tools)
+        elif form.tools:
+            # Calls in the history must be of tools that are declared, also where nobody may call them any more.
+            head["tools"] = [{"name": name, "input_schema": {"type": "object"}} for name in sorted(form.tools)]
         if request.system.strip():
             # Tools come before the system prompt in the cache, so that this mark covers both.
             head["system"] = [{"type": "text", "text": request.system, "cache_control": CACHED}]
         tail: dict[str, Any] = {"stream": True, "max_tokens": request.max_output_tokens}
-        if request.tools:
-            tail["tool_choice"] = {"type": request.tool_choice}
+        if "tools" in head:
+            tail["tool_choice"] = {"type": request.tool_choice if request.tools else "none"}
         if self._quirks.caches_requests:
             tail["cache_control"] = CACHED
         return request_body(head, "messages", form.closed(), _fitting({**tail, **allowed(request.options)}))
@@ -108,6 +111,8 @@ class TurnForm:
         self.count = 0
         self._takes = takes
         self.items = bytearray()
+        self.tools: set[str] = set()
+        """The names of all tools that were called."""
         self._model = model
         self._role = ""
 
@@ -154,8 +159,10 @@ class TurnForm:
                     sealed: dict[str, Any] = msgspec.json.decode(block.seal)
                     yield {**sealed, "thinking": block.text} if sealed.get("type") == "thinking" else sealed
             case CallMessage():
+                name = wire_name(block.name)
+                self.tools.add(name)
                 arguments = msgspec.Raw(block.arguments.encode())
-                yield {"type": "tool_use", "id": wire_id(block.id), "name": block.name, "input": arguments}
+                yield {"type": "tool_use", "id": wire_id(block.id), "name": name, "input": arguments}
 
 
 def _attachment(attached: Attachment) -> dict[str, Any]:

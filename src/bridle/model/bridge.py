@@ -38,7 +38,7 @@ from bridle.core.stream import (
 )
 from bridle.errors import ConfigError
 from bridle.model.catalog import model_info
-from bridle.model.forms import disjoint, wire_id
+from bridle.model.forms import disjoint, wire_id, wire_name
 from bridle.model.http import EXHAUSTED, OVERFLOW
 
 NAMES = {"amazon-bedrock": "bedrock", "google-vertex": "google-cloud", "togetherai": "together"}
@@ -251,7 +251,7 @@ class _Form:
             case UserMessage():
                 self._say(theirs.UserPromptPart(_content(message, self._takes)))
             case ResultMessage():
-                self._say(theirs.ToolReturnPart(message.name, message.text, wire_id(message.call)))
+                self._say(theirs.ToolReturnPart(wire_name(message.name), message.text, wire_id(message.call)))
 
     def _say(self, part: theirs.ModelRequestPart) -> None:
         last = self._messages[-1] if self._messages else None
@@ -281,4 +281,4 @@ def _block(block: Words | Thought | CallMessage, *, own: bool) -> Iterator[their
                 yield theirs.ThinkingPart(block.text, **kept)
         case CallMessage():
             kept.pop("signature", None)
-            yield theirs.ToolCallPart(block.name, block.arguments, wire_id(block.id), **kept)
+            yield theirs.ToolCallPart(wire_name(block.name), block.arguments, wire_id(block.id), **kept)

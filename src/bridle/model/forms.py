@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -12,6 +13,8 @@ from bridle.core.messages import Message
 from bridle.core.options import RESERVED_OPTIONS
 from bridle.core.states import Usage
 from bridle.core.stream import Error, ToolSpec
+
+ODD_LETTERS = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 class JsonForm:
@@ -61,6 +64,11 @@ def allowed(options: Mapping[str, Any]) -> dict[str, Any]:
 def wire_id(id: str) -> str:
     """The id of a call in letters that every provider takes."""
     return id.replace(".", "-")
+
+
+def wire_name(name: str) -> str:
+    """The name of a tool as every provider takes it: a model may have made up any name, and it stays in the history."""
+    return ODD_LETTERS.sub("_", name)[:64] or "unnamed"
 
 
 def data_address(media: str, data: str) -> str:

@@ -41,6 +41,7 @@ from bridle.model.forms import (
     inner,
     request_body,
     wire_id,
+    wire_name,
 )
 from bridle.model.http import Lane, failure, talk
 
@@ -155,7 +156,7 @@ def _call_form(call: CallMessage) -> dict[str, Any]:
     form: dict[str, Any] = {
         "id": wire_id(call.id),
         "type": "function",
-        "function": {"name": call.name, "arguments": call.arguments},
+        "function": {"name": wire_name(call.name), "arguments": call.arguments},
     }
     if call.seal:
         form["extra_content"] = msgspec.Raw(call.seal.encode())

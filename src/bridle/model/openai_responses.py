@@ -49,6 +49,7 @@ from bridle.model.forms import (
     inner,
     request_body,
     wire_id,
+    wire_name,
 )
 from bridle.model.http import Lane, failure, talk
 
@@ -143,7 +144,7 @@ class ItemForms:
                 yield {
                     "type": "function_call",
                     "call_id": wire_id(block.id),
-                    "name": block.name,
+                    "name": wire_name(block.name),
                     "arguments": block.arguments,
                 }
 

@@ -35,7 +35,7 @@ def chat_messages(request: ModelRequest) -> list[dict[str, Any]]:
                         {
                             "id": made.id.replace(".", "-"),
                             "type": "function",
-                            "function": {"name": made.name, "arguments": made.arguments},
+                            "function": {"name": _sound_name(made.name), "arguments": made.arguments},
                         }
                         for made in message.calls
                     ]
@@ -45,6 +45,10 @@ def chat_messages(request: ModelRequest) -> list[dict[str, Any]]:
                     {"role": "tool", "tool_call_id": message.call.replace(".", "-"), "content": message.text}
                 )
     return messages
+
+
+def _sound_name(name: str) -> str:
+    return "".join(letter if TOOL_NAME.fullmatch(letter) else "_" for letter in name)[:64] or "unnamed"
 
 
 def problems_in_chat(messages: Sequence[Mapping[str, Any]], body: Mapping[str, Any] | None = None) -> list[str]:
@@ -83,6 +87,7 @@ def _calls(message: Mapping[str, Any], where: str, seen: set[str], found: list[s
         found += _new_id(id, where, seen)
         ids.append(id)
         function = made.get("function") or {}
+        found += _tool_names([function])
         if not _is_object(function.get("arguments")):
             found.append(f"{where}: the arguments of {id} are no JSON object")
     return ids
@@ -148,7 +153,7 @@ def _block(block: Mapping[str, Any], where: str, seen: set[str]) -> list[str]:
         case "redacted_thinking":
             return [] if block.get("data") else [f"{where}: a redacted thought without its data"]
         case "tool_use":
-            found = _new_id(str(block.get("id") or ""), where, seen)
+            found = [*_new_id(str(block.get("id") or ""), where, seen), *_tool_names([block])]
             return found + ([] if isinstance(block.get("input"), dict) else [f"{where}: the input is no object"])
         case "tool_result" | "image" | "document":
             return []
@@ -166,7 +171,7 @@ def problems_in_responses(body: Mapping[str, Any]) -> list[str]:
         where = f"item {index} ({kind})"
         if kind == "function_call":
             id = str(item.get("call_id") or "")
-            found += _new_id(id, where, seen)
+            found += [*_new_id(id, where, seen), *_tool_names([item])]
             open_calls.append(id)
             if not _is_object(item.get("arguments")):
                 found.append(f"{where}: the arguments of {id} are no JSON object")
