@@ -1,4 +1,4 @@
-"""The benchmark's short form: it runs, and what can be counted without a clock holds."""
+"""The benchmarks' short forms: they run, and what can be counted without a clock holds."""
 
 import json
 import subprocess
@@ -29,3 +29,16 @@ def test_the_comparison_prints_its_table_and_its_goals():
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "| Bridle, SQLite, power (default) | 0.1.0 |" in done.stdout
     assert done.stdout.count("(goal ") == 6
+
+
+def test_the_comparison_over_http_prints_its_tables_and_its_goals(tmp_path):
+    wires = CONTENDER.parent.parent / "wires.py"
+    command = [sys.executable, wires, "--short", "--write", tmp_path / "page.md"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    page = (tmp_path / "page.md").read_text()
+    assert done.stdout == page + "\n"
+    tables = page.split("\n## ")[1:4]
+    assert [table.count("\n| Bridle, SQLite (default) | 0.1.0 |") for table in tables] == [1, 1, 0]
+    assert "\n| Bridle's adapter alone | 0.1.0 |" in tables[1]
+    assert "\n| bridle run | 0.1.0 |" in tables[2]
+    assert page.count("(goal ") == 5

@@ -1,0 +1,75 @@
+"""Bridle over HTTP: its adapter alone, or whole turns in memory and on SQLite, watched or not."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from wire_work import add_up, flag, measure
+
+from bridle import Runtime, tool
+from bridle.config.settings import Behavior, LimitSettings, Settings, TreeSettings
+from bridle.core.agent import Agent, ModelInfo
+from bridle.core.messages import Messages, UserMessage
+from bridle.core.stream import ModelRequest, StreamEvent, TextDelta
+from bridle.model.http import Lane
+from bridle.model.openai_chat import ChatModel
+
+STEPS = 10_000
+MODE = flag("--mode", "memory")
+RECORD = flag("--record")
+
+
+@tool
+async def add(a: int, b: int) -> str:
+    """Add two numbers."""
+    return add_up(a, b)
+
+
+class RecordedModel(ChatModel):
+    """Keeps every body that it sends, one in a line."""
+
+    def body(self, request: ModelRequest) -> bytes:
+        made = super().body(request)
+        with Path(RECORD).open("ab") as file:
+            file.write(made + b"\n")
+        return made
+
+
+async def drain(events: AsyncIterator[StreamEvent]) -> str:
+    return "".join([event.text async for event in events if isinstance(event, TextDelta)])
+
+
+async def turn(model: ChatModel, data: Path) -> str:
+    async with Runtime(
+        journal=data / "journal.db" if MODE == "sqlite" else None,
+        settings=Settings(
+            behavior=Behavior(ceiling=STEPS),
+            limits=LimitSettings(tool_calls=None),
+            tree=TreeSettings(steps=None),
+        ),
+        models={"m": model},
+        tools=[add],
+        agents=[Agent("build", model="m")],
+        directory=data,
+    ) as runtime:
+        session = await runtime.create()
+        prompt = await runtime.prompt(session, "Go.")
+        if MODE == "watched":
+            async for _ in runtime.stream(session, prompt):
+                pass
+        return (await runtime.wait(session, prompt)).text
+
+
+async def converse(address: str, data: Path) -> str:
+    lane = Lane(address, dict)
+    model = (RecordedModel if RECORD else ChatModel)(lane, "m", ModelInfo("m"))
+    try:
+        if MODE != "adapter":
+            return await turn(model, data)
+        messages = Messages([UserMessage("1", "Go.")])
+        return await drain(model.stream(ModelRequest("1", "1", "step", "m", "", messages, (), "auto", 8_192, {})))
+    finally:
+        await lane.close()
+
+
+if __name__ == "__main__":
+    measure("bridle", converse)

@@ -1,0 +1,189 @@
+"""What a command costs from the start of its process to its first request: the CPU of all its processes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from compare import CONTENDERS, HOMES
+from wire_server import serve
+
+LONGEST_SECONDS = 60.0
+END_SECONDS = 5.0
+INSTALL_SECONDS = 300.0
+OPENCODE = HOMES / "opencode"
+QUIET = ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "SHARE")
+"""What OpenCode would fetch or send besides: left out, since it is no part of asking a model."""
+
+
+class NoRequest(Exception):
+    """The command ended without a request, or took too long for one."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """In seconds, up to the first request."""
+
+    cpu: float
+    wall: float
+
+
+@dataclass
+class Command:
+    """A command, with what it needs in a home of its own."""
+
+    name: str
+    version: Callable[[], str]
+    words: Callable[[str], list[str | Path]]
+    configure: Callable[[Path, str], None]
+    environment: dict[str, str] = field(default_factory=dict)
+    fresh: list[Cost] = field(default_factory=list)
+    again: list[Cost] = field(default_factory=list)
+
+
+def nothing(home: Path, address: str) -> None:
+    """No file is needed."""
+
+
+def bridle_files(home: Path, address: str) -> None:
+    folder = home / ".config" / "bridle"
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = ["[providers.bench]", 'wire = "chat"', f'base_url = "{address}"', 'auth = "none"', ""]
+    (folder / "config.toml").write_text("\n".join(lines))
+
+
+def opencode_files(home: Path, address: str) -> None:
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": address, "apiKey": "none"},
+        "models": {"scripted": {"name": "scripted"}},
+    }
+    (home / "project" / "opencode.json").write_text(json.dumps({"provider": {"bench": provider}}))
+
+
+def opencode_version() -> str:
+    package = OPENCODE / "node_modules" / "opencode-ai" / "package.json"
+    return str(json.loads(package.read_text())["version"])
+
+
+def commands() -> list[Command]:
+    """What always runs: one request without anything around it, and Bridle."""
+    beside = Path(sys.executable).parent
+    asked = ["run", "--model", "bench/scripted", "Say hello."]
+    return [
+        Command(
+            "bare httpx2, one request",
+            lambda: version("httpx2"),
+            lambda address: [sys.executable, CONTENDERS / "wire_bare.py", "--ask", address],
+            nothing,
+        ),
+        Command("bridle run", lambda: version("bridle"), lambda _: [beside / "bridle", *asked], bridle_files),
+    ]
+
+
+def opencode() -> Command:
+    binary = OPENCODE / "node_modules" / ".bin" / "opencode"
+    environment = {f"OPENCODE_DISABLE_{name}": "1" for name in QUIET}
+    words: list[str | Path] = [binary, "run", "--model", "bench/scripted", "Say hello."]
+    return Command("opencode run", opencode_version, lambda _: words, opencode_files, environment)
+
+
+def prepare_opencode() -> str:
+    """Install OpenCode; returns why that failed, or nothing."""
+    if (OPENCODE / "node_modules" / ".bin" / "opencode").exists():
+        return ""
+    if shutil.which("npm") is None:
+        return "there is no npm"
+    OPENCODE.mkdir(parents=True, exist_ok=True)
+    install: list[str | Path] = ["npm", "install", "--prefix", OPENCODE, "--no-audit", "--loglevel", "error"]
+    install.append("opencode-ai")
+    try:
+        done = subprocess.run(install, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS)
+    except subprocess.TimeoutExpired:
+        return f"npm took longer than {INSTALL_SECONDS:g} s"
+    return done.stderr.strip().splitlines()[-1] if done.returncode else ""
+
+
+def tree_cpu(root: int) -> float:
+    """The CPU seconds of a process, of all below it, and of those that it has waited for."""
+    children: defaultdict[int, list[int]] = defaultdict(list)
+    ticks: dict[int, int] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            # It has ended meanwhile.
+            continue
+        number = int(path.parent.name)
+        children[int(fields[1])].append(number)
+        ticks[number] = sum(int(field) for field in fields[11:15])
+    total, waiting = 0, [root]
+    while waiting:
+        number = waiting.pop()
+        total += ticks.get(number, 0)
+        waiting += children[number]
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+async def start(command: Command, home: Path) -> Cost:
+    """Run the command in this home until its first request is here; raises `NoRequest` if none comes."""
+    first: asyncio.Future[Cost] = asyncio.get_running_loop().create_future()
+    process: asyncio.subprocess.Process | None = None
+    begin = time.monotonic()
+
+    def arrived() -> None:
+        if process is not None and not first.done():
+            first.set_result(Cost(tree_cpu(process.pid), time.monotonic() - begin))
+
+    server, port = await serve(arrived)
+    address = f"http://127.0.0.1:{port}/steps/0/together/v1"
+    command.configure(home, address)
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home), **command.environment}
+    begin = time.monotonic()
+    process = await asyncio.create_subprocess_exec(
+        *command.words(address),
+        cwd=home / "project",
+        env=environment,
+        start_new_session=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    ended = asyncio.create_task(process.wait())
+    waited: list[asyncio.Future[Any]] = [first, ended]
+    await asyncio.wait(waited, timeout=LONGEST_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait([ended], timeout=END_SECONDS if first.done() else 0)
+    if not ended.done():
+        # It has a session of its own, so that nothing else is in its group.
+        os.killpg(process.pid, signal.SIGKILL)
+    status = await ended
+    server.close()
+    if not first.done():
+        raise NoRequest(f"no request came within {LONGEST_SECONDS:g} s; exit status {status}")
+    return first.result()
+
+
+def start_twice(command: Command) -> str:
+    """Start the command in a fresh home and then once more in it; returns why that failed, or nothing."""
+    with tempfile.TemporaryDirectory(prefix="bridle-bench-", ignore_cleanup_errors=True) as folder:
+        home = Path(folder)
+        (home / "project").mkdir()
+        try:
+            command.fresh.append(asyncio.run(start(command, home)))
+            command.again.append(asyncio.run(start(command, home)))
+        except NoRequest as error:
+            return str(error)
+    return ""
