@@ -19,6 +19,8 @@ from bridle.model.sse import EventParts, TooLong
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 CONNECT_SECONDS = 15.0
+KEEP_SECONDS = 60.0
+"""How long a connection that nobody uses is kept: tools take their time, and a new handshake takes longer."""
 DRAIN_SECONDS = 0.1
 MAX_ERROR_BYTES = 64 * 1024
 MAX_REPLY_BYTES = 64 * 1024 * 1024
@@ -46,7 +48,7 @@ class Lane:
 
     address: str
     headers: Callable[[], Mapping[str, str]]
-    """What every request carries, keys included; asked for each time, since keys may change."""
+    """What every request carries, keys included; asked for each time, so that nothing secret lies about."""
     name: str = ""
     ca_bundle: str = ""
     proxy: str = ""
@@ -65,7 +67,7 @@ class Lane:
                 proxy=self.proxy or None,
                 # A proxy of the environment is meant for the world outside; httpx2 would also send loopback there.
                 trust_env=urlsplit(self.address).hostname not in LOOPBACK,
-                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
+                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=KEEP_SECONDS),
             )
         return self._client
 

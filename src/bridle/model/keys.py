@@ -25,10 +25,11 @@ class Key(msgspec.Struct, frozen=True):
 
 
 class Keys:
-    """Looks keys up each time they are needed, so that a login counts at once."""
+    """Looks keys up when they are needed; what was stored is asked for once, since a keyring takes its time."""
 
     def __init__(self, environment: Mapping[str, str], file: Path) -> None:
         self._environment = environment
+        self._known: dict[str, Key] = {}
         self.file = file
 
     def find(self, provider: str, variables: tuple[str, ...]) -> Key | None:
@@ -44,6 +45,14 @@ class Keys:
 
     def stored(self, provider: str) -> Key | None:
         """The key that a login has stored."""
+        if provider not in self._known:
+            found = self._stored(provider)
+            if found is None:
+                return None
+            self._known[provider] = found
+        return self._known[provider]
+
+    def _stored(self, provider: str) -> Key | None:
         kept = self._read().get(provider)
         if kept == "keyring":
             ring = _ring()
@@ -54,6 +63,7 @@ class Keys:
     def store(self, provider: str, value: str) -> Literal["keyring", "file"]:
         """Keep a key in the keyring, or in the file where there is none; raises `ConfigError`."""
         kept = self._read()
+        self._known.pop(provider, None)
         ring = _ring()
         if ring is not None:
             ring.set_password(SERVICE, provider, value)
@@ -65,6 +75,7 @@ class Keys:
     def forget(self, provider: str) -> bool:
         """Remove a key that a login has stored; False if there was none."""
         kept = self._read()
+        self._known.pop(provider, None)
         if provider not in kept:
             return False
         if kept.pop(provider) == "keyring" and (ring := _ring()) is not None and ring.get_password(SERVICE, provider):
