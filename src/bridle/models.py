@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from bridle.config.settings import Settings
 from bridle.core.agent import ModelInfo
 from bridle.errors import ConfigError
 from bridle.model.model import Model
+from bridle.seams import in_thread
 
 if TYPE_CHECKING:
     from bridle.model.providers import Providers
@@ -60,6 +62,18 @@ class Models:
             self._providers = Providers(settings.providers, self._environment, home, self._directory, quirks)
         return self._providers
 
+    async def prepare(self, ref: str | None) -> None:
+        """Find a model, or choose one, beside the event loop: servers may have to be asked, and take their time.
+
+        What is wrong is not said here but when the model is needed.
+        """
+        if ref is not None and (ref in self._found or ref in self._given or ref.startswith("scripted:")):
+            return
+        if ref is None and (self._choice is not None or self._settings.model):
+            return
+        with suppress(ConfigError):
+            await in_thread(lambda: self.find(ref if ref is not None else self.choose()[0]))
+
     def choose(self) -> tuple[str, str]:
         """A model that nobody named, and why; chosen once, so that two turns do not ask different ones by accident."""
         if self._settings.model:
@@ -88,8 +102,8 @@ class Models:
         from bridle.model.reach import known_providers, try_key
 
         key = key.strip()
-        if not key or not key.isprintable() or " " in key:
-            raise ConfigError("that is no key: it is empty, or has blanks in it; nothing was stored")
+        if not key or not key.isascii() or not key.isprintable() or " " in key:
+            raise ConfigError("that is no key: it is empty, or has letters that no key has; nothing was stored")
         known = known_providers(self.providers)
         if name not in known:
             near = get_close_matches(name, known, 1)

@@ -26,7 +26,7 @@ from bridle.errors import ConfigError, JournalRefused
 from bridle.journal.journal import Journal, SessionRow
 from bridle.journal.memory import MemoryJournal
 from bridle.model.model import Model
-from bridle.models import Models
+from bridle.models import Models as Models
 from bridle.seams import Seams
 from bridle.tackroom import SettingsTackRoom
 from bridle.tools.tool import Tool
@@ -118,6 +118,7 @@ class Runtime:
             environment=environment,
         )
         if in_memory:
+            runtime.notices = loaded.notices
             return runtime
         runtime.bus.listen(StepLog(state_home(environment) / "bridle.log", runtime.seams.clock))
         notice = getattr(runtime.journal, "notice", "")
@@ -197,6 +198,7 @@ class Runtime:
     async def _check(self, session: str, item: PromptItem) -> None:
         """Refuse a prompt whose turn could not begin, while there is still somebody to tell."""
         state = self.engine.session(session) or await self.load(session)
+        await self.models.prepare(self.room.model_ref(state, item.options))
         opening = self.room.open(state, item, state.turns + 1)
         if opening.problem:
             raise ConfigError(opening.problem)
@@ -339,12 +341,13 @@ class Runtime:
         return await self.journal.sessions()
 
 
-def open_models(directory: str | Path = ".", *, trusted: bool = False) -> Models:
-    """The user's models for a project, without a journal: for whoever only wants to look."""
+def open_models(directory: str | Path = ".", *, trusted: bool = False) -> tuple[Models, tuple[str, ...]]:
+    """The user's models for a project, without a journal, and what the reader must know of the settings."""
     from bridle.config.load import load
 
     folder = Path(directory).absolute()
-    return Models({}, load(folder, trusted=trusted).settings, os.environ, folder)
+    loaded = load(folder, trusted=trusted)
+    return Models({}, loaded.settings, os.environ, folder), loaded.notices
 
 
 def _journal(given: Journal | str | Path | None, settings: Settings, seams: Seams) -> Journal:

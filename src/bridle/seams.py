@@ -72,7 +72,7 @@ class ThreadOffload:
             self._thread = None
 
 
-def guess_free_key() -> str:
+def unguessable_key() -> str:
     """A key that nobody can guess."""
     return os.urandom(24).hex()
 

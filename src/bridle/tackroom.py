@@ -82,8 +82,7 @@ class SettingsTackRoom:
         before = session.turn.start if session.turn is not None else None
         agent = self._agent(options.agent or (before.agent if before else "") or self.settings.agent)
         mandate = options.mandate
-        inherited = mandate.model if mandate is not None else None
-        ref = options.model or (before.model if before else None) or agent.model or inherited or self.settings.model
+        ref = self._ref(session, options, agent)
         chosen: tuple[Notice, ...] = ()
         if not ref:
             ref, why = self._chosen()
@@ -115,6 +114,18 @@ class SettingsTackRoom:
             variant,
         )
         return Opening(start, self._accounts(start), (*chosen, *notices))
+
+    def model_ref(self, session: Session, options: TurnOptions | None) -> str | None:
+        """The model that a turn with these options would ask; None if one has to be chosen."""
+        options = options or TurnOptions()
+        before = session.turn.start if session.turn is not None else None
+        name = options.agent or (before.agent if before else "") or self.settings.agent
+        return self._ref(session, options, self.agents.get(name) or Agent(name))
+
+    def _ref(self, session: Session, options: TurnOptions, agent: Agent) -> str | None:
+        before = session.turn.start if session.turn is not None else None
+        inherited = options.mandate.model if options.mandate is not None else None
+        return options.model or (before.model if before else None) or agent.model or inherited or self.settings.model
 
     def _chosen(self) -> tuple[str, str]:
         if self.choose is None:

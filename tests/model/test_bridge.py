@@ -14,7 +14,8 @@ from bridle import Runtime, tool
 from bridle.core.agent import Agent, ModelInfo
 from bridle.core.parts import Request
 from bridle.errors import ConfigError
-from bridle.model.bridge import BridgeModel, bridged
+from bridle.model.bridge import BridgeModel, bridged, failure
+from bridle.model.providers import Providers
 from bridle.seams import Seams
 from bridle.testing.scripted import Reply, ScriptedCall
 
@@ -129,3 +130,14 @@ def test_a_provider_that_nobody_knows_is_named():
 def test_a_provider_without_its_package_says_what_to_install():
     with pytest.raises(ConfigError, match=r"cohere/command-a cannot be had: .*pydantic-ai-slim\[cohere\]"):
         bridged("cohere/command-a", KEY)
+
+
+def test_a_key_of_the_environment_is_used_and_not_told(tmp_path):
+    environment = {"MISTRAL_API_KEY": "mistral-canary-of-the-environment"}
+    providers = Providers({}, environment, tmp_path, tmp_path)
+    providers.keys.file.write_text('{"mistral": {"key": "mistral-canary-that-was-stored"}}')
+    with pytest.raises(ConfigError, match=r"pydantic-ai-slim\[mistral\]"):
+        providers.model("mistral/mistral-large-latest")
+    model = BridgeModel(None, ModelInfo("m"), secrets=tuple(environment.values()))
+    told = model._clean(failure(RuntimeError("bad key mistral-canary-of-the-environment")))
+    assert told.message == "RuntimeError: bad key [key]"

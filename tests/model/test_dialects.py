@@ -62,6 +62,7 @@ FINISH = {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
         ([[call(0, "x", "f", {"a": 1})]], [("f", '{"a":1}')]),
         ([[call(0, "x", "f")]], [("f", "")]),
         ([[call(0, "x")], [call(0, None, "f", "{}")]], [("f", "{}")]),
+        ([[call(0, "", "f", '{"a":1}')], [call(0, "", "f", '{"a":2}')]], [("f", '{"a":1}'), ("f", '{"a":2}')]),
     ],
     ids=[
         "in pieces",
@@ -75,6 +76,7 @@ FINISH = {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
         "arguments as an object",
         "no arguments",
         "the name later",
+        "one place, no ids",
     ],
 )
 def test_calls_of_every_kind_of_chat_server(chunks, calls):
@@ -115,12 +117,63 @@ def test_details_of_thoughts_are_put_together_and_go_back_as_they_came():
     assert said["reasoning_details"] == msgspec.json.decode(seal)
 
 
+def test_details_on_both_sides_of_words_all_go_back():
+    first, second = '[{"type":"reasoning.text","text":"a"}]', '[{"type":"reasoning.encrypted","data":"b"}]'
+    said = sent(
+        "chat",
+        Thought("a", first),
+        Words("Yes."),
+        Thought("", second),
+        CallMessage("1.1", "f", "{}"),
+        quirks=Quirks(thoughts="reasoning_details"),
+    )
+    assert said["reasoning_details"] == [*msgspec.json.decode(first), *msgspec.json.decode(second)]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        delta(reasoning_details=[{"type": "t", "index": 0, "text": "a"}, {"type": "t", "index": 0, "signature": None}]),
+        delta(reasoning_details=[{"text": 7}, {"text": None}, {}]),
+        b'{"choices":[{"index":0,"delta":{"reasoning_details":[{"text":"\\ud83d"}]}}]}',
+        b'{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":{"a":"\\ud83d"}}}]}}]}',
+    ],
+)
+def test_nothing_that_a_server_says_is_too_odd(odd):
+    assert heard(ChatReply(), odd, delta(content="Yes."))[-1] == StreamEnd()
+
+
 def test_what_comes_with_a_call_goes_back_with_it():
     extra = {"google": {"thought_signature": "signed"}}
     found = heard(ChatReply(), delta(tool_calls=[call(0, "x", "f", "{}", extra_content=extra)]), FINISH)
     seal = next(event.seal for event in found if isinstance(event, ToolCall))
     said = sent("chat", CallMessage("1.1", "f", "{}", seal))
     assert said["tool_calls"][0]["extra_content"] == extra
+    foreign = sent("chat", CallMessage("1.1", "f", "{}", seal), author="google/gemini")
+    assert "extra_content" not in foreign["tool_calls"][0]
+
+
+@pytest.mark.parametrize("wire", ["chat", "messages", "responses"])
+@pytest.mark.parametrize("seal", ['[{"odd":1}]', '{"type":"odd","signature":"x"}', '{"id":"odd"}', '"odd"'])
+def test_a_seal_of_another_wire_is_left_out(wire, seal):
+    said = sent(wire, Thought("Hm.", seal), CallMessage("1.1", "f", "{}"), quirks=Quirks(thoughts="reasoning"))
+    assert "odd" not in msgspec.json.encode(said).decode()
+
+
+@pytest.mark.parametrize(
+    ("writes", "total", "thought", "usage"),
+    [
+        (10, 150, None, Usage(100, 10, 40)),
+        (10, 150, 40, Usage(100, 10, 40)),
+        (50, 150, 40, Usage(100, 10, 40)),
+        (10, 10**12, None, Usage(100, 10)),
+    ],
+    ids=["thoughts in the total alone", "and named", "thoughts in the output", "a total that is nonsense"],
+)
+def test_thoughts_are_counted_wherever_they_are_told(writes, total, thought, usage):
+    counts = {"prompt_tokens": 100, "completion_tokens": writes, "total_tokens": total}
+    counts["completion_tokens_details"] = {"reasoning_tokens": thought}
+    assert heard(ChatReply(), {"choices": [], "usage": counts})[0] == StepEnd("unknown", usage)
 
 
 def sent(wire, *blocks, quirks=None, author="m"):

@@ -8,7 +8,9 @@ import pytest
 from bridle import Runtime
 from bridle.config.settings import Behavior, Settings
 from bridle.core.inbox import TurnOptions
+from bridle.core.messages import Messages, UserMessage
 from bridle.core.parts import Call, Request, StepStart
+from bridle.core.stream import ModelRequest, StreamEnd
 from bridle.errors import ConfigError
 from bridle.model.embedded import EMBEDDED, embedded
 from bridle.testing.validators import problems
@@ -117,3 +119,27 @@ def test_a_file_that_is_no_model_ends_the_turn_with_a_word(tmp_path):
 def test_what_is_missing_is_named(ref, words, tmp_path):
     with pytest.raises(ConfigError, match=words):
         embedded(ref, tmp_path, tmp_path)
+
+
+def test_two_who_come_at_once_share_one_engine(tmp_path, monkeypatch):
+    loads = []
+
+    class Engine:
+        def handle_chat_completions(self, body, heard):
+            heard({"choices": [{"index": 0, "delta": {"content": "hi"}, "finish_reason": "stop"}]})
+
+    def load(path, window):
+        loads.append(path)
+        return Engine()
+
+    monkeypatch.setattr("bridle.model.embedded._load", load)
+    model, _ = embedded(EMBEDDED, tmp_path, tmp_path)
+    request = ModelRequest("1.1.1", "s", "step", "m", "", Messages([UserMessage("p", "go")]), (), "auto", 100, {})
+
+    async def ask():
+        return [event async for event in model.stream(request)][-1]
+
+    async def work():
+        return await asyncio.gather(ask(), ask())
+
+    assert (asyncio.run(work()), len(loads)) == ([StreamEnd(), StreamEnd()], 1)

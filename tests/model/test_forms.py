@@ -185,8 +185,12 @@ def test_what_a_model_cannot_see_it_is_told_of(wire):
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_options_go_into_the_body_but_never_over_what_bridle_promises(wire):
-    sent = body(wire, UserMessage("p", "Hi"), temperature=0.3, stream=False, model="other", messages=[], input=[])
-    assert (sent["temperature"], sent["stream"], sent["model"]) == (0.3, True, "scripted")
+    reserved = {"stream": False, "model": "other", "messages": [], "input": [], "system": "x", "instructions": "x"}
+    limits = {"max_tokens": 9, "max_output_tokens": 9}
+    sent = body(wire, UserMessage("p", "Hi"), temperature=0.3, **reserved, **limits)
+    most = "max_output_tokens" if wire == "responses" else "max_tokens"
+    assert (sent["temperature"], sent["stream"], sent["model"], sent[most]) == (0.3, True, "scripted", 100)
+    assert "instructions" not in sent and "system" not in sent
     assert len(sent["input" if wire == "responses" else "messages"]) == 1
 
 

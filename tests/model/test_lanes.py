@@ -13,10 +13,11 @@ from model.faults import Answer, RawServer, events, sound
 from model.wires import KEY, WIRES, lane_to, model_of
 
 from bridle import Runtime
+from bridle.config.settings import DeadlineSettings, Settings
 from bridle.core.agent import Agent
 from bridle.core.messages import Messages, UserMessage
 from bridle.core.stream import Error, ModelRequest, StreamEnd
-from bridle.model.http import Lane
+from bridle.model.http import Lane, failure
 from bridle.testing.scripted import Reply
 
 DONE = Reply(text="Done.")
@@ -210,3 +211,76 @@ def test_the_key_goes_where_it_belongs_and_nowhere_else(wire):
 
     last, sent = asyncio.run(work())
     assert last == StreamEnd() and KEY.encode() not in sent
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "This model's maximum context length is 128000 tokens",
+        "prompt is too long: 210000 tokens > 200000 maximum",
+        "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)",
+        "This model's maximum prompt length is 131072 but the request contains 140000 tokens",
+        "Invalid request: Your request exceeded model token limit: 262144",
+        "Prompt exceeds max length",
+        "prompt token count of 130000 exceeds the limit of 128000",
+        "the request exceeds the available context size",
+        "Input is too long for requested model",
+        "Please reduce the length of the messages or completion",
+    ],
+)
+def test_every_way_to_say_that_the_context_is_full(words):
+    error = failure({"error": {"message": words}}, 400)
+    assert (error.overflow, error.retryable) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("body", "passes", "delay"),
+    [
+        ({"message": "You exceeded your current quota, please check your plan and billing details."}, False, None),
+        (
+            {"message": "You exceeded your current quota. Please retry in 33.1s.", "status": "RESOURCE_EXHAUSTED"},
+            None,
+            "33.1",
+        ),
+        ({"message": "Quota exceeded", "details": [{"@type": "RetryInfo", "retryDelay": "7s"}]}, None, "7.0"),
+        ({"message": "Rate limit reached for gpt-5. Please try again in 250ms."}, None, "0.25"),
+        ({"message": "Rate limit reached. Please try again in 1m30.5s."}, None, "90.5"),
+        ({"message": "Rate limit reached. Please try again in a while."}, None, None),
+    ],
+)
+def test_a_limit_that_passes_is_told_from_one_that_does_not(body, passes, delay):
+    error = failure({"error": body}, 429)
+    assert (error.retryable, error.headers.get("retry-after")) == (passes, delay)
+
+
+def test_a_way_shows_nothing_secret():
+    lane = Lane("https://x.invalid", lambda: {"authorization": f"Bearer {KEY}"}, proxy="http://me:secret@proxy.invalid")
+    assert "secret" not in repr(lane) and KEY not in repr(lane)
+    told = lane.clean(Error(f"bad {KEY}; anthropic-version 2023-06-01"))
+    assert told.message == "bad [key]; anthropic-version 2023-06-01"
+
+
+def test_a_kind_of_proxy_that_cannot_be_spoken_to_is_named(monkeypatch):
+    error = ask(Lane("http://model.invalid/v1", dict, proxy="socks5://127.0.0.1:1"))
+    assert isinstance(error, Error) and error.retryable is False and "socks" in error.message.lower()
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_signs_of_life_are_believed_for_a_while(wire):
+    whole = events(wire, DONE)
+    sign = b'event: ping\ndata: {"type": "ping"}\n\n' if wire == "messages" else b": still here\n\n"
+    signs = [piece for _ in range(20) for piece in (sign, 0.1)]
+
+    async def work():
+        async with RawServer(wire, [Answer([*whole[:2], *signs, *whole[2:]])]) as server:
+            lane = lane_to(server.address)
+            settings = Settings(deadlines=DeadlineSettings(2.0, 0.6, 30.0))
+            agents = [Agent("build", model="m")]
+            async with Runtime(models={"m": model_of(wire, lane)}, agents=agents, settings=settings) as runtime:
+                session = await runtime.create()
+                result = await runtime.wait(session, await runtime.prompt(session, "go"))
+            await lane.close()
+            return result.reason, server.requests
+
+    # Two seconds of pings: longer than the idle deadline and its grain, shorter than four times that.
+    assert asyncio.run(asyncio.wait_for(work(), 20)) == ("answered", 1)

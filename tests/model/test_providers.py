@@ -1,7 +1,10 @@
 """From a reference to a model: what is known of it, whose key is used, and which is taken where nobody named one."""
 
 import asyncio
+import contextlib
 import http.server
+import itertools
+import socket
 import threading
 from typing import ClassVar
 
@@ -19,11 +22,13 @@ from bridle.model.anthropic import AnthropicModel
 from bridle.model.catalog import listed, model_info
 from bridle.model.choose import choose, favourite, keyed
 from bridle.model.keys import Keys
+from bridle.model.local import probe
 from bridle.model.openai_chat import ChatModel
 from bridle.model.openai_responses import ResponsesModel
 from bridle.model.providers import BUILT_IN, Providers
-from bridle.model.reach import reachable, try_key
+from bridle.model.reach import known_providers, reachable, try_key
 from bridle.model.text_calls import TextCalls
+from bridle.seams import SystemClock
 
 NOWHERE = {"OLLAMA_HOST": "127.0.0.1:1"}
 
@@ -127,6 +132,48 @@ def test_ollamas_address_may_be_short(given, address, tmp_path):
     assert Providers({}, {"OLLAMA_HOST": given}, tmp_path, tmp_path).provider("ollama").base_url == address
 
 
+@pytest.mark.parametrize(
+    ("given", "address"),
+    [
+        ("https://api.anthropic.com", "https://api.anthropic.com/v1"),
+        ("https://api.z.ai/api/anthropic/", "https://api.z.ai/api/anthropic/v1"),
+        ("http://127.0.0.1:8080/v1", "http://127.0.0.1:8080/v1"),
+    ],
+)
+def test_anthropics_address_is_read_as_its_own_tools_read_it(given, address, tmp_path):
+    assert Providers({}, {"ANTHROPIC_BASE_URL": given}, tmp_path, tmp_path).provider("anthropic").base_url == address
+
+
+def test_an_address_that_makes_no_sense_is_named(tmp_path):
+    with pytest.raises(ConfigError, match="OLLAMA_HOST=http://foo:bar"):
+        Providers({}, {"OLLAMA_HOST": "http://foo:bar"}, tmp_path, tmp_path).provider("ollama")
+
+
+def test_an_ollama_elsewhere_is_still_ones_own(tmp_path):
+    _, info = Providers({}, {"OLLAMA_HOST": "http://nobody.invalid"}, tmp_path, tmp_path).model("ollama/qwen")
+    assert (info.context_window, info.price) == (4_096, Price(0.0, 0.0))
+
+
+def test_an_address_with_places_to_fill(world):
+    with pytest.raises(ConfigError, match="databricks needs DATABRICKS_HOST in the environment"):
+        world().model("databricks/databricks-claude-sonnet-4-5")
+    filled = world({"DATABRICKS_HOST": "x.example", "DATABRICKS_TOKEN": "token-of-this-test"})
+    provider = filled.provider("databricks")
+    assert provider.base_url.startswith("https://x.example/") and provider.key_env == "DATABRICKS_TOKEN"
+
+
+def test_ones_own_provider_is_as_good_as_any(world):
+    given = {"ours": Provider("chat", "https://models.example/v1", "OUR_KEY")}
+    providers = world({"OUR_KEY": "secret-of-ours"}, given)
+    assert keyed(providers) == [("ours", "OUR_KEY")]
+    assert known_providers(providers)["ours"] == ("OUR_KEY",)
+    assert [reach.provider for reach in reachable(providers)] == ["ours", "embedded"]
+
+
+def test_bedrock_keeps_its_tools_in_a_closing_request():
+    assert model_info("amazon-bedrock", "anthropic.claude-opus-4-7", "bedrock").closing_tools == "none"
+
+
 def test_the_order_of_choice(world, tmp_path):
     everything = {"OPENAI_API_KEY": "b" * 9, "ANTHROPIC_API_KEY": "a" * 9, "GEMINI_API_KEY": "c" * 9}
     choice = choose(world(everything))
@@ -201,6 +248,29 @@ def test_a_server_that_talks_nonsense_is_nobody(body, said, world):
     assert choose(world(given={"vllm": Provider(base_url=said)})).ref == "embedded/smollm2"
 
 
+def test_a_server_that_drips_is_given_up_in_time():
+    listener = socket.create_server(("127.0.0.1", 0))
+    stop = threading.Event()
+
+    def drip():
+        connection, _ = listener.accept()
+        with connection, contextlib.suppress(OSError):
+            for letter in itertools.cycle(b"HTTP/1.0 200 OK\r\nx: "):
+                if stop.wait(0.05):
+                    break
+                connection.send(bytes([letter]))
+
+    thread = threading.Thread(target=drip)
+    thread.start()
+    before = SystemClock().monotonic()
+    assert probe("vllm", f"http://127.0.0.1:{listener.getsockname()[1]}/v1") is None
+    # Not a measure of speed: without its own deadline this would go on for ever.
+    assert SystemClock().monotonic() - before < 5
+    stop.set()
+    thread.join()
+    listener.close()
+
+
 class Ring(KeyringBackend):
     """A keyring as desktops have them."""
 
@@ -229,6 +299,16 @@ def test_a_key_is_kept_in_the_keyring_where_there_is_one(tmp_path, monkeypatch):
     assert (found.value, found.source, "canary" in repr(found)) == ("sk-canary-one", "the keyring", False)
     assert keys.forget("openai") and not keys.forget("openai")
     assert (keys.find("openai", ()), ring.kept) == (None, {})
+
+
+def test_a_keyring_that_refuses_is_named(tmp_path, monkeypatch):
+    class Locked(Ring):
+        def set_password(self, service, username, password):
+            raise keyring.errors.KeyringLocked("it is locked")
+
+    monkeypatch.setattr(keyring, "get_keyring", Locked)
+    with pytest.raises(ConfigError, match="the keyring refuses: it is locked"):
+        Keys({}, tmp_path / "keys.json").store("openai", "sk-canary")
 
 
 def test_a_key_in_a_file_can_be_read_by_its_owner_alone(world, tmp_path):

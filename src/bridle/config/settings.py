@@ -73,8 +73,9 @@ class RetrySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DeadlineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    first_event_seconds: float = 120.0
-    idle_seconds: float = 120.0
+    first_event_seconds: float = 180.0
+    idle_seconds: float = 300.0
+    """Some models think for minutes without a word."""
     request_seconds: float = 1_800.0
 
 

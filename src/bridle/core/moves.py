@@ -64,6 +64,9 @@ def finish_step(session: Session, turn: OpenTurn, finish: StepFinish) -> None:
         empties=turn.step.empties + 1 if finish.empty else 0,
     )
     if turn.batch or turn.words:
+        while parts and isinstance(parts[-1], Reasoning):
+            # A thought that led to nothing: providers refuse a reply that ends in one.
+            parts.pop()
         blocks = tuple(_block(part) for part in parts if isinstance(part, (Text, Reasoning, Call)))
         session.say(AssistantMessage(finish.id, blocks, turn.start.model))
     if turn.request is not None and isinstance(turn.request.state, Replied):

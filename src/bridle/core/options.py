@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-RESERVED_OPTIONS = ("model", "messages", "input", "stream", "tools", "tool_choice")
-"""What an option may not set: it would break what Bridle promises."""
+RESERVED_OPTIONS = (
+    *("model", "messages", "input", "stream", "tools", "tool_choice", "system", "instructions", "n"),
+    *("max_tokens", "max_completion_tokens", "max_output_tokens"),
+)
+"""What an option may not set: Bridle promises something by it, such as that no more is written than was reserved."""
 
 
 def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:

@@ -104,6 +104,10 @@ class ToolError(msgspec.Struct, frozen=True, tag="tool-error"):
     error: str
 
 
+class Alive(msgspec.Struct, frozen=True, tag="alive"):
+    """Something came that says nothing, such as a ping: the other side is still there."""
+
+
 class StepBegin(msgspec.Struct, frozen=True, tag="start-step"):
     pass
 
@@ -134,6 +138,7 @@ class Error(msgspec.Struct, frozen=True, tag="error"):
 
 StreamEvent = (
     Start
+    | Alive
     | ReasoningStart
     | ReasoningDelta
     | ReasoningEnd

@@ -39,7 +39,7 @@ from bridle.core.stream import (
     ToolInputStart,
     ToolSpec,
 )
-from bridle.model.forms import ToolsForm, allowed, count_of, decoded, inner, request_body, wire_id, wire_name
+from bridle.model.forms import ToolsForm, count_of, decoded, inner, json_text, request_body, wire_id, wire_name
 from bridle.model.http import Lane, failure, talk
 
 FINISH = {
@@ -50,6 +50,7 @@ FINISH = {
     "model_context_window_exceeded": "length",
     "refusal": "content_filter",
 }
+LEAST_BUDGET = 1_024
 CACHED = {"type": "ephemeral"}
 
 
@@ -75,12 +76,11 @@ class AnthropicModel:
         if request.system.strip():
             # Tools come before the system prompt in the cache, so that this mark covers both.
             head["system"] = [{"type": "text", "text": request.system, "cache_control": CACHED}]
-        tail: dict[str, Any] = {"stream": True, "max_tokens": request.max_output_tokens}
+        fixed: dict[str, Any] = {"stream": True, "max_tokens": request.max_output_tokens}
         if "tools" in head:
-            tail["tool_choice"] = {"type": request.tool_choice if request.tools else "none"}
-        if self._quirks.caches_requests:
-            tail["cache_control"] = CACHED
-        return request_body(head, "messages", form.closed(), _fitting({**tail, **allowed(request.options)}))
+            fixed["tool_choice"] = {"type": request.tool_choice if request.tools else "none"}
+        options = {"cache_control": CACHED, **request.options} if self._quirks.caches_requests else request.options
+        return request_body(head, "messages", form.closed(), fixed, _fitting(options, request.max_output_tokens))
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
         async with aclosing(talk(self._lane, "/messages", self.body(request), AnthropicReply())) as events:
@@ -88,15 +88,15 @@ class AnthropicModel:
                 yield event
 
 
-def _fitting(tail: dict[str, Any]) -> dict[str, Any]:
+def _fitting(options: Mapping[str, Any], most: int) -> Mapping[str, Any]:
     """Thinking counts as output: a budget that leaves no room for words would be refused."""
-    thinking = tail.get("thinking")
+    thinking = options.get("thinking")
     budget = count_of(thinking.get("budget_tokens")) if isinstance(thinking, Mapping) else None
-    if budget is not None and budget >= tail["max_tokens"]:
-        if tail["max_tokens"] < 2_048:
-            return {key: value for key, value in tail.items() if key != "thinking"}
-        return {**tail, "thinking": {**tail["thinking"], "budget_tokens": tail["max_tokens"] // 2}}
-    return tail
+    if budget is None or budget < most:
+        return options
+    if most < 2 * LEAST_BUDGET:
+        return {key: value for key, value in options.items() if key != "thinking"}
+    return {**options, "thinking": {**options["thinking"], "budget_tokens": most // 2}}
 
 
 def tools_form(specs: Sequence[ToolSpec]) -> list[dict[str, Any]]:
@@ -156,13 +156,21 @@ class TurnForm:
             case Thought():
                 # Only whole thoughts go back, and only to whoever signed them.
                 if own and block.seal:
-                    sealed: dict[str, Any] = msgspec.json.decode(block.seal)
-                    yield {**sealed, "thinking": block.text} if sealed.get("type") == "thinking" else sealed
+                    yield from _thought(block)
             case CallMessage():
                 name = wire_name(block.name)
                 self.tools.add(name)
                 arguments = msgspec.Raw(block.arguments.encode())
                 yield {"type": "tool_use", "id": wire_id(block.id), "name": name, "input": arguments}
+
+
+def _thought(block: Thought) -> Iterator[dict[str, Any]]:
+    sealed = msgspec.json.decode(block.seal)
+    kind = sealed.get("type") if isinstance(sealed, dict) else None
+    if kind == "thinking":
+        yield {**sealed, "thinking": block.text}
+    elif kind == "redacted_thinking":
+        yield sealed
 
 
 def _attachment(attached: Attachment) -> dict[str, Any]:
@@ -284,7 +292,7 @@ class AnthropicReply:
             case "tool_use":
                 text = "".join(block.pieces)
                 if not text and block.given:
-                    text = msgspec.json.encode(block.given).decode()
+                    text = json_text(block.given)
                 yield ToolInputEnd(str(index))
                 yield ToolCall(block.name, text, str(index))
 
@@ -298,7 +306,7 @@ class AnthropicReply:
 
 
 def _sealed(kind: str, field: str, seal: str) -> str:
-    return msgspec.json.encode({"type": kind, field: seal}).decode() if seal else ""
+    return json_text({"type": kind, field: seal}) if seal else ""
 
 
 def usage_of(raw: Mapping[str, Any]) -> Usage | None:

@@ -47,7 +47,7 @@ FINISH = {"stop": "stop", "length": "length", "content_filter": "content_filter"
 SEALED = ("id", "signature", "provider_name", "provider_details")
 
 
-def bridged(ref: str, key: str | None = None) -> tuple[BridgeModel, ModelInfo]:
+def bridged(ref: str, key: str | None = None, secrets: tuple[str, ...] = ()) -> tuple[BridgeModel, ModelInfo]:
     """A model of a provider that none of our wires speaks to; raises `ConfigError`."""
     provider, _, name = ref.partition("/")
     there = NAMES.get(provider, provider)
@@ -56,7 +56,7 @@ def bridged(ref: str, key: str | None = None) -> tuple[BridgeModel, ModelInfo]:
     except (failures.UserError, ValueError, ImportError) as error:
         raise ConfigError(f"{ref} cannot be had: {' '.join(str(error).split())}") from error
     info = model_info(provider, name, there)
-    return BridgeModel(model, info, secrets=(key,) if key else ()), info
+    return BridgeModel(model, info, secrets=(*secrets, key) if key else secrets), info
 
 
 def _with(key: str | None) -> Callable[[str], TheirProvider[Any]]:

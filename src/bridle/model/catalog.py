@@ -26,7 +26,11 @@ LOCAL_WINDOW = 8_192
 CLOSING_TOOLS: dict[str, Literal["omit", "none"]] = {"messages": "none", "responses": "none", "chat": "omit"}
 """What becomes of the tools in a closing request: Anthropic demands them declared once the history holds calls, OpenAI
 keeps its cache by them; servers that merely speak chat often ignore the choice `none`, so there they are left out."""
-CLOSING_TOOLS_OF: dict[str, Literal["omit", "none"]] = {"openai": "none", "openrouter": "none", "bedrock": "none"}
+CLOSING_TOOLS_OF: dict[str, Literal["omit", "none"]] = {
+    "openai": "none",
+    "openrouter": "none",
+    "amazon-bedrock": "none",
+}
 
 
 class _Limit(msgspec.Struct, frozen=True):
@@ -98,7 +102,9 @@ def known_provider(name: str) -> Provider | None:
     }
     if found is None or not found.api or found.npm not in wires:
         return None
-    return Provider(wire=wires[found.npm], base_url=found.api, key_env=found.env[0] if found.env else "")
+    # Some also want to know an account or a host: those are no keys.
+    keys = [name for name in found.env if name.endswith(("KEY", "TOKEN", "PAT"))] or found.env
+    return Provider(wire=wires[found.npm], base_url=found.api, key_env=keys[0] if keys else "")
 
 
 def model_info(provider: str, name: str, wire: str, *, local: bool = False) -> ModelInfo:

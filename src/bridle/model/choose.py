@@ -51,7 +51,7 @@ NOTHING = """there is no model to ask. Any of these will do:
 def keyed(providers: Providers) -> list[tuple[str, str]]:
     """The providers that have a key, and where it came from: the environment's first, then those that were stored."""
     found: list[tuple[str, str]] = []
-    for name in BUILT_IN:
+    for name in {**BUILT_IN, **providers.given}:
         provider = providers.provider(name)
         if provider is None or is_local(name, provider):
             continue

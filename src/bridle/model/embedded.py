@@ -19,7 +19,7 @@ from bridle.model.http import Lane, failure
 from bridle.model.model import Model
 from bridle.model.openai_chat import ChatModel, ChatReply
 from bridle.model.text_calls import TextCalls
-from bridle.seams import guess_free_key, in_thread
+from bridle.seams import in_thread, unguessable_key
 
 EMBEDDED = "embedded/smollm2"
 GGUF = "gguf:"
@@ -50,13 +50,14 @@ def embedded(ref: str, folder: Path, directory: Path) -> tuple[Model, ModelInfo]
     if not has_engine():
         raise ConfigError(f"{ref} needs an extra: {HOW}")
     if ref.startswith(GGUF):
-        path: Path | None = directory / Path(ref.removeprefix(GGUF)).expanduser()
-        if path is None or not path.is_file():
+        path = directory / Path(ref.removeprefix(GGUF)).expanduser()
+        if not path.is_file():
             raise ConfigError(f"{ref}: there is no such file")
     elif ref == EMBEDDED:
-        path = weights(folder)
-        if path is None:
+        found = weights(folder)
+        if found is None:
             raise ConfigError(f"{ref} has no weights yet; fetch them with: bridle models fetch")
+        path = found
     else:
         raise ConfigError(f"there is no model {ref!r}: {EMBEDDED}, or {GGUF}PATH for a file of yours")
     info = ModelInfo(ref, WINDOW, WINDOW // 8, Price(0.0, 0.0), "none", small=True, source="embedded")
@@ -88,7 +89,7 @@ class EmbeddedModel:
     def __init__(self, path: Path, info: ModelInfo) -> None:
         self.info = info
         self._path = path
-        self._server: Any = None
+        self._engine: asyncio.Future[Any] | None = None
         self._chat = ChatModel(Lane("", dict), path.stem, info)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
@@ -96,7 +97,12 @@ class EmbeddedModel:
         body = {**SAMPLING, **body}
         reading = _Reading(asyncio.get_running_loop())
         reply = ChatReply()
-        answering = asyncio.ensure_future(in_thread(lambda: self._answer(body, reading), until_exit=True))
+        try:
+            engine = await self._loaded()
+        except (RuntimeError, ValueError, OSError, ImportError) as error:
+            yield Error(f"the embedded model failed: {error}", retryable=False)
+            return
+        answering = asyncio.ensure_future(in_thread(lambda: _answer(engine, body, reading), until_exit=True))
         started = False
         try:
             while (chunk := await reading.queue.get()) is not None:
@@ -118,17 +124,23 @@ class EmbeddedModel:
             reading.wanted = False
             answering.cancel()
 
-    def _answer(self, body: dict[str, Any], reading: _Reading) -> Error | None:
-        """Runs in a thread of its own."""
-        try:
-            if self._server is None:
-                self._server = _load(self._path, self.info.context_window)
-            self._server.handle_chat_completions(body, reading.heard)
-        except (RuntimeError, ValueError, OSError) as error:
-            return Error(f"the embedded model failed: {error}", retryable=False)
-        finally:
-            reading.heard(None)
-        return None
+    async def _loaded(self) -> Any:
+        """The engine, loaded once however many ask for it."""
+        if self._engine is None or (self._engine.done() and self._engine.exception() is not None):
+            load = in_thread(lambda: _load(self._path, self.info.context_window), until_exit=True)
+            self._engine = asyncio.ensure_future(load)
+        return await asyncio.shield(self._engine)
+
+
+def _answer(engine: Any, body: dict[str, Any], reading: _Reading) -> Error | None:
+    """Runs in a thread of its own."""
+    try:
+        engine.handle_chat_completions(body, reading.heard)
+    except (RuntimeError, ValueError, OSError) as error:
+        return Error(f"the embedded model failed: {error}", retryable=False)
+    finally:
+        reading.heard(None)
+    return None
 
 
 def _events(reply: ChatReply, chunk: Any) -> Any:
@@ -151,5 +163,5 @@ def _load(path: Path, window: int) -> Any:
     parameters.warmup = False
     parameters.verbosity = -1
     # The engine opens a port on loopback whether it is used or not: nobody gets in without this key.
-    parameters.api_keys = [guess_free_key()]
+    parameters.api_keys = [unguessable_key()]
     return xllamacpp.Server(parameters)

@@ -50,15 +50,20 @@ class ToolsForm:
         return self._form
 
 
-def request_body(head: Mapping[str, Any], key: str, items: bytes | bytearray, tail: Mapping[str, Any]) -> bytes:
-    """A JSON object: what stays the same first, then the messages, then what may change from step to step."""
-    front, back = msgspec.json.encode(head), msgspec.json.encode(tail)
+def request_body(
+    head: Mapping[str, Any],
+    key: str,
+    items: bytes | bytearray,
+    fixed: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> bytes:
+    """A JSON object: what stays the same first, then the messages, then what may change from step to step.
+
+    Options stand over everything that is not `fixed`.
+    """
+    allowed = {name: value for name, value in options.items() if name not in RESERVED_OPTIONS}
+    front, back = msgspec.json.encode(head), msgspec.json.encode({**fixed, **allowed, **fixed})
     return b"".join((front[:-1], b',"', key.encode(), b'":[', items, b"],", back[1:]))
-
-
-def allowed(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that go into a body as they stand."""
-    return {key: value for key, value in options.items() if key not in RESERVED_OPTIONS}
 
 
 def wire_id(id: str) -> str:
@@ -90,6 +95,14 @@ def decoded(decoder: msgspec.json.Decoder[Decoded], data: bytes) -> Decoded | Er
             return value
         except (msgspec.MsgspecError, ValueError, RecursionError):
             return Error(f"the provider sent an event that makes no sense: {error}", retryable=True)
+
+
+def json_text(value: Any) -> str:
+    """JSON of something that a server has sent, which may hold half a character."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        return json.dumps(value)
 
 
 def count_of(value: Any) -> int | None:

@@ -14,7 +14,9 @@ from urllib.parse import urlsplit
 import httpx2
 import msgspec
 
-from bridle.core.stream import Error, Start, StepBegin, StreamEvent
+from bridle.core.stream import Alive, Error, Start, StepBegin, StreamEvent
+from bridle.errors import BridleError
+from bridle.model.forms import json_text
 from bridle.model.sse import EventParts, TooLong
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -25,13 +27,17 @@ DRAIN_SECONDS = 0.1
 MAX_ERROR_BYTES = 64 * 1024
 MAX_REPLY_BYTES = 64 * 1024 * 1024
 MESSAGE_CHARACTERS = 1_000
+OPEN_HEADERS = ("user-agent", "anthropic-version", "anthropic-beta")
 TOLD_HEADERS = re.compile(r"retry-after|retry-after-ms|x-should-retry|.*request-id|.*ratelimit.*", re.IGNORECASE)
 
 BAD_HEADER = "the request could not be sent: the key or a header has letters that no header may have"
+UNSENT = (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError, OverflowError, ExceptionGroup, ImportError)
+"""Not the network's fault: an address or a header that makes no sense, certificates or a kind of proxy not there."""
 OVERFLOW = re.compile(
     r"context[_ ]?(length|window|size)|maximum context|prompt is too long|input is too long|too many (input )?tokens"
     r"|exceeds? the (available|model's|maximum) (context|input)|input length and `?max_tokens`? exceed"
-    r"|request_too_large|reduce the length of the (messages|prompt)",
+    r"|request_too_large|reduce the length of the (messages|prompt)|maximum prompt length|exceeded model token limit"
+    r"|input token count.*exceeds|prompt exceeds max(imum)? length|exceeds the limit of \d+",
     re.IGNORECASE,
 )
 EXHAUSTED = re.compile(
@@ -39,6 +45,11 @@ EXHAUSTED = re.compile(
     r"|billing[_ ](hard[_ ]limit|not[_ ]active)|quota exhausted|payment required|usage limit (has been )?reached",
     re.IGNORECASE,
 )
+DELAY = re.compile(
+    r"(?:retry_?delay\W+|(?:retry|try again) in )(?:(?P<minutes>\d+)m)?(?P<number>[\d.]+)\s*(?P<unit>ms|s)",
+    re.IGNORECASE,
+)
+"""How long to wait, from those who say it in words alone."""
 FILTERED = re.compile(r"content[_ ]?(filter|policy|management)|responsible ai|safety system", re.IGNORECASE)
 
 
@@ -47,11 +58,10 @@ class Lane:
     """The way to one provider. It never retries and never follows a redirect: its keys go to one address alone."""
 
     address: str
-    headers: Callable[[], Mapping[str, str]]
+    headers: Callable[[], Mapping[str, str]] = field(repr=False)
     """What every request carries, keys included; asked for each time, so that nothing secret lies about."""
-    name: str = ""
     ca_bundle: str = ""
-    proxy: str = ""
+    proxy: str = field(default="", repr=False)
     connect_seconds: float = CONNECT_SECONDS
     _client: httpx2.AsyncClient | None = field(default=None, repr=False)
     _loop: asyncio.AbstractEventLoop | None = field(default=None, repr=False)
@@ -97,8 +107,7 @@ class Lane:
             yield Error("the provider sent an event that is too long to be one", retryable=False)
         except UnicodeEncodeError:
             yield Error(BAD_HEADER, retryable=False)
-        except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError, OverflowError, ExceptionGroup) as error:
-            # Not the network's fault: an address or a header that makes no sense, a certificate that is not there.
+        except (*UNSENT, BridleError) as error:
             yield Error(f"the request could not be sent: {_words(error)}", retryable=False)
 
     async def _post(self, path: str, body: bytes) -> AsyncGenerator[list[bytes] | Error, None]:
@@ -118,8 +127,7 @@ class Lane:
                 if size > MAX_REPLY_BYTES:
                     yield Error(f"the reply is longer than {MAX_REPLY_BYTES // 2**20} MB", retryable=False)
                     return
-                if found := parts.feed(chunk):
-                    yield found
+                yield parts.feed(chunk)
             if found := parts.end():
                 yield found
 
@@ -134,9 +142,9 @@ class Lane:
     def clean(self, error: Error) -> Error:
         """Without anything that is secret: providers repeat keys in what they say about them."""
         message = error.message
-        for value in self.headers().values():
+        for name, value in self.headers().items():
             secret = value.removeprefix("Bearer ")
-            if len(secret) >= 8:
+            if len(secret) >= 8 and name.lower() not in OPEN_HEADERS:
                 message = message.replace(secret, "[key]")
         return msgspec.structs.replace(error, message=message[:MESSAGE_CHARACTERS])
 
@@ -176,21 +184,41 @@ async def talk(lane: Lane, path: str, body: bytes, reply: Reply) -> AsyncGenerat
             if isinstance(found, Error):
                 yield lane.clean(found)
                 return
-            if not started:
+            if not started and found:
                 # Not before something has come: the deadline for the first event ends here.
                 started = True
                 yield Start()
                 yield StepBegin()
+            told = False
             for data in found:
-                for event in reply.read(data):
+                for event in _read(reply, data):
+                    told = True
                     yield lane.clean(event) if isinstance(event, Error) else event
             if reply.failed:
                 return
+            if not told:
+                yield Alive()
             if reply.done:
                 await _drain(chunks)
                 break
-    for event in reply.end():
+    for event in _ended(reply):
         yield event
+
+
+def _read(reply: Reply, data: bytes) -> Iterator[StreamEvent]:
+    try:
+        yield from reply.read(data)
+    except (LookupError, TypeError, ValueError, AttributeError, msgspec.MsgspecError, RecursionError) as error:
+        # There is no end to what a server may send: whatever we did not think of is a failure like any other.
+        reply.failed = True
+        yield Error(f"the provider sent something that makes no sense: {error!r}", retryable=True)
+
+
+def _ended(reply: Reply) -> Iterator[StreamEvent]:
+    try:
+        yield from reply.end()
+    except (LookupError, TypeError, ValueError, AttributeError, msgspec.MsgspecError, RecursionError) as error:
+        yield Error(f"the provider sent something that makes no sense: {error!r}", retryable=True)
 
 
 async def _drain(chunks: AsyncIterator[list[bytes] | Error]) -> None:
@@ -240,13 +268,29 @@ def failure(body: Any, status: int | None = None, headers: Mapping[str, str] | N
     message, code = _said(body)
     words = f"{code}: {message}" if code and code not in message else message
     text = f"HTTP {status}: {words}" if status is not None else words
-    headers = headers or {}
+    headers = dict(headers or {})
+    delay = _delay(body) if "retry-after" not in headers and "retry-after-ms" not in headers else None
+    if delay is not None:
+        headers["retry-after"] = str(delay)
     told = headers.get("x-should-retry", "")
     retryable = {"true": True, "false": False}.get(told, True if status is None else None)
     overflow = status in (None, 400, 413, 422) and bool(OVERFLOW.search(words))
-    if overflow or EXHAUSTED.search(words) or FILTERED.search(words):
+    # Who says when to come again has not run out for good, whatever it calls that.
+    exhausted = delay is None and EXHAUSTED.search(words)
+    if overflow or exhausted or FILTERED.search(words):
         retryable = False
     return Error(text.strip(), status, headers, retryable, overflow)
+
+
+def _delay(body: Any) -> float | None:
+    found = DELAY.search(body if isinstance(body, str) else json_text(body))
+    if found is None:
+        return None
+    try:
+        number = float(found["number"])
+    except ValueError:
+        return None
+    return 60.0 * int(found["minutes"] or 0) + (number / 1000 if found["unit"].lower() == "ms" else number)
 
 
 def _said(body: Any) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -56,7 +56,7 @@ class Keys:
         kept = self._read().get(provider)
         if kept == "keyring":
             ring = _ring()
-            value = ring.get_password(SERVICE, provider) if ring is not None else None
+            value = _asked(lambda: ring.get_password(SERVICE, provider)) if ring is not None else None
             return Key(value, "the keyring") if value else None
         return Key(kept["key"], str(self.file)) if isinstance(kept, dict) and kept.get("key") else None
 
@@ -66,7 +66,7 @@ class Keys:
         self._known.pop(provider, None)
         ring = _ring()
         if ring is not None:
-            ring.set_password(SERVICE, provider, value)
+            _asked(lambda: ring.set_password(SERVICE, provider, value))
             self._write({**kept, provider: "keyring"})
             return "keyring"
         self._write({**kept, provider: {"key": value}})
@@ -78,8 +78,9 @@ class Keys:
         self._known.pop(provider, None)
         if provider not in kept:
             return False
-        if kept.pop(provider) == "keyring" and (ring := _ring()) is not None and ring.get_password(SERVICE, provider):
-            ring.delete_password(SERVICE, provider)
+        ring = _ring() if kept.pop(provider) == "keyring" else None
+        if ring is not None and _asked(lambda: ring.get_password(SERVICE, provider)):
+            _asked(lambda: ring.delete_password(SERVICE, provider))
         self._write(kept)
         return True
 
@@ -109,6 +110,15 @@ class Keys:
             fresh.replace(self.file)
         except OSError as error:
             raise ConfigError(f"{self.file}: cannot be written: {error}") from error
+
+
+def _asked(ask: Callable[[], Any]) -> Any:
+    from keyring.errors import KeyringError
+
+    try:
+        return ask()
+    except KeyringError as error:
+        raise ConfigError(f"the keyring refuses: {error or type(error).__name__}") from error
 
 
 def _ring() -> Any:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import http.client
+import socket
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
+from bridle.seams import SystemClock
+
 PROBE_SECONDS = 0.4
+MOST_BYTES = 4 * 1024 * 1024
+MOST_MODELS = 1_000
 SERVERS = ("ollama", "lmstudio", "llamacpp", "vllm")
 
 
@@ -27,41 +31,59 @@ def probe(provider: str, address: str) -> Found | None:
     if status != 200 or not isinstance(data, list):
         return None
     names = [item["id"] for item in data if isinstance(item, dict) and isinstance(item.get("id"), str)]
-    chat = tuple(name for name in names if "embed" not in name.lower())
+    chat = tuple(name for name in names[:MOST_MODELS] if name.isprintable() and "embed" not in name.lower())
     return Found(provider, address, chat) if chat else None
 
 
 def window(provider: str, address: str, model: str) -> int | None:
     """How many tokens a server holds for a model, where it says so."""
     root = address.removesuffix("/v1")
-    match provider:
-        case "vllm":
-            found = _item(ask(address, "/models")[1], "data", "id", model).get("max_model_len")
-        case "llamacpp":
-            settings = _object(ask(root, "/props")[1]).get("default_generation_settings")
-            found = _object(settings).get("n_ctx")
-        case "lmstudio":
-            listed = _item(ask(root, "/api/v0/models")[1], "data", "id", model)
-            found = listed.get("loaded_context_length")
-        case "ollama":
-            found = _item(ask(root, "/api/ps")[1], "models", "name", model).get("context_length")
-        case other:
-            found = _item(ask(address, "/models")[1], "data", "id", model).get("max_model_len") if other else None
+    found: Any
+    if provider == "llamacpp":
+        found = _object(_object(ask(root, "/props")[1]).get("default_generation_settings")).get("n_ctx")
+    elif provider == "lmstudio":
+        found = _item(ask(root, "/api/v0/models")[1], "data", "id", model).get("loaded_context_length")
+    elif provider == "ollama":
+        found = _item(ask(root, "/api/ps")[1], "models", "name", model).get("context_length")
+    else:
+        found = _item(ask(address, "/models")[1], "data", "id", model).get("max_model_len")
     return found if isinstance(found, int) and found > 0 else None
 
 
 def ask(address: str, path: str) -> tuple[int, Any]:
-    """One plain GET; status 0 if it came to nothing."""
+    """One plain GET; status 0 if it came to nothing. However slowly the other side talks, it ends in time."""
     where = urlsplit(address)
-    connection = http.client.HTTPConnection(where.hostname or "127.0.0.1", where.port, timeout=PROBE_SECONDS)
+    host, port = where.hostname or "127.0.0.1", where.port or 80
+    clock = SystemClock()
+    ends = clock.monotonic() + PROBE_SECONDS
+    said = bytearray()
     try:
-        connection.request("GET", f"{where.path.rstrip('/')}{path}")
-        response = connection.getresponse()
-        return response.status, msgspec.json.decode(response.read(4 * 1024 * 1024))
-    except (OSError, http.client.HTTPException, msgspec.DecodeError):
+        with socket.create_connection((host, port), timeout=PROBE_SECONDS) as connection:
+            connection.sendall(_request(f"{where.path.rstrip('/')}{path}", f"{host}:{port}"))
+            while (left := ends - clock.monotonic()) > 0 and len(said) <= MOST_BYTES:
+                connection.settimeout(left)
+                piece = connection.recv(65_536)
+                if not piece:
+                    return _read(bytes(said))
+                said += piece
+    except (OSError, ValueError):
+        # Nobody there, nobody in time, or nobody who speaks HTTP.
         return 0, None
-    finally:
-        connection.close()
+    return 0, None
+
+
+def _request(path: str, host: str) -> bytes:
+    # In the old version of HTTP an answer comes in one piece and ends with the connection.
+    return f"GET {path} HTTP/1.0\r\nhost: {host}\r\naccept: application/json\r\n\r\n".encode("ascii")
+
+
+def _read(said: bytes) -> tuple[int, Any]:
+    head, _, body = said.partition(b"\r\n\r\n")
+    status = int(head.split(None, 2)[1]) if head.startswith(b"HTTP/") and len(head.split(None, 2)) > 1 else 0
+    try:
+        return status, msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        return status, None
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -34,11 +34,12 @@ from bridle.core.stream import (
 from bridle.model.forms import (
     JsonForm,
     ToolsForm,
-    allowed,
+    count_of,
     data_address,
     decoded,
     disjoint,
     inner,
+    json_text,
     request_body,
     wire_id,
     wire_name,
@@ -52,6 +53,9 @@ FINISH = {
     "function_call": "tool_calls",
     "content_filter": "content_filter",
 }
+
+
+MOST_MISSING = 1_000_000
 
 
 class ChatModel:
@@ -77,14 +81,13 @@ class ChatModel:
         if request.system:
             system = msgspec.json.encode({"role": "system", "content": request.system})
             items = b",".join((system, items)) if items else system
-        tail: dict[str, Any] = {"stream": True, quirks.max_tokens: request.max_output_tokens}
+        fixed: dict[str, Any] = {"stream": True, quirks.max_tokens: request.max_output_tokens}
         if quirks.usage:
-            tail["stream_options"] = {"include_usage": True}
+            fixed["stream_options"] = {"include_usage": True}
         if request.tools:
-            tail["tool_choice"] = request.tool_choice
-        if quirks.cache_key:
-            tail["prompt_cache_key"] = request.session
-        return request_body(head, "messages", items, {**tail, **allowed(request.options)})
+            fixed["tool_choice"] = request.tool_choice
+        options = {"prompt_cache_key": request.session, **request.options} if quirks.cache_key else request.options
+        return request_body(head, "messages", items, fixed, options)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
         reply = ChatReply(ends_without_done=self._quirks.ends_without_done)
@@ -123,14 +126,16 @@ class MessageForms:
 
     def _assistant(self, message: AssistantMessage) -> dict[str, Any]:
         said = "".join(block.text for block in message.blocks if isinstance(block, Words))
-        calls = [_call_form(block) for block in message.blocks if isinstance(block, CallMessage)]
+        own = message.model == self.model
+        calls = [_call_form(block, own=own) for block in message.blocks if isinstance(block, CallMessage)]
         form: dict[str, Any] = {"role": "assistant", "content": said or None}
-        if self.thoughts and message.model == self.model:
+        if self.thoughts and own:
             thoughts = [block for block in message.blocks if isinstance(block, Thought)]
             if self.thoughts == "reasoning_details":
-                details = [msgspec.Raw(block.seal.encode()) for block in thoughts if block.seal]
+                seals = [msgspec.json.decode(block.seal) for block in thoughts if block.seal]
+                details = [detail for seal in seals if isinstance(seal, list) for detail in seal]
                 if details:
-                    form["reasoning_details"] = details[0]
+                    form["reasoning_details"] = details
             elif thoughts:
                 form[self.thoughts] = "".join(block.text for block in thoughts)
         if calls:
@@ -152,13 +157,13 @@ def _user_content(message: UserMessage, takes: frozenset[str]) -> str | list[dic
     return content
 
 
-def _call_form(call: CallMessage) -> dict[str, Any]:
+def _call_form(call: CallMessage, *, own: bool) -> dict[str, Any]:
     form: dict[str, Any] = {
         "id": wire_id(call.id),
         "type": "function",
         "function": {"name": wire_name(call.name), "arguments": call.arguments},
     }
-    if call.seal:
+    if own and call.seal:
         form["extra_content"] = msgspec.Raw(call.seal.encode())
     return form
 
@@ -206,6 +211,15 @@ class _Call:
     name: str = ""
     pieces: list[str] = field(default_factory=list)
     seal: str = ""
+
+    def another(self, id: str) -> bool:
+        """Whether a name that comes once more begins another call: by its id, or since this one has all it needs."""
+        if id and self.id:
+            return id != self.id
+        try:
+            return bool(self.name) and isinstance(msgspec.json.decode("".join(self.pieces)), dict)
+        except (msgspec.MsgspecError, UnicodeEncodeError):
+            return False
 
 
 _chunks = msgspec.json.Decoder(_Chunk)
@@ -274,7 +288,7 @@ class ChatReply:
         if self._open == "text":
             yield TextEnd()
         elif self._open == "reasoning":
-            seal = msgspec.json.encode(self._details).decode() if self._details else ""
+            seal = json_text(self._details) if self._details else ""
             self._details = []
             yield ReasoningEnd(seal)
         self._open = kind
@@ -290,7 +304,7 @@ class ChatReply:
             if detail.get("type") == last.get("type") and detail.get("index") == last.get("index"):
                 for key, value in detail.items():
                     grows = key in ("text", "summary", "data") and isinstance(value, str)
-                    last[key] = f"{last.get(key) or ''}{value}" if grows else value if value is not None else last[key]
+                    last[key] = f"{last.get(key) or ''}{value}" if grows else last.get(key) if value is None else value
             else:
                 self._details.append(dict(detail))
 
@@ -301,8 +315,8 @@ class ChatReply:
         known = next((call for call in reversed(self._calls) if call.place == place), None) if place else None
         if known is None and not place and self._calls and not function.name:
             known = self._calls[-1]
-        if known is None or (made.id and known.id and made.id != known.id and function.name):
-            # Some servers give every call the same place: another id with a name is another call.
+        if known is None or (function.name and known.another(made.id or "")):
+            # Some servers give every call the same place.
             known = _Call(made.id or "", place, str(len(self._calls)))
             self._calls.append(known)
         if function.name and not known.name:
@@ -310,9 +324,9 @@ class ChatReply:
             yield ToolInputStart(known.name, known.number)
         arguments = function.arguments
         if isinstance(arguments, dict):
-            arguments = msgspec.json.encode(arguments).decode()
+            arguments = json_text(arguments)
         if made.extra_content:
-            known.seal = msgspec.json.encode(made.extra_content).decode()
+            known.seal = json_text(made.extra_content)
         if arguments and isinstance(arguments, str):
             known.pieces.append(arguments)
             yield ToolInputDelta(known.number, arguments)
@@ -343,11 +357,17 @@ def usage_of(raw: Any) -> Usage | None:
     """This wire's counts; a cached or a thought token is in two of them."""
     if not isinstance(raw, Mapping):
         return None
+    reads, writes = count_of(raw.get("prompt_tokens")), count_of(raw.get("completion_tokens"))
+    thought = count_of(inner(raw, "completion_tokens_details").get("reasoning_tokens")) or 0
+    missing = (count_of(raw.get("total_tokens")) or 0) - (reads or 0) - (writes or 0)
+    if writes is not None and 0 < missing <= MOST_MISSING:
+        # Some count thoughts in the total alone.
+        writes, thought = writes + missing, max(thought, missing)
     cached = inner(raw, "prompt_tokens_details").get("cached_tokens", raw.get("prompt_cache_hit_tokens"))
     return disjoint(
-        raw.get("prompt_tokens"),
-        raw.get("completion_tokens"),
+        reads,
+        writes,
         cache_read=cached,
         cache_write=inner(raw, "prompt_tokens_details").get("cache_write_tokens"),
-        reasoning=inner(raw, "completion_tokens_details").get("reasoning_tokens"),
+        reasoning=thought,
     )

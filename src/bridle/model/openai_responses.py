@@ -42,11 +42,11 @@ from bridle.core.stream import (
 from bridle.model.forms import (
     JsonForm,
     ToolsForm,
-    allowed,
     data_address,
     decoded,
     disjoint,
     inner,
+    json_text,
     request_body,
     wire_id,
     wire_name,
@@ -76,18 +76,14 @@ class ResponsesModel:
             head["instructions"] = request.system
         if request.tools:
             head["tools"] = self._tools.of(request.tools)
-        tail: dict[str, Any] = {
-            "stream": True,
-            "store": False,
-            "max_output_tokens": request.max_output_tokens,
-            "prompt_cache_key": request.session,
-        }
+        fixed: dict[str, Any] = {"stream": True, "store": False, "max_output_tokens": request.max_output_tokens}
         if request.tools:
-            tail["tool_choice"] = request.tool_choice
+            fixed["tool_choice"] = request.tool_choice
+        options: dict[str, Any] = {"prompt_cache_key": request.session}
         if self.info.reasons:
             # Nothing is stored there, so the thoughts come along, sealed, and go back with the next request.
-            tail["include"] = ["reasoning.encrypted_content"]
-        return request_body(head, "input", form.closed(), {**tail, **allowed(request.options)})
+            options["include"] = ["reasoning.encrypted_content"]
+        return request_body(head, "input", form.closed(), fixed, {**options, **request.options})
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
         async with aclosing(talk(self._lane, "/responses", self.body(request), ResponsesReply())) as events:
@@ -138,8 +134,9 @@ class ItemForms:
             case Thought():
                 if own and block.seal:
                     summary = [{"type": "summary_text", "text": block.text}] if block.text else []
-                    sealed: dict[str, Any] = msgspec.json.decode(block.seal)
-                    yield {"type": "reasoning", "summary": summary, **sealed}
+                    sealed = msgspec.json.decode(block.seal)
+                    if isinstance(sealed, dict) and "encrypted_content" in sealed:
+                        yield {"type": "reasoning", "summary": summary, **sealed}
             case CallMessage():
                 yield {
                     "type": "function_call",
@@ -275,7 +272,7 @@ def _sealed(form: dict[str, Any]) -> str:
     content = form.get("encrypted_content")
     if not isinstance(content, str) or not content:
         return ""
-    return msgspec.json.encode({"id": str(form.get("id") or ""), "encrypted_content": content}).decode()
+    return json_text({"id": str(form.get("id") or ""), "encrypted_content": content})
 
 
 def _failed(event: _Event) -> Error:

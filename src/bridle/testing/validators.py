@@ -116,6 +116,8 @@ def problems_in_messages(body: Mapping[str, Any]) -> list[str]:
         if not blocks:
             found.append(f"{where}: no content")
         open_calls = _answered(blocks, where, open_calls, found)
+        if blocks and blocks[-1].get("type") in ("thinking", "redacted_thinking"):
+            found.append(f"{where}: a reply may not end in a thought")
         for place, block in enumerate(blocks):
             kind = block.get("type")
             uses_tools = uses_tools or kind in ("tool_use", "tool_result")
@@ -185,8 +187,12 @@ def problems_in_responses(body: Mapping[str, Any]) -> list[str]:
                 found.append(f"{where}: calls without a result: {', '.join(open_calls)}")
             if not any(str(part.get("text") or "").strip() for part in item.get("content") or ()):
                 found.append(f"{where}: no text")
-        elif kind == "reasoning" and not item.get("encrypted_content"):
-            found.append(f"{where}: a thought that nobody stored, and that is not sealed")
+        elif kind == "reasoning":
+            after = items[index + 1] if index + 1 < len(items) else {}
+            if not item.get("encrypted_content"):
+                found.append(f"{where}: a thought that nobody stored, and that is not sealed")
+            if after.get("role") == "user" or after.get("type") == "function_call_output" or not after:
+                found.append(f"{where}: a thought that leads to nothing")
     last = items[-1] if items else {}
     if open_calls or not (last.get("type") == "function_call_output" or last.get("role") == "user"):
         found.append("the last item must be of the user or a result")

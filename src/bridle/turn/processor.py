@@ -15,6 +15,7 @@ from bridle.core.repair import result_digest
 from bridle.core.repetition import Chant
 from bridle.core.states import CallState, Done, Failed, Refusal, Refused, Usage
 from bridle.core.stream import (
+    Alive,
     Error,
     ReasoningDelta,
     ReasoningEnd,
@@ -142,7 +143,7 @@ class Processor:
                 self.ended = True
             case Error():
                 self.error = event
-            case Start() | StepBegin() | ToolInputEnd():
+            case Start() | Alive() | StepBegin() | ToolInputEnd():
                 pass
         return None
 

@@ -30,8 +30,8 @@ from bridle.turn.scope import Scope
 class Deadlines:
     """How long a request may take to say something, to go on, and in all."""
 
-    first_event_seconds: float = 120.0
-    idle_seconds: float = 120.0
+    first_event_seconds: float = 180.0
+    idle_seconds: float = 300.0
     request_seconds: float = 1_800.0
 
 

@@ -12,7 +12,7 @@ from bridle.core.parts import ReservationRefused
 from bridle.core.pricing import MILLION, cost, worst_cost
 from bridle.core.retry import GiveUp, Wait, next_try, retryable
 from bridle.core.states import Broken, CutBy, Open, Try, Usage
-from bridle.core.stream import Error, ModelRequest
+from bridle.core.stream import Alive, Error, ModelRequest
 from bridle.errors import BudgetRefused
 from bridle.turn.growth import Growth
 from bridle.turn.processor import Processor
@@ -22,6 +22,8 @@ from bridle.turn.scope import Aborted, Late, cancelled_by_us
 SETTLE_POLL_SECONDS = 0.25
 DEADLINE_GRAIN_SECONDS = 1.0
 HARD_SECONDS = 5.0
+MOST_QUIET = 4
+"""Signs of life without a word are believed for so many times the idle deadline."""
 ESTIMATE_SLACK = 16
 
 
@@ -197,7 +199,7 @@ class Sending:
         rig = self.rig
         loop = asyncio.get_running_loop()
         limits = rig.tack.deadlines
-        begun = loop.time()
+        begun = said = loop.time()
         turn_ends = begun + self._seconds_left()
         last = min(begun + limits.request_seconds, turn_ends)
         growth = Growth(rig, processor)
@@ -217,8 +219,10 @@ class Sending:
                         break
                     # Moving a deadline costs more than reading an event: once a second is often enough.
                     now = loop.time()
+                    said = said if isinstance(event, Alive) else now
                     if now - moved >= DEADLINE_GRAIN_SECONDS:
-                        timeout.reschedule(min(now + limits.idle_seconds + DEADLINE_GRAIN_SECONDS, last))
+                        quiet = min(now + limits.idle_seconds, said + MOST_QUIET * limits.idle_seconds)
+                        timeout.reschedule(min(quiet + DEADLINE_GRAIN_SECONDS, last))
                         moved = now
         except TimeoutError:
             return "deadline" if loop.time() >= turn_ends else "late"

@@ -15,6 +15,7 @@ from bridle.core.inbox import TurnOptions
 from bridle.errors import BridleError, ConfigError
 from bridle.runtime import Runtime
 from bridle.surfaces.cli import manage, models, run
+from bridle.surfaces.cli.text import plain
 
 app = typer.Typer(
     name="bridle",
@@ -53,7 +54,10 @@ def prompt(
     Example: bridle config prompt --agent plan
     """
     options = TurnOptions(agent, model, system=system)
-    typer.echo(Runtime.open(trusted=trust, in_memory=True).preview(options).system)
+    runtime = Runtime.open(trusted=trust, in_memory=True)
+    for notice in runtime.notices:
+        _say(f"! {plain(notice)}\n")
+    typer.echo(runtime.preview(options).system)
 
 
 @testing.command("serve")

@@ -11,7 +11,7 @@ import typer
 
 from bridle.core.agent import ModelInfo
 from bridle.errors import ConfigError
-from bridle.runtime import open_models
+from bridle.runtime import Models, open_models
 from bridle.surfaces.cli.text import plain
 
 FEW = 5
@@ -20,6 +20,13 @@ models = typer.Typer(help="What can be asked.", invoke_without_command=True)
 auth = typer.Typer(help="Keys of providers.", no_args_is_help=True)
 
 Trust = Annotated[bool, typer.Option("--trust", help="Trust this project's files for this run.")]
+
+
+def _opened(*, trusted: bool = False) -> Models:
+    known, notices = open_models(trusted=trusted)
+    for notice in notices:
+        sys.stderr.write(f"! {plain(notice)}\n")
+    return known
 
 
 @models.callback()
@@ -37,7 +44,7 @@ def list_models(
         return
     if format not in ("text", "json"):
         raise ConfigError(f"--format must be text or json, not {format!r}")
-    known = open_models(trusted=trust)
+    known = _opened(trusted=trust)
     found = [reach for reach in known.reachable() if provider in (None, reach.provider)]
     if provider is not None and not found:
         raise ConfigError(f"{provider} cannot be asked now: no key is known for it, and no server answers")
@@ -78,7 +85,7 @@ def fetch() -> None:
 
     Example: bridle models fetch
     """
-    typer.echo(f"the weights are in {open_models().fetch()}")
+    typer.echo(f"the weights are in {_opened().fetch()}")
 
 
 @auth.command("login")
@@ -87,7 +94,7 @@ def login(provider: Annotated[str, typer.Argument(help="Such as anthropic, opena
 
     Example: bridle auth login anthropic
     """
-    known = open_models()
+    known = _opened()
     key = typer.prompt(f"key for {provider}", hide_input=True) if sys.stdin.isatty() else sys.stdin.readline()
     where, untried = asyncio.run(known.login(provider, key))
     if untried:
@@ -104,7 +111,7 @@ def list_keys() -> None:
 
     Example: bridle auth list
     """
-    found = open_models().logins()
+    found = _opened().logins()
     for name, source in found:
         typer.echo(f"{name}: {source}")
     if not found:
@@ -117,6 +124,6 @@ def logout(provider: Annotated[str, typer.Argument(help="A provider of `bridle a
 
     Example: bridle auth logout anthropic
     """
-    if not open_models().logout(provider):
+    if not _opened().logout(provider):
         raise ConfigError(f"no key is stored for {provider}; one in the environment is yours to unset")
     typer.echo(f"{provider}: logged out")
