@@ -100,7 +100,7 @@ def test_a_wait_that_is_too_long_ends_the_turn_at_once():
 def test_a_model_that_hangs_is_given_up_on_after_its_deadline_and_asked_again():
     story = tell(ScriptedModel([Reply(hang=True), "late but there"]))
     assert (story.result.reason, story.result.text) == ("answered", "late but there")
-    assert 120 <= story.result.seconds < 125
+    assert 120 <= story.result.seconds < 185
 
 
 def test_a_stream_that_stalls_is_given_up_on():
