@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -232,12 +233,13 @@ def test_tools_work_on_the_project_and_changed_files_are_named(home):
 def test_ctrl_c_aborts_the_turn_and_keeps_everything(home):
     model = home.script({"text": "thinking about it", "chunk": 1, "pace": 0.2})
     process = home.start("run", "--model", model, "go")
-    while process.stdout.read(1) != "k":
+    session = process.stderr.readline().split()[1]
+    while "step 1" not in process.stderr.readline():
         pass
+    time.sleep(1.5)
     process.send_signal(signal.SIGINT)
     _, beside = process.communicate(timeout=10)
     assert (process.returncode, "■ Aborted" in beside) == (130, True)
-    session = beside.splitlines()[0].split()[1]
     assert "think" in home.run("show", session).stdout
 
 

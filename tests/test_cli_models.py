@@ -3,7 +3,10 @@
 import asyncio
 import base64
 import json
+import os
+import signal
 import threading
+import time
 from contextlib import contextmanager
 
 import msgspec
@@ -208,3 +211,68 @@ def test_requests_are_lean(home):
     large, tiny = (len(msgspec.json.encode(body)) for body in server.bodies)
     assert large <= 14_000 and tiny <= 3_000, (large, tiny)
     assert [tool["function"]["name"] for tool in server.bodies[1]["tools"]] == ["read", "write", "edit", "bash"]
+
+
+def test_the_words_of_a_try_that_failed_are_not_part_of_the_answer(home):
+    cut = Reply(text="The answer is not", chunk=4, cut=6)
+    with serving(cut, "It is 42.") as server:
+        settings(home, provider(server))
+        done = home.run("run", "--model", "ours/small", "what is it?", OUR_KEY=KEY)
+    assert (done.returncode, done.stdout) == (0, "It is 42.\n"), done.stderr
+
+
+def test_a_name_that_a_model_made_up_does_not_drive_the_terminal(home):
+    odd = Reply(calls=(ScriptedCall("a b/\n\x1b[31mred", {"x": "\x1b[2J"}),))
+    with serving(odd, "Done.") as server:
+        settings(home, provider(server))
+        done = home.run("run", "--model", "ours/small", "go", OUR_KEY=KEY)
+    assert done.returncode == 0 and "\x1b" not in done.stderr and "✗ a b/ �[31mred:" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "environment", "said"),
+    [
+        (["models"], {"OLLAMA_HOST": "x:99999"}, "OLLAMA_HOST"),
+        (["models"], {"OLLAMA_HOST": "http://["}, "OLLAMA_HOST"),
+        (
+            ["run", "--model", "openai/gpt-5.5", "hi"],
+            {"OPENAI_BASE_URL": "http://[", "OPENAI_API_KEY": KEY},
+            "OPENAI_BASE_URL",
+        ),
+        (["auth", "login", "openai"], {"ALL_PROXY": "socks5://127.0.0.1:1"}, "could not be reached"),
+        (["auth", "login", "openai"], {"HTTPS_PROXY": "foo://x"}, "could not be reached"),
+        (["auth", "login", "openai"], {"SSL_CERT_FILE": "/nowhere"}, "could not be reached"),
+    ],
+)
+def test_nonsense_in_the_environment_is_named(home, words, environment, said):
+    done = home.run(*words, given=f"{KEY}\n", **environment)
+    assert said in done.stderr and "this should not have happened" not in done.stderr
+    assert "the output cannot be written" not in done.stderr and KEY not in done.stderr
+
+
+def test_a_file_that_never_ends_is_not_read(home):
+    os.mkfifo(home.project / "fifo")
+    for path in ("fifo", "/dev/zero", "."):
+        done = home.run("run", "--model", "ours/x", "--file", path, "hi")
+        assert (done.returncode, "is no file" in done.stderr) == (2, True)
+
+
+def test_fetching_runs_nothing_that_lies_in_the_project(home):
+    (home.project / "pip.py").write_text("open('PWNED', 'w')")
+    done = home.run("models", "fetch", PIP_INDEX_URL="http://127.0.0.1:1/simple", PIP_NO_INDEX="1", PIP_FIND_LINKS="")
+    assert done.returncode in (0, 2) and not (home.project / "PWNED").exists()
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c_leaves_an_embedded_turn_at_once(home, times):
+    process = home.start("run", "--model", "embedded/smollm2", "What is in hello.txt? Tell me everything about it.")
+    for line in process.stderr:
+        if line.startswith("step 1"):
+            break
+    time.sleep(0.5)
+    for _ in range(times):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+    _, said = process.communicate(timeout=10)
+    assert process.returncode == 130 and "Traceback" not in said and "FATAL" not in said
+    assert "length limit" not in said

@@ -28,6 +28,7 @@ from bridle.journal.memory import MemoryJournal
 from bridle.model.model import Model
 from bridle.models import Models as Models
 from bridle.seams import Seams
+from bridle.seams import leave as leave
 from bridle.tackroom import SettingsTackRoom
 from bridle.tools.tool import Tool
 

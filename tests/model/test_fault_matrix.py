@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import itertools
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from email.utils import formatdate
@@ -133,6 +134,20 @@ for name, body in {
     "null": "null",
 }.items():
     cell(f"status 503 with {name}", RETRIED, then_sound(said(503, body)))
+for name, raw in {
+    "broken letters": b'{"error":{"message":"\xff busy"}}',
+    "nesting": b"[" * 30_000 + b"]" * 30_000,
+}.items():
+    cell(
+        f"status 503 with {name}",
+        RETRIED,
+        then_sound(lambda wire, raw=raw: [Answer([raw], 503, kind="application/json", framing="length")]),
+    )
+cell(
+    "a redirect to nowhere",
+    Outcome("error", 1, (), "", says="redirected"),
+    lambda wire: [Answer([], 302, {"location": "http://[bad"}, framing="length")],
+)
 for name, message, code in (
     ("OpenAI", "You exceeded your current quota, please check your plan", "insufficient_quota"),
     ("Anthropic", "Your credit balance is too low to access the API", "invalid_request_error"),
@@ -477,13 +492,14 @@ def broken_off(where: str, message: str, code: str = "") -> Make:
         body = {**problem(message, code), "response": {"error": problem(message, code)["error"]}}
         kind = {"chat": {}, "messages": {"type": "error"}, "responses": {"type": "response.failed"}}[wire]
         begun = part(wire, where)[:-1] if where else []
-        return [Answer([*begun, b"data: " + msgspec.json.encode({**body, **kind}) + b"\n\n"])]
+        return [Answer([*begun, b"data: " + json.dumps({**body, **kind}).encode() + b"\n\n"])]
 
     return make
 
 
 for where in ("", "the text", "a whole call"):
     cell(f"an error event after {where or 'nothing'}", RETRIED, then_sound(broken_off(where, "overloaded")))
+cell("an error event with half a character", RETRIED, then_sound(broken_off("", "half \ud800 of it")))
 cell("an error event for ever", Outcome("error", 6, (), ""), broken_off("the text", "overloaded"))
 cell("an error event: no quota", FAILED, broken_off("", "You exceeded your current quota", "insufficient_quota"))
 cell(

@@ -145,7 +145,7 @@ def test_anthropics_address_is_read_as_its_own_tools_read_it(given, address, tmp
 
 
 def test_an_address_that_makes_no_sense_is_named(tmp_path):
-    with pytest.raises(ConfigError, match="OLLAMA_HOST=http://foo:bar"):
+    with pytest.raises(ConfigError, match="OLLAMA_HOST in the environment: 'http://foo:bar'"):
         Providers({}, {"OLLAMA_HOST": "http://foo:bar"}, tmp_path, tmp_path).provider("ollama")
 
 
@@ -242,7 +242,10 @@ def test_a_server_on_this_machine_is_found_and_asked_how_much_it_holds(name, pat
     assert [reach.provider for reach in reachable(providers)] == [name, "embedded"]
 
 
-@pytest.mark.parametrize("body", [{}, [], "x", {"data": "x"}, {"data": [{"id": 7}]}, {"data": []}])
+@pytest.mark.parametrize(
+    "body",
+    [{}, [], "x", {"data": "x"}, {"data": [{"id": 7}, {"id": ""}, {"id": "a\nb"}, {"id": "\x1b]0;x"}]}, {"data": []}],
+)
 def test_a_server_that_talks_nonsense_is_nobody(body, said, world):
     Said.says = {"/v1/models": (200, body)}
     assert choose(world(given={"vllm": Provider(base_url=said)})).ref == "embedded/smollm2"
@@ -269,6 +272,13 @@ def test_a_server_that_drips_is_given_up_in_time():
     stop.set()
     thread.join()
     listener.close()
+
+
+@pytest.mark.parametrize("window", [True, -1, 0, 10**30, "4096", None, 2.5])
+def test_a_window_that_makes_no_sense_is_not_believed(window, said, world):
+    Said.says = {"/v1/models": (200, {"data": [{"id": "qwen", "max_model_len": window}]})}
+    _, info = world(given={"vllm": Provider(base_url=said)}).model("vllm/qwen")
+    assert (info.context_window, info.source) == (8_192, "defaults")
 
 
 class Ring(KeyringBackend):
@@ -319,9 +329,31 @@ def test_a_key_in_a_file_can_be_read_by_its_owner_alone(world, tmp_path):
     assert keys.names() == ["openai", "zai"]
     assert keys.find("openai", ()).value == "sk-canary-one"
     assert keyed(world({"OPENAI_API_KEY": "sk-other"}))[0] == ("openai", "OPENAI_API_KEY")
-    keys.file.write_text("{broken")
-    with pytest.raises(ConfigError, match=r"keys\.json: cannot be read"):
-        keys.names()
+    keys.file.chmod(0o666)
+    assert keys.names() == ["openai", "zai"] and keys.file.stat().st_mode & 0o777 == 0o600
+    for broken in (b"{broken", b"\xff", b"[" * 50_000, b'{"openai": {"key": 7}}', b"[]"):
+        keys.file.write_bytes(broken)
+        with pytest.raises(ConfigError, match=r"keys\.json: cannot be read"):
+            keys.names()
+
+
+def test_a_file_of_keys_may_lie_elsewhere(world, tmp_path):
+    elsewhere = tmp_path / "elsewhere.json"
+    elsewhere.write_text("{}")
+    keys = world().keys
+    keys.file.symlink_to(elsewhere)
+    keys.store("openai", "sk-canary-one")
+    assert keys.file.is_symlink() and b"canary" in elsewhere.read_bytes()
+
+
+def test_logins_at_the_same_time_lose_nothing(world):
+    names = [f"provider-{number}" for number in range(12)]
+    threads = [threading.Thread(target=world().keys.store, args=(name, f"key-{name}")) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert world().keys.names() == sorted(names)
 
 
 @pytest.mark.parametrize(("status", "words"), [(200, ""), (404, "answered with HTTP 404"), (500, "HTTP 500")])

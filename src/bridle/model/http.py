@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import httpx2
 import msgspec
 
+from bridle.core.context import sound
 from bridle.core.stream import Alive, Error, Start, StepBegin, StreamEvent
 from bridle.errors import BridleError
 from bridle.model.forms import json_text
@@ -23,6 +24,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 CONNECT_SECONDS = 15.0
 KEEP_SECONDS = 60.0
 """How long a connection that nobody uses is kept: tools take their time, and a new handshake takes longer."""
+PLAIN_SECONDS = 10.0
 DRAIN_SECONDS = 0.1
 MAX_ERROR_BYTES = 64 * 1024
 MAX_REPLY_BYTES = 64 * 1024 * 1024
@@ -132,12 +134,12 @@ class Lane:
                 yield found
 
     async def get(self, path: str) -> tuple[int, Any]:
-        """The status and the JSON of a plain question, such as which models there are; raises `httpx2.HTTPError`."""
-        response = await self.client().get(self.address.rstrip("/") + path, headers=dict(self.headers()), timeout=10.0)
-        try:
-            return response.status_code, msgspec.json.decode(response.content)
-        except msgspec.DecodeError:
-            return response.status_code, None
+        """The status and the JSON of a plain question, such as for all models; raises `UNSENT` and `TimeoutError`."""
+        async with (
+            asyncio.timeout(PLAIN_SECONDS),
+            self.client().stream("GET", self.address.rstrip("/") + path, headers=dict(self.headers())) as response,
+        ):
+            return response.status_code, _json(await _body(response))
 
     def clean(self, error: Error) -> Error:
         """Without anything that is secret: providers repeat keys in what they say about them."""
@@ -146,7 +148,7 @@ class Lane:
             secret = value.removeprefix("Bearer ")
             if len(secret) >= 8 and name.lower() not in OPEN_HEADERS:
                 message = message.replace(secret, "[key]")
-        return msgspec.structs.replace(error, message=message[:MESSAGE_CHARACTERS])
+        return msgspec.structs.replace(error, message=sound(message[:MESSAGE_CHARACTERS]))
 
 
 @asynccontextmanager
@@ -304,13 +306,13 @@ def _said(body: Any) -> tuple[str, str]:
         return str(inner), ""
     message = inner.get("message") or inner.get("detail") or body.get("message") or ""
     code = inner.get("code") or inner.get("type") or ""
-    return str(message) or msgspec.json.encode(inner).decode(), str(code)
+    return str(message) or json_text(inner), str(code)
 
 
 def _json(body: bytes) -> Any:
     try:
         return msgspec.json.decode(body)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 
@@ -321,6 +323,8 @@ def _broken(error: httpx2.TransportError | httpx2.DecodingError) -> Error:
         case httpx2.LocalProtocolError():
             # What it says repeats the header, and that may be the key.
             return Error(BAD_HEADER, retryable=False)
+        case httpx2.RemoteProtocolError() if "location header" in str(error):
+            return Error(f"redirected to nowhere: {_words(error)}; set the provider's base_url", retryable=False)
         case httpx2.UnsupportedProtocol():
             return Error(f"the request could not be sent: {_words(error)}", retryable=False)
     return Error(f"the connection to the provider failed: {_words(error)}", retryable=True)

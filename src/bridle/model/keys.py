@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
-from collections.abc import Callable, Mapping
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -62,38 +65,57 @@ class Keys:
 
     def store(self, provider: str, value: str) -> Literal["keyring", "file"]:
         """Keep a key in the keyring, or in the file where there is none; raises `ConfigError`."""
-        kept = self._read()
         self._known.pop(provider, None)
         ring = _ring()
         if ring is not None:
             _asked(lambda: ring.set_password(SERVICE, provider, value))
-            self._write({**kept, provider: "keyring"})
-            return "keyring"
-        self._write({**kept, provider: {"key": value}})
-        return "file"
+        with self._alone():
+            self._write({**self._read(), provider: "keyring" if ring is not None else {"key": value}})
+        return "keyring" if ring is not None else "file"
 
     def forget(self, provider: str) -> bool:
         """Remove a key that a login has stored; False if there was none."""
-        kept = self._read()
         self._known.pop(provider, None)
-        if provider not in kept:
-            return False
-        ring = _ring() if kept.pop(provider) == "keyring" else None
-        if ring is not None and _asked(lambda: ring.get_password(SERVICE, provider)):
-            _asked(lambda: ring.delete_password(SERVICE, provider))
-        self._write(kept)
-        return True
+        with self._alone():
+            kept = self._read()
+            if provider not in kept:
+                return False
+            ring = _ring() if kept.pop(provider) == "keyring" else None
+            if ring is not None and _asked(lambda: ring.get_password(SERVICE, provider)):
+                _asked(lambda: ring.delete_password(SERVICE, provider))
+            self._write(kept)
+            return True
 
     def names(self) -> list[str]:
         """The providers that have a stored key."""
         return sorted(self._read())
 
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Nobody else changes the file meanwhile."""
+        try:
+            self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle = os.open(self.file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise ConfigError(f"{self.file}: cannot be written: {error}") from error
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
     def _read(self) -> dict[str, Any]:
         try:
-            return msgspec.json.decode(self.file.read_bytes(), type=dict[str, Any])
+            found = self.file.stat()
+            if not stat.S_ISREG(found.st_mode):
+                raise ConfigError(f"{self.file}: not a file; remove it and log in again")
+            if found.st_mode & 0o077:
+                # Whoever could read it may have; nobody else shall from now on.
+                self.file.chmod(0o600)
+            return msgspec.json.decode(self.file.read_bytes(), type=dict[str, Literal["keyring"] | dict[str, str]])
         except FileNotFoundError:
             return {}
-        except (OSError, msgspec.MsgspecError) as error:
+        except (OSError, msgspec.MsgspecError, ValueError, RecursionError) as error:
             raise ConfigError(
                 f"{self.file}: cannot be read: {error}; mend it, or remove it and log in again"
             ) from error
@@ -101,13 +123,13 @@ class Keys:
     def _write(self, kept: dict[str, Any]) -> None:
         """The whole file, or none of it, readable by its owner alone from the first byte on."""
         try:
-            self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            fresh = self.file.with_suffix(".new")
+            place = self.file.resolve()
+            fresh = place.with_suffix(".new")
             fresh.unlink(missing_ok=True)
             handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(handle, "wb") as stream:
                 stream.write(msgspec.json.encode(kept))
-            fresh.replace(self.file)
+            fresh.replace(place)
         except OSError as error:
             raise ConfigError(f"{self.file}: cannot be written: {error}") from error
 

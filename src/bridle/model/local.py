@@ -11,6 +11,7 @@ import msgspec
 from bridle.seams import SystemClock
 
 PROBE_SECONDS = 0.4
+LEAST_WINDOW, MOST_WINDOW = 256, 20_000_000
 MOST_BYTES = 4 * 1024 * 1024
 MOST_MODELS = 1_000
 SERVERS = ("ollama", "lmstudio", "llamacpp", "vllm")
@@ -31,7 +32,7 @@ def probe(provider: str, address: str) -> Found | None:
     if status != 200 or not isinstance(data, list):
         return None
     names = [item["id"] for item in data if isinstance(item, dict) and isinstance(item.get("id"), str)]
-    chat = tuple(name for name in names[:MOST_MODELS] if name.isprintable() and "embed" not in name.lower())
+    chat = tuple(name for name in names[:MOST_MODELS] if name and name.isprintable() and "embed" not in name.lower())
     return Found(provider, address, chat) if chat else None
 
 
@@ -47,7 +48,8 @@ def window(provider: str, address: str, model: str) -> int | None:
         found = _item(ask(root, "/api/ps")[1], "models", "name", model).get("context_length")
     else:
         found = _item(ask(address, "/models")[1], "data", "id", model).get("max_model_len")
-    return found if isinstance(found, int) and found > 0 else None
+    believable = isinstance(found, int) and not isinstance(found, bool) and LEAST_WINDOW <= found <= MOST_WINDOW
+    return found if believable else None
 
 
 def ask(address: str, path: str) -> tuple[int, Any]:
@@ -66,7 +68,7 @@ def ask(address: str, path: str) -> tuple[int, Any]:
                 if not piece:
                     return _read(bytes(said))
                 said += piece
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         # Nobody there, nobody in time, or nobody who speaks HTTP.
         return 0, None
     return 0, None

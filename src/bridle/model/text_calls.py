@@ -37,7 +37,10 @@ from bridle.core.stream import (
 )
 from bridle.model.model import Model
 
-FENCED = re.compile(r"```[a-z_]*\s*(\{.*?\})\s*```", re.DOTALL)
+FENCE = "```"
+LANGUAGE = re.compile(r"[a-z_]*\s*")
+MOST_TRIES = 100
+"""How many braces that begin nothing are looked into: beyond that it is no call, but a text full of braces."""
 BEGUN = re.compile(r'\s*\{\s*"tool"\s*:\s*"(?P<name>[^"]+)"\s*,\s*"arguments"\s*:\s*(?P<arguments>\{.*)', re.DOTALL)
 CUT_ANSWER = re.compile(r'^\s*\{\s*"answer"\s*:\s*"')
 OPENING = ("{", "`", "<")
@@ -262,7 +265,7 @@ def read_calls(text: str, names: set[str]) -> tuple[list[tuple[str, str]], str]:
     """The calls that a text holds as JSON, plain or fenced, and what is left of it without them."""
     calls: list[tuple[str, str]] = []
     rest: list[str] = []
-    source = FENCED.sub(r"\1", text)
+    source = unfenced(text)
     at = 0
     for start, end, value in _objects(source):
         rest.append(source[at:start])
@@ -279,15 +282,29 @@ def read_calls(text: str, names: set[str]) -> tuple[list[tuple[str, str]], str]:
     return calls, re.sub(r"</?tool_call>|```[a-z_]*", "", left) if calls else left
 
 
+def unfenced(text: str) -> str:
+    """The text with its fences taken from around whatever looks like an object."""
+    before, *rest = text.split(FENCE)
+    kept = [before]
+    for inside, after in zip(rest[::2], rest[1::2], strict=False):
+        body = LANGUAGE.sub("", inside, count=1).strip()
+        is_object = body.startswith("{") and body.endswith("}")
+        kept += [body, after] if is_object else [FENCE, inside, FENCE, after]
+    if len(rest) % 2:
+        kept += [FENCE, rest[-1]]
+    return "".join(kept)
+
+
 def _objects(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
     """Every JSON object at the top level of a text, with its place."""
     decoder = json.JSONDecoder(strict=False)
-    at = 0
-    while (start := text.find("{", at)) >= 0:
+    at = failed = 0
+    while (start := text.find("{", at)) >= 0 and failed < MOST_TRIES:
         try:
             value, end = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
             at = start + 1
+            failed += 1
             continue
         if isinstance(value, dict):
             yield start, end, value

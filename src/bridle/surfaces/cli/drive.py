@@ -118,6 +118,8 @@ class _Aborting:
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
+                # Everything is recorded, and what is left to do is to leave: an impatient key must not tear that.
+                signal.signal(number, signal.SIG_IGN)
 
     def follow(self, session: str) -> None:
         """Our own prompt has its result: from now on a signal ends whatever is driven here."""

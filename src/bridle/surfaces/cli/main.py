@@ -13,7 +13,7 @@ import typer
 
 from bridle.core.inbox import TurnOptions
 from bridle.errors import BridleError, ConfigError
-from bridle.runtime import Runtime
+from bridle.runtime import Runtime, leave
 from bridle.surfaces.cli import manage, models, run
 from bridle.surfaces.cli.text import plain
 
@@ -95,14 +95,16 @@ def main() -> None:
     _mend_streams()
     try:
         app()
+    except SystemExit as left:
+        leave(left.code if isinstance(left.code, int) else 0 if left.code is None else 1)
     except ConfigError as error:
         sys.stderr.write(f"bridle: {error}\n")
-        sys.exit(2)
+        leave(2)
     except BridleError as error:
         sys.stderr.write(f"bridle: {error}\n")
-        sys.exit(1)
+        leave(1)
     except KeyboardInterrupt:
-        sys.exit(130)
+        leave(130)
     except OSError as error:
         # Whoever read our output has left, or it cannot be written; flushing it at exit would fail once more.
         _say(f"bridle: the output cannot be written: {error}\n")

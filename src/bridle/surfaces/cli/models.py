@@ -61,7 +61,7 @@ def list_models(
         if len(reach.models) > len(shown):
             typer.echo(f"  … {len(reach.models) - len(shown)} more: bridle models --provider {reach.provider}")
     ref, why = known.choose()
-    typer.echo(f"\nwithout --model: {ref} ({why})")
+    typer.echo(f"\nwithout --model: {plain(ref)} ({plain(why)})")
 
 
 def _row(provider: str, why: str, info: ModelInfo) -> dict[str, Any]:
@@ -95,6 +95,8 @@ def login(provider: Annotated[str, typer.Argument(help="Such as anthropic, opena
     Example: bridle auth login anthropic
     """
     known = _opened()
+    if sys.stdin is None:
+        raise ConfigError("there is no standard input to read the key from")
     key = typer.prompt(f"key for {provider}", hide_input=True) if sys.stdin.isatty() else sys.stdin.readline()
     where, untried = asyncio.run(known.login(provider, key))
     if untried:
@@ -113,7 +115,7 @@ def list_keys() -> None:
     """
     found = _opened().logins()
     for name, source in found:
-        typer.echo(f"{name}: {source}")
+        typer.echo(f"{plain(name)}: {plain(source)}")
     if not found:
         typer.echo("no keys; bridle auth login PROVIDER stores one")
 

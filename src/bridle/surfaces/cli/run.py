@@ -158,9 +158,12 @@ MARKS = (
 
 def _attached(path: Path) -> File:
     try:
-        if path.stat().st_size > MOST_BYTES:
+        if not path.is_file():
+            raise ConfigError(f"--file {path} " + ("is no file" if path.exists() else "cannot be read: there is none"))
+        with path.open("rb") as stream:
+            content = stream.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
             raise ConfigError(f"--file {path} is larger than {MOST_BYTES // 2**20} MB")
-        content = path.read_bytes()
         media = _media(content)
         if media:
             return File(str(path), media=media, data=b64encode(content).decode())

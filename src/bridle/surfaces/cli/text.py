@@ -27,6 +27,11 @@ def plain(text: str) -> str:
     return text.translate(_UNSAFE)
 
 
+def line(text: str) -> str:
+    """The same in one line, for names and arguments that a model made up."""
+    return " ".join(plain(text).split())
+
+
 class TextLines:
     """Streams the answer; steps, calls, notices and the account go beside it."""
 
@@ -38,6 +43,8 @@ class TextLines:
         self._prompt = ""
         self._written: dict[str, int] = {}
         self._open_line = False
+        self._live = out.isatty()
+        """Only a person sees words before they are recorded: a program shall not read those of a try that failed."""
 
     def session(self, id: str) -> None:
         self._say(f"session {id}")
@@ -65,7 +72,7 @@ class TextLines:
 
     def _delta(self, delta: PartDelta) -> None:
         is_call = isinstance(self._session.parts.get(delta.part), Call)
-        if delta.reasoning or is_call or delta.offset != self._written.get(delta.part, 0):
+        if not self._live or delta.reasoning or is_call or delta.offset != self._written.get(delta.part, 0):
             return
         self._write(delta.part, delta.text)
 
@@ -101,7 +108,7 @@ class TextLines:
                     if cause != "prune" and outcome != "open":
                         gained = "" if outcome == "smaller" else ", no progress"
                         self._say(f"! context compacted: {before} → {after} tokens{gained}")
-                case TurnFinish(cut=True):
+                case TurnFinish(cut=True, reason=reason) if reason not in ("aborted", "error", "denied"):
                     self._say("! the answer was cut at the length limit")
                 case _:
                     return
@@ -125,11 +132,11 @@ class TextLines:
         call = self._session.call(event.id)
         match event.state:
             case Running():
-                self._say(f"  {call.name} {plain(call.arguments)[:200]}")
+                self._say(f"  {line(call.name)} {line(call.arguments)[:200]}")
             case Waiting(child=child, asks=asks):
                 if event.id not in self._written:
                     self._written[event.id] = 1
-                    self._say(f"  {call.name} {plain(call.arguments)[:200]}\n  → subagent {child}")
+                    self._say(f"  {line(call.name)} {line(call.arguments)[:200]}\n  → subagent {child}")
                 self._asks_below(asks)
             case Done(report=report) if report is not None:
                 spent = report.spent
@@ -140,7 +147,7 @@ class TextLines:
                 self._say(f"  ✗ subagent {plain(output).splitlines()[0][:300]}")
             case Failed(output=output) | Refused(output=output):
                 lines = plain(output).strip().splitlines()
-                self._say(f"  ✗ {call.name}: {lines[-1] if lines else 'failed'}"[:300])
+                self._say(f"  ✗ {line(call.name)}: {lines[-1] if lines else 'failed'}"[:300])
             case Asking(ask=ask):
                 turn = self._session.turn
                 if turn is None or turn.start.on_ask != "person":
