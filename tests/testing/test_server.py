@@ -155,7 +155,10 @@ def test_the_command_serves_until_it_is_stopped(tmp_path):
         address = process.stdout.readline().split()[-1]
         answer = httpx2.post(f"{address}/chat/completions", json={"messages": [USER]}, timeout=5)
         models = httpx2.get(f"{address}/models", timeout=5)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(5) == 130
+        try:
+            process.send_signal(signal.SIGINT)
+            assert process.wait(5) == 130
+        finally:
+            process.kill()
     assert answer.json()["choices"][0]["message"]["content"] == "hi"
     assert models.json()["data"][0]["id"] == "scripted"

@@ -65,6 +65,7 @@ class Lane:
     ca_bundle: str = ""
     proxy: str = field(default="", repr=False)
     connect_seconds: float = CONNECT_SECONDS
+    _places: dict[str, httpx2.URL] = field(default_factory=dict, repr=False)
     _client: httpx2.AsyncClient | None = field(default=None, repr=False)
     _loop: asyncio.AbstractEventLoop | None = field(default=None, repr=False)
 
@@ -82,6 +83,12 @@ class Lane:
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=KEEP_SECONDS),
             )
         return self._client
+
+    def _place(self, path: str) -> httpx2.URL:
+        """An address is taken apart once; it takes as long as reading a short reply."""
+        if path not in self._places:
+            self._places[path] = httpx2.URL(self.address.rstrip("/") + path)
+        return self._places[path]
 
     def _trusted(self) -> ssl.SSLContext | bool:
         if self.ca_bundle:
@@ -114,7 +121,7 @@ class Lane:
 
     async def _post(self, path: str, body: bytes) -> AsyncGenerator[list[bytes] | Error, None]:
         sent = {"content-type": "application/json", "accept": "text/event-stream", **self.headers()}
-        async with _streaming(self.client(), self.address.rstrip("/") + path, body, sent) as response:
+        async with _streaming(self.client(), self._place(path), body, sent) as response:
             if response.status_code != 200:
                 yield await _refusal(response)
                 return
@@ -137,7 +144,7 @@ class Lane:
         """The status and the JSON of a plain question, such as for all models; raises `UNSENT` and `TimeoutError`."""
         async with (
             asyncio.timeout(PLAIN_SECONDS),
-            self.client().stream("GET", self.address.rstrip("/") + path, headers=dict(self.headers())) as response,
+            self.client().stream("GET", self._place(path), headers=dict(self.headers())) as response,
         ):
             return response.status_code, _json(await _body(response))
 
@@ -153,7 +160,7 @@ class Lane:
 
 @asynccontextmanager
 async def _streaming(
-    client: httpx2.AsyncClient, address: str, body: bytes, headers: Mapping[str, str]
+    client: httpx2.AsyncClient, address: httpx2.URL, body: bytes, headers: Mapping[str, str]
 ) -> AsyncIterator[httpx2.Response]:
     request = client.build_request("POST", address, content=body, headers=dict(headers))
     response = await client.send(request, stream=True)
