@@ -257,6 +257,27 @@ def test_a_file_that_never_ends_is_not_read(home):
         assert (done.returncode, "is no file" in done.stderr) == (2, True)
 
 
+def test_commands_get_no_keys(home):
+    shown = Reply(calls=(ScriptedCall("bash", {"command": "env; echo done"}),))
+    with serving(then=shown) as server:
+        settings(home, provider(server) + '[shell]\npasses = ["NPM_TOKEN"]\n')
+        secrets = {
+            "OUR_KEY": KEY,
+            "ANTHROPIC_API_KEY": KEY,
+            "DB_PASSWORD": KEY,
+            "GITHUB_TOKEN": KEY,
+            "NPM_TOKEN": "let-pass",
+        }
+        home.run("run", "--on-ask", "allow", "--steps", "2", "--model", "ours/x", "go", PLAIN="plain-value", **secrets)
+        told = json.dumps(server.bodies[1])
+    assert "done" in told and "plain-value" in told and "let-pass" in told
+    assert KEY not in told
+    kept = b"".join(
+        path.read_bytes() for path in home.folder.rglob("*") if path.is_file() and path.name != "config.toml"
+    )
+    assert KEY.encode() not in kept
+
+
 def test_fetching_runs_nothing_that_lies_in_the_project(home):
     (home.project / "pip.py").write_text("open('PWNED', 'w')")
     done = home.run("models", "fetch", PIP_INDEX_URL="http://127.0.0.1:1/simple", PIP_NO_INDEX="1", PIP_FIND_LINKS="")

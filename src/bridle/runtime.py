@@ -77,6 +77,7 @@ class Runtime:
             outputs,
             subagents,
             self.models.choose,
+            environment,
             built_in,
         )
         self.notices: tuple[str, ...] = ()

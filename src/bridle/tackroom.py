@@ -23,6 +23,7 @@ from bridle.core.options import RESERVED_OPTIONS, layered
 from bridle.core.parts import File, Notice, TurnStart
 from bridle.core.permission import denied_outright
 from bridle.core.retry import RetryPolicy
+from bridle.core.secrets import without_secrets
 from bridle.core.session import Session
 from bridle.core.system_prompt import system_prompt
 from bridle.errors import ConfigError
@@ -55,6 +56,7 @@ class SettingsTackRoom:
     """The agents that a `task` call may start; None means all whose mode says so."""
     choose: Choose | None = None
 
+    environment: Mapping[str, str] | None = None
     built_in: frozenset[str] = frozenset()
     """Tools that a small model is told of only if somebody asks for them."""
 
@@ -283,11 +285,19 @@ class SettingsTackRoom:
             without=self._without(agent, start),
             tree_cost=self._tree_cost(),
             prunes=self.settings.compaction.prune,
+            environment=self._environment(),
             options=self._options(info, agent, start.variant),
             retry=RetryPolicy(retry.retries, retry.total_seconds, retry.longest_wait),
             deadlines=Deadlines(deadlines.first_event_seconds, deadlines.idle_seconds, deadlines.request_seconds),
             store_output=self._store if self.outputs is not None else None,
         )
+
+    def _environment(self) -> dict[str, str] | None:
+        """What commands get: no keys, and nothing else that is called a secret, but for what the user lets pass."""
+        if self.environment is None:
+            return None
+        known = {provider.key_env for provider in self.settings.providers.values()}
+        return without_secrets(self.environment, known=known, passes=self.settings.shell.passes)
 
     def _prompts(self) -> dict[str, str]:
         given = self.settings.prompts

@@ -86,6 +86,11 @@ class JournalSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What intents and endings survive: a power loss, or the death of the process."""
 
 
+class ShellSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    passes: list[str] = []
+    """Variables of the environment that commands get although they are called like a secret."""
+
+
 class PromptSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     closing: str = ""
     """A file with the closing instruction; `{limit}` stands for the limit that was reached."""
@@ -138,6 +143,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     journal: JournalSettings = JournalSettings()
     prompts: PromptSettings = PromptSettings()
     permission: Permissions = {}
+    shell: ShellSettings = ShellSettings()
     providers: dict[str, Provider] = {}
     models: dict[str, ModelSettings] = {}
     agents: dict[str, AgentSettings] = {}

@@ -1,11 +1,10 @@
-"""Runs a shell command in a process group of its own, which ends with the call."""
+"""Runs a shell command, which ends with its call, together with everything that it started."""
 
 from __future__ import annotations
 
 import asyncio
 import codecs
 import os
-import signal
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +12,7 @@ import msgspec
 
 from bridle.core.permission import Access
 from bridle.errors import ToolFailed
+from bridle.process.owned import Owned
 from bridle.tools.builtin import builtin
 from bridle.tools.paths import located
 from bridle.tools.tool import Invocation, Output
@@ -36,15 +36,8 @@ async def bash(given: BashArguments, invocation: Invocation) -> Output:
     seconds = None if given.timeout is None else given.timeout / 1000
     output, into = os.pipe()
     try:
-        process = await asyncio.create_subprocess_exec(
-            "/bin/bash",
-            "-c",
-            given.command,
-            cwd=folder,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=into,
-            stderr=into,
-            start_new_session=True,
+        owned = await Owned.start(
+            ["/bin/bash", "-c", given.command], folder=folder, output=into, environment=invocation.environment
         )
     except BaseException:
         os.close(output)
@@ -54,16 +47,14 @@ async def bash(given: BashArguments, invocation: Invocation) -> Output:
     reading = asyncio.ensure_future(_pass_on(output, invocation))
     try:
         async with asyncio.timeout(seconds):
-            status = await process.wait()
+            status = await owned.wait()
     except TimeoutError:
         if seconds is None:
             raise
         status = None
     finally:
-        # What the command left behind may hold its output open: it ends here, and the rest can be read. What left
-        # the group may hold it too: that is not waited for.
-        _end_group(process.pid)
-        await process.wait()
+        await owned.end()
+        # Nobody holds the other end any more, unless the kernel does not let go of somebody: that is not waited for.
         await asyncio.wait([reading], timeout=DRAIN_SECONDS)
         reading.cancel()
     text = invocation.printed.text()
@@ -86,14 +77,6 @@ async def _pass_on(output: int, invocation: Invocation) -> None:
             invocation.print(decoder.decode(chunk))
     finally:
         transport.close()
-
-
-def _end_group(pid: int) -> None:
-    """Whatever the command left behind ends with it."""
-    try:
-        os.killpg(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
 
 
 def _needs(given: BashArguments, directory: Path) -> tuple[Access, ...]:

@@ -66,6 +66,8 @@ class Invocation:
     known_files: dict[str, str]
     timeout_seconds: float
     printed: Printed = field(default_factory=Printed)
+    environment: Mapping[str, str] | None = None
+    """What a command gets to know of Bridle's own environment; none means all of it."""
     show: Callable[[str], None] | None = None
 
     def print(self, text: str) -> None:

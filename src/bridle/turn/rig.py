@@ -60,6 +60,8 @@ class Tack:
     """Whether old outputs of tools are removed at the end of a turn."""
     tree_cost: bool = False
     """Whether money is limited for the whole tree, or for a day or a month."""
+    environment: Mapping[str, str] | None = None
+    """What commands get to know of Bridle's own environment; none means all of it."""
     options: Mapping[str, Any] = field(default_factory=dict)
     retry: RetryPolicy = RetryPolicy()
     deadlines: Deadlines = Deadlines()

@@ -131,6 +131,7 @@ async def _run_one(rig: Rig, id: str) -> None:
     seconds, by_turn = _deadline(rig, tool)
     invocation = Invocation(id, rig.record.lease.session, rig.tack.directory, rig.known_files, seconds)
     invocation.show = _shower(rig, id)
+    invocation.environment = rig.tack.environment
     arguments = rig.arguments.pop(id, None)
     if arguments is None:
         arguments = tool.check(arguments_of(call.arguments))

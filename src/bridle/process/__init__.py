@@ -1,0 +1,1 @@
+"""Who owns the processes that calls start."""

@@ -1,0 +1,125 @@
+"""The keeper of one command: a small process that starts it, and lets nothing that it started live longer than itself.
+
+It is run as a script, by itself and without Bridle's packages. Its standard input is its lifeline: when that ends,
+because the call was ended or because Bridle died, everything ends. Whatever a command leaves behind, also in sessions
+of its own, becomes the keeper's child, since it is a subreaper; so it can be found, and is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import select
+import signal
+import sys
+
+PR_SET_CHILD_SUBREAPER = 36
+LIFELINE = 0
+SWEEP_MILLISECONDS = 5
+NOT_STARTED = 127
+
+
+def main(command: list[str]) -> int:
+    """Run the command to its end, or to the lifeline's; returns its exit status, 128 and more for signals."""
+    adopt_orphans()
+    child = start(command)
+    ended = os.pidfd_open(child) if hasattr(os, "pidfd_open") else -1
+    poll = select.poll()
+    poll.register(LIFELINE, select.POLLIN | select.POLLHUP)
+    if ended >= 0:
+        poll.register(ended, select.POLLIN)
+    status: int | None = None
+    while status is None:
+        events = [handle for handle, _ in poll.poll(None if ended >= 0 else SWEEP_MILLISECONDS)]
+        status, _ = buried(child)
+        if LIFELINE in events:
+            break
+    code = os.waitstatus_to_exitcode(sweep(child, status))
+    return code if code >= 0 else 128 - code
+
+
+def adopt_orphans() -> None:
+    """From here on orphans come to us instead of going to the first process of the system."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def start(command: list[str]) -> int:
+    child = os.fork()
+    if child:
+        return child
+    try:
+        os.setsid()
+        os.dup2(os.open(os.devnull, os.O_RDONLY), LIFELINE)
+        # What Python ignores for itself, a command must not inherit.
+        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+        os.execv(command[0], command)
+    finally:
+        os._exit(NOT_STARTED)
+
+
+def buried(child: int) -> tuple[int | None, bool]:
+    """Take note of all that has ended: the status of the command, if it has, and whether anything is left."""
+    found = None
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return found, False
+        if pid == 0:
+            return found, True
+        if pid == child:
+            found = status
+
+
+def sweep(child: int, status: int | None) -> int:
+    """Kill all that is left, until nothing is; the status of the command."""
+    while True:
+        for pid in below(os.getpid()):
+            # It may have ended meanwhile, or be somebody else's; whoever is still there is met again.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        found, left = buried(child)
+        status = found if found is not None else status
+        if not left:
+            return status if status is not None else signal.SIGKILL
+        select.poll().poll(SWEEP_MILLISECONDS)
+
+
+def below(root: int) -> list[int]:
+    """Every process under this one."""
+    found: list[int] = []
+    waiting = [root]
+    while waiting:
+        mine = children(waiting.pop())
+        found += mine
+        waiting += mine
+    return found
+
+
+def children(pid: int) -> list[int]:
+    """The children of all threads of a process."""
+    try:
+        threads = [entry.name for entry in os.scandir(f"/proc/{pid}/task")]
+    except OSError:
+        return []
+    return [int(name) for thread in threads for name in read(f"/proc/{pid}/task/{thread}/children").split()]
+
+
+def read(path: str) -> bytes:
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:
+        return b""
+    try:
+        return os.read(handle, 1 << 20)
+    except OSError:
+        return b""
+    finally:
+        os.close(handle)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,194 @@
+"""No process that a call started outlives the call, its abort, or Bridle itself."""
+
+import asyncio
+import os
+import signal
+import sys
+import uuid
+from pathlib import Path
+
+import pytest
+
+from bridle import Agent, ScriptedModel, call
+from bridle.errors import ToolFailed
+from bridle.process.owned import KEEPER, Owned
+from bridle.tools.registry import builtin_tools
+from bridle.tools.tool import Invocation
+
+BASH = next(tool for tool in builtin_tools() if tool.spec.name == "bash")
+ROUNDS = int(os.environ.get("ROUNDS", "3"))
+"""How often each way to flee is tried; `scripts/owned` tries many more."""
+
+FLIGHTS = {
+    "in the background": "sleep {mark} &",
+    "in a session of its own": "setsid sleep {mark} &",
+    "twice forked": "(setsid sh -c 'sleep {mark} & exit' &) ; true",
+    "without a terminal": "nohup sleep {mark} >/dev/null 2>&1 &",
+    "deaf to signals": "(trap '' TERM INT HUP; sleep {mark}; sleep {mark}) &",
+    "stopped": "sleep {mark} & kill -STOP $!",
+    "holding the output": "setsid sh -c 'exec sleep {mark}' & disown",
+    "from another program": "{python} -c '{forks}'",
+    "many at once": "for i in $(seq 20); do setsid sleep {mark} & done",
+    "in a chain": "setsid sh -c 'setsid sh -c \"setsid sleep {mark} & sleep {mark}\" & sleep {mark}' &",
+}
+
+FORKS = "import os, time; os.fork() or (os.setsid(), os.fork(), time.sleep({mark}))"
+
+
+def fleeing(flight, sign):
+    """A command that leaves something behind."""
+    forks = FORKS.format(mark=sign)
+    return FLIGHTS[flight].format(mark=sign, python=sys.executable, forks=forks)
+
+
+def mark():
+    """A time to sleep that no other process sleeps, so that its sleepers are known by it."""
+    return f"9{uuid.uuid4().int % 10**8:08d}"
+
+
+def alive(sign):
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes()
+        except OSError:
+            continue
+        if sign.encode() in words and str(os.getpid()) != path.parent.name:
+            found.append(words)
+    return found
+
+
+async def begun(sign):
+    """Once the command sleeps itself, whatever it has sent away is on its way."""
+    async with asyncio.timeout(20):
+        while f"sleep\0{sign}\0".encode() not in alive(sign):
+            await asyncio.sleep(0.01)
+
+
+async def gone(sign, seconds=2.0):
+    """Whether nobody is left within a while."""
+    for _ in range(int(seconds / 0.02)):
+        if not alive(sign):
+            return True
+        await asyncio.sleep(0.02)
+    return not alive(sign)
+
+
+def invocation(folder):
+    return Invocation("c", "s", folder, {}, 60.0)
+
+
+async def run(command, folder, timeout=None):
+    given = BASH.check({"command": command, "timeout": timeout})
+    return await BASH.run(given, invocation(folder))
+
+
+@pytest.mark.parametrize("flight", FLIGHTS)
+def test_what_a_command_leaves_behind_ends_with_it(flight, tmp_path):
+    async def work():
+        for _ in range(ROUNDS):
+            sign = mark()
+            output = await run(fleeing(flight, sign) + "\necho started", tmp_path)
+            assert (output.text.strip(), output.failed) == ("started", False)
+            assert alive(sign) == []
+
+    asyncio.run(asyncio.wait_for(work(), 60))
+
+
+@pytest.mark.parametrize("flight", FLIGHTS)
+def test_an_abort_ends_it_all(flight, tmp_path):
+    async def work():
+        for _ in range(ROUNDS):
+            sign = mark()
+            task = asyncio.ensure_future(run(fleeing(flight, sign) + f"\nsleep {sign}", tmp_path))
+            await begun(sign)
+            task.cancel()
+            async with asyncio.timeout(2):
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+            assert alive(sign) == []
+
+    asyncio.run(asyncio.wait_for(work(), 60))
+
+
+@pytest.mark.parametrize("flight", FLIGHTS)
+def test_nothing_survives_the_death_of_bridle(flight, tmp_path):
+    script = tmp_path / "bridle_run.py"
+    script.write_text(
+        "import sys\n"
+        "from bridle import Agent, ScriptedModel, call\n"
+        "from bridle.core.permission import Rule\n"
+        "from bridle.tools.registry import builtin_tools\n"
+        "model = ScriptedModel([call('bash', command=sys.argv[1]), 'done'])\n"
+        "tools = [tool for tool in builtin_tools() if tool.spec.name == 'bash']\n"
+        "Agent('a', model=model, tools=tools, permission=[Rule('bash', '*', 'allow')]).run_sync('go')\n"
+    )
+
+    async def work():
+        for _ in range(ROUNDS):
+            sign = mark()
+            command = fleeing(flight, sign) + f"\nsleep {sign}"
+            process = await asyncio.create_subprocess_exec(sys.executable, script, command, cwd=tmp_path)
+            await begun(sign)
+            process.send_signal(signal.SIGKILL)
+            await process.wait()
+            assert await gone(sign), alive(sign)
+
+    asyncio.run(asyncio.wait_for(work(), 120))
+
+
+def test_a_deadline_ends_it_all(tmp_path):
+    async def work():
+        sign = mark()
+        output = await run(f"setsid sleep {sign} & echo begun; sleep {sign}", tmp_path, timeout=300)
+        assert output.text == "begun\n\n\n[timed out after 0.3 s]" and output.failed
+        assert alive(sign) == []
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [("exit 7", "[exit status 7]"), ("kill -TERM $$", "[exit status 143]"), ("kill -9 $$", "[exit status 137]")],
+)
+def test_the_status_is_the_commands_own(command, words, tmp_path):
+    output = asyncio.run(run(command, tmp_path))
+    assert output.failed and words in output.text
+
+
+def test_a_program_that_is_not_there_is_a_failure(tmp_path):
+    async def work():
+        read, write = os.pipe()
+        try:
+            owned = await Owned.start(["/nowhere/program"], folder=tmp_path, output=write)
+            return await owned.wait()
+        finally:
+            os.close(read)
+            os.close(write)
+
+    assert asyncio.run(work()) == 127
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    given = BASH.check({"command": "true", "workdir": "gone"})
+    with pytest.raises(ToolFailed, match="gone is not a folder"):
+        asyncio.run(BASH.run(given, invocation(tmp_path)))
+
+
+def test_the_keeper_loads_nothing_of_the_project(tmp_path):
+    for name in ("os", "select", "signal", "ctypes", "contextlib", "sitecustomize"):
+        (tmp_path / f"{name}.py").write_text("open('PWNED', 'w')")
+    asyncio.run(run("true", tmp_path))
+    assert not (tmp_path / "PWNED").exists() and KEEPER.is_file()
+
+
+def test_a_command_gets_no_input_and_its_own_signals(tmp_path):
+    output = asyncio.run(run("cat; trap -p; yes | head -1", tmp_path))
+    assert (output.text.strip(), output.failed) == ("y", False)
+
+
+def test_an_agent_that_leaves_a_server_behind_is_not_held_up(tmp_path):
+    sign = mark()
+    model = ScriptedModel([call("bash", command=f"setsid sleep {sign} & echo up"), "done"])
+    agent = Agent("a", model=model, tools=[BASH], directory=tmp_path, on_ask="allow")
+    assert (agent.run_sync("go").text, alive(sign)) == ("done", [])
