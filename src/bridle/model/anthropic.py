@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -82,10 +82,8 @@ class AnthropicModel:
         options = {"cache_control": CACHED, **request.options} if self._quirks.caches_requests else request.options
         return request_body(head, "messages", form.closed(), fixed, _fitting(options, request.max_output_tokens))
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
-        async with aclosing(talk(self._lane, "/messages", self.body(request), AnthropicReply())) as events:
-            async for event in events:
-                yield event
+    def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        return talk(self._lane, "/messages", partial(self.body, request), AnthropicReply())
 
 
 def _fitting(options: Mapping[str, Any], most: int) -> Mapping[str, Any]:

@@ -185,10 +185,15 @@ class Reply(Protocol):
         """What is left to say at the end of the body; nothing, if the reply was cut off or has failed."""
 
 
-async def talk(lane: Lane, path: str, body: bytes, reply: Reply) -> AsyncGenerator[StreamEvent, None]:
+async def talk(lane: Lane, path: str, body: Callable[[], bytes], reply: Reply) -> AsyncGenerator[StreamEvent, None]:
     """Send a request and read its reply: the one way in which every wire does it."""
     started = False
-    async with aclosing(lane.post(path, body)) as chunks:
+    try:
+        sent = body()
+    except (ValueError, TypeError, msgspec.MsgspecError) as error:
+        yield Error(f"the request could not be written: {error}", retryable=False)
+        return
+    async with aclosing(lane.post(path, sent)) as chunks:
         async for found in chunks:
             if isinstance(found, Error):
                 yield lane.clean(found)

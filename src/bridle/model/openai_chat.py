@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
@@ -89,11 +89,9 @@ class ChatModel:
         options = {"prompt_cache_key": request.session, **request.options} if quirks.cache_key else request.options
         return request_body(head, "messages", items, fixed, options)
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+    def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
         reply = ChatReply(ends_without_done=self._quirks.ends_without_done)
-        async with aclosing(talk(self._lane, "/chat/completions", self.body(request), reply)) as events:
-            async for event in events:
-                yield event
+        return talk(self._lane, "/chat/completions", partial(self.body, request), reply)
 
 
 def tools_form(specs: Sequence[ToolSpec]) -> list[dict[str, Any]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -85,10 +85,8 @@ class ResponsesModel:
             options["include"] = ["reasoning.encrypted_content"]
         return request_body(head, "input", form.closed(), fixed, {**options, **request.options})
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
-        async with aclosing(talk(self._lane, "/responses", self.body(request), ResponsesReply())) as events:
-            async for event in events:
-                yield event
+    def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        return talk(self._lane, "/responses", partial(self.body, request), ResponsesReply())
 
 
 def tools_form(specs: Sequence[ToolSpec]) -> list[dict[str, Any]]:
