@@ -52,9 +52,11 @@ def start(command: list[str]) -> int:
     try:
         os.setsid()
         os.dup2(os.open(os.devnull, os.O_RDONLY), LIFELINE)
-        # What Python ignores for itself, a command must not inherit.
-        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT):
-            signal.signal(number, signal.SIG_DFL)
+        # What Python ignores for itself, or whoever started it, a command must not inherit.
+        for number in signal.valid_signals():
+            if signal.getsignal(number) == signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.execv(command[0], command)
     finally:
         os._exit(NOT_STARTED)
