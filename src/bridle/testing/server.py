@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -144,11 +145,15 @@ def _whole(reply: Reply, model: str) -> dict[str, Any]:
 
 
 def serve_scenario(path: Path, port: int, started: Callable[[str], None]) -> None:
-    """Serve a scenario file until the process is told to stop."""
+    """Serve a scenario file until the process is told to stop, also where whoever started it ignores that."""
 
     async def work() -> None:
+        stop = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
         async with ScriptedServer(read_scenario(path), port) as server:
             started(server.address)
-            await asyncio.Event().wait()
+            await stop.wait()
 
     asyncio.run(work())
+    raise KeyboardInterrupt
