@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 import uuid
 from pathlib import Path
 
@@ -111,6 +112,29 @@ def test_an_abort_ends_it_all(flight, tmp_path):
     asyncio.run(asyncio.wait_for(work(), 60))
 
 
+def await_blocking(seconds):
+    """Hold up the event loop: the world goes on without it."""
+    threading.Event().wait(seconds)
+
+
+def test_an_abort_while_it_starts_ends_it_too(tmp_path):
+    async def work():
+        for moment in range(30 * ROUNDS):
+            sign = mark()
+            task = asyncio.ensure_future(run(f"setsid sleep {sign} & sleep {sign}", tmp_path))
+            # Any number of rounds of the event loop, and the command may be anywhere on its way, or far ahead of us.
+            for _ in range(moment % 15):
+                await asyncio.sleep(0)
+            if moment % 2:
+                await_blocking(0.05)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert alive(sign) == []
+
+    asyncio.run(asyncio.wait_for(work(), 120))
+
+
 @pytest.mark.parametrize("flight", FLIGHTS)
 def test_nothing_survives_the_death_of_bridle(flight, tmp_path):
     script = tmp_path / "bridle_run.py"
@@ -160,8 +184,7 @@ def test_a_program_that_is_not_there_is_a_failure(tmp_path):
     async def work():
         read, write = os.pipe()
         try:
-            owned = await Owned.start(["/nowhere/program"], folder=tmp_path, output=write)
-            return await owned.wait()
+            return await Owned(["/nowhere/program"], folder=tmp_path, output=write).wait()
         finally:
             os.close(read)
             os.close(write)

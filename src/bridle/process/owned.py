@@ -3,50 +3,71 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 KEEPER = Path(__file__).with_name("keeper.py")
 END_SECONDS = 2.0
+LOOK_SECONDS = 0.02
 
 
 class Owned:
-    """A command and everything that it starts, under a keeper of its own."""
+    """A command and everything that it starts, under a keeper of its own; to be used in one event loop.
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
+    The lifeline is all that holds the keeper: nobody ever kills it, since what it keeps would then go free. That is
+    why asyncio's own processes are not used here: those are killed when their event loop lets go of them.
+    """
 
-    @classmethod
-    async def start(
-        cls, command: Sequence[str], *, folder: Path, output: int, environment: Mapping[str, str] | None = None
-    ) -> Owned:
+    def __init__(
+        self, command: Sequence[str], *, folder: Path, output: int, environment: Mapping[str, str] | None = None
+    ) -> None:
         """Start a command by its full path; what it prints goes to the handle `output`. It gets no input."""
-        process = await asyncio.create_subprocess_exec(
-            # Isolated and without site-packages: nothing of the project is loaded.
-            *(sys.executable, "-I", "-S", str(KEEPER), *command),
-            cwd=folder,
-            env=environment,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
-        return cls(process)
+        theirs, self._lifeline = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                # Isolated and without site-packages: nothing of the project is loaded.
+                [sys.executable, "-I", "-S", str(KEEPER), *command],
+                cwd=folder,
+                env=environment,
+                stdin=theirs,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        except BaseException:
+            os.close(self._lifeline)
+            raise
+        finally:
+            os.close(theirs)
+        self._over = asyncio.ensure_future(self._ended())
+
+    async def _ended(self) -> int:
+        if not hasattr(os, "pidfd_open"):
+            while self._process.poll() is None:
+                await asyncio.sleep(LOOK_SECONDS)
+            return self._process.wait()
+        handle = os.pidfd_open(self._process.pid)
+        loop = asyncio.get_running_loop()
+        over = asyncio.Event()
+        loop.add_reader(handle, over.set)
+        try:
+            await over.wait()
+        finally:
+            loop.remove_reader(handle)
+            os.close(handle)
+        return self._process.wait()
 
     async def wait(self) -> int:
         """The exit status of the command, once it and everything that it started has ended."""
-        return await self._process.wait()
+        return await asyncio.shield(self._over)
 
     async def end(self) -> None:
-        """End it and everything that it started. May be called twice, and after its end.
-
-        The lifeline is all that holds it: if Bridle is killed, that is cut too, and the keeper does the rest.
-        """
-        lifeline = self._process.stdin
-        if lifeline is not None:
-            lifeline.close()
-        waiting = asyncio.ensure_future(self._process.wait())
+        """End it and everything that it started. May be called twice, and after its end."""
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
         # What the kernel does not let go of must not hold up an abort; its keeper stays with it.
-        await asyncio.wait([waiting], timeout=END_SECONDS)
-        waiting.cancel()
+        await asyncio.wait([self._over], timeout=END_SECONDS)

@@ -36,9 +36,8 @@ async def bash(given: BashArguments, invocation: Invocation) -> Output:
     seconds = None if given.timeout is None else given.timeout / 1000
     output, into = os.pipe()
     try:
-        owned = await Owned.start(
-            ["/bin/bash", "-c", given.command], folder=folder, output=into, environment=invocation.environment
-        )
+        command = ["/bin/bash", "-c", given.command]
+        owned = Owned(command, folder=folder, output=into, environment=invocation.environment)
     except BaseException:
         os.close(output)
         raise
