@@ -54,6 +54,7 @@ class Runtime:
         built_in: frozenset[str] = frozenset(),
         seams: Seams | None = None,
         environment: Mapping[str, str] | None = None,
+        guarded: tuple[Path, ...] = (),
     ) -> None:
         """Without a journal, sessions are kept in memory; a path keeps them in SQLite.
 
@@ -78,6 +79,7 @@ class Runtime:
             subagents,
             self.models.choose,
             environment,
+            guarded,
             built_in,
         )
         self.notices: tuple[str, ...] = ()
@@ -98,7 +100,7 @@ class Runtime:
         With `in_memory` nothing is opened or written: for whoever only wants to look.
         """
         # Loaded only here: a library that brings its own tools and settings never needs them.
-        from bridle.config.load import data_home, load, state_home
+        from bridle.config.load import config_home, data_home, load, state_home
         from bridle.engine.steplog import StepLog
         from bridle.tools.registry import builtin_tools
 
@@ -118,6 +120,7 @@ class Runtime:
             outputs=state_home(environment) / "outputs",
             subagents=None,
             environment=environment,
+            guarded=tuple(home(environment).resolve() for home in (config_home, data_home, state_home)),
         )
         if in_memory:
             runtime.notices = loaded.notices

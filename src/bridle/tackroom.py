@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -32,10 +33,12 @@ from bridle.seams import Seams
 from bridle.tools.task import task_tool
 from bridle.tools.tool import Tool
 from bridle.turn.rig import Deadlines, Opening, Tack
+from bridle.workspace.git import git_folders
 
 FindModel = Callable[[str], tuple[Model, ModelInfo]]
 Choose = Callable[[], tuple[str, str]]
 """A model that nobody named, and why it was taken; raises `ConfigError` if there is none."""
+PATCHES = re.compile(r"(^|/)(gpt-(?!4|3|oss)|codex|o[34](-|$))")
 SMALL_TOOLS = ("read", "write", "edit", "bash")
 """What a small model is told of, unless somebody asks for more."""
 
@@ -57,6 +60,8 @@ class SettingsTackRoom:
     choose: Choose | None = None
 
     environment: Mapping[str, str] | None = None
+    guarded: tuple[Path, ...] = ()
+    """Folders of Bridle's own, which no tool writes to."""
     built_in: frozenset[str] = frozenset()
     """Tools that a small model is told of only if somebody asks for them."""
 
@@ -236,6 +241,7 @@ class SettingsTackRoom:
             and not denied_outright(allowed, tool.permission)
             and (agent.offers is None or name in agent.offers)
             and name not in without
+            and (name in wanted or name not in _other_hand(info))
             and (not info.small or name in SMALL_TOOLS or name in wanted or name not in self.built_in)
         ]
 
@@ -286,6 +292,8 @@ class SettingsTackRoom:
             tree_cost=self._tree_cost(),
             prunes=self.settings.compaction.prune,
             environment=self._environment(),
+            guarded=(*self.guarded, *git_folders(Path(session.info.directory))),
+            outputs=self.outputs / session.info.id if self.outputs is not None else None,
             options=self._options(info, agent, start.variant),
             retry=RetryPolicy(retry.retries, retry.total_seconds, retry.longest_wait),
             deadlines=Deadlines(deadlines.first_event_seconds, deadlines.idle_seconds, deadlines.request_seconds),
@@ -351,6 +359,11 @@ def _check_files(info: ModelInfo, files: Sequence[File]) -> None:
                 f"{file.path}: {info.ref} does not take {sort} files (it takes {seen}); name another model, "
                 f'or set [models."{info.ref}"] takes = ["{sort}"] if you know better'
             )
+
+
+def _other_hand(info: ModelInfo) -> tuple[str, ...]:
+    """The tools for changing files that a model does not use: some were taught to write patches, most to edit."""
+    return ("edit", "write") if PATCHES.search(info.ref) else ("apply_patch",)
 
 
 def _need_price(info: ModelInfo) -> None:

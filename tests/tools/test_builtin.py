@@ -1,16 +1,12 @@
 """The built-in tools on real files and real processes."""
 
-import asyncio
 import time
 
 import pytest
+from hands import TOOLS, Use
 
 from bridle.core.permission import DEFAULT_RULES, Access, judge
 from bridle.errors import ToolFailed
-from bridle.tools.registry import builtin_tools
-from bridle.tools.tool import Invocation
-
-TOOLS = {tool.spec.name: tool for tool in builtin_tools()}
 
 
 @pytest.fixture
@@ -19,19 +15,6 @@ def project(tmp_path):
     (tmp_path / "src" / "one.py").write_text("a = 1\nb = 2\na = 1\n")
     (tmp_path / "readme.md").write_text("# Title\n")
     return tmp_path
-
-
-class Use:
-    """A session's worth of calls: what was read is known to the later ones."""
-
-    def __init__(self, directory):
-        self.directory = directory
-        self.known = {}
-
-    def __call__(self, name, **arguments):
-        tool = TOOLS[name]
-        invocation = Invocation("call", "session", self.directory, self.known, 30.0)
-        return asyncio.run(tool.run(tool.check(arguments), invocation))
 
 
 @pytest.fixture
@@ -141,7 +124,9 @@ def test_bash_output_is_bounded_in_memory_and_keeps_head_and_tail(use):
 def test_a_search_does_not_bring_secrets_to_light(use, project, name):
     (project / "deep").mkdir()
     (project / name).write_text("KEY=secret\n")
-    assert use("grep", pattern="secret").text == "Nothing found."
+    assert use("grep", pattern="secret").text == (
+        "Nothing found.\n\n[1 files were left out: reading them needs a permission]"
+    )
     asked = TOOLS["grep"].accesses(TOOLS["grep"].check({"pattern": "x", "path": name}), project)
     assert judge(DEFAULT_RULES, asked[0]) == "ask"
 
@@ -150,7 +135,7 @@ def test_a_long_list_says_how_much_is_left_out(use, project):
     for n in range(120):
         (project / f"file{n}.txt").touch()
     lines = use("glob", pattern="*.txt").text.splitlines()
-    assert (len(lines), lines[-1]) == (102, "[20 more]")
+    assert (len(lines), lines[-1]) == (102, "[only the newest 100; narrow the pattern for others]")
 
 
 OUTSIDE = ["../other", "/etc/passwd", "src/../../x", "link/x", "~/.ssh/id_rsa"]
@@ -179,4 +164,4 @@ def test_every_tool_is_described_beside_its_file_and_has_a_sound_schema():
         assert tool.spec.description
         assert tool.spec.schema["type"] == "object"
         assert all("description" in field for field in tool.spec.schema["properties"].values()), name
-    assert [name for name, tool in TOOLS.items() if tool.repeatable] == ["read", "glob", "grep"]
+    assert [name for name, tool in TOOLS.items() if tool.repeatable] == ["read", "glob", "grep", "list"]

@@ -30,6 +30,20 @@ class Access(msgspec.Struct, frozen=True):
     pattern: str
 
 
+RUN_LATER = (
+    ".envrc",
+    "*/.envrc",
+    ".vscode/*",
+    ".husky/*",
+    ".githooks/*",
+    ".claude/*",
+    ".opencode/*",
+    ".mcp.json",
+    "opencode.json*",
+    ".devcontainer/*",
+)
+"""Files that other programs run or obey, without a question, when the project is opened the next time."""
+
 DEFAULT_RULES: tuple[Rule, ...] = (
     Rule("*", "*", "ask"),
     Rule("read", "*", "allow"),
@@ -37,12 +51,14 @@ DEFAULT_RULES: tuple[Rule, ...] = (
     Rule("read", "*.env.*", "ask"),
     Rule("read", "*.env.example", "allow"),
     Rule("glob", "*", "allow"),
+    Rule("list", "*", "allow"),
     Rule("grep", "*", "allow"),
     Rule("grep", "*.env", "ask"),
     Rule("grep", "*.env.*", "ask"),
     Rule("edit", "*", "allow"),
     Rule("edit", "*.env", "ask"),
     Rule("edit", "*.env.*", "ask"),
+    *(Rule("edit", pattern, "ask") for pattern in RUN_LATER),
     Rule("bash", "*", "ask"),
     Rule("python", "*", "allow"),
     Rule("task", "*", "allow"),

@@ -68,6 +68,8 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     choices: tuple[str, ...] = ("once", "always", "reject")
     detail: str = ""
     session: str = ""
+    diff: str = ""
+    """What the call would change, as a unified diff."""
 
 
 class Pending(msgspec.Struct, frozen=True, tag="pending"):
@@ -85,6 +87,8 @@ class Approved(msgspec.Struct, frozen=True, tag="approved", omit_defaults=True):
 
     permission: str
     always: tuple[Access, ...] = ()
+    accesses: tuple[Access, ...] = ()
+    """What the yes was said to; whatever else the call turns out to need is asked for anew."""
 
 
 class Running(msgspec.Struct, frozen=True, tag="running"):

@@ -22,9 +22,15 @@ class Owned:
     """
 
     def __init__(
-        self, command: Sequence[str], *, folder: Path, output: int, environment: Mapping[str, str] | None = None
+        self,
+        command: Sequence[str],
+        *,
+        folder: Path,
+        output: int,
+        errors: int | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Start a command by its full path; what it prints goes to the handle `output`. It gets no input."""
+        """Start a command by its full path; what it prints goes to `output`, complaints perhaps elsewhere."""
         theirs, self._lifeline = os.pipe()
         try:
             self._process = subprocess.Popen(
@@ -34,7 +40,7 @@ class Owned:
                 env=environment,
                 stdin=theirs,
                 stdout=output,
-                stderr=output,
+                stderr=output if errors is None else errors,
                 start_new_session=True,
             )
         except BaseException:

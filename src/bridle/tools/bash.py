@@ -14,8 +14,8 @@ from bridle.core.permission import Access
 from bridle.errors import ToolFailed
 from bridle.process.owned import Owned
 from bridle.tools.builtin import builtin
-from bridle.tools.paths import located
 from bridle.tools.tool import Invocation, Output
+from bridle.workspace.files import accesses, located
 
 CHUNK = 65_536
 LONGEST_SECONDS = 600.0
@@ -30,7 +30,7 @@ class BashArguments(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def bash(given: BashArguments, invocation: Invocation) -> Output:
-    folder = located(invocation.directory, given.workdir) if given.workdir else invocation.directory
+    folder = located(invocation.directory, given.workdir or ".").path
     if not folder.is_dir():
         raise ToolFailed(f"{given.workdir} is not a folder.")
     seconds = None if given.timeout is None else given.timeout / 1000
@@ -79,10 +79,10 @@ async def _pass_on(output: int, invocation: Invocation) -> None:
 
 
 def _needs(given: BashArguments, directory: Path) -> tuple[Access, ...]:
-    accesses: tuple[Access, ...] = (Access("bash", given.command),)
-    if given.workdir is not None and not located(directory, given.workdir).is_relative_to(directory.resolve()):
-        accesses += (Access("external_directory", given.workdir),)
-    return accesses
+    needed: tuple[Access, ...] = (Access("bash", given.command),)
+    if given.workdir is not None:
+        needed += accesses("list", located(directory, given.workdir))
+    return needed
 
 
 TOOL = builtin(

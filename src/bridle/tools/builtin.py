@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ import msgspec
 
 from bridle.core.permission import Access
 from bridle.core.stream import ToolSpec
-from bridle.tools.tool import DEFAULT_TIMEOUT_SECONDS, Invocation, Output, StructTool, struct_schema
+from bridle.tools.tool import DEFAULT_TIMEOUT_SECONDS, Invocation, Output, Preview, StructTool, struct_schema
+from bridle.workspace.files import Files
 
 
 def builtin(
@@ -24,6 +25,7 @@ def builtin(
     repeatable: bool = False,
     ignored: frozenset[str] = frozenset(),
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+    changes: Callable[[Any, Files, dict[str, str] | None], Sequence[Any]] | None = None,
 ) -> StructTool:
     """A tool whose description lies in NAME.md."""
     description = files("bridle.tools").joinpath(f"{name}.md").read_text(encoding="utf-8").strip()
@@ -36,4 +38,15 @@ def builtin(
         repeatable=repeatable,
         ignored_arguments=ignored,
         timeout_seconds=timeout_seconds,
+        preview=None if changes is None else _preview(changes),
     )
+
+
+def _preview(changes: Callable[[Any, Files, dict[str, str] | None], Sequence[Any]]) -> Preview:
+    def preview(given: Any, directory: Path, known: dict[str, str]) -> str:
+        # Loaded when somebody is asked: most edits are made without a question.
+        from bridle.tools.changes import unified
+
+        return unified(changes(given, Files(directory), known))
+
+    return preview

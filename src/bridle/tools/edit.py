@@ -1,4 +1,4 @@
-"""Replaces an exact piece of a file."""
+"""Replaces a piece of a file."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import msgspec
 
 from bridle.errors import ToolFailed
 from bridle.tools.builtin import builtin
-from bridle.tools.paths import digest, file_access, located, regular, shown, unchanged
+from bridle.tools.changes import Change, applied, editing, settled
+from bridle.tools.matching import replaced
 from bridle.tools.tool import Invocation, Output
+from bridle.workspace.files import Files, accesses, located
 
 
 class EditArguments(msgspec.Struct, forbid_unknown_fields=True):
@@ -19,33 +21,32 @@ class EditArguments(msgspec.Struct, forbid_unknown_fields=True):
     replaceAll: Annotated[bool, msgspec.Meta(description="Replace every place where it stands")] = False
 
 
-async def edit(given: EditArguments, invocation: Invocation) -> Output:
-    directory = invocation.directory
-    path = located(directory, given.filePath)
-    name = shown(directory, path)
-    regular(directory, path)
-    unchanged(directory, path, invocation.known_files)
+def changes(given: EditArguments, files: Files, known: dict[str, str] | None) -> list[Change]:
+    """What the call would do to the file; raises `ToolFailed` if it cannot be done."""
+    place = files.place("edit", given.filePath)
     if not given.oldString or given.oldString == given.newString:
         raise ToolFailed("oldString must not be empty and must differ from newString.")
-    content = path.read_bytes()
-    old, new = given.oldString.encode(), given.newString.encode()
-    if b"\r\n" in content and b"\r\n" not in old:
-        # The model reads lines, not their endings: a file keeps the ones that it has.
-        old, new = old.replace(b"\n", b"\r\n"), new.replace(b"\n", b"\r\n")
-    places = content.count(old)
-    if places == 0:
-        raise ToolFailed(f"oldString was not found in {name}. It must match exactly, white space included.")
-    if places > 1 and not given.replaceAll:
-        raise ToolFailed(f"oldString stands {places} times in {name}. Give more of its surroundings, or replaceAll.")
-    changed = content.replace(old, new)
-    path.write_bytes(changed)
-    invocation.known_files[str(path)] = digest(changed)
-    return Output(f"Replaced {places} place{'' if places == 1 else 's'} in {name}.", files=(name,))
+    before = settled(files, place, known)
+    text, places = replaced(
+        before.text,
+        before.plain(given.oldString),
+        before.plain(given.newString),
+        everywhere=given.replaceAll,
+        name=place.shown,
+    )
+    return [Change(place, before.content, before.encoded(text), f"{places} place{'' if places == 1 else 's'}")]
+
+
+async def edit(given: EditArguments, invocation: Invocation) -> Output:
+    async with editing([located(invocation.directory, given.filePath)]):
+        made = changes(given, invocation.files, invocation.known_files)
+        return await applied(made, invocation, f"Replaced {made[0].note} in {made[0].place.shown}.")
 
 
 TOOL = builtin(
     "edit",
     EditArguments,
     edit,
-    needs=lambda given, directory: file_access("edit", directory, given.filePath),
+    needs=lambda given, directory: accesses("edit", located(directory, given.filePath)),
+    changes=changes,
 )

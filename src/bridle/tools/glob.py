@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
 from typing import Annotated
 
 import msgspec
 
+from bridle.errors import ToolFailed
 from bridle.tools.builtin import builtin
-from bridle.tools.paths import file_access, located, shown
-from bridle.tools.ripgrep import listed, ripgrep
+from bridle.tools.ripgrep import ripgrep
 from bridle.tools.tool import Invocation, Output
+from bridle.workspace.files import Place, accesses, located
 
 MAX_FILES = 100
 
@@ -20,20 +22,29 @@ class GlobArguments(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def glob(given: GlobArguments, invocation: Invocation) -> Output:
-    directory = invocation.directory
-    folder = located(directory, given.path)
-    arguments = ["--files", "--hidden", "--glob", "!.git", "--glob", given.pattern, "--sortr", "modified"]
-    status, text = await ripgrep(arguments, folder)
-    if status > 1:
-        return Output(text, failed=True)
-    found = [shown(directory, folder / line) for line in text.splitlines()]
-    return Output(listed(found, MAX_FILES) or "No files found.")
+    files = invocation.files
+    folder = files.place("glob", given.path)
+    if files.entries(folder, 1) is None:
+        raise ToolFailed(f"{folder.shown} is not a folder.")
+    arguments = ["--files", "--null", "--hidden", "--glob", "!.git", "--glob", given.pattern, "--sortr", "modified"]
+    found: list[str] = []
+    async with ripgrep(arguments, folder.path) as search:
+        while len(found) <= MAX_FILES and (name := await search.until(b"\0")) is not None:
+            inner = PurePosixPath(name.decode("utf-8", errors="surrogateescape"))
+            place = Place(folder.root, folder.inner / inner, folder.project)
+            if files.reaches(place):
+                found.append(place.shown)
+        problem = "" if found else await search.complained()
+    if problem:
+        return Output(problem, failed=True)
+    more = f"\n\n[only the newest {MAX_FILES}; narrow the pattern for others]" if len(found) > MAX_FILES else ""
+    return Output("\n".join(found[:MAX_FILES]) + more or "No files found.")
 
 
 TOOL = builtin(
     "glob",
     GlobArguments,
     glob,
-    needs=lambda given, directory: file_access("glob", directory, given.path),
+    needs=lambda given, directory: accesses("glob", located(directory, given.path)),
     repeatable=True,
 )

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import msgspec
 
 from bridle.errors import ToolFailed
+from bridle.seams import in_thread
 from bridle.tools.builtin import builtin
-from bridle.tools.paths import digest, file_access, located, regular, shown
+from bridle.tools.changes import BINARY_LOOK, MAX_BYTES
+from bridle.tools.list import listing
 from bridle.tools.tool import Invocation, Output
+from bridle.workspace.files import accesses, digest, located
 
 MAX_LINES = 2_000
 MAX_LINE = 2_000
-MAX_BYTES = 20_000_000
+BLOCK = 65_536
+MOST_BYTES = 200_000_000
 
 
 class ReadArguments(msgspec.Struct, forbid_unknown_fields=True):
@@ -24,36 +29,76 @@ class ReadArguments(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def read(given: ReadArguments, invocation: Invocation) -> Output:
-    directory = invocation.directory
-    path = located(directory, given.filePath)
-    if path.is_dir():
-        return Output(_listing(path))
-    regular(directory, path)
-    if path.stat().st_size > MAX_BYTES:
-        raise ToolFailed(f"{shown(directory, path)} is larger than {MAX_BYTES} bytes; search it with grep instead.")
-    content = path.read_bytes()
-    if b"\0" in content[:8_192]:
-        raise ToolFailed(f"{shown(directory, path)} is a binary file.")
-    invocation.known_files[str(path)] = digest(content)
-    lines = content.decode("utf-8", errors="replace").splitlines()
+    files = invocation.files
+    place = files.place("read", given.filePath)
+    folder = listing(files, place)
+    if folder is not None:
+        return Output(folder)
+    with files.opened(place) as handle:
+        if b"\0" in os.pread(handle, BINARY_LOOK, 0):
+            raise ToolFailed(f"{place.shown} is a binary file.")
+        if os.fstat(handle).st_size > MAX_BYTES:
+            # Long outputs of tools lie in such files: they are read in pieces, and are not for editing.
+            return Output(await in_thread(lambda: _part(_lines(_blocks(handle)), given)))
+        content = b"".join(_blocks(handle))
+    invocation.known_files[str(place.path)] = digest(content)
+    return Output(_part(_lines([content]), given))
+
+
+def _blocks(handle: int) -> Iterator[bytes]:
+    """What a file holds; one that grows meanwhile ends where it ended."""
+    left = min(os.fstat(handle).st_size, MOST_BYTES)
+    while left > 0 and (block := os.read(handle, min(BLOCK, left))):
+        left -= len(block)
+        yield block
+
+
+def _part(lines: Iterator[str], given: ReadArguments) -> str:
+    """The lines that were asked for, with their numbers, and how to read on."""
     first = max(1, given.offset)
-    chosen = lines[first - 1 : first - 1 + given.limit]
-    numbered = "\n".join(f"{number:>6}\t{line[:MAX_LINE]}" for number, line in enumerate(chosen, first))
-    left = len(lines) - (first - 1 + len(chosen))
-    if left > 0:
-        numbered += f"\n\n[{left} more lines; read on with offset {first + len(chosen)}]"
-    return Output(numbered or "[the file is empty]")
+    chosen: list[str] = []
+    number = left = 0
+    for number, line in enumerate(lines, 1):
+        if number >= first:
+            if len(chosen) < given.limit:
+                chosen.append(f"{number:>6}\t{line}")
+            else:
+                left += 1
+    if not number:
+        return "[the file is empty]"
+    if not chosen:
+        raise ToolFailed(f"The file ends at line {number}; offset {first} lies behind that.")
+    text = "\n".join(chosen)
+    return f"{text}\n\n[{left} more lines; read on with offset {first + len(chosen)}]" if left else text
 
 
-def _listing(path: Path) -> str:
-    names = sorted(f"{entry.name}/" if entry.is_dir() else entry.name for entry in path.iterdir())
-    return "\n".join(names) or "[the folder is empty]"
+def _lines(blocks: Iterable[bytes]) -> Iterator[str]:
+    """The lines, long ones cut, in little memory."""
+    rest = b""
+    cut = 0
+    for block in blocks:
+        *whole, rest = (rest + block).split(b"\n")
+        for line in whole:
+            yield _shown(line, cut)
+            cut = 0
+        if len(rest) > 4 * MAX_LINE:
+            cut += len(rest) - 4 * MAX_LINE
+            rest = rest[: 4 * MAX_LINE]
+    if rest:
+        yield _shown(rest, cut)
+
+
+def _shown(line: bytes, cut: int) -> str:
+    text = line.removesuffix(b"\r").decode("utf-8", errors="replace").removeprefix("\ufeff")
+    if cut or len(text) > MAX_LINE:
+        return f"{text[:MAX_LINE]} [… the line goes on]"
+    return text
 
 
 TOOL = builtin(
     "read",
     ReadArguments,
     read,
-    needs=lambda given, directory: file_access("read", directory, given.filePath),
+    needs=lambda given, directory: accesses("read", located(directory, given.filePath)),
     repeatable=True,
 )

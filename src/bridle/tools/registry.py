@@ -6,7 +6,7 @@ from importlib import import_module
 
 from bridle.tools.tool import Tool
 
-NAMES = ("read", "write", "edit", "bash", "glob", "grep")
+NAMES = ("read", "write", "edit", "apply_patch", "bash", "glob", "grep", "list")
 
 
 def builtin_tools() -> list[Tool]:

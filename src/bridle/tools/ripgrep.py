@@ -1,13 +1,22 @@
-"""The search program that glob and grep stand on."""
+"""The search program that glob and grep stand on: it proposes, and the file boundary has the last word."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from bridle.errors import ToolFailed
+from bridle.process.owned import Owned
+
+MOST_COMPLAINED = 2_000
+LONGEST = 1 << 20
 
 
 def _program() -> str:
@@ -18,25 +27,55 @@ def _program() -> str:
     return found
 
 
-async def ripgrep(arguments: list[str], folder: Path) -> tuple[int, str]:
-    """The exit status and the output, errors included."""
-    if not folder.is_dir():
-        raise ToolFailed(f"{folder} does not exist.")
-    process = await asyncio.create_subprocess_exec(
-        _program(),
-        *arguments,
-        cwd=folder,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
+@dataclass(slots=True)
+class Search:
+    """A search under way: what it prints, and what it complains about."""
+
+    reader: asyncio.StreamReader
+    complaints: asyncio.StreamReader
+
+    async def until(self, mark: bytes) -> bytes | None:
+        """The next piece before a mark; None at the end."""
+        try:
+            return (await self.reader.readuntil(mark)).removesuffix(mark)
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            return None
+
+    async def complained(self) -> str:
+        return (await self.complaints.read(MOST_COMPLAINED)).decode("utf-8", errors="replace").strip()
+
+
+@asynccontextmanager
+async def ripgrep(arguments: list[str], folder: Path) -> AsyncIterator[Search]:
+    """Search in a folder; whatever is left of it ends with the context."""
+    if any("\0" in argument for argument in arguments):
+        raise ToolFailed("A pattern cannot hold a zero byte.")
+    output, into = os.pipe()
+    errors, complained = os.pipe()
     try:
-        output, _ = await process.communicate()
+        owned = Owned([_program(), "--no-config", *arguments], folder=folder, output=into, errors=complained)
+    except BaseException:
+        os.close(output)
+        os.close(errors)
+        raise
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    return process.returncode or 0, output.decode("utf-8", errors="replace")
+        os.close(into)
+        os.close(complained)
+    readers: list[asyncio.StreamReader] = []
+    transports: list[asyncio.ReadTransport] = []
+    loop = asyncio.get_running_loop()
+    try:
+        for handle in (output, errors):
+            reader = asyncio.StreamReader(limit=LONGEST)
+            pipe = os.fdopen(handle, "rb", buffering=0)
+            transport, _ = await loop.connect_read_pipe(partial(asyncio.StreamReaderProtocol, reader), pipe)
+            readers.append(reader)
+            transports.append(transport)
+        yield Search(*readers)
+    finally:
+        await owned.end()
+        for transport in transports:
+            transport.close()
 
 
 def listed(lines: list[str], most: int) -> str:

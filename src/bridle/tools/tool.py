@@ -16,8 +16,10 @@ from bridle.core.permission import Access
 from bridle.core.stream import ToolSpec
 from bridle.errors import ConfigError, ToolFailed
 from bridle.seams import in_thread
+from bridle.workspace.files import Files
 
 DEFAULT_TIMEOUT_SECONDS = 120.0
+Preview = Callable[[Any, Path, dict[str, str]], str]
 
 
 class Output(msgspec.Struct, frozen=True):
@@ -69,6 +71,15 @@ class Invocation:
     environment: Mapping[str, str] | None = None
     """What a command gets to know of Bridle's own environment; none means all of it."""
     show: Callable[[str], None] | None = None
+    permits: Callable[[Access], bool] | None = None
+    """Whether an access was granted to this call; none means that nobody judges."""
+    guarded: tuple[Path, ...] = ()
+    """Folders of Bridle's own, which no file tool writes to."""
+
+    @property
+    def files(self) -> Files:
+        """The call's way to the files."""
+        return Files(self.directory, self.permits, self.guarded)
 
     def print(self, text: str) -> None:
         """Keep output as it comes, so that a call which is cut short ends with what it had printed."""
@@ -99,6 +110,9 @@ class Tool(Protocol):
     def accesses(self, arguments: Any, directory: Path) -> tuple[Access, ...]:
         """The permissions that this call needs."""
 
+    def shows(self, arguments: Any, directory: Path, known_files: dict[str, str]) -> str:
+        """What a person who is asked should see besides the arguments; raises `ToolFailed` if the call cannot work."""
+
     async def run(self, arguments: Any, invocation: Invocation) -> Output:
         """Do it."""
 
@@ -116,6 +130,7 @@ class StructTool:
     ignored_arguments: frozenset[str] = frozenset()
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     starts_child: bool = False
+    preview: Preview | None = None
 
     def check(self, arguments: Mapping[str, Any]) -> Any:
         # Not strict: a number that came as text is taken as the number.
@@ -123,6 +138,9 @@ class StructTool:
 
     def accesses(self, arguments: Any, directory: Path) -> tuple[Access, ...]:
         return self.needs(arguments, directory)
+
+    def shows(self, arguments: Any, directory: Path, known_files: dict[str, str]) -> str:
+        return self.preview(arguments, directory, known_files) if self.preview is not None else ""
 
     async def run(self, arguments: Any, invocation: Invocation) -> Output:
         return await self.work(arguments, invocation)

@@ -7,8 +7,9 @@ from typing import Annotated
 import msgspec
 
 from bridle.tools.builtin import builtin
-from bridle.tools.paths import digest, file_access, located, regular, shown, unchanged
+from bridle.tools.changes import Change, applied, editing, settled
 from bridle.tools.tool import Invocation, Output
+from bridle.workspace.files import Files, accesses, located
 
 
 class WriteArguments(msgspec.Struct, forbid_unknown_fields=True):
@@ -16,18 +17,20 @@ class WriteArguments(msgspec.Struct, forbid_unknown_fields=True):
     content: Annotated[str, msgspec.Meta(description="Everything that the file shall hold")]
 
 
-async def write(given: WriteArguments, invocation: Invocation) -> Output:
-    directory = invocation.directory
-    path = located(directory, given.filePath)
-    if path.exists():
-        regular(directory, path)
-        unchanged(directory, path, invocation.known_files)
-    path.parent.mkdir(parents=True, exist_ok=True)
+def changes(given: WriteArguments, files: Files, known: dict[str, str] | None) -> list[Change]:
+    """What the call would do to the file; raises `ToolFailed` if it cannot be done."""
+    place = files.place("edit", given.filePath)
     content = given.content.encode("utf-8", errors="surrogatepass")
-    path.write_bytes(content)
-    invocation.known_files[str(path)] = digest(content)
-    name = shown(directory, path)
-    return Output(f"Wrote {len(content)} bytes to {name}.", files=(name,))
+    if not files.is_there(place):
+        return [Change(place, None, content)]
+    before = settled(files, place, known)
+    return [Change(place, before.content, before.encoded(before.plain(given.content)))]
+
+
+async def write(given: WriteArguments, invocation: Invocation) -> Output:
+    async with editing([located(invocation.directory, given.filePath)]):
+        made = changes(given, invocation.files, invocation.known_files)
+        return await applied(made, invocation, f"Wrote {len(made[0].after or b'')} bytes to {made[0].place.shown}.")
 
 
 TOOL = builtin(
@@ -35,5 +38,6 @@ TOOL = builtin(
     WriteArguments,
     write,
     permission="edit",
-    needs=lambda given, directory: file_access("edit", directory, given.filePath),
+    needs=lambda given, directory: accesses("edit", located(directory, given.filePath)),
+    changes=changes,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bridle.core.parts import Call
-from bridle.core.permission import DOOM_LOOP, Access, matches
+from bridle.core.permission import DOOM_LOOP, Access
 from bridle.core.repair import arguments_of
 from bridle.core.repetition import MALFORMED_CALLS, UNKNOWN, Pair, repeats
 from bridle.core.states import (
@@ -20,7 +20,8 @@ from bridle.core.states import (
     Running,
     Waiting,
 )
-from bridle.turn.rig import Rig
+from bridle.errors import ToolFailed
+from bridle.turn.rig import Ready, Rig
 
 
 class Authority:
@@ -44,14 +45,14 @@ class Authority:
         state = call.state
         if isinstance(state, (Repeat, Queued)):
             return Running()
-        approved = state.permission if isinstance(state, Approved) else ""
-        if not approved:
+        granted = state.accesses if isinstance(state, Approved) else ()
+        if not isinstance(state, Approved):
             doomed = self._doomed(call)
             if doomed is not None:
                 return doomed
         if call.invalid:
             return Refused(Refusal("invalid"), call.invalid)
-        verdict = Running() if approved and approved != DOOM_LOOP else self._permitted(call)
+        verdict = self._permitted(call, granted)
         self._batch.append((call.digest, UNKNOWN))
         return verdict
 
@@ -76,7 +77,7 @@ class Authority:
             return Asking(self._ask(call, doubt, (Access(DOOM_LOOP, call.name),)))
         return Refused(Refusal("doom_loop"), f"not executed: {why}")
 
-    def _permitted(self, call: Call) -> CallState:
+    def _permitted(self, call: Call, granted: tuple[Access, ...]) -> CallState:
         rig = self._rig
         tool = rig.tack.tools.get(call.name)
         if tool is None:
@@ -93,9 +94,9 @@ class Authority:
             if verdict == "deny":
                 text = f"not executed: the rules deny {access.permission} for {access.pattern}"
                 return Refused(Refusal("denied"), text)
-            if verdict == "ask" and not self._saved(access):
+            if verdict == "ask" and access not in granted and not rig.saved(access):
                 asked.append(access)
-        rig.arguments[call.id] = arguments
+        rig.ready[call.id] = Ready(arguments, frozenset(needed))
         if not asked:
             return Running()
         match rig.turn.start.on_ask:
@@ -106,13 +107,22 @@ class Authority:
                 return Refused(Refusal("unasked"), text)
             case "person" | "pause":
                 wanted = "; ".join(f"{access.permission}: {access.pattern}" for access in asked)
-                return Asking(self._ask(call, f"Allow {wanted}?", tuple(asked)))
+                try:
+                    diff = tool.shows(arguments, rig.tack.directory, rig.known_files)
+                except ToolFailed as error:
+                    # Nobody needs to be asked about what cannot be done.
+                    return Refused(Refusal("invalid"), str(error))
+                return Asking(
+                    self._ask(
+                        call,
+                        f"Allow {wanted}?",
+                        tuple(asked),
+                        diff,
+                        again=any(given.permission == asked[0].permission for given in granted),
+                    )
+                )
 
-    def _saved(self, access: Access) -> bool:
-        return any(
-            saved.permission == access.permission and matches(saved.pattern, access.pattern)
-            for saved in self._rig.session.always
-        )
-
-    def _ask(self, call: Call, text: str, accesses: tuple[Access, ...]) -> Ask:
-        return Ask(f"{call.id}.{accesses[0].permission}", text, accesses, detail=call.arguments)
+    def _ask(self, call: Call, text: str, accesses: tuple[Access, ...], diff: str = "", *, again: bool = False) -> Ask:
+        # An answer to the first question must not pass for one to the second.
+        id = f"{call.id}.{accesses[0].permission}" + (".again" if again else "")
+        return Ask(id, text, accesses, detail=call.arguments, diff=diff)

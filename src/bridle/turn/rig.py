@@ -13,7 +13,7 @@ from bridle.core.context import cap_output, sound
 from bridle.core.inbox import PromptItem
 from bridle.core.ledger import Account, Shortage
 from bridle.core.parts import Notice, TurnStart
-from bridle.core.permission import Access, Rule, Verdict, judge, strictest
+from bridle.core.permission import Access, Rule, Verdict, judge, matches, strictest
 from bridle.core.retry import RetryPolicy
 from bridle.core.session import OpenTurn, Session
 from bridle.core.states import Ask
@@ -60,6 +60,10 @@ class Tack:
     """Whether old outputs of tools are removed at the end of a turn."""
     tree_cost: bool = False
     """Whether money is limited for the whole tree, or for a day or a month."""
+    outputs: Path | None = None
+    """Where long outputs of this session's calls are kept, for it to read."""
+    guarded: tuple[Path, ...] = ()
+    """Folders of Bridle's own, which no file tool writes to."""
     environment: Mapping[str, str] | None = None
     """What commands get to know of Bridle's own environment; none means all of it."""
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -74,6 +78,8 @@ class Tack:
 
     def judge(self, access: Access) -> Verdict:
         """What the rules say to this, and the restrictions and the parents' rules on top of them."""
+        if access.permission == "external_directory" and access.pattern == f"{self.outputs}/*":
+            return "allow"
         above = (judge(layer, access) for layer in self.layers)
         return strictest((judge(self.rules, access), judge(self.restrictions, access, default="allow"), *above))
 
@@ -117,6 +123,14 @@ class Kin(Protocol):
         """Settle reservations that stand in the way and whose process is gone."""
 
 
+@dataclass(slots=True, frozen=True)
+class Ready:
+    """A call that was judged: its arguments as the tool wants them, and what it may touch."""
+
+    arguments: Any
+    granted: frozenset[Access]
+
+
 @dataclass(slots=True)
 class Rig:
     """A turn's effects share this, and nothing else."""
@@ -128,8 +142,8 @@ class Rig:
     kin: Kin
     known_files: dict[str, str] = field(default_factory=dict)
     held_prompts: bool = False
-    arguments: dict[str, Any] = field(default_factory=dict)
-    """The arguments of calls that are about to run, as their tools want them."""
+    ready: dict[str, Ready] = field(default_factory=dict)
+    """The calls that are about to run."""
     mail: bool = True
     """Whether the inbox may hold something that was not looked at."""
     reported: tuple[Ask, ...] | None = None
@@ -146,6 +160,17 @@ class Rig:
         except (OSError, ConfigError) as error:
             return "", f"the whole could not be stored: {error}"
         return path, f"the whole is in {path}"
+
+    def saved(self, access: Access) -> bool:
+        """Whether a person has said always to this."""
+        return any(
+            saved.permission == access.permission and matches(saved.pattern, access.pattern)
+            for saved in self.session.always
+        )
+
+    def permits(self, granted: frozenset[Access], access: Access) -> bool:
+        """Whether a call may touch this: it was judged and granted, or nobody would be asked."""
+        return access in granted or self.tack.judge(access) == "allow" or self.saved(access)
 
     @property
     def session(self) -> Session:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 from bridle.core.context import sound
@@ -17,7 +18,7 @@ from bridle.journal.journal import Weight
 from bridle.tools.tool import Invocation, Output, Tool
 from bridle.turn.authorise import Authority
 from bridle.turn.children import child_of, keeping, start_children
-from bridle.turn.rig import Rig, capped_output
+from bridle.turn.rig import Ready, Rig, capped_output
 from bridle.turn.scope import Aborted, Late, cancelled_by_us
 
 
@@ -132,10 +133,10 @@ async def _run_one(rig: Rig, id: str) -> None:
     invocation = Invocation(id, rig.record.lease.session, rig.tack.directory, rig.known_files, seconds)
     invocation.show = _shower(rig, id)
     invocation.environment = rig.tack.environment
-    arguments = rig.arguments.pop(id, None)
-    if arguments is None:
-        arguments = tool.check(arguments_of(call.arguments))
-    outcome = await rig.scope.run(_invoke(tool, arguments, invocation), seconds)
+    invocation.guarded = rig.tack.guarded
+    ready = rig.ready.pop(id, None) or _ready(rig, tool, call)
+    invocation.permits = partial(rig.permits, ready.granted)
+    outcome = await rig.scope.run(_invoke(tool, ready.arguments, invocation), seconds)
     if isinstance(outcome, Aborted):
         outcome = _cut_short(invocation, "aborted")
     elif isinstance(outcome, Late):
@@ -148,6 +149,12 @@ async def _run_one(rig: Rig, id: str) -> None:
         await rig.record.append_with_next(moved)
     else:
         await rig.record.append(moved)
+
+
+def _ready(rig: Rig, tool: Tool, call: Call) -> Ready:
+    """A call that was judged before the process died."""
+    arguments = tool.check(arguments_of(call.arguments))
+    return Ready(arguments, frozenset(tool.accesses(arguments, rig.tack.directory)))
 
 
 def _shower(rig: Rig, id: str) -> Any:

@@ -176,7 +176,7 @@ def _answered(rig: Rig, turn: OpenTurn, item: AnswerItem) -> list[Recorded]:
 
 
 def _approval(ask: Ask, *, always: bool) -> Approved:
-    return Approved(ask.accesses[0].permission, ask.accesses if always else ())
+    return Approved(ask.accesses[0].permission, ask.accesses if always else (), ask.accesses)
 
 
 def _rejected(turn: OpenTurn, id: str, feedback: str) -> list[Recorded]:

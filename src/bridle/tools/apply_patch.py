@@ -1,0 +1,69 @@
+"""Applies a patch to several files: all of it, or nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from bridle.core.permission import Access
+from bridle.errors import ToolFailed
+from bridle.tools.builtin import builtin
+from bridle.tools.changes import Change, applied, editing, settled
+from bridle.tools.patch import Added, Deleted, Piece, Updated, pieces, updated
+from bridle.tools.tool import Invocation, Output
+from bridle.workspace.files import Files, Place, accesses, located
+
+
+class PatchArguments(msgspec.Struct, forbid_unknown_fields=True):
+    patchText: Annotated[str, msgspec.Meta(description="The whole patch")]
+
+
+def changes(given: PatchArguments, files: Files, known: dict[str, str] | None) -> list[Change]:
+    """What the patch would do; raises `ToolFailed` if any piece of it cannot be done."""
+    made: list[Change] = []
+    for piece in pieces(given.patchText):
+        made += _changes(piece, files, known)
+    paths = [change.place.path for change in made]
+    if len(set(paths)) < len(paths):
+        raise ToolFailed("The patch names a file twice; put all its changes into one piece.")
+    return made
+
+
+def _changes(piece: Piece, files: Files, known: dict[str, str] | None) -> list[Change]:
+    place = files.place("edit", piece.path)
+    match piece:
+        case Added():
+            if files.is_there(place):
+                raise ToolFailed(f"{place.shown} exists; update it instead of adding it.")
+            return [Change(place, None, piece.content.encode("utf-8", errors="replace"), "A")]
+        case Deleted():
+            return [Change(place, settled(files, place, known).content, None, "D")]
+        case Updated():
+            before = settled(files, place, known)
+            after = before.encoded(updated(before.text, piece.hunks, place.shown))
+            if not piece.moved:
+                return [Change(place, before.content, after, "M")]
+            target = files.place("edit", piece.moved)
+            if files.is_there(target):
+                raise ToolFailed(f"{target.shown} exists; nothing is moved there.")
+            return [Change(place, before.content, None, "D"), Change(target, None, after, "A")]
+
+
+def _places(given: PatchArguments, directory: Path) -> list[Place]:
+    named = [(piece.path, piece.moved if isinstance(piece, Updated) else "") for piece in pieces(given.patchText)]
+    return [located(directory, path) for pair in named for path in pair if path]
+
+
+def _needs(given: PatchArguments, directory: Path) -> tuple[Access, ...]:
+    return tuple(access for place in _places(given, directory) for access in accesses("edit", place))
+
+
+async def apply_patch(given: PatchArguments, invocation: Invocation) -> Output:
+    async with editing(_places(given, invocation.directory)):
+        made = changes(given, invocation.files, invocation.known_files)
+        return await applied(made, invocation, "\n".join(f"{change.note} {change.place.shown}" for change in made))
+
+
+TOOL = builtin("apply_patch", PatchArguments, apply_patch, permission="edit", needs=_needs, changes=changes)

@@ -1,0 +1,43 @@
+"""Lists a folder."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from bridle.errors import ToolFailed
+from bridle.tools.builtin import builtin
+from bridle.tools.ripgrep import listed
+from bridle.tools.tool import Invocation, Output
+from bridle.workspace.files import Files, Place, accesses, located
+
+MAX_ENTRIES = 1_000
+MAX_LOOKED_AT = 100_000
+
+
+class ListArguments(msgspec.Struct, forbid_unknown_fields=True):
+    path: Annotated[str, msgspec.Meta(description="The folder")] = "."
+
+
+def listing(files: Files, place: Place) -> str | None:
+    """The entries of a folder, line by line; None if it is no folder."""
+    entries = files.entries(place, MAX_LOOKED_AT)
+    return None if entries is None else listed(entries, MAX_ENTRIES) or "[the folder is empty]"
+
+
+async def list_folder(given: ListArguments, invocation: Invocation) -> Output:
+    place = invocation.files.place("list", given.path)
+    text = listing(invocation.files, place)
+    if text is None:
+        raise ToolFailed(f"{place.shown} is not a folder.")
+    return Output(text)
+
+
+TOOL = builtin(
+    "list",
+    ListArguments,
+    list_folder,
+    needs=lambda given, directory: accesses("list", located(directory, given.path)),
+    repeatable=True,
+)

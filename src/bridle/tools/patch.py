@@ -1,0 +1,160 @@
+"""The patch format that some models write best: whole files added, deleted, moved, or changed by their surroundings."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from bridle.errors import ToolFailed
+
+BEGIN, END = "*** Begin Patch", "*** End Patch"
+ADD, DELETE, UPDATE, MOVE = "*** Add File: ", "*** Delete File: ", "*** Update File: ", "*** Move to: "
+END_OF_FILE = "*** End of File"
+
+
+class Hunk(NamedTuple):
+    """Lines that stand in the file, and what they become; `within` are lines that come before them."""
+
+    within: tuple[str, ...]
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+    at_end: bool
+
+
+class Added(NamedTuple):
+    path: str
+    content: str
+
+
+class Deleted(NamedTuple):
+    path: str
+
+
+class Updated(NamedTuple):
+    path: str
+    moved: str
+    hunks: tuple[Hunk, ...]
+
+
+Piece = Added | Deleted | Updated
+
+
+def pieces(text: str) -> list[Piece]:
+    """What a patch is made of; raises `ToolFailed` with the line that makes no sense."""
+    lines = text.strip().splitlines()
+    if lines and lines[0].startswith("<<"):
+        # Some wrap it as for a shell.
+        lines = lines[1:-1]
+    if not lines or lines[0].strip() != BEGIN or lines[-1].strip() != END:
+        raise ToolFailed(f"A patch begins with {BEGIN!r} and ends with {END!r}.")
+    found: list[Piece] = []
+    body = lines[1:-1]
+    index = 0
+    while index < len(body):
+        line = body[index]
+        after = index + 1
+        while after < len(body) and not body[after].startswith((ADD, DELETE, UPDATE)):
+            after += 1
+        found.append(_piece(line, body[index + 1 : after]))
+        index = after
+    if not found:
+        raise ToolFailed("The patch changes nothing.")
+    return found
+
+
+def _piece(line: str, body: list[str]) -> Piece:
+    if line.startswith(ADD):
+        wrong = next((given for given in body if not given.startswith("+")), None)
+        if wrong is not None:
+            raise ToolFailed(f"Every line of an added file begins with '+', not as in {wrong!r}.")
+        return Added(line.removeprefix(ADD).strip(), "".join(f"{given[1:]}\n" for given in body))
+    if line.startswith(DELETE):
+        if any(given.strip() for given in body):
+            raise ToolFailed("Nothing follows a file that is deleted.")
+        return Deleted(line.removeprefix(DELETE).strip())
+    if line.startswith(UPDATE):
+        moved = ""
+        if body and body[0].startswith(MOVE):
+            moved = body[0].removeprefix(MOVE).strip()
+            body = body[1:]
+        hunks = _hunks(body)
+        if not hunks and not moved:
+            raise ToolFailed(f"{line!r} is followed by no change.")
+        return Updated(line.removeprefix(UPDATE).strip(), moved, hunks)
+    raise ToolFailed(f"A piece of a patch begins with {ADD!r}, {DELETE!r} or {UPDATE!r}, not with {line!r}.")
+
+
+def _hunks(body: list[str]) -> tuple[Hunk, ...]:
+    found: list[Hunk] = []
+    within: list[str] = []
+    old: list[str] = []
+    new: list[str] = []
+    at_end = False
+
+    def close() -> None:
+        nonlocal within, old, new, at_end
+        if old or new:
+            found.append(Hunk(tuple(within), tuple(old), tuple(new), at_end))
+            within = []
+        old, new, at_end = [], [], False
+
+    for line in body:
+        if line.startswith("@@"):
+            close()
+            context = line[2:].strip().removesuffix("@@").strip()
+            within = [*within, context] if context and not context.startswith("-") else within
+        elif line.strip() == END_OF_FILE:
+            at_end = True
+            close()
+        elif line.startswith("+"):
+            new.append(line[1:])
+        elif line.startswith("-"):
+            old.append(line[1:])
+        elif line.startswith(" ") or not line:
+            old.append(line[1:])
+            new.append(line[1:])
+        else:
+            raise ToolFailed(f"A line of a change begins with ' ', '+', '-' or '@@', not as in {line!r}.")
+    close()
+    return tuple(found)
+
+
+def updated(text: str, hunks: tuple[Hunk, ...], name: str) -> str:
+    """The text with all changes made, each after the one before it; raises `ToolFailed` if one has no place."""
+    final = text.endswith("\n") or not text
+    lines = text.removesuffix("\n").split("\n") if text else []
+    result: list[str] = []
+    done = 0
+    for hunk in hunks:
+        start = done
+        for context in hunk.within:
+            start = _line(lines, context, start, name) + 1
+        place = _find(lines, hunk, start, name)
+        result += [*lines[done:place], *hunk.new]
+        done = place + len(hunk.old)
+    result += lines[done:]
+    return "\n".join(result) + ("\n" if final and result else "")
+
+
+def _line(lines: list[str], wanted: str, start: int, name: str) -> int:
+    for index in range(start, len(lines)):
+        if lines[index].strip() == wanted:
+            return index
+    raise ToolFailed(f"{name}: the line {wanted!r} that stands behind @@ was not found.")
+
+
+def _find(lines: list[str], hunk: Hunk, start: int, name: str) -> int:
+    if not hunk.old:
+        return len(lines) if hunk.at_end or not hunk.within else start
+    for same in (str, str.rstrip, str.strip):
+        wanted = [same(line) for line in hunk.old]
+        places = [
+            index
+            for index in range(start, len(lines) - len(wanted) + 1)
+            if [same(line) for line in lines[index : index + len(wanted)]] == wanted
+        ]
+        if hunk.at_end:
+            places = [index for index in places if index + len(wanted) == len(lines)]
+        if places:
+            return places[0]
+    shown = "\n".join(hunk.old[:5])
+    raise ToolFailed(f"{name}: these lines were not found, at least not below the changes before them:\n{shown}")

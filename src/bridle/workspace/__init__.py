@@ -1,0 +1,1 @@
+"""The project's files, and what lies beyond them."""

@@ -1,0 +1,283 @@
+"""The file boundary: what a file tool may touch is judged by its real place, and reached by handle from there."""
+
+from __future__ import annotations
+
+import difflib
+import errno
+import hashlib
+import os
+import stat
+import unicodedata
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path, PurePosixPath
+
+from bridle.core.permission import Access
+from bridle.errors import ToolFailed
+from bridle.workspace.reach import NAME_ONLY, folder_below, open_below
+
+BLOCK = 65_536
+NEVER = ("/proc", "/sys")
+PROTECTED_NAMES = frozenset({".git", ".bridle", "bridle.toml"})
+LINKED_FOLDERS = frozenset({"node_modules", ".pnpm", "site-packages", ".venv", "venv", ".git", "target", ".yarn"})
+"""Where package managers and git give one file several names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a path leads, all links followed: beneath the project, or somewhere else on the machine."""
+
+    root: Path
+    """The project, or `/` for what lies beyond it."""
+    inner: PurePosixPath
+    project: Path
+
+    @property
+    def path(self) -> Path:
+        return self.root / self.inner
+
+    @property
+    def inside(self) -> bool:
+        return self.root == self.project
+
+    @property
+    def shown(self) -> str:
+        """As people and rules read it: relative inside the project."""
+        return str(self.inner) if self.inside else str(self.path)
+
+
+def located(project: Path, given: str) -> Place:
+    """The place that a model means; raises `ToolFailed` for what is no path."""
+    try:
+        root = project.resolve()
+        path = (root / Path(given).expanduser()).resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ToolFailed(f"{given!r} is no path: {error}") from error
+    if path.is_relative_to(root):
+        return Place(root, PurePosixPath(path.relative_to(root)), root)
+    return Place(Path("/"), PurePosixPath(path.relative_to("/")), root)
+
+
+def accesses(permission: str, place: Place) -> tuple[Access, ...]:
+    """The permissions for touching what lies there."""
+    needed: tuple[Access, ...] = (Access(permission, place.shown),)
+    if not place.inside:
+        needed += (Access("external_directory", str(place.path.parent / "*")),)
+    elif permission != "edit" and _has_other_names(place):
+        # One of its names may belong to a file from outside. Writing puts a new file in its place, so that only reads.
+        needed += (Access("external_directory", str(place.path)),)
+    return needed
+
+
+def _has_other_names(place: Place) -> bool:
+    try:
+        found = place.path.lstat()
+    except OSError:
+        return False
+    return _shared(found, place)
+
+
+def _shared(found: os.stat_result, place: Place) -> bool:
+    return stat.S_ISREG(found.st_mode) and found.st_nlink > 1 and not LINKED_FOLDERS.intersection(place.inner.parts)
+
+
+def digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """A call's way to the files: each place is judged anew when it is touched, so that no swap gets through."""
+
+    project: Path
+    permits: Callable[[Access], bool] | None = None
+    """Whether an access was granted to this call; none means that nobody judges."""
+    guarded: tuple[Path, ...] = ()
+    """Folders of Bridle's own, which no file tool writes to."""
+
+    def place(self, permission: str, given: str) -> Place:
+        """The place that is meant, if this call may touch it."""
+        place = located(self.project, given)
+        self.check(permission, place)
+        return place
+
+    def check(self, permission: str, place: Place) -> None:
+        """Raise `ToolFailed` if this call may not touch what lies there."""
+        if place.path.is_relative_to(NEVER[0]) or place.path.is_relative_to(NEVER[1]):
+            raise ToolFailed(f"{place.shown} belongs to the kernel; file tools do not go there.")
+        if self.permits is not None:
+            for access in accesses(permission, place):
+                if not self.permits(access):
+                    raise ToolFailed(f"{place.shown} is not what was allowed: {access.permission} {access.pattern}.")
+        if permission == "edit":
+            self._refuse_protected(place)
+
+    def _refuse_protected(self, place: Place) -> None:
+        if any(place.path.is_relative_to(folder) for folder in self.guarded):
+            raise ToolFailed(f"{place.shown} is protected: it belongs to Bridle itself.")
+        for name in place.inner.parts:
+            if _folded(name) in PROTECTED_NAMES:
+                raise ToolFailed(f"{place.shown} is protected: file tools never write {_folded(name)}.")
+
+    @contextmanager
+    def opened(self, place: Place) -> Iterator[int]:
+        """A handle on a regular file; raises `ToolFailed` for anything else."""
+        try:
+            handle = open_below(place.root, place.inner, os.O_RDONLY)
+        except OSError as error:
+            raise self._why(place, error) from error
+        try:
+            found = os.fstat(handle)
+            if stat.S_ISDIR(found.st_mode):
+                raise ToolFailed(f"{place.shown} is a folder.")
+            if not stat.S_ISREG(found.st_mode):
+                raise ToolFailed(f"{place.shown} is not a regular file.")
+            shared = Access("external_directory", str(place.path))
+            if place.inside and _shared(found, place) and self.permits is not None and not self.permits(shared):
+                raise ToolFailed(f"{place.shown} is a hard link and may be a file from outside.")
+            yield handle
+        except OSError as error:
+            raise self._why(place, error) from error
+        finally:
+            os.close(handle)
+
+    def read(self, place: Place, most: int) -> bytes:
+        """What a file holds; raises `ToolFailed` if that is more than `most` bytes."""
+        with self.opened(place) as handle:
+            content = bytearray()
+            while block := os.read(handle, BLOCK):
+                content += block
+                if len(content) > most:
+                    raise ToolFailed(f"{place.shown} is larger than {most} bytes.")
+        return bytes(content)
+
+    def entries(self, place: Place, most: int) -> list[str] | None:
+        """The names in a folder, folders with a slash, and at most so many; None if it is no folder."""
+        try:
+            handle = open_below(place.root, place.inner, os.O_RDONLY | os.O_DIRECTORY)
+        except NotADirectoryError:
+            return None
+        except OSError as error:
+            raise self._why(place, error) from error
+        try:
+            return sorted(_names(handle, most))
+        finally:
+            os.close(handle)
+
+    def reaches(self, place: Place) -> bool:
+        """Whether this very place is there, with no link on the way."""
+        try:
+            return self.is_there(place)
+        except ToolFailed:
+            return False
+
+    def is_there(self, place: Place) -> bool:
+        try:
+            os.close(open_below(place.root, place.inner, NAME_ONLY))
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise self._why(place, error) from error
+        return True
+
+    def write(self, place: Place, content: bytes) -> None:
+        """Put a file there as a whole, or leave everything as it was; its folders are made, its mode is kept."""
+        self._refuse_protected(place)
+        if not place.inner.name:
+            raise ToolFailed(f"{place.shown} is a folder.")
+        try:
+            folder = folder_below(place.root, place.inner.parent)
+        except OSError as error:
+            raise self._why(place, error) from error
+        fresh = f".bridle-{os.urandom(8).hex()}"
+        try:
+            before = self._before(folder, place)
+            self._put(folder, fresh, content, before)
+            os.rename(fresh, place.inner.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError as error:
+            with suppress(FileNotFoundError):
+                os.unlink(fresh, dir_fd=folder)
+            raise self._why(place, error) from error
+        finally:
+            os.close(folder)
+
+    def delete(self, place: Place) -> None:
+        """Remove a regular file."""
+        self._refuse_protected(place)
+        try:
+            folder = open_below(place.root, place.inner.parent, NAME_ONLY)
+            try:
+                if self._before(folder, place) is None:
+                    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+                os.unlink(place.inner.name, dir_fd=folder)
+            finally:
+                os.close(folder)
+        except OSError as error:
+            raise self._why(place, error) from error
+
+    @staticmethod
+    def _before(folder: int, place: Place) -> os.stat_result | None:
+        try:
+            found = os.stat(place.inner.name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        if not stat.S_ISREG(found.st_mode):
+            raise ToolFailed(f"{place.shown} is not a regular file.")
+        if not found.st_mode & 0o222:
+            raise ToolFailed(f"{place.shown} is read-only.")
+        return found
+
+    @staticmethod
+    def _put(folder: int, name: str, content: bytes, before: os.stat_result | None) -> None:
+        handle = os.open(
+            name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=folder
+        )
+        try:
+            view = memoryview(content)
+            while view:
+                view = view[os.write(handle, view) :]
+            if before is not None:
+                with suppress(PermissionError):
+                    os.fchown(handle, before.st_uid, before.st_gid)
+                os.fchmod(handle, stat.S_IMODE(before.st_mode) & 0o777)
+        finally:
+            os.close(handle)
+
+    def _why(self, place: Place, error: OSError) -> ToolFailed:
+        match error.errno:
+            case errno.ENOENT:
+                return self._missing(place)
+            case errno.ELOOP | errno.EXDEV:
+                return ToolFailed(f"{place.shown} leads elsewhere than it did when it was judged; try again.")
+            case errno.ENXIO | errno.ENODEV:
+                return ToolFailed(f"{place.shown} is not a regular file.")
+        return ToolFailed(f"{place.shown}: {error.strerror or error}.")
+
+    def _missing(self, place: Place) -> ToolFailed:
+        """The error for a file that is not there, with the names that it may have meant."""
+        parent = Place(place.root, place.inner.parent, place.project)
+        names: list[str] = []
+        with suppress(OSError):
+            handle = open_below(parent.root, parent.inner, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                names = _names(handle, 10_000)
+            finally:
+                os.close(handle)
+        near = difflib.get_close_matches(place.inner.name, [name.rstrip("/") for name in names], 3)
+        meant = ", ".join(Place(place.root, parent.inner / name, place.project).shown for name in near)
+        return ToolFailed(f"{place.shown} does not exist." + (f" Did you mean {meant}?" if meant else ""))
+
+
+def _names(folder: int, most: int) -> list[str]:
+    with os.scandir(folder) as entries:
+        return [
+            f"{entry.name}/" if entry.is_dir(follow_symlinks=False) else entry.name for entry in islice(entries, most)
+        ]
+
+
+def _folded(name: str) -> str:
+    """A name as a file system may take it that knows no case and drops what does not show."""
+    plain = "".join(letter for letter in unicodedata.normalize("NFKC", name) if unicodedata.category(letter) != "Cf")
+    return plain.casefold().rstrip(". ")

@@ -1,0 +1,108 @@
+"""Files are opened by handle, one folder after the other: a link that appears meanwhile is never followed."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import stat
+from contextlib import suppress
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+OPENAT2 = 437
+NO_MAGIC_LINKS, NO_LINKS, BENEATH = 0x02, 0x04, 0x08
+NAME_ONLY = getattr(os, "O_PATH", 0)
+"""For a handle that only stands for a name; a kernel without such handles opens for reading."""
+FOLDER = NAME_ONLY | os.O_DIRECTORY
+
+
+class _How(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+@cache
+def _kernel() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+@cache
+def kernel_resolves() -> bool:
+    """Whether the kernel walks a path for us without following links; some sandboxes know no such call."""
+    if os.uname().sysname != "Linux":
+        return False
+    try:
+        os.close(_openat2(-100, b".", FOLDER))
+    except OSError:
+        return False
+    return True
+
+
+def _openat2(folder: int, path: bytes, flags: int) -> int:
+    how = _How(flags | os.O_CLOEXEC, 0, NO_MAGIC_LINKS | NO_LINKS | BENEATH)
+    handle: int = _kernel().syscall(OPENAT2, folder, path, ctypes.byref(how), ctypes.sizeof(how))
+    if handle < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return handle
+
+
+def open_below(root: Path, inner: PurePosixPath, flags: int) -> int:
+    """A handle on what lies below a folder, with no link on the way; raises `OSError`."""
+    base = os.open(root, FOLDER | os.O_CLOEXEC)
+    try:
+        if kernel_resolves():
+            return _openat2(base, os.fsencode(str(inner)), _careful(flags))
+        return _open_by_steps(base, inner, flags)
+    finally:
+        os.close(base)
+
+
+def _careful(flags: int) -> int:
+    """With these a pipe does not block, a terminal is not taken over, and a link is not followed."""
+    careful = os.O_CLOEXEC | os.O_NOFOLLOW
+    return flags | careful if flags & NAME_ONLY else flags | careful | os.O_NOCTTY | os.O_NONBLOCK
+
+
+def _open_by_steps(base: int, inner: PurePosixPath, flags: int) -> int:
+    *folders, last = inner.parts or (".",)
+    folder = os.dup(base)
+    try:
+        for name in folders:
+            folder = _step(folder, name)
+        return _opened(last, _careful(flags), folder)
+    finally:
+        os.close(folder)
+
+
+def _step(folder: int, name: str) -> int:
+    """One folder further; the handle that led here is closed."""
+    try:
+        return _opened(name, FOLDER | os.O_NOFOLLOW | os.O_CLOEXEC, folder)
+    finally:
+        os.close(folder)
+
+
+def _opened(name: str, flags: int, folder: int) -> int:
+    if name == "..":
+        raise OSError(errno.EXDEV, "leads out of its folder")
+    handle = os.open(name, flags, dir_fd=folder)
+    if stat.S_ISLNK(os.fstat(handle).st_mode):
+        # A handle for the name alone is had on a link too.
+        os.close(handle)
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return handle
+
+
+def folder_below(root: Path, inner: PurePosixPath) -> int:
+    """A handle on a folder below another one, which is made if it is not there."""
+    folder = os.open(root, FOLDER | os.O_CLOEXEC)
+    for name in inner.parts:
+        try:
+            with suppress(FileExistsError):
+                os.mkdir(name, dir_fd=folder)
+        except OSError:
+            os.close(folder)
+            raise
+        folder = _step(folder, name)
+    return folder

@@ -1,0 +1,37 @@
+"""The built-in tools as a session uses them: judged by the default rules, and by a person who says yes to some."""
+
+import asyncio
+
+from bridle.core.permission import DEFAULT_RULES, judge
+from bridle.tools.registry import builtin_tools
+from bridle.tools.tool import Invocation
+
+TOOLS = {tool.spec.name: tool for tool in builtin_tools()}
+
+
+class Use:
+    """A session's worth of calls: what was read is known to the later ones."""
+
+    def __init__(self, directory, rules=DEFAULT_RULES, guarded=()):
+        self.directory = directory
+        self.known = {}
+        self.rules = rules
+        self.guarded = guarded
+
+    def __call__(self, name, **arguments):
+        """Run a call that a person said yes to, whatever it needs."""
+        return self.granted(name, arguments, frozenset(self.needs(name, arguments)))
+
+    def unasked(self, name, **arguments):
+        """Run a call with what the rules allow without a question."""
+        return self.granted(name, arguments, frozenset())
+
+    def needs(self, name, arguments):
+        tool = TOOLS[name]
+        return tool.accesses(tool.check(arguments), self.directory)
+
+    def granted(self, name, arguments, granted):
+        tool = TOOLS[name]
+        invocation = Invocation("call", "session", self.directory, self.known, 30.0, guarded=self.guarded)
+        invocation.permits = lambda access: access in granted or judge(self.rules, access) == "allow"
+        return asyncio.run(tool.run(tool.check(arguments), invocation))

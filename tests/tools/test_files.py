@@ -1,0 +1,256 @@
+"""The file tools as models use them: what they forgive, what they keep, and what they refuse."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hands import TOOLS, Use
+
+from bridle.errors import ToolFailed
+from bridle.tools.tool import Invocation
+
+PYTHON = """class Horse:
+    def trot(self, speed):
+        if speed > 5:
+            return "too fast"
+        return "trotting"
+
+    def rest(self):
+        return "resting"
+"""
+
+
+@pytest.fixture
+def use(tmp_path):
+    (tmp_path / "horse.py").write_text(PYTHON)
+    use = Use(tmp_path)
+    use("read", filePath="horse.py")
+    return use
+
+
+def edited(use, old, new, **more):
+    use("edit", filePath="horse.py", oldString=old, newString=new, **more)
+    return (use.directory / "horse.py").read_text()
+
+
+MISREMEMBERED = {
+    "trailing blanks": ('return "trotting"   \n', 'return "walking"\n'),
+    "no indentation": ('if speed > 5:\n    return "too fast"', 'if speed > 9:\n    return "too fast"'),
+    "spaces inside a line": ("if  speed   >  5:", "if speed > 9:"),
+    "curly quotes": ("return “too fast”", 'return "slower"'),
+    "blank lines around it": ('\n\n        return "trotting"\n\n', '        return "walking"'),
+    "escaped line ends": ('if speed > 5:\\n            return \\"too fast\\"', "if speed > 9:\n            return 1"),
+    "a word wrong in the middle": (
+        'def trot(self, speed):\n    if speed > 6:\n        return "too fast"\n    return "trotting"',
+        'def trot(self):\n    return "gone"',
+    ),
+}
+
+
+@pytest.mark.parametrize("old,new", MISREMEMBERED.values(), ids=MISREMEMBERED)
+def test_a_text_that_was_misremembered_is_found_where_only_one_can_be_meant(use, old, new):
+    changed = edited(use, old, new)
+    assert changed != PYTHON
+    compile(changed, "horse.py", "exec")
+    assert 'def rest(self):\n        return "resting"' in changed
+
+
+REFUSED = {
+    "too long a span": ('class Horse:\n    x\n        return "resting"', "x", "was not found"),
+    "nothing but blanks": ("   \n  ", "x", "was not found"),
+    "nothing": ("", "x", "must not be empty"),
+    "the same": ("class", "class", "must differ"),
+}
+
+
+def test_what_may_stand_in_two_places_is_refused_in_every_reading(use):
+    (use.directory / "horse.py").write_text("a = 1 \nb = 2\na = 1  \n")
+    use("read", filePath="horse.py")
+    with pytest.raises(ToolFailed, match="stands 2 times"):
+        edited(use, "  a = 1", "a = 2")
+    assert edited(use, "  a = 1", "  a = 2", replaceAll=True) == "a = 2\nb = 2\na = 2\n"
+
+
+@pytest.mark.parametrize("old,new,words", REFUSED.values(), ids=REFUSED)
+def test_what_fits_too_loosely_is_refused(use, old, new, words):
+    with pytest.raises(ToolFailed, match=words):
+        edited(use, old, new)
+    assert (use.directory / "horse.py").read_text() == PYTHON
+
+
+CONTENTS = {
+    "dos": b"one\r\ntwo\r\nthree\r\n",
+    "mark": b"\xef\xbb\xbfone\ntwo\nthree\n",
+    "dos and mark": b"\xef\xbb\xbfone\r\ntwo\r\nthree\r\n",
+    "mixed": b"one\r\ntwo\nthree\r\n",
+    "no end": b"one\ntwo\nthree",
+    "latin-1": b"one \xe9\ntwo\nthree\n",
+    "form feed": b"one\x0c\ntwo\nthree\x0b\n",
+}
+
+
+@pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
+def test_an_edit_changes_what_it_says_and_not_a_byte_more(use, content):
+    path = use.directory / "file.txt"
+    path.write_bytes(content)
+    path.chmod(0o751)
+    use("read", filePath="file.txt")
+    use("edit", filePath="file.txt", oldString="two", newString="2")
+    assert path.read_bytes() == content.replace(b"two", b"2")
+    assert path.stat().st_mode & 0o777 == 0o751
+
+
+def test_a_file_that_is_written_anew_keeps_its_line_ends_and_its_mark(use):
+    path = use.directory / "dos.txt"
+    path.write_bytes(b"\xef\xbb\xbfone\r\n")
+    use("read", filePath="dos.txt")
+    use("write", filePath="dos.txt", content="two\nthree\n")
+    assert path.read_bytes() == b"\xef\xbb\xbftwo\r\nthree\r\n"
+
+
+def test_edits_of_one_file_in_one_step_are_all_there(use):
+    async def step():
+        tool = TOOLS["edit"]
+        texts = ["class Horse", "def trot", "too fast", "trotting", "def rest"]
+        return await asyncio.gather(
+            *(
+                tool.run(
+                    tool.check({"filePath": "horse.py", "oldString": text, "newString": text + "_x"}),
+                    Invocation("call", "session", use.directory, use.known, 30.0),
+                )
+                for text in texts
+            )
+        )
+
+    asyncio.run(step())
+    content = (use.directory / "horse.py").read_text()
+    assert content.count("_x") == 5
+
+
+def test_a_reader_never_sees_half_a_file(use):
+    path = use.directory / "big.txt"
+    whole = {letter: letter * 3_000_000 for letter in "ab"}
+    path.write_text(whole["a"])
+    use("read", filePath="big.txt", limit=1)
+
+    def look():
+        return {path.read_text() in whole.values() for _ in range(200)}
+
+    with ThreadPoolExecutor() as pool:
+        looking = pool.submit(look)
+        for turn in range(10):
+            use("write", filePath="big.txt", content=whole["ba"[turn % 2]])
+        assert looking.result() == {True}
+    assert sorted(path.name for path in use.directory.iterdir()) == ["big.txt", "horse.py"]
+
+
+PATCH = """*** Begin Patch
+*** Add File: new/file.txt
++fresh
++lines
+*** Update File: horse.py
+@@ class Horse:
+     def trot(self, speed):
+-        if speed > 5:
++        if speed > 7:
+@@     def rest(self):
+-        return "resting"
++        return "asleep"
+*** Update File: old.txt
+*** Move to: moved.txt
+@@
+-a
++b
+*** Delete File: gone.txt
+*** End Patch"""
+
+
+def test_a_patch_adds_changes_moves_and_deletes(use):
+    for name in ("old.txt", "gone.txt"):
+        (use.directory / name).write_text("a\n")
+        use("read", filePath=name)
+    output = use("apply_patch", patchText=PATCH)
+    assert output.text.splitlines() == ["A new/file.txt", "M horse.py", "D old.txt", "A moved.txt", "D gone.txt"]
+    assert (use.directory / "new/file.txt").read_text() == "fresh\nlines\n"
+    assert (use.directory / "horse.py").read_text() == PYTHON.replace("> 5", "> 7").replace("resting", "asleep")
+    assert (use.directory / "moved.txt").read_text() == "b\n"
+    assert sorted(path.name for path in use.directory.iterdir()) == ["horse.py", "moved.txt", "new"]
+
+
+WRONG_PATCHES = {
+    "no frame": ("@@\n-a\n+b", "begins with"),
+    "lines that are not there": (
+        "*** Begin Patch\n*** Add File: fresh\n+x\n*** Update File: horse.py\n@@\n-nowhere\n+x\n*** End Patch",
+        "were not found",
+    ),
+    "a file that is there": ("*** Begin Patch\n*** Add File: horse.py\n+x\n*** End Patch", "exists"),
+    "a file that is not there": (
+        "*** Begin Patch\n*** Delete File: horses.py\n*** End Patch",
+        r"Did you mean horse\.py",
+    ),
+    "a file twice": (
+        "*** Begin Patch\n*** Delete File: horse.py\n*** Delete File: ./horse.py\n*** End Patch",
+        "names a file twice",
+    ),
+    "protected": ("*** Begin Patch\n*** Add File: .git/hooks/x\n+x\n*** End Patch", "protected"),
+    "no sign": ("*** Begin Patch\n*** Add File: fresh\nx\n*** End Patch", "begins with '\\+'"),
+    "nothing": ("*** Begin Patch\n*** End Patch", "changes nothing"),
+}
+
+
+@pytest.mark.parametrize("text,words", WRONG_PATCHES.values(), ids=WRONG_PATCHES)
+def test_a_patch_that_does_not_fit_changes_nothing_at_all(use, text, words):
+    with pytest.raises(ToolFailed, match=words):
+        use("apply_patch", patchText=text)
+    assert [path.name for path in use.directory.iterdir()] == ["horse.py"]
+    assert (use.directory / "horse.py").read_text() == PYTHON
+
+
+def test_a_patch_for_a_file_that_has_changed_since_is_refused(use):
+    (use.directory / "horse.py").write_text(PYTHON + "\n")
+    with pytest.raises(ToolFailed, match="has changed since"):
+        use("apply_patch", patchText="*** Begin Patch\n*** Delete File: horse.py\n*** End Patch")
+
+
+def test_whoever_is_asked_sees_a_diff(use):
+    tool = TOOLS["edit"]
+    arguments = tool.check({"filePath": "horse.py", "oldString": "speed > 5", "newString": "speed > 7"})
+    assert tool.shows(arguments, use.directory, use.known).splitlines() == [
+        "--- a/horse.py",
+        "+++ b/horse.py",
+        "@@ -1,6 +1,6 @@",
+        " class Horse:",
+        "     def trot(self, speed):",
+        "-        if speed > 5:",
+        "+        if speed > 7:",
+        '             return "too fast"',
+        '         return "trotting"',
+        " ",
+    ]
+    tool = TOOLS["write"]
+    fresh = tool.shows(tool.check({"filePath": "new.txt", "content": "x\n"}), use.directory, use.known)
+    assert fresh.splitlines() == ["--- /dev/null", "+++ b/new.txt", "@@ -0,0 +1 @@", "+x"]
+
+
+def test_a_long_line_and_a_large_file_are_read_in_little_memory(use):
+    path = use.directory / "large.txt"
+    with path.open("wb") as file:
+        for number in range(1, 400_001):
+            file.write(b"%060d\n" % number)
+        file.write(b"x" * 3_000_000 + b"\nend\n")
+    output = use("read", filePath="large.txt", offset=399_999, limit=4).text.splitlines()
+    assert output[0] == f"399999\t{399_999:060}"
+    assert output[2].endswith("x [… the line goes on]") and len(output[2]) < 2_100
+    assert output[3] == "400002\tend"
+
+
+def test_an_offset_behind_the_end_says_where_the_end_is(use):
+    with pytest.raises(ToolFailed, match="ends at line 8"):
+        use("read", filePath="horse.py", offset=9)
+
+
+def test_list_gives_the_entries_of_a_folder(use):
+    (use.directory / "stable").mkdir()
+    assert use("list").text == "horse.py\nstable/"
+    with pytest.raises(ToolFailed, match="is not a folder"):
+        use("list", path="horse.py")
