@@ -31,7 +31,7 @@ class Home:
             for name, value in os.environ.items()
             if not name.startswith(("BRIDLE_", "XDG_")) and not name.endswith("_API_KEY")
         }
-        self.environment = {**clean, "HOME": str(folder), "PYTHONUNBUFFERED": "1"}
+        self.environment = {**clean, "HOME": str(folder), "PYTHONUNBUFFERED": "1", "BRIDLE_SANDBOX__MODE": "off"}
 
     def script(self, *replies, then=None, name="script.json", **more):
         path = self.folder / name
@@ -206,7 +206,7 @@ def test_a_pause_leaves_with_5_and_an_answer_drives_it_on(home):
     model = home.script(calls(("bash", {"command": "touch made && echo yes"})), {"text": "Made."})
     code, lines = home.json("--model", model, "--on-ask", "pause", "go")
     (ask,) = [line for line in lines if line["type"] == "ask"]
-    assert (code, lines[-1]["reason"], ask["text"]) == (5, "paused", "Allow bash: touch made && echo yes?")
+    assert (code, lines[-1]["reason"], ask["text"]) == (5, "paused", "Allow bash: touch made; bash: echo yes?")
     assert "paused" in home.run("sessions").stdout
     wrong = home.run("answer", ask["session"], "nothing", "once")
     assert (wrong.returncode, "open asks: " + ask["id"] in wrong.stderr) == (2, True)

@@ -125,9 +125,10 @@ class Runtime:
         if in_memory:
             runtime.notices = loaded.notices
             return runtime
+        unsafe = runtime.room.shelter.warning()
         runtime.bus.listen(StepLog(state_home(environment) / "bridle.log", runtime.seams.clock))
         notice = getattr(runtime.journal, "notice", "")
-        runtime.notices = (*loaded.notices, *((notice,) if notice else ()))
+        runtime.notices = (*loaded.notices, *(text for text in (notice, unsafe) if text))
         return runtime
 
     async def __aenter__(self) -> Runtime:
@@ -147,6 +148,7 @@ class Runtime:
                 self.engine.wake(session)
             await self.engine.close()
         finally:
+            await self.room.shelter.close()
             await self.models.close()
             await self.journal.close()
 

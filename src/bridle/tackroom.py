@@ -22,7 +22,7 @@ from bridle.core.limits import LIMIT_NAMES, LOWEST_OUTPUT_TOKENS, Limits, effect
 from bridle.core.messages import Attachment
 from bridle.core.options import RESERVED_OPTIONS, layered
 from bridle.core.parts import File, Notice, TurnStart
-from bridle.core.permission import denied_outright
+from bridle.core.permission import Rule, denied_outright
 from bridle.core.retry import RetryPolicy
 from bridle.core.secrets import without_secrets
 from bridle.core.session import Session
@@ -30,6 +30,7 @@ from bridle.core.system_prompt import system_prompt
 from bridle.errors import ConfigError
 from bridle.model.model import Model
 from bridle.seams import Seams
+from bridle.shelter import Shelter
 from bridle.tools.task import task_tool
 from bridle.tools.tool import Tool
 from bridle.turn.rig import Deadlines, Opening, Tack
@@ -64,8 +65,10 @@ class SettingsTackRoom:
     """Folders of Bridle's own, which no tool writes to."""
     built_in: frozenset[str] = frozenset()
     """Tools that a small model is told of only if somebody asks for them."""
+    shelter: Shelter = field(init=False)
 
     def __post_init__(self) -> None:
+        self.shelter = Shelter(self.settings.sandbox, self.environment or {}, self.guarded, self.outputs)
         self.agents = {**all_agents(self.settings, self.origins), **self.agents}
         if self.subagents is None:
             self.subagents = [name for name, agent in self.agents.items() if agent.mode != "primary"]
@@ -231,7 +234,7 @@ class SettingsTackRoom:
         return limits, cap, notices
 
     def _tools(self, agent: Agent, options: TurnOptions, info: ModelInfo) -> list[str]:
-        allowed = rules(self.settings.permission, agent)
+        allowed = self._rules(agent)
         wanted = {**agent.tools, **options.tools}
         without = options.mandate.without if options.mandate is not None else ()
         return [
@@ -242,6 +245,7 @@ class SettingsTackRoom:
             and (agent.offers is None or name in agent.offers)
             and name not in without
             and (name in wanted or name not in _other_hand(info))
+            and (name != "question" or options.on_ask in ("person", "pause"))
             and (not info.small or name in SMALL_TOOLS or name in wanted or name not in self.built_in)
         ]
 
@@ -280,7 +284,7 @@ class SettingsTackRoom:
             model=model,
             info=info,
             tools={name: self.tools[name] for name in start.tools if name in self.tools},
-            rules=rules(self.settings.permission, agent),
+            rules=self._rules(agent),
             restrictions=rules_of(self.restrictions),
             directory=Path(session.info.directory),
             layers=start.mandate.rules if start.mandate is not None else (),
@@ -298,7 +302,14 @@ class SettingsTackRoom:
             retry=RetryPolicy(retry.retries, retry.total_seconds, retry.longest_wait),
             deadlines=Deadlines(deadlines.first_event_seconds, deadlines.idle_seconds, deadlines.request_seconds),
             store_output=self._store if self.outputs is not None else None,
+            output_file=self._output_file if self.outputs is not None else None,
+            sandbox=self.shelter.sandbox(session.info.id) if "bash" in start.tools else None,
+            bounds=self.shelter.bounds(),
+            backgrounds=self.shelter.backgrounds,
         )
+
+    def _rules(self, agent: Agent) -> tuple[Rule, ...]:
+        return rules(self.settings.permission, agent, sandboxed="bash" in self.tools and self.shelter.sandboxed)
 
     def _environment(self) -> dict[str, str] | None:
         """What commands get: no keys, and nothing else that is called a secret, but for what the user lets pass."""
@@ -323,12 +334,16 @@ class SettingsTackRoom:
 
     def _store(self, session: str, call: str, text: str) -> str:
         assert self.outputs is not None
-        folder = self.outputs / session
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path = folder / f"{call}.txt"
+        path = Path(self._output_file(session, call))
         path.touch(mode=0o600)
         path.write_text(text, encoding="utf-8", errors="replace")
         return str(path)
+
+    def _output_file(self, session: str, call: str) -> str:
+        assert self.outputs is not None
+        folder = self.outputs / session
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return str(folder / f"{call}.txt")
 
 
 def check_limits(whose: str, limits: Limits) -> None:

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from bridle import Agent, ScriptedModel, call
+from bridle.config.settings import SandboxSettings
 from bridle.errors import ToolFailed
 from bridle.process.owned import KEEPER, Owned
+from bridle.shelter import Shelter
 from bridle.tools.registry import builtin_tools
 from bridle.tools.tool import Invocation
 
@@ -75,33 +77,39 @@ async def gone(sign, seconds=2.0):
     return not alive(sign)
 
 
-def invocation(folder):
-    return Invocation("c", "s", folder, {}, 60.0)
+def invocation(folder, sandbox="off"):
+    shelter = Shelter(SandboxSettings(mode=sandbox), os.environ)
+    return Invocation("c", "s", folder, {}, 60.0, sandbox=shelter.sandbox("s"), bounds=shelter.bounds())
 
 
-async def run(command, folder, timeout=None):
+async def run(command, folder, timeout=None, sandbox="off"):
     given = BASH.check({"command": command, "timeout": timeout})
-    return await BASH.run(given, invocation(folder))
+    return await BASH.run(given, invocation(folder, sandbox))
 
 
+SHUT_IN = pytest.mark.parametrize("sandbox", ["off", "required"])
+
+
+@SHUT_IN
 @pytest.mark.parametrize("flight", FLIGHTS)
-def test_what_a_command_leaves_behind_ends_with_it(flight, tmp_path):
+def test_what_a_command_leaves_behind_ends_with_it(flight, sandbox, tmp_path):
     async def work():
         for _ in range(ROUNDS):
             sign = mark()
-            output = await run(fleeing(flight, sign) + "\necho started", tmp_path)
+            output = await run(fleeing(flight, sign) + "\necho started", tmp_path, sandbox=sandbox)
             assert (output.text.strip(), output.failed) == ("started", False)
             assert alive(sign) == []
 
     asyncio.run(asyncio.wait_for(work(), 60))
 
 
+@SHUT_IN
 @pytest.mark.parametrize("flight", FLIGHTS)
-def test_an_abort_ends_it_all(flight, tmp_path):
+def test_an_abort_ends_it_all(flight, sandbox, tmp_path):
     async def work():
         for _ in range(ROUNDS):
             sign = mark()
-            task = asyncio.ensure_future(run(fleeing(flight, sign) + f"\nsleep {sign}", tmp_path))
+            task = asyncio.ensure_future(run(fleeing(flight, sign) + f"\nsleep {sign}", tmp_path, sandbox=sandbox))
             await begun(sign)
             task.cancel()
             async with asyncio.timeout(2):
@@ -135,24 +143,28 @@ def test_an_abort_while_it_starts_ends_it_too(tmp_path):
     asyncio.run(asyncio.wait_for(work(), 120))
 
 
+@SHUT_IN
 @pytest.mark.parametrize("flight", FLIGHTS)
-def test_nothing_survives_the_death_of_bridle(flight, tmp_path):
+def test_nothing_survives_the_death_of_bridle(flight, sandbox, tmp_path):
     script = tmp_path / "bridle_run.py"
     script.write_text(
         "import sys\n"
         "from bridle import Agent, ScriptedModel, call\n"
+        "from bridle.config.settings import SandboxSettings, Settings\n"
         "from bridle.core.permission import Rule\n"
         "from bridle.tools.registry import builtin_tools\n"
         "model = ScriptedModel([call('bash', command=sys.argv[1]), 'done'])\n"
         "tools = [tool for tool in builtin_tools() if tool.spec.name == 'bash']\n"
-        "Agent('a', model=model, tools=tools, permission=[Rule('bash', '*', 'allow')]).run_sync('go')\n"
+        "settings = Settings(sandbox=SandboxSettings(mode=sys.argv[2]))\n"
+        "allowed = [Rule('*', '*', 'allow')]\n"
+        "Agent('a', model=model, tools=tools, permission=allowed, settings=settings).run_sync('go')\n"
     )
 
     async def work():
         for _ in range(ROUNDS):
             sign = mark()
             command = fleeing(flight, sign) + f"\nsleep {sign}"
-            process = await asyncio.create_subprocess_exec(sys.executable, script, command, cwd=tmp_path)
+            process = await asyncio.create_subprocess_exec(sys.executable, script, command, sandbox, cwd=tmp_path)
             await begun(sign)
             process.send_signal(signal.SIGKILL)
             await process.wait()

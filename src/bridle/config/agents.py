@@ -8,7 +8,7 @@ from importlib.resources import files
 from bridle.config.settings import AgentSettings, Permissions, Settings
 from bridle.core.agent import Agent
 from bridle.core.limits import Limits
-from bridle.core.permission import DEFAULT_RULES, Rule
+from bridle.core.permission import DEFAULT_RULES, SANDBOXED_RULES, Rule
 from bridle.errors import ConfigError
 
 
@@ -75,9 +75,10 @@ def _agent(name: str, given: AgentSettings, below: Agent | None, source: str) ->
     )
 
 
-def rules(permission: Permissions, agent: Agent) -> tuple[Rule, ...]:
+def rules(permission: Permissions, agent: Agent, *, sandboxed: bool) -> tuple[Rule, ...]:
     """All rules in the order in which the last match wins: defaults, settings, agent."""
-    return (*DEFAULT_RULES, *rules_of(permission), *agent.permission)
+    shut_in = SANDBOXED_RULES if sandboxed else ()
+    return (*DEFAULT_RULES, *shut_in, *rules_of(permission), *agent.permission)
 
 
 def rules_of(permission: Permissions) -> tuple[Rule, ...]:

@@ -91,6 +91,23 @@ class ShellSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Variables of the environment that commands get although they are called like a secret."""
 
 
+class SandboxSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    mode: Literal["auto", "off", "required"] = "auto"
+    """`auto` shuts commands in where the system allows it, and says so where not; `required` refuses to go without."""
+    network: bool = False
+    """Give every command the network, without a question."""
+    writable: list[str] = []
+    """Folders besides the project and caches that commands may write to."""
+    hidden: list[str] = []
+    """Files and folders that do not exist for commands, besides the usual places of secrets."""
+    processes: int = 512
+    """Processes that one command may have at a time; 0 for no bound."""
+    memory_mb: int = 8_192
+    """Memory that each process of a command may take; 0 for no bound."""
+    file_mb: int = 4_096
+    """The size of a file that a command may write; 0 for no bound."""
+
+
 class PromptSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     closing: str = ""
     """A file with the closing instruction; `{limit}` stands for the limit that was reached."""
@@ -144,6 +161,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     prompts: PromptSettings = PromptSettings()
     permission: Permissions = {}
     shell: ShellSettings = ShellSettings()
+    sandbox: SandboxSettings = SandboxSettings()
     providers: dict[str, Provider] = {}
     models: dict[str, ModelSettings] = {}
     agents: dict[str, AgentSettings] = {}

@@ -23,11 +23,19 @@ class Rule(msgspec.Struct, frozen=True):
     verdict: Verdict
 
 
-class Access(msgspec.Struct, frozen=True):
+Reach = Literal["exact", "open", "runs", "runs_open", "any"]
+"""How much the pattern of an access says: everything, only how it begins, or nothing; `runs` says that it names a
+program which runs others, so that only a rule that names it too can allow it."""
+
+
+class Access(msgspec.Struct, frozen=True, omit_defaults=True):
     """One permission that a call needs, and for what."""
 
     permission: str
     pattern: str
+    reach: Reach = "exact"
+    always: str = ""
+    """The pattern that a person who says always lets pass from then on, if it is not the one that was asked for."""
 
 
 RUN_LATER = (
@@ -60,11 +68,21 @@ DEFAULT_RULES: tuple[Rule, ...] = (
     Rule("edit", "*.env.*", "ask"),
     *(Rule("edit", pattern, "ask") for pattern in RUN_LATER),
     Rule("bash", "*", "ask"),
+    Rule("git_config", "*", "ask"),
+    Rule("network", "*", "ask"),
+    Rule("webfetch", "*", "ask"),
+    Rule("private_network", "*", "ask"),
+    Rule("question", "*", "allow"),
+    Rule("skill", "*", "allow"),
     Rule("python", "*", "allow"),
     Rule("task", "*", "allow"),
     Rule("external_directory", "*", "ask"),
     Rule(DOOM_LOOP, "*", "ask"),
 )
+
+
+SANDBOXED_RULES: tuple[Rule, ...] = (Rule("bash", "*", "allow"),)
+"""What is allowed besides, where commands are shut in."""
 
 
 @lru_cache(maxsize=1024)
@@ -84,15 +102,101 @@ def matches(pattern: str, text: str) -> bool:
 
 
 def judge(rules: Sequence[Rule], access: Access, default: Verdict = "ask") -> Verdict:
-    """The verdict of the last rule that matches; without one, the default."""
+    """The verdict of the last rule that matches; without one, the default.
+
+    Where the pattern says only how something begins, or nothing, every rule that may match has a say.
+    """
+    match access.reach:
+        case "exact":
+            rule = _last(rules, access)
+            return rule.verdict if rule is not None else default
+        case "runs":
+            rule = _last(rules, access)
+            if rule is None or rule.verdict != "allow" or _names(rule, access):
+                return rule.verdict if rule is not None else default
+            return _mixed(_possible(rules, access, ""), default)
+        case "open":
+            return _mixed(_possible(rules, access, access.pattern), default)
+        case "runs_open":
+            possible = _possible(rules, access, access.pattern)
+            if all(rule is not None and _names(rule, access) for rule in possible):
+                return _mixed(possible, default)
+            return _mixed([*possible, *_possible(rules, access, "")], default)
+        case "any":
+            return _mixed(_possible(rules, access, ""), default)
+
+
+def _last(rules: Sequence[Rule], access: Access) -> Rule | None:
     for rule in reversed(rules):
-        # A wildcard in a rule's name never answers for doom_loop: only a rule that names it does.
-        named = rule.permission == access.permission
-        if access.permission == DOOM_LOOP and not named:
+        if _concerns(rule, access) and matches(rule.pattern, access.pattern):
+            return rule
+    return None
+
+
+def _names(rule: Rule, access: Access) -> bool:
+    """Whether a rule speaks of this very program, so that whoever wrote it knew what it can do."""
+    return rule.pattern.startswith(access.pattern.partition(" ")[0])
+
+
+def covers(saved: Access, access: Access) -> bool:
+    """Whether an access to which a person said always lets another one pass."""
+    if saved.permission != access.permission:
+        return False
+    if saved.always and access.reach in ("exact", "runs"):
+        return matches(saved.always, access.pattern)
+    return (saved.pattern, saved.reach) == (access.pattern, access.reach)
+
+
+def _concerns(rule: Rule, access: Access) -> bool:
+    # A wildcard in a rule's name never answers for doom_loop: only a rule that names it does.
+    if rule.permission == access.permission:
+        return True
+    return access.permission != DOOM_LOOP and matches(rule.permission, access.permission)
+
+
+def _possible(rules: Sequence[Rule], access: Access, beginning: str) -> list[Rule | None]:
+    """Every rule that may decide about something with this beginning; None for the default."""
+    found: list[Rule | None] = []
+    for rule in reversed(rules):
+        if not _concerns(rule, access):
             continue
-        if (named or matches(rule.permission, access.permission)) and matches(rule.pattern, access.pattern):
-            return rule.verdict
-    return default
+        places = _after(rule.pattern, beginning)
+        if not places:
+            continue
+        found.append(rule)
+        if any(rule.pattern[place:].strip("*") == "" and rule.pattern[place:] for place in places):
+            return found
+    return [*found, None]
+
+
+def _after(pattern: str, beginning: str) -> set[int]:
+    """Where in a pattern one may stand when the beginning has been matched; nowhere means that it cannot match."""
+    places = _past_stars(pattern, {0})
+    for letter in beginning:
+        places = {
+            place if pattern[place] == "*" else place + 1
+            for place in places
+            if place < len(pattern) and pattern[place] in ("*", "?", letter)
+        }
+        places = _past_stars(pattern, places)
+        if not places and pattern == f"{beginning} *":
+            return {len(beginning)}
+    return places
+
+
+def _past_stars(pattern: str, places: set[int]) -> set[int]:
+    """A star may stand for nothing."""
+    found = set(places)
+    for place in places:
+        while place < len(pattern) and pattern[place] == "*":
+            place += 1
+            found.add(place)
+    return found
+
+
+def _mixed(possible: Sequence[Rule | None], default: Verdict) -> Verdict:
+    verdicts = {rule.verdict if rule is not None else default for rule in possible}
+    return next(iter(verdicts)) if len(verdicts) == 1 else "ask"
 
 
 def strictest(verdicts: Iterable[Verdict]) -> Verdict:

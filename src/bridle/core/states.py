@@ -68,6 +68,8 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     choices: tuple[str, ...] = ("once", "always", "reject")
     detail: str = ""
     session: str = ""
+    kind: Literal["permission", "question"] = "permission"
+    """To a permission one says once, always or no; to a question, anything."""
     diff: str = ""
     """What the call would change, as a unified diff."""
 

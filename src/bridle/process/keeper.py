@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import resource
 import select
 import signal
 import sys
@@ -17,26 +18,42 @@ import sys
 PR_SET_CHILD_SUBREAPER = 36
 LIFELINE = 0
 SWEEP_MILLISECONDS = 5
+LOOK_MILLISECONDS = 50
 NOT_STARTED = 127
 
 
-def main(command: list[str]) -> int:
-    """Run the command to its end, or to the lifeline's; returns its exit status, 128 and more for signals."""
+def main(words: list[str]) -> int:
+    """Run the command to its end, or to the lifeline's; returns its exit status, 128 and more for signals.
+
+    Before the command stand its bounds, as NAME=NUMBER, and a `--`.
+    """
+    split = words.index("--")
+    bounds = {name: int(value) for name, _, value in (word.partition("=") for word in words[:split])}
     adopt_orphans()
-    child = start(command)
+    child = start(words[split + 1 :], bounds)
+    status = kept(child, bounds.get("processes", 0))
+    code = os.waitstatus_to_exitcode(sweep(child, status))
+    return code if code >= 0 else 128 - code
+
+
+def kept(child: int, most: int) -> int | None:
+    """Wait for the end of the command or of the lifeline; or until there are too many processes."""
     ended = os.pidfd_open(child) if hasattr(os, "pidfd_open") else -1
     poll = select.poll()
     poll.register(LIFELINE, select.POLLIN | select.POLLHUP)
     if ended >= 0:
         poll.register(ended, select.POLLIN)
+    pause = SWEEP_MILLISECONDS if ended < 0 else LOOK_MILLISECONDS if most else None
     status: int | None = None
     while status is None:
-        events = [handle for handle, _ in poll.poll(None if ended >= 0 else SWEEP_MILLISECONDS)]
+        events = [handle for handle, _ in poll.poll(pause)]
         status, _ = buried(child)
         if LIFELINE in events:
             break
-    code = os.waitstatus_to_exitcode(sweep(child, status))
-    return code if code >= 0 else 128 - code
+        if most and len(below(os.getpid())) > most:
+            os.write(1, b"\n[ended: more than %d processes]\n" % most)
+            break
+    return status
 
 
 def adopt_orphans() -> None:
@@ -45,13 +62,17 @@ def adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def start(command: list[str]) -> int:
+def start(command: list[str], bounds: dict[str, int]) -> int:
     child = os.fork()
     if child:
         return child
     try:
         os.setsid()
-        os.dup2(os.open(os.devnull, os.O_RDONLY), LIFELINE)
+        os.dup2(bounds["input"] if "input" in bounds else os.open(os.devnull, os.O_RDONLY), LIFELINE)
+        for name, limit in (("memory", resource.RLIMIT_DATA), ("file", resource.RLIMIT_FSIZE)):
+            if name in bounds:
+                resource.setrlimit(limit, (bounds[name], bounds[name]))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         # What Python ignores for itself, or whoever started it, a command must not inherit.
         for number in signal.valid_signals():
             if signal.getsignal(number) == signal.SIG_IGN:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from bridle.core.permission import Access
+from bridle.core.states import Ask
 from bridle.core.stream import ToolSpec
 from bridle.tools.tool import DEFAULT_TIMEOUT_SECONDS, Invocation, Output, Preview, StructTool, struct_schema
 from bridle.workspace.files import Files
@@ -26,6 +27,7 @@ def builtin(
     ignored: frozenset[str] = frozenset(),
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
     changes: Callable[[Any, Files, dict[str, str] | None], Sequence[Any]] | None = None,
+    asks: Callable[[Any, str], Ask] | None = None,
 ) -> StructTool:
     """A tool whose description lies in NAME.md."""
     description = files("bridle.tools").joinpath(f"{name}.md").read_text(encoding="utf-8").strip()
@@ -39,6 +41,7 @@ def builtin(
         ignored_arguments=ignored,
         timeout_seconds=timeout_seconds,
         preview=None if changes is None else _preview(changes),
+        question=asks,
     )
 
 

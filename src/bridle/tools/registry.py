@@ -6,7 +6,21 @@ from importlib import import_module
 
 from bridle.tools.tool import Tool
 
-NAMES = ("read", "write", "edit", "apply_patch", "bash", "glob", "grep", "list")
+NAMES = (
+    "read",
+    "write",
+    "edit",
+    "apply_patch",
+    "bash",
+    "process",
+    "glob",
+    "grep",
+    "list",
+    "todowrite",
+    "todoread",
+    "question",
+    "webfetch",
+)
 
 
 def builtin_tools() -> list[Tool]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,9 +12,13 @@ from typing import Annotated, Any, Protocol, get_type_hints
 import msgspec
 
 from bridle.core.permission import Access
+from bridle.core.states import Ask
 from bridle.core.stream import ToolSpec
 from bridle.errors import ConfigError, ToolFailed
+from bridle.process.sandbox import Sandbox
 from bridle.seams import in_thread
+from bridle.tools.background import Backgrounds
+from bridle.tools.printed import Printed
 from bridle.workspace.files import Files
 
 DEFAULT_TIMEOUT_SECONDS = 120.0
@@ -28,34 +31,12 @@ class Output(msgspec.Struct, frozen=True):
     text: str
     files: tuple[str, ...] = ()
     failed: bool = False
+    stored: str = ""
+    """A file with the whole, where the text is only a part of it."""
+    digest: str = ""
+    """Of the whole, where the text is only a part of it."""
     synthesize: bool = False
     """If every call of a step says so, one request writes the answer from their results, and the turn ends."""
-
-
-class Printed:
-    """What a call has printed: all of it while it is short, head and tail once it is not."""
-
-    def __init__(self, room: int = 2_000_000) -> None:
-        self._room = room
-        self._head: list[str] = []
-        self._tail: deque[str] = deque()
-        self._head_size = self._tail_size = self._dropped = 0
-
-    def add(self, text: str) -> None:
-        if self._head_size < self._room:
-            self._head.append(text)
-            self._head_size += len(text)
-            return
-        self._tail.append(text)
-        self._tail_size += len(text)
-        while self._tail_size > self._room:
-            gone = self._tail.popleft()
-            self._tail_size -= len(gone)
-            self._dropped += len(gone)
-
-    def text(self) -> str:
-        gap = f"\n\n[… {self._dropped} characters left out …]\n\n" if self._dropped else ""
-        return "".join(self._head) + gap + "".join(self._tail)
 
 
 @dataclass(slots=True)
@@ -75,11 +56,26 @@ class Invocation:
     """Whether an access was granted to this call; none means that nobody judges."""
     guarded: tuple[Path, ...] = ()
     """Folders of Bridle's own, which no file tool writes to."""
+    sandbox: Sandbox | None = None
+    """What commands run in; None means that there is none."""
+    bounds: Mapping[str, int] = field(default_factory=dict)
+    """How much a command may take: processes, bytes of memory, bytes of a file."""
+    backgrounds: Backgrounds = field(default_factory=Backgrounds)
+    """The commands that go on in the background."""
+
+    recall: Callable[[str], str] = field(default=lambda name: "")
+    """The output of the last call of a tool in this session; empty if there is none."""
 
     @property
     def files(self) -> Files:
         """The call's way to the files."""
         return Files(self.directory, self.permits, self.guarded)
+
+    def output(self, text: str, *, failed: bool = False) -> Output:
+        """The end of a call that has printed: with the file that has the whole, if that was too long."""
+        self.printed.close()
+        stored = self.printed.stored
+        return Output(text, failed=failed, stored=stored, digest=self.printed.digest() if stored else "")
 
     def print(self, text: str) -> None:
         """Keep output as it comes, so that a call which is cut short ends with what it had printed."""
@@ -110,6 +106,9 @@ class Tool(Protocol):
     def accesses(self, arguments: Any, directory: Path) -> tuple[Access, ...]:
         """The permissions that this call needs."""
 
+    def asks(self, arguments: Any, id: str) -> Ask | None:
+        """The question that this call puts to a person, whose answer is its result; then `run` is never called."""
+
     def shows(self, arguments: Any, directory: Path, known_files: dict[str, str]) -> str:
         """What a person who is asked should see besides the arguments; raises `ToolFailed` if the call cannot work."""
 
@@ -131,6 +130,7 @@ class StructTool:
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     starts_child: bool = False
     preview: Preview | None = None
+    question: Callable[[Any, str], Ask] | None = None
 
     def check(self, arguments: Mapping[str, Any]) -> Any:
         # Not strict: a number that came as text is taken as the number.
@@ -138,6 +138,9 @@ class StructTool:
 
     def accesses(self, arguments: Any, directory: Path) -> tuple[Access, ...]:
         return self.needs(arguments, directory)
+
+    def asks(self, arguments: Any, id: str) -> Ask | None:
+        return self.question(arguments, id) if self.question is not None else None
 
     def shows(self, arguments: Any, directory: Path, known_files: dict[str, str]) -> str:
         return self.preview(arguments, directory, known_files) if self.preview is not None else ""

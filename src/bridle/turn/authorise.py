@@ -98,7 +98,8 @@ class Authority:
                 asked.append(access)
         rig.ready[call.id] = Ready(arguments, frozenset(needed))
         if not asked:
-            return Running()
+            question = tool.asks(arguments, f"{call.id}.question")
+            return Asking(question) if question is not None else Running()
         match rig.turn.start.on_ask:
             case "allow":
                 return Running()

@@ -13,14 +13,16 @@ from bridle.core.context import cap_output, sound
 from bridle.core.inbox import PromptItem
 from bridle.core.ledger import Account, Shortage
 from bridle.core.parts import Notice, TurnStart
-from bridle.core.permission import Access, Rule, Verdict, judge, matches, strictest
+from bridle.core.permission import Access, Rule, Verdict, covers, judge, strictest
 from bridle.core.retry import RetryPolicy
 from bridle.core.session import OpenTurn, Session
 from bridle.core.states import Ask
 from bridle.core.stream import ToolSpec
 from bridle.errors import ConfigError
 from bridle.model.model import Model
+from bridle.process.sandbox import Sandbox
 from bridle.seams import Seams
+from bridle.tools.background import Backgrounds
 from bridle.tools.tool import Tool
 from bridle.turn.record import Record
 from bridle.turn.scope import Scope
@@ -70,6 +72,13 @@ class Tack:
     retry: RetryPolicy = RetryPolicy()
     deadlines: Deadlines = Deadlines()
     store_output: Callable[[str, str, str], str] | None = None
+    output_file: Callable[[str, str], str] | None = None
+    """The path of a file for the output of a call, which it may grow into."""
+    sandbox: Sandbox | None = None
+    """What commands run in."""
+    bounds: Mapping[str, int] = field(default_factory=dict)
+    """How much a command may take."""
+    backgrounds: Backgrounds = field(default_factory=Backgrounds)
 
     @cached_property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -163,10 +172,7 @@ class Rig:
 
     def saved(self, access: Access) -> bool:
         """Whether a person has said always to this."""
-        return any(
-            saved.permission == access.permission and matches(saved.pattern, access.pattern)
-            for saved in self.session.always
-        )
+        return any(covers(saved, access) for saved in self.session.always)
 
     def permits(self, granted: frozenset[Access], access: Access) -> bool:
         """Whether a call may touch this: it was judged and granted, or nobody would be asked."""

@@ -15,6 +15,7 @@ from bridle.core.repair import arguments_of, result_digest
 from bridle.core.states import CallState, Done, Ended, Failed, Queued, Refusal, Refused, Repeat, Running, Waiting
 from bridle.errors import BudgetRefused, ToolFailed
 from bridle.journal.journal import Weight
+from bridle.tools.printed import Printed
 from bridle.tools.tool import Invocation, Output, Tool
 from bridle.turn.authorise import Authority
 from bridle.turn.children import child_of, keeping, start_children
@@ -134,6 +135,11 @@ async def _run_one(rig: Rig, id: str) -> None:
     invocation.show = _shower(rig, id)
     invocation.environment = rig.tack.environment
     invocation.guarded = rig.tack.guarded
+    invocation.sandbox, invocation.bounds = rig.tack.sandbox, rig.tack.bounds
+    invocation.backgrounds = rig.tack.backgrounds
+    invocation.recall = partial(_recalled, rig)
+    if rig.tack.output_file is not None:
+        invocation.printed = Printed(partial(rig.tack.output_file, rig.record.lease.session, id))
     ready = rig.ready.pop(id, None) or _ready(rig, tool, call)
     invocation.permits = partial(rig.permits, ready.granted)
     outcome = await rig.scope.run(_invoke(tool, ready.arguments, invocation), seconds)
@@ -155,6 +161,14 @@ def _ready(rig: Rig, tool: Tool, call: Call) -> Ready:
     """A call that was judged before the process died."""
     arguments = tool.check(arguments_of(call.arguments))
     return Ready(arguments, frozenset(tool.accesses(arguments, rig.tack.directory)))
+
+
+def _recalled(rig: Rig, name: str) -> str:
+    """What the last call of a tool came to, as far as the session is loaded."""
+    for part in reversed(rig.session.parts.values()):
+        if isinstance(part, Call) and part.name == name and isinstance(part.state, Done):
+            return part.state.output
+    return ""
 
 
 def _shower(rig: Rig, id: str) -> Any:
@@ -192,12 +206,14 @@ async def _invoke(tool: Tool, arguments: Any, invocation: Invocation) -> Output:
 
 def _cut_short(invocation: Invocation, why: str) -> Output:
     printed = invocation.printed.text()
-    return Output(f"{printed}\n\n[{why}]" if printed else f"[{why}]", failed=True)
+    return invocation.output(f"{printed}\n\n[{why}]" if printed else f"[{why}]", failed=True)
 
 
 def _ended(rig: Rig, call: Call, output: Output) -> Done | Failed:
-    text, stored = capped_output(rig, call.id, output.text)
+    text, stored = (output.text, output.stored) if output.stored else capped_output(rig, call.id, output.text)
+    text = sound(text)
+    digest = output.digest or result_digest(output.text)
     files = tuple(map(sound, output.files))
     if output.failed:
-        return Failed(text, result_digest(output.text), files, stored)
-    return Done(text, result_digest(output.text), files, stored, synthesize=output.synthesize)
+        return Failed(text, digest, files, stored)
+    return Done(text, digest, files, stored, synthesize=output.synthesize)

@@ -17,8 +17,9 @@ from bridle.core.inbox import (
 )
 from bridle.core.ledger import Change
 from bridle.core.parts import Compaction, Extension, Halt, Notice, Prompt
+from bridle.core.repair import result_digest
 from bridle.core.session import OpenTurn, Session
-from bridle.core.states import Approved, Ask, Asking, Refusal, Refused, Waiting
+from bridle.core.states import Approved, Ask, Asking, Done, Refusal, Refused, Waiting
 from bridle.turn.children import keeping, reported
 from bridle.turn.rig import Rig
 
@@ -170,6 +171,9 @@ def _answered(rig: Rig, turn: OpenTurn, item: AnswerItem) -> list[Recorded]:
         if isinstance(state, Asking) and state.ask.id == item.ask:
             if item.choice == "reject":
                 return _rejected(turn, id, item.feedback)
+            if state.ask.kind == "question":
+                text = f"The person answered: {item.feedback}"
+                return [CallMoved(id, Done(text, result_digest(text)))]
             return [CallMoved(id, _approval(state.ask, always=item.choice == "always"))]
     # Answered twice, or after the turn went on: the first answer holds.
     return []

@@ -153,7 +153,10 @@ def _asked_here(state: Session, result: Result) -> bool:
 
 async def _put(runtime: Runtime, session: str, ask: Ask, abort: _Aborting) -> None:
     who = f" (subagent {ask.session})" if ask.session else ""
-    sys.stderr.write(f"\n? {plain(ask.text)}{who}\n  {plain(ask.detail)}\n")
+    shown = plain(ask.diff or ask.detail).replace("\n", "\n  ")
+    sys.stderr.write(f"\n? {plain(ask.text)}{who}\n" + (f"  {shown}\n" if shown else ""))
+    if ask.kind == "question":
+        return await _put_question(runtime, session, ask, abort)
     while not abort.wanted:
         sys.stderr.write("  [o]nce, [a]lways, [r]eject (r REASON tells the model why and goes on): ")
         sys.stderr.flush()
@@ -170,6 +173,19 @@ async def _put(runtime: Runtime, session: str, ask: Ask, abort: _Aborting) -> No
             # The person closed the terminal's input: that is a no.
             return await runtime.answer(session, ask.id, "reject")
     return None
+
+
+async def _put_question(runtime: Runtime, session: str, ask: Ask, abort: _Aborting) -> None:
+    options = "".join(f"  {number}) {plain(choice)}\n" for number, choice in enumerate(ask.choices, 1))
+    sys.stderr.write(f"{options}  your answer{' (a number, or your own words)' if options else ''}: ")
+    sys.stderr.flush()
+    line = (await _typed(abort)).strip()
+    if abort.wanted:
+        return None
+    if not line:
+        return await runtime.answer(session, ask.id, "reject")
+    chosen = ask.choices[int(line) - 1] if line.isdecimal() and 0 < int(line) <= len(ask.choices) else line
+    return await runtime.answer(session, ask.id, "once", chosen)
 
 
 def _finish(line: asyncio.Future[str], text: str) -> None:

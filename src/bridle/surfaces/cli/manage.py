@@ -25,7 +25,7 @@ from bridle.core.parts import (
     TurnFinish,
 )
 from bridle.core.session import Session
-from bridle.core.states import Asking, Waiting
+from bridle.core.states import Ask, Asking, Waiting
 from bridle.errors import ConfigError, JournalRefused
 from bridle.runtime import Runtime
 from bridle.surfaces.cli.drive import Shown, drive
@@ -34,6 +34,7 @@ from bridle.surfaces.cli.text import plain
 SessionId = Annotated[str, typer.Argument(help="A session, as `bridle sessions` lists them.")]
 Format = Annotated[str, typer.Option(help="text or json.")]
 
+Choice = Literal["once", "always", "reject"]
 LOOK_SECONDS = 0.1
 ANSWER_LOOKS = 30
 
@@ -72,7 +73,7 @@ def resume(session: SessionId, format: Format = "text") -> None:
 def answer(
     session: SessionId,
     ask: Annotated[str, typer.Argument(help="The id of the ask.")],
-    choice: Annotated[str, typer.Argument(help="once, always or reject.")],
+    choice: Annotated[str, typer.Argument(help="once, always or reject; to a question, the answer.")],
     feedback: Annotated[str, typer.Option(help="With reject: what the model is told, so that it goes on.")] = "",
     format: Format = "text",
 ) -> None:
@@ -80,20 +81,27 @@ def answer(
 
     Example: bridle answer SESSION 1.1.1.0.0.bash once
     """
-    if choice not in ("once", "always", "reject"):
-        raise ConfigError(f"the choice must be once, always or reject, not {choice!r}")
 
     async def work(runtime: Runtime) -> tuple[str, str]:
         state = await runtime.load(session)
-        asks = [held.id for held in state.running.asks] if state.running is not None else []
+        asks = {held.id: held for held in state.running.asks} if state.running is not None else {}
         if ask not in asks:
             raise ConfigError(f"session {session} does not ask {ask!r} (open asks: {', '.join(asks) or 'none'})")
         top = await runtime.root(session)
-        await runtime.answer(session, ask, cast(Literal["once", "always", "reject"], choice), feedback)
+        await runtime.answer(session, ask, *_said(asks[ask], choice, feedback))
         runtime.resume(top)
         return top, _last_prompt(await runtime.load(top))
 
     sys.exit(asyncio.run(drive(_directory(session), work, _shown(format))))
+
+
+def _said(ask: Ask, choice: str, feedback: str) -> tuple[Choice, str]:
+    """What an answer means: a question takes any words, a permission one of three."""
+    if ask.kind == "question" and choice != "reject":
+        return "once", choice
+    if choice not in ("once", "always", "reject"):
+        raise ConfigError(f"the choice must be once, always or reject, not {choice!r}")
+    return cast(Choice, choice), feedback
 
 
 def compact(session: SessionId) -> None:

@@ -1,0 +1,177 @@
+"""The sandbox for commands: the project and some caches may be written, secrets are hidden, there is no network."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+PROBE_SECONDS = 10.0
+CACHES = (
+    ".cache",
+    ".npm",
+    ".yarn",
+    ".bun/install/cache",
+    ".cargo/registry",
+    ".cargo/git",
+    ".m2/repository",
+    ".gradle/caches",
+    ".local/share/pnpm",
+    "go/pkg",
+    ".nuget/packages",
+)
+"""Below the person's folder: what package managers fetch once and use again."""
+SECRETS = (
+    *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store", ".terraform.d", ".databricks", ".oci"),
+    *(".config/gcloud", ".config/gh", ".config/hub", ".config/op", ".config/rclone", ".config/containers"),
+    *(".mozilla", ".config/google-chrome", ".config/chromium", ".local/share/keyrings", ".config/Bitwarden"),
+    *(".netrc", ".git-credentials", ".config/git/credentials", ".npmrc", ".pypirc", ".vault-token", ".s3cfg", ".boto"),
+    *(".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml", ".pgpass", ".my.cnf"),
+    *(".bash_history", ".zsh_history", ".python_history", ".psql_history", ".node_repl_history", ".claude.json"),
+)
+"""Below the person's folder: what a command could betray."""
+SOCKETS = ("/run", "/var/run", "/var/lib/docker")
+"""Behind sockets sit programs that run outside of the sandbox."""
+RESOLVERS = ("/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf", "/run/nscd")
+SESSION_VARIABLES = frozenset(
+    {
+        "DBUS_SESSION_BUS_ADDRESS",
+        "SSH_AUTH_SOCK",
+        "SSH_AGENT_PID",
+        "GPG_AGENT_INFO",
+        "DISPLAY",
+        "WAYLAND_DISPLAY",
+        "XAUTHORITY",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Openings:
+    """What one command may do beyond the rule."""
+
+    network: bool = False
+    writable: tuple[Path, ...] = ()
+    git_config: bool = False
+
+
+CLOSED = Openings()
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """How commands of one session are shut in."""
+
+    program: str
+    home: Path
+    scratch: Path
+    """The session's own /tmp."""
+    writable: tuple[Path, ...] = ()
+    hidden: tuple[Path, ...] = ()
+    """Folders and files that do not exist for a command."""
+    network: bool = False
+    """Whether every command has the network."""
+    readable: tuple[Path, ...] = ()
+    """What may be read although it lies in a hidden folder."""
+
+    def around(
+        self,
+        command: Iterable[str],
+        *,
+        project: Path,
+        folder: Path,
+        git: Iterable[Path] = (),
+        opened: Openings = CLOSED,
+    ) -> list[str]:
+        """The words that run a command inside of it."""
+        self.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
+        words = [self.program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+        words += ["--share-net"] if opened.network else []
+        words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", str(self.scratch), "/tmp"]
+        words += self._without_sockets(network=opened.network)
+        caches = [self.home / name for name in CACHES]
+        for path in (*caches, *self.writable, *opened.writable, project):
+            words += ["--bind", str(path), str(path)] if path.exists() else []
+        hidden = [path for path in (*(self.home / name for name in SECRETS), *self.hidden) if path.exists()]
+        for path in hidden:
+            words += ["--tmpfs", str(path)] if path.is_dir() else ["--ro-bind", "/dev/null", str(path.resolve())]
+        for path in self.readable:
+            words += ["--ro-bind", str(path), str(path)] if path.exists() else []
+        for path in hidden:
+            words += ["--remount-ro", str(path)] if path.is_dir() else []
+        words += _protected(project, git, config=not opened.git_config)
+        return [*words, "--chdir", str(folder), "--", *command]
+
+    @staticmethod
+    def _without_sockets(*, network: bool) -> list[str]:
+        words: list[str] = []
+        for path in SOCKETS:
+            if Path(path).is_dir() and not Path(path).is_symlink():
+                words += ["--tmpfs", path]
+        for path in RESOLVERS if network else ():
+            words += ["--ro-bind-try", path, path]
+        return words
+
+
+def _protected(project: Path, git: Iterable[Path], *, config: bool) -> list[str]:
+    """Git may be used, but not told to run something later; Bridle's own files of the project are read-only."""
+    words: list[str] = []
+    for folder in git:
+        if not folder.is_dir():
+            continue
+        # A mount of its own cannot be moved out of the way.
+        words += ["--bind", str(folder), str(folder)]
+        for inner in (folder, *_modules(folder)):
+            hooks = inner / "hooks"
+            words += ["--ro-bind", str(hooks), str(hooks)] if hooks.is_dir() else ["--tmpfs", str(hooks)]
+            words += ["--remount-ro", str(hooks)]
+            for name in ("config", "config.worktree") if config else ():
+                words += ["--ro-bind-try", str(inner / name), str(inner / name)]
+    for name in (".bridle", "bridle.toml"):
+        words += ["--ro-bind-try", str(project / name), str(project / name)]
+    return words
+
+
+def _modules(git: Path) -> list[Path]:
+    """The folders of submodules, which have hooks and settings of their own."""
+    return [path.parent for path in sorted((git / "modules").glob("**/HEAD")) if (path.parent / "objects").is_dir()]
+
+
+def inside_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment without the ways to programs of the desktop."""
+    kept = {name: value for name, value in environment.items() if name not in SESSION_VARIABLES}
+    return {**kept, "TMPDIR": "/tmp"}
+
+
+@cache
+def sandbox_program() -> tuple[str, str]:
+    """The program that makes sandboxes, or why there is none; one of the two is empty."""
+    found = shutil.which("bwrap")
+    if found is None:
+        return "", "bubblewrap is not installed (Debian: apt-get install bubblewrap)"
+    command = [
+        found,
+        "--unshare-all",
+        "--cap-drop",
+        "ALL",
+        "--ro-bind",
+        "/",
+        "/",
+        "--proc",
+        "/proc",
+        "--dev",
+        "/dev",
+        "/bin/true",
+    ]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=PROBE_SECONDS, check=False, cwd="/")
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return "", f"bubblewrap does not work here: {error}"
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip()
+        return "", f"bubblewrap does not work here: {said or f'it ended with {done.returncode}'}"
+    return os.path.realpath(found), ""

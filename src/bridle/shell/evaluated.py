@@ -1,0 +1,125 @@
+"""Where bash evaluates text, a value such as `a[$(command)]` runs a command: only numbers are safe there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tree_sitter import Node
+
+from bridle.shell.variables import steers
+from bridle.shell.words import Unclear, Word, expands, text_of
+
+RUNS = frozenset({"command_substitution", "process_substitution", "expansion"})
+
+
+@dataclass(slots=True)
+class Numbers:
+    """The variables of a script that hold nothing but numbers, and those that had better do."""
+
+    given: dict[str, bool] = field(default_factory=dict)
+    counted: set[str] = field(default_factory=set)
+
+    def assign(self, name: str, *, number: bool) -> None:
+        """One assignment; the order does not matter, since a loop may come by again."""
+        self.given[name] = number and self.given.get(name, True)
+
+    def unsafe(self) -> list[str]:
+        return sorted(name for name in self.counted if not self.given.get(name, False))
+
+
+@dataclass(slots=True, frozen=True)
+class Evaluated:
+    """Looks at what bash would evaluate; `visit` is for commands in it, `word` for words."""
+
+    numbers: Numbers
+    visit: Callable[[Node], None]
+    word: Callable[[Node], Word]
+
+    def arithmetic(self, node: Node) -> None:
+        for found in below(node):
+            if found.type in RUNS:
+                self.visit(found)
+            elif found.type in ("string", "raw_string", "ansi_c_string", "subscript"):
+                raise Unclear("text in arithmetic")
+            elif found.type in ("variable_name", "word") and not text_of(found).isdigit():
+                self.numbers.counted.add(text_of(found))
+
+    def loop_head(self, node: Node) -> None:
+        """One of the three parts of a counting loop."""
+        started = re.match(r"\s*([A-Za-z_]\w*)\s*=\s*\d+\s*$", text_of(node))
+        if started:
+            self.numbers.assign(started[1], number=True)
+        self.arithmetic(node)
+
+    def subscript(self, node: Node) -> None:
+        inner = text_of(node).partition("[")[2].removesuffix("]")
+        name = inner.removeprefix("$")
+        if re.fullmatch(r"[A-Za-z_]\w*", name):
+            self.numbers.counted.add(name)
+        elif not inner.isdigit() and inner not in ("@", "*", "-1"):
+            raise Unclear("an index that may be evaluated")
+
+    def test(self, node: Node) -> None:
+        """`[[ ]]` evaluates the sides of some operators, and the name behind -v."""
+        text = text_of(node)
+        if not text.startswith("[[") and any(child.type in ("<", ">", ">>") for child in below(node)):
+            raise Unclear("a redirection in a test")
+        if re.search(r"\s-(v|R)\s", text):
+            raise Unclear("a test that evaluates a name")
+        if text.startswith("[[") and re.search(r"-(eq|ne|lt|le|gt|ge)\b", text):
+            if "$(" in text or "`" in text:
+                raise Unclear("a test that may evaluate what it is given")
+            self.numbers.counted.update(re.findall(r"(?<![-\w])\$?\{?([A-Za-z_]\w*)", text))
+        self._operands(node)
+
+    def _operands(self, node: Node) -> None:
+        for child in node.children:
+            if child.type in ("binary_expression", "unary_expression", "parenthesized_expression"):
+                self._operands(child)
+            elif child.type == "redirected_statement":
+                raise Unclear("a redirection in a test")
+            elif child.type in ("extglob_pattern", "regex"):
+                check_pattern(child)
+            elif child.is_named and child.type not in ("test_operator", "comment"):
+                self.word(child)
+
+    def expansion(self, node: Node) -> None:
+        text = text_of(node)
+        if node.type == "simple_expansion":
+            if not re.fullmatch(r"\$(\w+|[@*#?$!-])", text):
+                raise Unclear("a variable that is none")
+            return
+        if re.match(r"\$\{[|\s]", text) or re.search(r"@[A-Za-z]\}$", text):
+            raise Unclear("an expansion that may run commands")
+        for child in node.named_children:
+            if child.type == "subscript":
+                self.subscript(child)
+            elif child.type in ("binary_expression", "unary_expression", "ternary_expression"):
+                self.arithmetic(child)
+            elif child.type in ("regex", "raw_string"):
+                # Inside of double quotes single ones are letters.
+                check_pattern(child)
+            elif child.type not in ("variable_name", "special_variable_name"):
+                self.word(child)
+        named = re.match(r"\$\{(\w+):?=", text)
+        if named:
+            self.numbers.assign(named[1], number=False)
+            if steers(named[1]):
+                raise Unclear(f"{named[1]} changes what commands do")
+        if re.match(r"\$\{#?!?\w+:[^-=+?]", text) and re.search(r"[A-Za-z$`]", text.partition(":")[2]):
+            raise Unclear("a range that may be evaluated")
+
+
+def below(node: Node) -> list[Node]:
+    """A node and all that it is made of; commands and expansions are not looked into."""
+    found = [node]
+    for child in node.children:
+        found += [child] if child.type in RUNS else below(child)
+    return found
+
+
+def check_pattern(node: Node) -> None:
+    if expands(text_of(node)) or re.search(r"[<>]\(", text_of(node)):
+        raise Unclear("an expansion in a pattern")

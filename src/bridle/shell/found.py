@@ -1,0 +1,51 @@
+"""What is found in a command line: commands, files that are opened, and doubts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from bridle.shell.evaluated import Numbers
+from bridle.shell.words import Word
+
+MOST_FOLDERS = 8
+
+Folders = frozenset[str] | None
+"""Where a command may run, relative to where the line begins or absolute; None means anywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Simple:
+    """A command without its redirections."""
+
+    words: tuple[Word, ...]
+    assigned: tuple[str, ...]
+    folders: Folders
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A file that a redirection opens."""
+
+    target: Word
+    writes: bool
+    folders: Folders
+
+
+@dataclass(slots=True)
+class Script:
+    """What was found, in the order of the line; `doubts` say why something may have been missed."""
+
+    commands: list[Simple] = field(default_factory=list)
+    opened: list[Opened] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+    functions: set[str] = field(default_factory=set)
+    numbers: Numbers = field(default_factory=Numbers)
+    strays: bool = False
+    """Whether it goes to a folder that is not known."""
+
+
+def either(one: Folders, other: Folders) -> Folders:
+    """All folders of both."""
+    if one is None or other is None or len(one | other) > MOST_FOLDERS:
+        return None
+    return one | other

@@ -1,0 +1,259 @@
+"""What a program does with its words: runs others, hides them behind options, or writes where one does not look."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from bridle.core.permission import Reach
+from bridle.shell.hides import HIDES
+from bridle.shell.variables import SILENT, steers
+from bridle.shell.words import UNKNOWN, Word
+
+SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash"})
+RUNNERS = re.compile(
+    r"python[\d.]*|pypy\d*|ipython\d*|node|nodejs|deno|bun|bunx|perl[\d.]*|ruby|irb|php[\d.]*|lua[\d.]*|tclsh|wish|expect|"
+    r"Rscript|R|julia|java|jshell|kotlin|scala|groovy|ghc|runghc|ocaml|elixir|iex|erl|swift|dotnet|"
+    r"make|gmake|cmake|ninja|meson|just|rake|gradle|gradlew|mvn|mvnw|ant|bazel|sbt|lein|"
+    r"npm|npx|pnpm|pnpx|yarn|corepack|tsx|ts-node|pip[\d.]*|pipx|uv|uvx|poetry|pdm|hatch|tox|nox|pytest|py\.test|"
+    r"cargo|rustup|go|gem|bundle|bundler|composer|pre-commit|"
+    r"ssh|sftp|mosh|telnet|nc|ncat|netcat|socat|docker|podman|nerdctl|kubectl|helm|vagrant|ansible\S*|terraform|"
+    r"vi|vim|nvim|view|ex|ed|emacs|nano|less|more|man|info|gdb|lldb|strace|ltrace|perf|valgrind|"
+    r"sqlite3|psql|mysql|mongosh?|redis-cli|screen|tmux|crontab|at|batch|systemctl|systemd-run|launchctl|osascript|"
+    r"flock|script|parallel|entr|watchman|inotifywait|busybox|toybox|gawk|mawk|nawk|awk|m4|bc|dc|jq|"
+    r"openssl|tcpdump|start-stop-daemon|dpkg|apt|apt-get|yum|dnf|brew|snap|su|runuser|pkexec|doas|sudo|"
+    r"ld-linux\S*|ld\.so\S*|sg|newgrp|fish|pwsh|powershell|csh|tcsh|elvish|nu|xonsh|prlimit|fakeroot|xvfb-run|dbus-run-session|cgexec|proot|env-\w+|"
+    r"chroot|unshare|nsenter|setpriv|capsh|firejail|bwrap|numactl|rlwrap|unbuffer|xterm|gnome-terminal|open|xdg-open|"
+    r"rsync|scp|zip|tar|bsdtar|cpio|split|wget|curl|aria2c|gpg|git-\w+|hg|svn|ld|gcc|g\+\+|clang\S*|cc|c\+\+|"
+    r"logrotate|run-parts|run-mailcap|update-alternatives|ldconfig|insmod|modprobe|mount|ip|iptables|nft"
+)
+"""Programs that run others by their nature, or can be told to by so many options that nobody lists them."""
+CALM: dict[str, re.Pattern[str]] = {
+    "curl": re.compile(
+        r"-[sSfLIikvGx]+|--(silent|fail|location|head|include|max-time|retry)\b.*|-X|-H|-d|--data\S*|-m|\d+"
+    ),
+    "tar": re.compile(r"-?[ctxvzjJfpk]+|-C|--exclude=.*|--strip-components=\d+"),
+    "jq": re.compile(r"-[rcesSnjM]+|--arg|--raw-output"),
+    "wget": re.compile(r"-q|--quiet"),
+    "less": re.compile(r"-[NSRFX]+"),
+    "rsync": re.compile(r"-[avnzrthP]+|--(dry-run|delete|exclude=.*)"),
+    "zip": re.compile(r"-[rq9]+"),
+}
+"""Of these, only options that are not listed make them run others."""
+
+
+class Run(NamedTuple):
+    """One program that would be run: its words as a rule reads them, and how much of them is known."""
+
+    text: str
+    reach: Reach
+
+
+def runs_of(words: Sequence[Word], assigned: Sequence[str]) -> Iterator[Run]:
+    """All programs that a simple command would run, wrappers taken off."""
+    if any(steers(name) for name in assigned):
+        yield Run("", "any")
+    if not words:
+        return
+    first, *rest = words
+    if not first.known or not re.fullmatch(r"[\w./+@:,%~-]+|\[", first.text):
+        yield Run(first.text if first.known else "", "any")
+        return
+    name = posixpath.basename(first.text)
+    if name == "command" and rest and rest[0].known and re.fullmatch(r"-\w*[vV]\w*", rest[0].text):
+        # It only says where a program is.
+        return
+    wrapped = WRAPPERS.get(name)
+    if wrapped is not None:
+        yield from _unwrapped(first, rest, wrapped)
+        return
+    if name in SHELLS:
+        yield from _shell(words)
+        return
+    if first.text in SILENT:
+        return
+    reach = _reach(name, rest)
+    if reach == "any":
+        yield Run("", "any")
+    # Whatever else it may do, a rule that denies it stands.
+    yield from _judged(words, "exact" if reach == "any" else reach)
+
+
+OPENED: dict[Reach, Reach] = {"exact": "open", "runs": "runs_open"}
+
+
+def _judged(words: Sequence[Word], reach: Reach) -> Iterator[Run]:
+    known: list[str] = []
+    for word in words:
+        if not word.known:
+            reach = OPENED.get(reach, reach)
+            known.append(word.text)
+            break
+        known.append(word.text)
+    text = " ".join(known)
+    yield Run(text, reach)
+    if "/" in words[0].text:
+        # By its path it may be another program of that name; by its name it is what rules speak of.
+        yield Run(" ".join([posixpath.basename(words[0].text), *known[1:]]), reach)
+
+
+def _reach(name: str, rest: Sequence[Word]) -> Reach:
+    hides = HIDES.get(name)
+    if hides is not None and hides(rest):
+        return "any"
+    if RUNNERS.fullmatch(name):
+        calm = CALM.get(name)
+        if calm is None or not all(_is_calm(calm, word) for word in rest):
+            return "runs"
+    return "exact"
+
+
+def _is_calm(calm: re.Pattern[str], word: Word) -> bool:
+    return word.known and (not word.text.startswith(("-", "+")) or calm.fullmatch(word.text) is not None)
+
+
+def _unwrapped(first: Word, rest: list[Word], wrapper: Wrapper) -> Iterator[Run]:
+    """The command that a wrapper starts; and the wrapper itself, where it does more than that."""
+    index = 0
+    while index < len(rest):
+        word = rest[index]
+        if not word.known and not word.text:
+            yield Run("", "any")
+            return
+        if wrapper.assigns and (named := re.match(r"(\w+)=", word.text)):
+            if steers(named[1]):
+                yield Run("", "any")
+                return
+        elif word.known and word.text == "--":
+            index += 1
+            break
+        elif word.text.startswith("-") and word.text != "-":
+            option = word.text.partition("=")[0]
+            if not word.known or wrapper.odd.fullmatch(option):
+                yield Run("", "any")
+                return
+            index += wrapper.takes.fullmatch(word.text) is not None
+        elif not (word.text == "-" and wrapper.assigns):
+            break
+        index += 1
+    index += wrapper.operands
+    inner = [*rest[index:], *([UNKNOWN] if wrapper.feeds else [])]
+    if wrapper.own:
+        yield from _judged([first, *rest], "exact")
+    if rest[index:]:
+        yield from runs_of(inner, ())
+    elif wrapper.feeds:
+        yield Run("echo", "open")
+
+
+class Wrapper(NamedTuple):
+    """How a wrapper's own words are told from those of the command that it starts."""
+
+    takes: re.Pattern[str]
+    """Options whose value is the next word."""
+    operands: int = 0
+    """Words of its own that stand before the command."""
+    odd: re.Pattern[str] = re.compile(r"(?!)")
+    """Options that make of it what it is not."""
+    assigns: bool = False
+    feeds: bool = False
+    """Whether it adds words of its own to the command."""
+    own: bool = False
+    """Whether the wrapper itself needs a rule."""
+
+
+def _takes(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+NONE = _takes(r"(?!)")
+WRAPPERS: dict[str, Wrapper] = {
+    "env": Wrapper(
+        _takes(r"-u|--unset|-C|--chdir"),
+        assigns=True,
+        odd=_takes(r"(?s)-\w{2,}.*|-[SCa].*|--split-string|--chdir|--argv0"),
+    ),
+    "command": Wrapper(NONE, odd=_takes(r"-\w*p\w*")),
+    "builtin": Wrapper(NONE),
+    "exec": Wrapper(_takes("-a"), odd=_takes(r"-\w*[acl]\w*")),
+    "nice": Wrapper(_takes(r"-n|--adjustment")),
+    "nohup": Wrapper(NONE),
+    "setsid": Wrapper(NONE),
+    "stdbuf": Wrapper(_takes(r"-[ioe]|--(input|output|error)")),
+    "timeout": Wrapper(_takes(r"-[ks]|--kill-after|--signal"), operands=1),
+    "ionice": Wrapper(_takes(r"-[cn]|--class|--classdata"), odd=_takes(r"-[pPu].*")),
+    "chrt": Wrapper(_takes(r"-[TPD]"), operands=1, odd=_takes(r"-p")),
+    "taskset": Wrapper(NONE, operands=1, odd=_takes(r"-\w*[pc]\w*|--pid|--cpu-list")),
+    "xargs": Wrapper(
+        _takes(r"-[IEdLnPsa]|--(replace|delimiter|max-args|max-procs|max-lines|max-chars|arg-file|eof)"),
+        feeds=True,
+        odd=_takes(r"-I\S*|-i\S*|--replace|-\w*o\w*|-J"),
+    ),
+    "sudo": Wrapper(
+        _takes(r"-[ugCDRTprth]"), assigns=True, own=True, odd=_takes(r"-\w*[eisE]\w*|--(edit|login|shell).*")
+    ),
+    "doas": Wrapper(_takes(r"-[uC]"), own=True),
+    "strace": Wrapper(_takes(r"-[eopsu]"), own=True),
+    "ltrace": Wrapper(_takes(r"-[eopsu]"), own=True),
+    "watch": Wrapper(_takes(r"-n|--interval"), own=True),
+    "busybox": Wrapper(NONE, own=True),
+    "caffeinate": Wrapper(NONE),
+    "proxychains": Wrapper(NONE, own=True),
+    "time": Wrapper(_takes(r"-[fo]"), odd=_takes(r"-o.*|--output")),
+}
+
+
+def _shell(words: Sequence[Word]) -> Iterator[Run]:
+    """A shell with a literal text is looked into by whoever took the line apart; any other may run anything."""
+    if shell_text(words) is None:
+        yield Run("", "any")
+
+
+def shell_text(words: Sequence[Word]) -> str | None:
+    """The text that `bash -c` is given, if all of its words are known."""
+    name = posixpath.basename(words[0].text)
+    if name not in SHELLS or not words[0].known:
+        return None
+    index = 1
+    while (
+        index < len(words)
+        and words[index].known
+        and re.fullmatch(r"-[elux]+|--(norc|noprofile|posix)", words[index].text)
+    ):
+        index += 1
+    if index + 1 >= len(words) or not words[index].known or not re.fullmatch(r"-[elux]*c", words[index].text):
+        return None
+    given = [word for word in words[index + 1 :] if word != Word("--")]
+    return given[0].text if given and given[0].known else None
+
+
+def command_of_find(words: Sequence[Word]) -> list[list[Word]] | None:
+    """The commands behind -exec and its like; None if there are none, or if something else is hidden there."""
+    found: list[list[Word]] = []
+    index = 1
+    while index < len(words):
+        word = words[index]
+        if word.known and re.fullmatch(r"-(exec|execdir|ok|okdir)", word.text):
+            end = next((n for n in range(index + 1, len(words)) if words[n] in (Word(";"), Word("+"))), None)
+            if end is None:
+                return None
+            found.append([UNKNOWN if "{}" in given.text else given for given in words[index + 1 : end]])
+            index = end
+        index += 1
+    return found or None
+
+
+def without_exec(words: Sequence[Word]) -> list[Word]:
+    """The words of find without its commands."""
+    kept: list[Word] = []
+    skipping = False
+    for word in words:
+        if word.known and re.fullmatch(r"-(exec|execdir|ok|okdir)", word.text):
+            skipping = True
+        if not skipping:
+            kept.append(word)
+        if word in (Word(";"), Word("+")):
+            skipping = False
+    return kept

@@ -1,0 +1,120 @@
+"""What steers later commands: variables that programs and the shell obey, and builtins that run text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from bridle.shell.words import Word, names
+
+_STEERS = re.compile(
+    r"PATH|CDPATH|IFS|ENV|HOME|PS[0-4]|SHELL|SHELLOPTS|BASH\w*|PROMPT_\w+|FUNCNEST|GLOBIGNORE|POSIXLY_CORRECT|"
+    r"LD_\w+|DYLD_\w+|GCONV_PATH|LOCPATH|NLSPATH|TERMINFO\w*|TMPDIR|OPT(IND|ARG|ERR)|"
+    r"\w*(PAGER|EDITOR|BROWSER|ASKPASS)|VISUAL|LESS\w*|MORE|MAN\w*|GIT_\w+|SSH_\w+|GPG_\w+|SUDO_\w+|"
+    r"PYTHON(?!UNBUFFERED|DONTWRITEBYTECODE|UTF8|HASHSEED|IOENCODING|FAULTHANDLER|WARNINGS)\w*|"
+    r"PERL\w*|RUBY\w*|GEM_\w+|BUNDLE_\w+|NODE_(OPTIONS|PATH|REPL\w*)|NPM_CONFIG_\w+|YARN_\w+|JAVA_\w+|_JAVA_\w+|JDK_\w+|"
+    r"MAVEN_\w+|GRADLE_\w+|GO(FLAGS|PROXY|ROOT|PATH|CACHE|ENV|TOOLCHAIN)|CC|CXX|CPP|LD|AR|MAKEFLAGS|MFLAGS|MAKEFILES|"
+    r"RUSTC\w*|RUSTFLAGS|CARGO_\w+|CMAKE_\w+|PIP_\w+|UV_\w+|TAR_OPTIONS|RSYNC_\w+|GREP_\w+|RIPGREP_\w+|FZF_\w+|"
+    r"XDG_\w+|\w*_(COMMAND|CMD|HOOK|WRAPPER|PRELOAD|PROXY)|CURL_\w+|WGETRC|NETRC|DOCKER_\w+|KUBE\w+|AWS_\w+|HISTFILE|"
+    r"INPUTRC|EXECIGNORE|TEXTDOMAIN\w*|COLUMNS_COMMAND|PYTEST_(ADDOPTS|PLUGINS)|_",
+    re.IGNORECASE,
+)
+
+BUILTINS = names(
+    ". : [ alias bg bind break builtin caller cd command compgen complete compopt continue declare dirs "
+    "disown echo enable eval exec exit export false fc fg getopts hash help history jobs kill let local "
+    "logout mapfile popd printf pushd pwd read readarray readonly return set shift shopt source suspend "
+    "test times trap true type typeset ulimit umask unalias unset wait time"
+)
+SILENT = names(
+    ": [ break cd continue declare dirs disown exit export false getopts hash jobs local popd pushd pwd "
+    "read readonly return set shift shopt test times true type typeset umask unset wait mapfile readarray "
+    "trap eval let"
+)
+"""Builtins that need no rule of their own: what they could do is looked at in other ways."""
+
+_SAFE_SHOPT = frozenset({"nullglob", "globstar", "dotglob", "failglob", "nocaseglob", "inherit_errexit", "lastpipe"})
+
+
+def steers(name: str) -> bool:
+    """Whether a variable of this name changes what later commands do."""
+    return _STEERS.fullmatch(name) is not None
+
+
+def plain_name(name: str) -> bool:
+    return re.fullmatch(r"[A-Za-z_][\w-]*", name) is not None and name not in BUILTINS
+
+
+def commands_run_by(words: Sequence[Word]) -> list[str] | None:
+    """The texts that a builtin would run as commands; None if it may run or change what is not known."""
+    first = words[0]
+    given = [word.text for word in words[1:]]
+    known = all(word.known for word in words[1:])
+    if not first.known or first.text not in BUILTINS:
+        return []
+    match first.text:
+        case "eval":
+            return [" ".join(given)] if known else None
+        case "trap":
+            return _trapped(given) if known else None
+        case "." | "source" | "alias" | "unalias" | "enable" | "bind" | "complete" | "compgen" | "compopt" | "fc":
+            return None
+        case "history" | "let" | "getopts" | "exec" | "logout" | "suspend" | "fg":
+            return [] if first.text == "exec" else None
+        case "hash" | "wait" | "jobs":
+            return None if not known or any(word.startswith(("-p", "-x")) for word in given) else []
+        case "set":
+            return [] if _sets(words[1:]) else None
+        case "shopt":
+            return [] if known and _SAFE_SHOPT.issuperset(word for word in given if not word.startswith("-")) else None
+        case "test" | "[":
+            return None if (not known and _may_test_names(words)) or {"-v", "-R"} & set(given) else []
+        case "mapfile" | "readarray":
+            return None if not known or any(word.startswith(("-C", "-c")) for word in given) else _names(given)
+        case "export" | "declare" | "typeset" | "local" | "readonly" | "unset" | "read":
+            return _names(given) if known and not any("(" in word for word in given) else None
+        case "printf":
+            return None if words[1:2] and (not words[1].known or words[1].text.startswith("-v")) else []
+    return []
+
+
+def _trapped(given: list[str]) -> list[str] | None:
+    words = [word for word in given if word != "--"]
+    if not words or words[0] in ("-", "", "-p", "-l"):
+        return []
+    return [words[0]] if not words[0].startswith("-") else None
+
+
+def _sets(words: Sequence[Word]) -> bool:
+    if not words or words[0] == Word("--"):
+        return True
+    for word in words:
+        if not word.known:
+            return False
+        if re.fullmatch(r"[-+][eufxnC]*o?", word.text) or word.text in ("pipefail", "errexit", "nounset", "xtrace"):
+            continue
+        return not word.text.startswith(("-", "+")) and False
+    return True
+
+
+def _may_test_names(words: Sequence[Word]) -> bool:
+    """Whether an unknown word of a test may turn out to be the operator that evaluates names."""
+    return any(not word.known and not word.text for word in words[1:-1]) and len(words) > 5
+
+
+def _names(given: list[str]) -> list[str] | None:
+    """Nothing to run, if all names are plain and steer nothing."""
+    takes = False
+    for word in given:
+        if takes:
+            takes = False
+            continue
+        if word.startswith(("-", "+")):
+            if re.search(r"[nif]", word) and not word.startswith("-r"):
+                return None
+            takes = bool(re.fullmatch(r"-r?[adnNptuiOs]", word)) and word not in ("-a", "-t")
+            continue
+        name = re.split(r"\+?=", word)[0]
+        if not re.fullmatch(r"[A-Za-z_]\w*", name) or steers(name):
+            return None
+    return []

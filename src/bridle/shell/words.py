@@ -1,0 +1,196 @@
+"""Words of a command line as bash would make them: what is literal is known, what is expanded is not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tree_sitter import Node
+
+
+class Word(NamedTuple):
+    """A word of a command: its beginning, and whether that is all of it."""
+
+    text: str
+    known: bool = True
+
+
+UNKNOWN = Word("", known=False)
+FOLDERS = {"$HOME": "~", "${HOME}": "~", "$PWD": ".", "${PWD}": "."}
+
+_SPECIAL = re.compile(r"[\"'`$;|&<>()\s]")
+_EXPANDS = re.compile(r"`|\$(?=[\w{(\[@*#?$!'\"-])")
+_GLOB = re.compile(r"[*?\[{]")
+_ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"', "?": "?", "a": "\a", "b": "\b", "f": "\f"}
+_ESCAPES |= {"r": "\r", "v": "\v", "e": "\x1b", "E": "\x1b"}
+_ANSI = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|.)", re.DOTALL)
+
+EXPANSIONS = frozenset(
+    {"simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion"}
+)
+
+
+CONTENT = frozenset({"string_content", "heredoc_content"})
+
+
+class Unclear(Exception):
+    """The parser and bash may not read this in the same way."""
+
+
+def names(text: str) -> frozenset[str]:
+    """A set of words, written as one writes words."""
+    return frozenset(text.split(" "))
+
+
+def text_of(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", errors="surrogateescape")
+
+
+def word_of(node: Node, inside: Callable[[Node], None]) -> Word:
+    """The word that a node stands for; `inside` looks at what an expansion in it would run."""
+    match node.type:
+        case "word" | "variable_name" | "special_variable_name" | "test_operator" | "extglob_pattern" | "regex":
+            return _plain(text_of(node))
+        case "number":
+            return _joined([Word(text_of(node))], node, inside) if not node.named_children else _expanded(node, inside)
+        case "raw_string":
+            return Word(_raw(text_of(node)))
+        case "ansi_c_string":
+            return _ansi(text_of(node))
+        case "string":
+            return _quoted(node, inside)
+        case "translated_string":
+            return word_of(node.named_children[0], inside)
+        case "concatenation" | "command_name":
+            return _joined([word_of(child, inside) for child in node.children], node, inside)
+        case kind if kind in EXPANSIONS:
+            return _expanded(node, inside)
+        case "brace_expression":
+            return UNKNOWN
+    raise Unclear(f"{node.type}: {text_of(node)[:40]}")
+
+
+def _expanded(node: Node, inside: Callable[[Node], None]) -> Word:
+    inside(node)
+    if node.type == "process_substitution":
+        return Word("/dev/fd/63")
+    return Word(FOLDERS[text_of(node)]) if text_of(node) in FOLDERS else UNKNOWN
+
+
+def _joined(words: list[Word], node: Node, inside: Callable[[Node], None]) -> Word:
+    end = node.start_byte
+    for child in node.children:
+        if child.start_byte != end:
+            raise Unclear("a gap inside a word")
+        end = child.end_byte
+    # Braces that stand in several pieces of one word are seen only here.
+    source = text_of(node)
+    if any(child.type == "word" and "{" in text_of(child) for child in node.children) and source != "{}":
+        if re.search(r"\{.*[/~$`'\"\\-]", source):
+            raise Unclear("braces that may become anything")
+        return Word(source.partition("{")[0], known=False)
+    text = ""
+    for word in words:
+        text += word.text
+        if not word.known:
+            return Word(text, known=False)
+    return Word(text)
+
+
+def _plain(text: str) -> Word:
+    """A word without quotes: backslashes are taken off, and from a wildcard on it may become anything."""
+    result = ""
+    index = 0
+    while index < len(text):
+        letter = text[index]
+        if letter == "\\":
+            following = text[index + 1 : index + 2]
+            if not following:
+                raise Unclear("a backslash at the end")
+            result += "" if following == "\n" else following
+            index += 2
+            continue
+        if _SPECIAL.match(letter) and not (letter == "$" and index == len(text) - 1):
+            raise Unclear(f"{letter!r} inside a word")
+        if _GLOB.match(letter) and text not in ("[", "{}"):
+            if letter == "{" and re.search(r"\{.*[/~\\-]", text, re.DOTALL):
+                raise Unclear("braces that may become anything")
+            return Word(result, known=False)
+        result += letter
+        index += 1
+    return Word(result)
+
+
+def _raw(text: str) -> str:
+    content = text[1:-1]
+    if not text.startswith("'") or not text.endswith("'") or len(text) < 2 or "'" in content:
+        raise Unclear("quotes that do not match")
+    return content
+
+
+def _ansi(text: str) -> Word:
+    if not re.fullmatch(r"\$'([^'\\]|\\.)*'", text, re.DOTALL):
+        raise Unclear("quotes that do not match")
+    content = text[2:-1]
+    if re.search(r"\\c|\\(0|00|000|x0|x00)(?![0-9a-fA-F])", content):
+        return UNKNOWN
+    return Word(_ANSI.sub(lambda found: _escaped(found[1]), content))
+
+
+def _escaped(escape: str) -> str:
+    if escape[0] in "xuU" and len(escape) > 1:
+        return chr(min(int(escape[1:], 16), 0x10FFFF))
+    if escape[0] in "01234567":
+        return chr(int(escape, 8) & 0xFF)
+    return _ESCAPES.get(escape, f"\\{escape}")
+
+
+def _quoted(node: Node, inside: Callable[[Node], None]) -> Word:
+    """A string in double quotes."""
+    bare, expansions = without_expansions(node)
+    if expands(bare[1:-1]) or '"' in re.sub(r"\\.", "", bare[1:-1], flags=re.DOTALL):
+        raise Unclear("an expansion that was not seen")
+    for child in expansions:
+        inside(child)
+    text, _, rest = bare[1:-1].partition("\0")
+    folder = FOLDERS.get(text_of(expansions[0])) if len(expansions) == 1 and not text else None
+    if folder is not None:
+        return Word(folder + _unescaped(rest))
+    return Word(_unescaped(text), known=not expansions)
+
+
+def without_expansions(node: Node) -> tuple[str, list[Node]]:
+    """The text of a string or a here-document with a zero in place of each expansion, and these."""
+    source = node.text or b""
+    expansions = [child for child in node.named_children if child.type in EXPANSIONS]
+    odd = [child.type for child in node.named_children if child.type not in EXPANSIONS | CONTENT]
+    if odd:
+        raise Unclear(f"{odd[0]} inside a text")
+    text, end = b"", 0
+    for child in expansions:
+        text += source[end : child.start_byte - node.start_byte] + b"\0"
+        end = child.end_byte - node.start_byte
+    return (text + source[end:]).decode("utf-8", errors="surrogateescape"), expansions
+
+
+def _unescaped(text: str) -> str:
+    """The content of double quotes without its backslashes."""
+    return re.sub(r"\\([\\\"$`\n])", lambda found: "" if found[1] == "\n" else found[1], text)
+
+
+def expands(text: str) -> bool:
+    """Whether bash would expand anything in this text, which stands in double quotes or a here-document."""
+    whole = re.sub(r"(?<!\\)((?:\\\\)*)\\\n", r"\1", text)
+    return _EXPANDS.search(re.sub(r"\\.", "", whole, flags=re.DOTALL)) is not None
+
+
+def check_gaps(node: Node) -> None:
+    """Words are parted by blanks: where a line goes on in the next, bash may read one word where two are seen."""
+    source = node.text or b""
+    end = None
+    for child in node.children:
+        gap = source[end : child.start_byte - node.start_byte] if end is not None else b" "
+        if not re.fullmatch(rb"(\\\n)*[ \t]([ \t]|\\\n)*", gap) and "redirect" not in child.type:
+            raise Unclear("words that may be one")
+        end = child.end_byte - node.start_byte

@@ -1,0 +1,87 @@
+"""What a call has printed, in little memory: all of it while it is short, then head and tail, and a file."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+
+ROOM = 100_000
+HEAD = TAIL = 24_000
+MOST_LINES = 900
+MOST_KEPT = 50_000_000
+
+
+class Printed:
+    """Grows by `add`; `spill` gives the path of a file for what is too long to keep."""
+
+    def __init__(self, spill: Callable[[], str] | None = None) -> None:
+        self._spill = spill
+        self._whole: list[str] = []
+        self._size = 0
+        self._head = ""
+        self._tail: deque[str] = deque()
+        self._tail_size = 0
+        self._handle = -1
+        self._kept = 0
+        self._hash = hashlib.blake2b(digest_size=9)
+        self.stored = ""
+        """The file that has the whole, once there is one."""
+
+    def add(self, text: str) -> None:
+        raw = text.encode("utf-8", errors="surrogatepass")
+        self._hash.update(raw)
+        self._size += len(raw)
+        if self._size <= ROOM:
+            self._whole.append(text)
+            return
+        if self._whole:
+            self._begin_file()
+        self._keep(raw)
+        self._tail.append(text)
+        self._tail_size += len(text)
+        while self._tail_size - len(self._tail[0]) > TAIL:
+            self._tail_size -= len(self._tail.popleft())
+
+    def _begin_file(self) -> None:
+        before = "".join(self._whole)
+        self._whole.clear()
+        self._head = before[:HEAD]
+        self._tail.append(before[-TAIL:])
+        self._tail_size = len(self._tail[0])
+        if self._spill is not None:
+            # Where there is no room for it, the call goes on with head and tail alone.
+            with suppress(OSError):
+                self.stored = self._spill()
+                self._handle = os.open(self.stored, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        self._keep(before.encode("utf-8", errors="surrogatepass"))
+
+    def _keep(self, raw: bytes) -> None:
+        if self._handle < 0 or self._kept >= MOST_KEPT:
+            return
+        try:
+            self._kept += os.write(self._handle, raw[: MOST_KEPT - self._kept])
+        except OSError:
+            self.close()
+
+    def close(self) -> None:
+        """Nothing more comes. May be called twice."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+    def digest(self) -> str:
+        """Of everything, also of what is not kept."""
+        return self._hash.hexdigest()
+
+    def text(self) -> str:
+        if self._size <= ROOM:
+            return "".join(self._whole)
+        head = "\n".join(self._head.split("\n")[:MOST_LINES])
+        tail = "\n".join("".join(self._tail)[-TAIL:].split("\n")[-MOST_LINES:])
+        where = f"; the whole is in {self.stored}" if self.stored else ""
+        if self.stored and self._size > MOST_KEPT:
+            where = f"; the first {MOST_KEPT} bytes are in {self.stored}"
+        return f"{head}\n\n[… {self._size} bytes in all{where} …]\n\n{tail}"

@@ -1,0 +1,60 @@
+"""Reads, feeds, lists and ends commands in the background."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from bridle.core.permission import Access
+from bridle.errors import ToolFailed
+from bridle.tools.background import Background
+from bridle.tools.builtin import builtin
+from bridle.tools.tool import Invocation, Output
+
+SETTLE_SECONDS = 0.3
+SHOWN = 200
+
+
+class ProcessArguments(msgspec.Struct, forbid_unknown_fields=True):
+    action: Annotated[Literal["list", "read", "send", "end"], msgspec.Meta(description="What to do")]
+    id: Annotated[str, msgspec.Meta(description="The command, as bash named it")] = ""
+    text: Annotated[str, msgspec.Meta(description="The input to send; a line ends with \\n")] = ""
+
+
+async def process(given: ProcessArguments, invocation: Invocation) -> Output:
+    backgrounds = invocation.backgrounds
+    if given.action == "list":
+        return Output("\n".join(_line(id, found) for id, found in backgrounds.of(invocation.session).items()) or "none")
+    found = backgrounds.find(invocation.session, given.id)
+    if given.action == "send":
+        if found.status is not None:
+            raise ToolFailed(f"{given.id} has ended with status {found.status}.")
+        found.send(given.text)
+        # Most programs answer at once, and a second call for that would be a step wasted.
+        await asyncio.sleep(SETTLE_SECONDS)
+    elif given.action == "end":
+        await backgrounds.forget(invocation.session, given.id)
+    state = _state(found, ended=given.action == "end")
+    text = found.read()
+    return Output(f"{text}\n[{given.id} {state}]" if text else f"[{given.id} {state}, nothing new was printed]")
+
+
+def _line(id: str, found: Background) -> str:
+    return f"{id} {_state(found, ended=False)}: {found.shown[:SHOWN]}"
+
+
+def _state(found: Background, *, ended: bool) -> str:
+    if found.status is not None and not ended:
+        return f"ended with status {found.status}"
+    return "was ended" if ended else "is running"
+
+
+def _needs(given: ProcessArguments, directory: Path) -> tuple[Access, ...]:
+    # What it types into was allowed when it was started; what it types may be as much as a command.
+    return (Access("bash", given.text.strip(), "any"),) if given.action == "send" else ()
+
+
+TOOL = builtin("process", ProcessArguments, process, permission="bash", needs=_needs)

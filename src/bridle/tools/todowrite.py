@@ -1,0 +1,34 @@
+"""Keeps the list of what is to be done: the last call of a session is the list."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from bridle.tools.builtin import builtin
+from bridle.tools.tool import Invocation, Output
+
+MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "cancelled": "[-]"}
+
+
+class Todo(msgspec.Struct):
+    content: str
+    status: Literal["pending", "in_progress", "completed", "cancelled"] = "pending"
+    priority: Literal["high", "medium", "low"] = "medium"
+
+
+class TodoWriteArguments(msgspec.Struct, forbid_unknown_fields=True):
+    todos: Annotated[list[Todo], msgspec.Meta(description="The whole list", max_length=200)]
+
+
+def shown(todos: list[Todo]) -> str:
+    """The list as people and models read it."""
+    return "\n".join(f"{MARKS[todo.status]} {todo.content}" for todo in todos) or "[the list is empty]"
+
+
+async def todowrite(given: TodoWriteArguments, invocation: Invocation) -> Output:
+    return Output(shown(given.todos))
+
+
+TOOL = builtin("todowrite", TodoWriteArguments, todowrite, needs=lambda given, directory: (), repeatable=True)
