@@ -40,9 +40,9 @@ READ_ONLY = re.compile(r"read-only file system|EROFS|could not (write|lock) conf
 class BashArguments(msgspec.Struct, forbid_unknown_fields=True):
     command: Annotated[str, msgspec.Meta(description="The command")]
     description: Annotated[str, msgspec.Meta(description="What it is for, in a few words")] = ""
-    timeout: Annotated[int | None, msgspec.Meta(description="Milliseconds after which it is ended")] = None
+    timeout: Annotated[int | None, msgspec.Meta(description="Milliseconds it may take")] = None
     workdir: Annotated[str | None, msgspec.Meta(description="The folder to run it in")] = None
-    background: Annotated[bool, msgspec.Meta(description="Let it go on, and return its id")] = False
+    background: Annotated[bool, msgspec.Meta(description="Let it go on")] = False
     outside: Annotated[
         list[str], msgspec.Meta(description='Needed beyond the sandbox: "network", or a folder to write to')
     ] = []
