@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from bridle.config.limits import check_limits, check_tree
 from bridle.config.settings import Settings, TreeSettings
 from bridle.core.agent import Agent as Definition
 from bridle.core.events import Entry, Live
@@ -24,7 +25,6 @@ from bridle.journal.memory import MemoryJournal
 from bridle.model.model import Model
 from bridle.runtime import Runtime
 from bridle.seams import Seams
-from bridle.tackroom import check_limits, check_tree
 from bridle.tools.tool import Tool, tool
 
 DEFAULT_TREE = TreeLimits(steps=1_000)

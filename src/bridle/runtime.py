@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from bridle.config.settings import Permissions, Settings
 from bridle.core.agent import Agent
@@ -31,6 +31,12 @@ from bridle.seams import Seams
 from bridle.seams import leave as leave
 from bridle.tackroom import SettingsTackRoom
 from bridle.tools.tool import Tool
+from bridle.turn.actions import Actions, TurnActions
+from bridle.turn.rig import Rig
+from bridle.workspace.skills import Skill
+
+if TYPE_CHECKING:
+    from bridle.projects import Project
 
 LOOK_SECONDS = 0.2
 
@@ -55,6 +61,8 @@ class Runtime:
         seams: Seams | None = None,
         environment: Mapping[str, str] | None = None,
         guarded: tuple[Path, ...] = (),
+        approvals: Path | None = None,
+        skills: Mapping[str, Skill] | None = None,
     ) -> None:
         """Without a journal, sessions are kept in memory; a path keeps them in SQLite.
 
@@ -81,9 +89,11 @@ class Runtime:
             environment,
             guarded,
             built_in,
+            approvals,
+            skills or {},
         )
         self.notices: tuple[str, ...] = ()
-        self.engine = LocalEngine(self.journal, self.room, self.bus, self.seams)
+        self.engine = LocalEngine(self.journal, self.room, self.bus, self.seams, _actions(self.settings))
 
     @classmethod
     def open(
@@ -100,14 +110,16 @@ class Runtime:
         With `in_memory` nothing is opened or written: for whoever only wants to look.
         """
         # Loaded only here: a library that brings its own tools and settings never needs them.
-        from bridle.config.load import config_home, data_home, load, state_home
+        from bridle.config.load import approvals_file, config_home, data_home, load, state_home
         from bridle.engine.steplog import StepLog
+        from bridle.projects import extended, skills_of
         from bridle.tools.registry import builtin_tools
 
         environment = os.environ if environment is None else environment
         folder = Path(directory).absolute()
         loaded = load(folder, environment=environment, flags=flags, trusted=trusted)
-        tools = builtin_tools()
+        built_in = builtin_tools()
+        tools, problems = extended(built_in, folder, environment, trusted=loaded.trusted)
         path = loaded.settings.journal.path or data_home(environment) / "journal.db"
         runtime = cls(
             journal=None if in_memory else path,
@@ -115,12 +127,14 @@ class Runtime:
             origins=loaded.origins,
             restrictions=loaded.restrictions,
             tools=tools,
-            built_in=frozenset({"task", *(tool.spec.name for tool in tools)}),
+            built_in=frozenset({"task", "skill", *(tool.spec.name for tool in built_in)}),
+            skills=skills_of(folder, environment),
             directory=folder,
             outputs=state_home(environment) / "outputs",
             subagents=None,
             environment=environment,
             guarded=tuple(home(environment).resolve() for home in (config_home, data_home, state_home)),
+            approvals=approvals_file(environment),
         )
         if in_memory:
             runtime.notices = loaded.notices
@@ -128,7 +142,7 @@ class Runtime:
         unsafe = runtime.room.shelter.warning()
         runtime.bus.listen(StepLog(state_home(environment) / "bridle.log", runtime.seams.clock))
         notice = getattr(runtime.journal, "notice", "")
-        runtime.notices = (*loaded.notices, *(text for text in (notice, unsafe) if text))
+        runtime.notices = (*loaded.notices, *problems, *(text for text in (notice, unsafe) if text))
         return runtime
 
     async def __aenter__(self) -> Runtime:
@@ -355,6 +369,22 @@ def open_models(directory: str | Path = ".", *, trusted: bool = False) -> tuple[
     folder = Path(directory).absolute()
     loaded = load(folder, trusted=trusted)
     return Models({}, loaded.settings, os.environ, folder), loaded.notices
+
+
+def open_project(directory: str | Path = ".") -> Project:
+    """What the user has said about a project: approvals for good, and trust."""
+    from bridle.projects import Project
+
+    return Project(directory)
+
+
+def _actions(settings: Settings) -> Callable[[Rig], Actions]:
+    if not settings.hooks:
+        return TurnActions
+    # Loaded only where there are hooks.
+    from bridle.turn.hooked import HookedActions
+
+    return lambda rig: HookedActions(TurnActions(rig), rig)
 
 
 def _journal(given: Journal | str | Path | None, settings: Settings, seams: Seams) -> Journal:

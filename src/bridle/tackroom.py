@@ -13,12 +13,14 @@ from typing import Any
 import msgspec
 
 from bridle.config.agents import all_agents, prompt_file, rules, rules_of
+from bridle.config.approvals import Approvals
+from bridle.config.limits import check_limits
 from bridle.config.settings import Permissions, Settings
 from bridle.core.agent import Agent, ModelInfo
 from bridle.core.compaction import compact_at
 from bridle.core.inbox import PromptItem, TurnOptions
-from bridle.core.ledger import TREE_BOUNDS, Account, TreeLimits
-from bridle.core.limits import LIMIT_NAMES, LOWEST_OUTPUT_TOKENS, Limits, effective_cap, wrong_limit
+from bridle.core.ledger import Account, TreeLimits
+from bridle.core.limits import LOWEST_OUTPUT_TOKENS, Limits, effective_cap
 from bridle.core.messages import Attachment
 from bridle.core.options import RESERVED_OPTIONS, layered
 from bridle.core.parts import File, Notice, TurnStart
@@ -31,10 +33,12 @@ from bridle.errors import ConfigError
 from bridle.model.model import Model
 from bridle.seams import Seams
 from bridle.shelter import Shelter
+from bridle.tools.skill import listed, skill_tool
 from bridle.tools.task import task_tool
 from bridle.tools.tool import Tool
 from bridle.turn.rig import Deadlines, Opening, Tack
 from bridle.workspace.git import git_folders
+from bridle.workspace.skills import Skill
 
 FindModel = Callable[[str], tuple[Model, ModelInfo]]
 Choose = Callable[[], tuple[str, str]]
@@ -65,6 +69,9 @@ class SettingsTackRoom:
     """Folders of Bridle's own, which no tool writes to."""
     built_in: frozenset[str] = frozenset()
     """Tools that a small model is told of only if somebody asks for them."""
+    approvals: Path | None = None
+    """The file in which approvals for good are kept; None means that they end with their session."""
+    skills: Mapping[str, Skill] = field(default_factory=dict)
     shelter: Shelter = field(init=False)
 
     def __post_init__(self) -> None:
@@ -72,6 +79,8 @@ class SettingsTackRoom:
         self.agents = {**all_agents(self.settings, self.origins), **self.agents}
         if self.subagents is None:
             self.subagents = [name for name, agent in self.agents.items() if agent.mode != "primary"]
+        if self.skills:
+            self.tools = {**self.tools, "skill": skill_tool(self.skills)}
         if self.subagents:
             described = {name: self.agents[name].description for name in self.subagents}
             self.tools = {**self.tools, "task": task_tool(described)}
@@ -105,7 +114,8 @@ class SettingsTackRoom:
         limits, cap, notices = self._limits(options, agent, number)
         if limits.cost is not None or self._tree_cost() or (mandate is not None and mandate.priced):
             _need_price(info)
-        system = self._system(session, agent, options, info)
+        tools = tuple(self._tools(agent, options, info))
+        system = self._system(session, agent, options, info, tools)
         start = TurnStart(
             f"{number}.start",
             number,
@@ -114,7 +124,7 @@ class SettingsTackRoom:
             cap,
             limits,
             options.on_ask or "deny",
-            tuple(self._tools(agent, options, info)),
+            tools,
             system if system != session.system else "",
             self._account_id(session, number),
             round(self.seams.clock.wall(), 3),
@@ -262,7 +272,9 @@ class SettingsTackRoom:
             return {}
         return {name: self.agents[name].description for name in self.subagents or ()}
 
-    def _system(self, session: Session, agent: Agent, options: TurnOptions, info: ModelInfo) -> str:
+    def _system(
+        self, session: Session, agent: Agent, options: TurnOptions, info: ModelInfo, tools: Sequence[str]
+    ) -> str:
         assert session.info is not None
         today = datetime.fromtimestamp(self.seams.clock.wall(), UTC).date().isoformat()
         environment = f"Directory: {session.info.directory}\nPlatform: {platform.system()}\nDate: {today}"
@@ -270,7 +282,7 @@ class SettingsTackRoom:
             header="",
             agent=prompt_file("small.md" if info.small else "build.md") if agent.prompt is None else agent.prompt,
             environment=environment,
-            instructions=(),
+            instructions=(listed(self.skills),) if "skill" in tools else (),
             call=options.system,
             user=self.settings.prompts.system,
         )
@@ -296,8 +308,9 @@ class SettingsTackRoom:
             tree_cost=self._tree_cost(),
             prunes=self.settings.compaction.prune,
             environment=self._environment(),
-            guarded=(*self.guarded, *git_folders(Path(session.info.directory))),
-            outputs=self.outputs / session.info.id if self.outputs is not None else None,
+            guarded=(*self.guarded, *git_folders(Path(session.info.directory)), *self._skill_folders()),
+            readable=self._readable(session.info.id),
+            hooks=self.settings.hooks,
             options=self._options(info, agent, start.variant),
             retry=RetryPolicy(retry.retries, retry.total_seconds, retry.longest_wait),
             deadlines=Deadlines(deadlines.first_event_seconds, deadlines.idle_seconds, deadlines.request_seconds),
@@ -305,8 +318,16 @@ class SettingsTackRoom:
             output_file=self._output_file if self.outputs is not None else None,
             sandbox=self.shelter.sandbox(session.info.id) if "bash" in start.tools else None,
             bounds=self.shelter.bounds(),
+            approvals=Approvals(self.approvals, Path(session.info.directory)) if self.approvals is not None else None,
             backgrounds=self.shelter.backgrounds,
         )
+
+    def _readable(self, session: str) -> tuple[Path, ...]:
+        outputs = (self.outputs / session,) if self.outputs is not None else ()
+        return (*outputs, *self._skill_folders())
+
+    def _skill_folders(self) -> tuple[Path, ...]:
+        return tuple(skill.folder.resolve() for skill in self.skills.values())
 
     def _rules(self, agent: Agent) -> tuple[Rule, ...]:
         return rules(self.settings.permission, agent, sandboxed="bash" in self.tools and self.shelter.sandboxed)
@@ -344,24 +365,6 @@ class SettingsTackRoom:
         folder = self.outputs / session
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return str(folder / f"{call}.txt")
-
-
-def check_limits(whose: str, limits: Limits) -> None:
-    """Raise `ConfigError` if a limit makes no sense."""
-    for name in LIMIT_NAMES:
-        value = limits.of(name)
-        problem = None if value is None else wrong_limit(name, value)
-        if problem is not None:
-            raise ConfigError(f"{whose}: {name} {problem}")
-
-
-def check_tree(whose: str, tree: TreeLimits) -> None:
-    """Raise `ConfigError` if a bound on a tree makes no sense."""
-    check_limits(f"{whose}, tree", tree)
-    for key, (least, most) in TREE_BOUNDS.items():
-        value = getattr(tree, key)
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise ConfigError(f"{whose}: tree {key} must be a whole number from {least} to {most}, not {value!r}")
 
 
 def _check_files(info: ModelInfo, files: Sequence[File]) -> None:

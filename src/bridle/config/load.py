@@ -13,6 +13,7 @@ from typing import Any, get_args, get_origin
 import msgspec
 
 from bridle.config.settings import Permissions, Settings
+from bridle.config.trust import Trust, TrustState, project_root
 from bridle.core.ledger import TREE_BOUNDS
 from bridle.core.limits import LIMIT_NAMES, MAX_STEPS, LimitName, wrong_limit
 from bridle.core.options import layered
@@ -37,6 +38,10 @@ class Loaded(msgspec.Struct, frozen=True):
     restrictions: Permissions
     """Permissions of a project that nobody trusted: they can only make the others stricter."""
     notices: tuple[str, ...] = ()
+    trusted: bool = False
+    """Whether the user's word stands behind what the project brings."""
+    ignored: tuple[str, ...] = ()
+    """What the project says in vain, as long as nobody trusts it."""
 
 
 def load(
@@ -54,10 +59,14 @@ def load(
     project_path = _project_file(directory)
     project = _read(project_path) if project_path is not None else {}
     restrictions: Permissions = {}
-    if not trusted:
+    ignored: list[str] = []
+    state: TrustState = "trusted" if trusted else Trust(trust_file(environment)).state(project_root(directory))
+    if state != "trusted":
         restrictions = _read_restrictions(str(project_path), project.pop("permission", {}))
         project, ignored = _untrusted(project, user)
-        notices += [f"{project_path}: {key} is ignored: this project is not trusted (--trust)" for key in ignored]
+        why = "has changed since you trusted it" if state == "changed" else "is not trusted"
+        way_out = "(`bridle trust`, or --trust for one run)"
+        notices += [f"{project_path}: {key} is ignored: this project {why} {way_out}" for key in ignored]
     elif _ceiling(project) > _ceiling(user):
         project = _without_ceiling(project)
         notices.append(f"{project_path}: behavior.ceiling is ignored: only your own configuration may raise it")
@@ -76,7 +85,7 @@ def load(
         settings = msgspec.convert(merged, Settings)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{_blame(str(error), origins)}{error}") from error
-    return Loaded(settings, origins, restrictions, tuple(notices))
+    return Loaded(settings, origins, restrictions, tuple(notices), state == "trusted", tuple(ignored))
 
 
 def config_home(environment: Mapping[str, str]) -> Path:
@@ -92,6 +101,16 @@ def data_home(environment: Mapping[str, str]) -> Path:
 def state_home(environment: Mapping[str, str]) -> Path:
     """Where logs and stored outputs lie."""
     return _home(environment, "XDG_STATE_HOME", ".local/state")
+
+
+def trust_file(environment: Mapping[str, str]) -> Path:
+    """Where it is kept which projects the user trusts."""
+    return data_home(environment) / "trust.json"
+
+
+def approvals_file(environment: Mapping[str, str]) -> Path:
+    """Where it is kept what the user has said always to."""
+    return data_home(environment) / "approvals.json"
 
 
 def _home(environment: Mapping[str, str], variable: str, fallback: str) -> Path:

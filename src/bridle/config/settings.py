@@ -108,6 +108,18 @@ class SandboxSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The size of a file that a command may write; 0 for no bound."""
 
 
+HookEvent = Literal["before_call", "after_call", "step_start", "step_end", "pause", "limit", "turn_end"]
+
+
+class HookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    on: HookEvent
+    command: str
+    """A shell command; it gets JSON on standard input. Before a call, anything but 0 blocks it with what it prints."""
+    tool: str = "*"
+    """Only for calls of tools that fit this pattern."""
+    seconds: float = 60.0
+
+
 class PromptSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     closing: str = ""
     """A file with the closing instruction; `{limit}` stands for the limit that was reached."""
@@ -162,6 +174,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     permission: Permissions = {}
     shell: ShellSettings = ShellSettings()
     sandbox: SandboxSettings = SandboxSettings()
+    hooks: list[HookSettings] = []
     providers: dict[str, Provider] = {}
     models: dict[str, ModelSettings] = {}
     agents: dict[str, AgentSettings] = {}

@@ -110,6 +110,8 @@ def move_call(session: Session, event: CallMoved) -> None:
             turn.asked = True
         case Done() | Failed():
             turn.files.update(dict.fromkeys(state.files))
+            if isinstance(state, Done):
+                session.known_files.update(state.seen)
             if state.report is not None:
                 _count_report(turn, state.report)
             _close_batch(session, turn)

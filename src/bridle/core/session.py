@@ -134,6 +134,8 @@ class Session:
         self.turns = 0
         self.system = ""
         self.always: set[Access] = set()
+        self.known_files: dict[str, str] = {}
+        """The files that the model has seen, with a digest of what they held then; empty means seen no more."""
         self.prompts: dict[str, int] = {}
         self.answers: dict[str, tuple[str, ...]] = {}
         self._transcript = Transcript()

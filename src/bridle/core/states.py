@@ -132,6 +132,8 @@ class Done(msgspec.Struct, frozen=True, tag="done", omit_defaults=True):
     stored: str = ""
     report: Report | None = None
     synthesize: bool = False
+    seen: dict[str, str] = {}
+    """The files that the model has seen by this call, with a digest of what they hold."""
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed", omit_defaults=True):

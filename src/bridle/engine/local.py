@@ -58,7 +58,6 @@ class LocalEngine:
         self._actions = actions
         self._drives: dict[str, _Drive] = {}
         self._kept: dict[str, Session] = {}
-        self._known_files: dict[str, dict[str, str]] = {}
         self._closing = False
         self.started: set[str] = set()
 
@@ -224,8 +223,7 @@ class LocalEngine:
         record = Record(session, self._journal, lease, self._seams.clock, self._bus.publish)
         while True:
             scope = Scope()
-            known = self._known_files.setdefault(id, {})
-            rig = Rig(record, self._room, self._seams, scope, self, known, drive.held_prompts)
+            rig = Rig(record, self._room, self._seams, scope, self, drive.held_prompts)
             if session.running is None:
                 await report_end(session, self._journal, self)
                 if self._closing and not recalled(await self._journal.inbox(id)):

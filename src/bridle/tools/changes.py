@@ -72,7 +72,7 @@ def settled(files: Files, place: Place, known: dict[str, str] | None) -> Before:
     content = files.read(place, MAX_BYTES)
     if known is not None:
         seen = known.get(str(place.path))
-        if seen is None:
+        if not seen:
             raise ToolFailed(f"{place.shown} exists and was not read in this session. Read it first.")
         if seen != digest(content):
             raise ToolFailed(f"{place.shown} has changed since it was last read. Read it again first.")
@@ -96,10 +96,10 @@ async def applied(changes: Sequence[Change], invocation: Invocation, said: str) 
         path = str(change.place.path)
         if change.after is None:
             invocation.files.delete(change.place)
-            invocation.known_files.pop(path, None)
+            invocation.sees(path, "")
         else:
             invocation.files.write(change.place, change.after)
-            invocation.known_files[path] = digest(change.after)
+            invocation.sees(path, digest(change.after))
     return Output(said, files=tuple(change.place.shown for change in changes))
 
 

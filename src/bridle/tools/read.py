@@ -41,7 +41,7 @@ async def read(given: ReadArguments, invocation: Invocation) -> Output:
             # Long outputs of tools lie in such files: they are read in pieces, and are not for editing.
             return Output(await in_thread(lambda: _part(_lines(_blocks(handle)), given)))
         content = b"".join(_blocks(handle))
-    invocation.known_files[str(place.path)] = digest(content)
+    invocation.sees(str(place.path), digest(content))
     return Output(_part(_lines([content]), given))
 
 

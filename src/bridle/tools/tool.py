@@ -48,6 +48,8 @@ class Invocation:
     directory: Path
     known_files: dict[str, str]
     timeout_seconds: float
+    seen: dict[str, str] = field(default_factory=dict)
+    """What this call has added to the known files."""
     printed: Printed = field(default_factory=Printed)
     environment: Mapping[str, str] | None = None
     """What a command gets to know of Bridle's own environment; none means all of it."""
@@ -70,6 +72,10 @@ class Invocation:
     def files(self) -> Files:
         """The call's way to the files."""
         return Files(self.directory, self.permits, self.guarded)
+
+    def sees(self, path: str, digest: str) -> None:
+        """The model knows this file as it is now; without a digest, it knows that it is gone."""
+        self.known_files[path] = self.seen[path] = digest
 
     def output(self, text: str, *, failed: bool = False) -> Output:
         """The end of a call that has printed: with the file that has the whole, if that was too long."""

@@ -109,7 +109,7 @@ class Authority:
             case "person" | "pause":
                 wanted = "; ".join(f"{access.permission}: {access.pattern}" for access in asked)
                 try:
-                    diff = tool.shows(arguments, rig.tack.directory, rig.known_files)
+                    diff = tool.shows(arguments, rig.tack.directory, rig.session.known_files)
                 except ToolFailed as error:
                     # Nobody needs to be asked about what cannot be done.
                     return Refused(Refusal("invalid"), str(error))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+from bridle.config.settings import HookSettings
 from bridle.core.agent import ModelInfo
 from bridle.core.context import cap_output, sound
 from bridle.core.inbox import PromptItem
@@ -37,6 +38,14 @@ class Deadlines:
     request_seconds: float = 1_800.0
 
 
+class KeepsApprovals(Protocol):
+    """Approvals that outlive their session. Both raise `ConfigError` if their file cannot be used."""
+
+    def all(self) -> Sequence[Access]: ...
+
+    def add(self, accesses: Iterable[Access]) -> None: ...
+
+
 @dataclass(frozen=True)
 class Tack:
     """What one turn is equipped with, as its TurnStart says."""
@@ -62,8 +71,8 @@ class Tack:
     """Whether old outputs of tools are removed at the end of a turn."""
     tree_cost: bool = False
     """Whether money is limited for the whole tree, or for a day or a month."""
-    outputs: Path | None = None
-    """Where long outputs of this session's calls are kept, for it to read."""
+    readable: tuple[Path, ...] = ()
+    """Folders outside of the project that are read without a question: long outputs of this session, and skills."""
     guarded: tuple[Path, ...] = ()
     """Folders of Bridle's own, which no file tool writes to."""
     environment: Mapping[str, str] | None = None
@@ -79,6 +88,17 @@ class Tack:
     bounds: Mapping[str, int] = field(default_factory=dict)
     """How much a command may take."""
     backgrounds: Backgrounds = field(default_factory=Backgrounds)
+    hooks: Sequence[HookSettings] = ()
+    approvals: KeepsApprovals | None = None
+    """What a person has said always to in this project, kept for good."""
+
+    @cached_property
+    def approved(self) -> Sequence[Access]:
+        """What was approved for good before this turn; a file that makes no sense approves nothing."""
+        try:
+            return self.approvals.all() if self.approvals is not None else ()
+        except ConfigError:
+            return ()
 
     @cached_property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -87,8 +107,10 @@ class Tack:
 
     def judge(self, access: Access) -> Verdict:
         """What the rules say to this, and the restrictions and the parents' rules on top of them."""
-        if access.permission == "external_directory" and access.pattern == f"{self.outputs}/*":
-            return "allow"
+        if access.permission == "external_directory" and access.reach == "exact":
+            place = Path(access.pattern.removesuffix("/*"))
+            if any(place.is_relative_to(folder) for folder in self.readable):
+                return "allow"
         above = (judge(layer, access) for layer in self.layers)
         return strictest((judge(self.rules, access), judge(self.restrictions, access, default="allow"), *above))
 
@@ -149,7 +171,6 @@ class Rig:
     seams: Seams
     scope: Scope
     kin: Kin
-    known_files: dict[str, str] = field(default_factory=dict)
     held_prompts: bool = False
     ready: dict[str, Ready] = field(default_factory=dict)
     """The calls that are about to run."""
@@ -172,7 +193,7 @@ class Rig:
 
     def saved(self, access: Access) -> bool:
         """Whether a person has said always to this."""
-        return any(covers(saved, access) for saved in self.session.always)
+        return any(covers(saved, access) for saved in (*self.session.always, *self.tack.approved))
 
     def permits(self, granted: frozenset[Access], access: Access) -> bool:
         """Whether a call may touch this: it was judged and granted, or nobody would be asked."""

@@ -6,6 +6,8 @@ import asyncio
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from bridle.core.context import sound
 from bridle.core.events import CallMoved, PartDelta, PartPut, Recorded
 from bridle.core.ledger import Change, Shortage
@@ -19,14 +21,21 @@ from bridle.tools.printed import Printed
 from bridle.tools.tool import Invocation, Output, Tool
 from bridle.turn.authorise import Authority
 from bridle.turn.children import child_of, keeping, start_children
+from bridle.turn.hooks import fire
 from bridle.turn.rig import Ready, Rig, capped_output
 from bridle.turn.scope import Aborted, Late, cancelled_by_us
+
+HOOK_READS = 20_000
 
 
 async def run_calls(rig: Rig, ids: tuple[str, ...]) -> None:
     """Judge these calls, start subagents and run the others together; each ending is recorded as it comes."""
     verdicts = Authority(rig).judge(ids)
     _find_children(rig, verdicts)
+    await _ask_hooks(rig, verdicts)
+    if rig.scope.aborted and rig.tack.hooks:
+        # Nothing has begun; the abort is in the inbox, and settles these calls.
+        return
     short: list[Recorded] = []
     while True:
         _refuse_beyond_budget(rig, verdicts)
@@ -39,6 +48,15 @@ async def run_calls(rig: Rig, ids: tuple[str, ...]) -> None:
             short += _admit(rig, verdicts, refused.shortage)
     await start_children(rig)
     await _run_together(rig, [id for id, state in verdicts.items() if isinstance(state, Running)])
+
+
+async def _ask_hooks(rig: Rig, verdicts: dict[str, CallState]) -> None:
+    """A hook before a call may refuse it."""
+    for id, state in verdicts.items() if rig.tack.hooks else ():
+        if _is_fresh(rig, id, state):
+            call = rig.session.call(id)
+            for said in await fire(rig, "before_call", call.name, call=id, arguments=arguments_of(call.arguments)):
+                verdicts[id] = Refused(Refusal("hook"), f"not executed: a hook refused it: {said.words}")
 
 
 def _moves(rig: Rig, verdicts: dict[str, CallState]) -> list[Recorded]:
@@ -131,7 +149,7 @@ async def _run_one(rig: Rig, id: str) -> None:
     call = rig.session.call(id)
     tool = rig.tack.tools[call.name]
     seconds, by_turn = _deadline(rig, tool)
-    invocation = Invocation(id, rig.record.lease.session, rig.tack.directory, rig.known_files, seconds)
+    invocation = Invocation(id, rig.record.lease.session, rig.tack.directory, rig.session.known_files, seconds)
     invocation.show = _shower(rig, id)
     invocation.environment = rig.tack.environment
     invocation.guarded = rig.tack.guarded
@@ -148,13 +166,24 @@ async def _run_one(rig: Rig, id: str) -> None:
     elif isinstance(outcome, Late):
         late = "the turn's time is up" if by_turn else f"timed out after {seconds:g} s"
         outcome = _cut_short(invocation, late)
-    moved = CallMoved(id, _ended(rig, call, outcome))
+    if rig.tack.hooks:
+        outcome = await _after_hooks(rig, call, outcome)
+    moved = CallMoved(id, _ended(rig, call, outcome, invocation.seen))
     others = (state for other, state in rig.turn.batch.items() if other != id)
     if all(isinstance(state, Ended) for state in others):
         # The last of its step: what follows is the next request, or the end of the turn.
         await rig.record.append_with_next(moved)
     else:
         await rig.record.append(moved)
+
+
+async def _after_hooks(rig: Rig, call: Call, output: Output) -> Output:
+    """What hooks find wrong after a call is added to what the model reads."""
+    said = await fire(rig, "after_call", call.name, call=call.id, failed=output.failed, output=output.text[:HOOK_READS])
+    if not said:
+        return output
+    words = "\n".join(f"[a hook says: {one.words}]" for one in said)
+    return msgspec.structs.replace(output, text=f"{output.text}\n\n{words}")
 
 
 def _ready(rig: Rig, tool: Tool, call: Call) -> Ready:
@@ -209,11 +238,11 @@ def _cut_short(invocation: Invocation, why: str) -> Output:
     return invocation.output(f"{printed}\n\n[{why}]" if printed else f"[{why}]", failed=True)
 
 
-def _ended(rig: Rig, call: Call, output: Output) -> Done | Failed:
+def _ended(rig: Rig, call: Call, output: Output, seen: dict[str, str]) -> Done | Failed:
     text, stored = (output.text, output.stored) if output.stored else capped_output(rig, call.id, output.text)
     text = sound(text)
     digest = output.digest or result_digest(output.text)
     files = tuple(map(sound, output.files))
     if output.failed:
         return Failed(text, digest, files, stored)
-    return Done(text, digest, files, stored, synthesize=output.synthesize)
+    return Done(text, digest, files, stored, synthesize=output.synthesize, seen=seen)

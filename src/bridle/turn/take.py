@@ -20,6 +20,7 @@ from bridle.core.parts import Compaction, Extension, Halt, Notice, Prompt
 from bridle.core.repair import result_digest
 from bridle.core.session import OpenTurn, Session
 from bridle.core.states import Approved, Ask, Asking, Done, Refusal, Refused, Waiting
+from bridle.errors import ConfigError
 from bridle.turn.children import keeping, reported
 from bridle.turn.rig import Rig
 
@@ -174,8 +175,20 @@ def _answered(rig: Rig, turn: OpenTurn, item: AnswerItem) -> list[Recorded]:
             if state.ask.kind == "question":
                 text = f"The person answered: {item.feedback}"
                 return [CallMoved(id, Done(text, result_digest(text)))]
-            return [CallMoved(id, _approval(state.ask, always=item.choice == "always"))]
+            events: list[Recorded] = [CallMoved(id, _approval(state.ask, always=item.choice == "always"))]
+            return [*events, *_kept(rig, item, state.ask)]
     # Answered twice, or after the turn went on: the first answer holds.
+    return []
+
+
+def _kept(rig: Rig, item: AnswerItem, ask: Ask) -> list[Recorded]:
+    """An always is kept for the project; if that fails it holds for this session, and the reader is told."""
+    if item.choice != "always" or rig.tack.approvals is None:
+        return []
+    try:
+        rig.tack.approvals.add(ask.accesses)
+    except ConfigError as error:
+        return [PartPut(Notice(f"{rig.turn.start.number}.notice.{item.id}", "approval", str(error)))]
     return []
 
 

@@ -14,7 +14,7 @@ import typer
 from bridle.core.inbox import TurnOptions
 from bridle.errors import BridleError, ConfigError
 from bridle.runtime import Runtime, leave
-from bridle.surfaces.cli import manage, models, run
+from bridle.surfaces.cli import manage, models, project, run
 from bridle.surfaces.cli.text import plain
 
 app = typer.Typer(
@@ -36,6 +36,8 @@ app.command("extend")(manage.extend)
 app.command("compact")(manage.compact)
 app.command("sessions")(manage.sessions)
 app.command("show")(manage.show)
+app.command("trust")(project.trust)
+app.add_typer(project.permissions, name="permissions")
 app.add_typer(models.models, name="models")
 app.add_typer(models.auth, name="auth")
 app.add_typer(config, name="config")

@@ -17,6 +17,7 @@ from bridle.core.parts import File, OnAsk
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
 from bridle.surfaces.cli.drive import Shown, drive
+from bridle.surfaces.cli.project import ask_for_trust
 
 Format = Literal["text", "json"]
 
@@ -59,6 +60,9 @@ def run(
     shown = Shown(_one_of("--format", format, ("text", "json")), _one_of("--log-level", log_level, ("info", "quiet")))
     if session and continue_last:
         raise ConfigError("give --session or --continue, not both")
+
+    if not trust and options.on_ask == "person" and sys.stdin.isatty():
+        ask_for_trust(dir)
 
     async def work(runtime: Runtime) -> tuple[str, str]:
         where = await _session(runtime, session, continue_last)

@@ -1,0 +1,89 @@
+"""Which projects the user trusts, each pinned to what its files held when the user said so."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from bridle.config.kept import Kept
+from bridle.errors import ConfigError
+
+FILES = ("bridle.toml",)
+FOLDERS = (".bridle",)
+MOST_BYTES = 50_000_000
+DECLINED = "no:"
+TrustState = Literal["trusted", "changed", "declined", "unknown"]
+
+
+class Trust:
+    """The user's word on projects."""
+
+    def __init__(self, path: Path) -> None:
+        self._kept: Kept[dict[str, str]] = Kept(path, dict[str, str], {})
+
+    def state(self, project: Path) -> TrustState:
+        """What the user has said of a project as it is now."""
+        known = self._kept.read().get(str(project.resolve()))
+        if known is None:
+            return "unknown"
+        declined, pinned = known.startswith(DECLINED), known.removeprefix(DECLINED)
+        if pinned != fingerprint(project):
+            return "unknown" if declined else "changed"
+        return "declined" if declined else "trusted"
+
+    def give(self, project: Path) -> None:
+        """Trust a project as it is now."""
+        pinned = fingerprint(project)
+        self._kept.change(lambda table: {**table, str(project.resolve()): pinned})
+
+    def decline(self, project: Path) -> None:
+        """Do not trust it as it is now, and do not ask again until it changes."""
+        pinned = DECLINED + fingerprint(project)
+        self._kept.change(lambda table: {**table, str(project.resolve()): pinned})
+
+    def take(self, project: Path) -> bool:
+        """Trust it no more; False if nobody did."""
+        name = str(project.resolve())
+        known = name in self._kept.read()
+        self._kept.change(lambda table: {key: value for key, value in table.items() if key != name})
+        return known
+
+
+def project_root(directory: Path) -> Path:
+    """The folder whose files a project brings: the nearest one with any of them, at most up to the root of git."""
+    for folder in (directory, *directory.parents):
+        if any((folder / name).exists() for name in (*FILES, *FOLDERS)):
+            return folder
+        if (folder / ".git").exists():
+            break
+    return directory
+
+
+def fingerprint(project: Path) -> str:
+    """A digest of everything that a project brings for Bridle: names and contents."""
+    found = hashlib.blake2b(digest_size=32)
+    size = 0
+    for path in _brought(project):
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise ConfigError(f"{path}: cannot be read: {error}") from error
+        size += len(content)
+        if size > MOST_BYTES:
+            raise ConfigError(f"{project}: its files for Bridle are larger than {MOST_BYTES} bytes")
+        name = str(path.relative_to(project)).encode("utf-8", errors="surrogateescape")
+        found.update(b"%d %s %d " % (len(name), name, len(content)))
+        found.update(content)
+    return found.hexdigest()
+
+
+def _brought(project: Path) -> Iterator[Path]:
+    for name in FILES:
+        if (project / name).is_file():
+            yield project / name
+    for name in FOLDERS:
+        for path in sorted((project / name).rglob("*")):
+            if path.is_file():
+                yield path

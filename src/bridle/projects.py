@@ -1,0 +1,83 @@
+"""A project and its user: what was approved there for good, and whether its files are trusted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from bridle.config.approvals import Approvals, described
+from bridle.config.load import approvals_file, config_home, load, trust_file
+from bridle.config.trust import Trust, TrustState, project_root
+from bridle.tools.brought import brought_tools, without_doubles
+from bridle.tools.tool import Tool
+from bridle.workspace.skills import Skill, find_skills
+
+SKILL_FOLDERS = (".bridle/skills", ".claude/skills", ".opencode/skill", ".opencode/skills", ".agents/skills")
+
+
+class Project:
+    """What the user has said about one project."""
+
+    def __init__(self, directory: str | Path = ".", environment: Mapping[str, str] | None = None) -> None:
+        self._environment = os.environ if environment is None else environment
+        self.directory = Path(directory).absolute()
+        self.root = project_root(self.directory)
+        self._approvals = Approvals(approvals_file(self._environment), self.directory)
+        self._trust = Trust(trust_file(self._environment))
+
+    def approvals(self) -> list[str]:
+        """What always passes here, in words."""
+        return [described(access) for access in self._approvals.all()]
+
+    def revoke(self, number: int | None) -> list[str]:
+        """Forget one of them, counted from 1, or all."""
+        return [described(access) for access in self._approvals.revoke(number)]
+
+    def state(self) -> TrustState:
+        return self._trust.state(self.root)
+
+    def ignored(self) -> tuple[str, ...]:
+        """What the project's files say in vain, as long as nobody trusts them."""
+        return load(self.directory, environment=self._environment).ignored
+
+    def trust(self) -> None:
+        """Let the project's files count, as they are now."""
+        self._trust.give(self.root)
+
+    def decline(self) -> None:
+        """Do not, and do not ask again until they change."""
+        self._trust.decline(self.root)
+
+    def distrust(self) -> bool:
+        """Let them count no more; False if they did not."""
+        return self._trust.take(self.root)
+
+
+def extended(
+    tools: list[Tool], directory: Path, environment: Mapping[str, str], *, trusted: bool
+) -> tuple[list[Tool], list[str]]:
+    """The built-in tools, the user's own from Python files, and the project's if it is trusted; and what is wrong."""
+    folders = [config_home(environment) / "tools"]
+    root = project_root(directory) / ".bridle" / "tools"
+    problems: list[str] = []
+    if trusted:
+        folders.append(root)
+    elif any(root.glob("*.py")):
+        problems.append(f"{root}: its tools are ignored: this project is not trusted (`bridle trust`)")
+    taken = {tool.spec.name for tool in tools} | {"task", "skill"}
+    for folder in folders:
+        if folder.is_dir():
+            found, wrong = brought_tools(folder)
+            kept, doubles = without_doubles(found, taken)
+            tools = [*tools, *kept]
+            problems += [*wrong, *doubles]
+    return tools, problems
+
+
+def skills_of(directory: Path, environment: Mapping[str, str]) -> dict[str, Skill]:
+    """The skills of a project and of its user."""
+    home = Path(environment.get("HOME") or "/nonexistent")
+    mine = [config_home(environment) / "skills", home / ".claude" / "skills", home / ".config" / "opencode" / "skill"]
+    folders = [directory / name for name in SKILL_FOLDERS]
+    return find_skills([*folders, *mine])

@@ -1,0 +1,86 @@
+"""Commands about a project: what always passes there, whether its files are trusted, and what is in force."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bridle.errors import ConfigError
+from bridle.runtime import open_project
+from bridle.surfaces.cli.text import plain
+
+permissions = typer.Typer(help="What you have said always to in this project.", invoke_without_command=True)
+Dir = Annotated[Path, typer.Option(help="The project.")]
+
+
+@permissions.callback()
+def listed(context: typer.Context, dir: Dir = Path()) -> None:
+    """List what passes without a question in this project, because you said always.
+
+    Example: bridle permissions
+    """
+    if context.invoked_subcommand is not None:
+        return
+    found = open_project(dir).approvals()
+    for number, line in enumerate(found, 1):
+        typer.echo(f"{number:>3}  {plain(line)}")
+    if not found:
+        typer.echo("nothing: whatever needs a person is asked")
+
+
+@permissions.command("revoke")
+def revoke(
+    which: Annotated[str, typer.Argument(help="The number in the list, or all.")],
+    dir: Dir = Path(),
+) -> None:
+    """Forget an always; it is asked again from then on.
+
+    Example: bridle permissions revoke 2
+    """
+    if which != "all" and not which.isdecimal():
+        raise ConfigError(f"give a number of the list, or all, not {which!r}")
+    for line in open_project(dir).revoke(None if which == "all" else int(which)):
+        typer.echo(f"revoked  {plain(line)}")
+
+
+def trust(
+    directory: Annotated[Path, typer.Argument(help="The project.")] = Path(),
+    revoke: Annotated[bool, typer.Option("--revoke", help="Trust it no more.")] = False,
+) -> None:
+    """Let a project's own files count as they are now: its settings, tools and commands.
+
+    When they change, it is asked again. Example: bridle trust
+    """
+    if not directory.is_dir():
+        raise ConfigError(f"{directory} is not a directory")
+    project = open_project(directory)
+    if revoke:
+        typer.echo(
+            f"{project.root} is not trusted any more" if project.distrust() else f"{project.root} was not trusted"
+        )
+        return
+    for key in project.ignored():
+        typer.echo(f"  {plain(key)}")
+    project.trust()
+    typer.echo(f"{project.root} is trusted, as it is now")
+
+
+def ask_for_trust(directory: Path) -> None:
+    """On a terminal: the question of the first run, and after each change; what is said is remembered."""
+    project = open_project(directory)
+    ignored = project.ignored() if project.state() in ("unknown", "changed") else ()
+    if not ignored:
+        return
+    again = "have changed since you trusted them" if project.state() == "changed" else "want to set"
+    sys.stderr.write(f"? The files of {project.root} {again}:\n")
+    sys.stderr.write("".join(f"    {plain(key)}\n" for key in ignored))
+    sys.stderr.write("  Trust them, as they are now? They can make commands run and raise limits. [y/N]: ")
+    sys.stderr.flush()
+    line = sys.stdin.readline().strip().lower()
+    if line in ("y", "yes"):
+        project.trust()
+    elif line:
+        project.decline()

@@ -1,0 +1,54 @@
+"""`skill`: loads what a skill says, and names the files that come with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from bridle.core.permission import Access
+from bridle.errors import ToolFailed
+from bridle.tools.builtin import builtin
+from bridle.tools.tool import Invocation, Output, Tool
+from bridle.workspace.skills import Skill, skill_text
+
+MOST_FILES = 10
+
+
+class SkillArguments(msgspec.Struct, forbid_unknown_fields=True):
+    name: Annotated[str, msgspec.Meta(description="The skill")]
+
+
+def skill_tool(skills: Mapping[str, Skill]) -> Tool:
+    """The tool, with the skills that it can load."""
+
+    async def load(given: SkillArguments, invocation: Invocation) -> Output:
+        found = skills.get(given.name)
+        if found is None:
+            raise ToolFailed(f"There is no skill {given.name!r} (there are: {', '.join(skills)}).")
+        try:
+            text = skill_text(found)
+        except OSError as error:
+            raise ToolFailed(f"{found.folder}/SKILL.md cannot be read: {error.strerror}") from error
+        return Output(f"{text}\n\n[the folder of this skill: {found.folder}]{_files(found.folder)}")
+
+    return builtin("skill", SkillArguments, load, needs=_needs, repeatable=True)
+
+
+def _needs(given: SkillArguments, directory: Path) -> tuple[Access, ...]:
+    return (Access("skill", given.name),)
+
+
+def _files(folder: Path) -> str:
+    others = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "SKILL.md")
+    named = "\n".join(str(path.relative_to(folder)) for path in islice(others, MOST_FILES))
+    return f"\n[some of its files]\n{named}" if named else ""
+
+
+def listed(skills: Mapping[str, Skill]) -> str:
+    """The skills for the system prompt."""
+    lines = "\n".join(f"- {skill.name}: {skill.description}" for skill in skills.values())
+    return f"Skills, to be loaded with the tool `skill` when they fit:\n{lines}" if lines else ""

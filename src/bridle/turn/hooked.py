@@ -1,0 +1,67 @@
+"""Actions with hooks around them: at the start and end of a step, at a pause, at a limit, and at the end of a turn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bridle.config.settings import HookEvent
+from bridle.core.action import CallModel, Compact, Finish, Synthesize
+from bridle.core.events import PartPut
+from bridle.core.parts import Notice
+from bridle.core.states import Refusal
+from bridle.core.turn import Turn
+from bridle.turn.actions import Actions
+from bridle.turn.hooks import fire
+from bridle.turn.rig import Rig
+
+
+class HookedActions:
+    """See `Actions`. What hooks say here is a notice for the reader; only the one before a call can hold it up."""
+
+    def __init__(self, inner: Actions, rig: Rig) -> None:
+        self._inner = inner
+        self._rig = rig
+        self._asked: tuple[str, ...] = ()
+
+    async def recover(self) -> None:
+        await self._inner.recover()
+
+    async def turn(self) -> Turn:
+        turn = await self._inner.turn()
+        asks = tuple(ask.id for ask in self._rig.turn.asks)
+        if asks and asks != self._asked:
+            self._asked = asks
+            await self._fire("pause", asks=[ask.text for ask in self._rig.turn.asks])
+        return turn
+
+    async def call_model(self, action: CallModel) -> None:
+        await self._fire("step_start", step=action.number)
+        await self._inner.call_model(action)
+        await self._fire("step_end", step=action.number)
+
+    async def run(self, calls: tuple[str, ...]) -> None:
+        await self._inner.run(calls)
+
+    async def settle(self, calls: tuple[str, ...], refusal: Refusal) -> None:
+        await self._inner.settle(calls, refusal)
+
+    async def compact(self, action: Compact) -> None:
+        await self._inner.compact(action)
+
+    async def synthesize(self, action: Synthesize) -> None:
+        await self._inner.synthesize(action)
+
+    async def finish(self, action: Finish) -> Finish:
+        # Before the end is recorded: after it the turn takes no more notices.
+        if action.reason == "step_cap" or action.reason.endswith("_budget"):
+            await self._fire("limit", reason=action.reason)
+        await self._fire("turn_end", reason=action.reason)
+        return await self._inner.finish(action)
+
+    async def _fire(self, event: HookEvent, **more: Any) -> None:
+        rig = self._rig
+        if rig.scope.aborted:
+            return
+        for number, said in enumerate(await fire(rig, event, **more)):
+            id = f"{rig.turn.start.number}.notice.{event}.{rig.turn.steps}.{number}"
+            await rig.record.append(PartPut(Notice(id, "hook", f"{event}: {said.words}")))

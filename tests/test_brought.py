@@ -1,0 +1,237 @@
+"""What a project and its user bring: approvals, trust, Python tools, skills and hooks, by the real command line."""
+
+import json
+import os
+import pty
+import select
+import subprocess
+import time
+
+import pytest
+from test_cli import BRIDLE, Home, calls
+
+WEIGH = '''
+def weigh(horse: str, load: int = 0) -> str:
+    """Weigh a horse.
+
+    Args:
+        horse: its name
+    """
+    return f"{horse} weighs {500 + load} kg"
+'''
+
+
+@pytest.fixture
+def home(tmp_path):
+    project = tmp_path / "project"
+    project.mkdir()
+    return Home(tmp_path, project)
+
+
+def outputs(lines):
+    return [line["output"] for line in lines if line["type"] == "tool_use"]
+
+
+def paused(home, *commands):
+    """A turn that asks before each of its commands; the asks as they come up."""
+    model = home.script(*(calls(("bash", {"command": command})) for command in commands), {"text": "Done."})
+    code, lines = home.json("--model", model, "--on-ask", "pause", "go")
+    return code, [line for line in lines if line["type"] == "ask"]
+
+
+def test_an_always_is_remembered_for_the_project_listed_and_revoked(home):
+    code, (ask,) = paused(home, "git status --short")
+    assert (code, ask["text"]) == (5, "Allow bash: git status --short?")
+    assert home.run("answer", ask["session"], ask["id"], "always").returncode == 0
+    assert home.run("permissions").stdout == "  1  bash: git status *\n"
+    # Another session, another process: what fits passes, what does not is asked.
+    assert paused(home, "git status --branch")[0] == 0
+    assert paused(home, "git log")[0] == 5
+    assert home.run("permissions", "revoke", "7").stderr == "bridle: there is no approval 7: this project has 1\n"
+    assert home.run("permissions", "revoke", "1").stdout == "revoked  bash: git status *\n"
+    assert home.run("permissions").stdout == "nothing: whatever needs a person is asked\n"
+    assert paused(home, "git status --branch")[0] == 5
+
+
+def test_an_always_never_answers_for_a_deny(home):
+    _, (ask,) = paused(home, "git status")
+    home.run("answer", ask["session"], ask["id"], "always")
+    config = home.folder / ".config" / "bridle"
+    config.mkdir(parents=True)
+    (config / "config.toml").write_text('[permission.bash]\n"git *" = "deny"\n')
+    model = home.script(calls(("bash", {"command": "git status"})), {"text": "Done."})
+    _, lines = home.json("--model", model, "go")
+    assert "the rules deny bash" in outputs(lines)[0]
+
+
+def test_an_edit_that_is_asked_about_comes_with_its_diff(home):
+    (home.project / ".envrc").write_text("one\n")
+    edit = {"filePath": ".envrc", "oldString": "one", "newString": "two"}
+    model = home.script(calls(("read", {"filePath": ".envrc"})), calls(("edit", edit)), {"text": "Done."})
+    code, lines = home.json("--model", model, "--on-ask", "pause", "go")
+    (ask,) = [line for line in lines if line["type"] == "ask"]
+    assert code == 5
+    assert ask["diff"].splitlines() == ["--- a/.envrc", "+++ b/.envrc", "@@ -1 +1 @@", "-one", "+two"]
+    assert home.run("answer", ask["session"], ask["id"], "once").returncode == 0
+    assert (home.project / ".envrc").read_text() == "two\n"
+
+
+def test_a_question_is_answered_from_the_command_line(home):
+    asked = ("question", {"questions": [{"question": "Which?", "options": [{"label": "bay"}]}]})
+    model = home.script(calls(asked), {"text": "Bay."})
+    code, lines = home.json("--model", model, "--on-ask", "pause", "go")
+    (ask,) = [line for line in lines if line["type"] == "ask"]
+    assert (code, ask["kind"], ask["choices"]) == (5, "question", ["bay"])
+    done = home.run("answer", ask["session"], ask["id"], "the bay one", "--format", "json")
+    assert "The person answered: the bay one" in outputs([json.loads(line) for line in done.stdout.splitlines()])
+
+
+def weighing(home, *more):
+    model = home.script(calls(("weigh", {"horse": "Star", "load": "20"})), {"text": "Done."})
+    return home.run("run", "--model", model, "--format", "json", *more, "go")
+
+
+def test_tools_of_a_project_run_once_it_is_trusted_and_not_after_a_change(home):
+    tools = home.project / ".bridle" / "tools"
+    tools.mkdir(parents=True)
+    (tools / "weigh.py").write_text(WEIGH)
+    assert (
+        "its tools are ignored: this project is not trusted"
+        in home.run("run", "--model", home.script("hi"), "go").stderr
+    )
+    assert "Star weighs 520 kg" not in weighing(home).stdout
+    assert home.run("trust").stdout == f"{home.project} is trusted, as it is now\n"
+    assert "Star weighs 520 kg" in weighing(home).stdout
+    (tools / "weigh.py").write_text(WEIGH.replace("500", "600"))
+    assert "Star weighs" not in weighing(home).stdout
+    assert "Star weighs 620 kg" in weighing(home, "--trust").stdout
+    home.run("trust")
+    assert home.run("trust", "--revoke").stdout == f"{home.project} is not trusted any more\n"
+    assert "Star weighs" not in weighing(home).stdout
+
+
+@pytest.mark.parametrize("text", ["import nosuchmodule", "raise SystemExit(3)", "def f(x): pass", "def ("])
+def test_a_tool_file_that_cannot_be_loaded_is_named_and_left_out(home, text):
+    tools = home.folder / ".config" / "bridle" / "tools"
+    tools.mkdir(parents=True)
+    (tools / "broken.py").write_text(text)
+    (tools / "weigh.py").write_text(WEIGH)
+    done = home.run("run", "--model", home.script("hi"), "go")
+    assert (done.returncode, done.stdout) == (0, "hi\n")
+    assert "broken.py" in done.stderr and "Traceback" not in done.stderr
+    assert "Star weighs 520 kg" in weighing(home).stdout
+
+
+SETTING = "[limits]\ntool_calls = 900\n"
+
+
+def test_what_a_project_sets_counts_once_it_is_trusted(home):
+    (home.project / "bridle.toml").write_text(SETTING)
+    assert (
+        "limits.tool_calls is ignored: this project is not trusted"
+        in home.run("run", "--model", home.script("x"), "go").stderr
+    )
+    assert home.run("trust").stdout == f"  limits.tool_calls\n{home.project} is trusted, as it is now\n"
+    assert "ignored" not in home.run("run", "--model", home.script("x"), "go").stderr
+    (home.project / "bridle.toml").write_text(SETTING.replace("900", "901"))
+    assert "has changed since you trusted it" in home.run("run", "--model", home.script("x"), "go").stderr
+
+
+def on_terminal(home, words, *typed):
+    """Run on a real terminal and type lines as they are asked for; everything that was shown."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [BRIDLE, *words], cwd=home.project, env=home.environment, stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    shown, waiting, end = "", list(typed), time.monotonic() + 20
+    while (time.monotonic() < end and process.poll() is None) or select.select([ours], [], [], 0.2)[0]:
+        if select.select([ours], [], [], 0.1)[0]:
+            try:
+                shown += os.read(ours, 4096).decode()
+            except OSError:
+                break
+        if waiting and shown.rstrip(" ").endswith(":") and waiting[0][0] in shown:
+            os.write(ours, waiting.pop(0)[1].encode())
+    process.wait(5)
+    os.close(ours)
+    return shown
+
+
+def test_on_a_terminal_the_first_run_asks_and_remembers_a_no(home):
+    (home.project / "bridle.toml").write_text(SETTING)
+    words = ["run", "--model", home.script("hi"), "go"]
+    shown = on_terminal(home, words, ("Trust them", "n\n"))
+    assert "want to set:\r\n    limits.tool_calls" in shown
+    assert "Trust them" not in on_terminal(home, words)
+    (home.project / "bridle.toml").write_text(SETTING.replace("900", "950"))
+    shown = on_terminal(home, words, ("Trust them", "y\n"))
+    assert "Trust them" in shown and "ignored" not in shown
+
+
+def test_a_skill_is_listed_in_the_system_prompt_and_loaded(home):
+    for folder, words in ((".claude/skills/shoe", "How to: shoe a horse"), (".bridle/skills/feed", "Feeding")):
+        (home.project / folder).mkdir(parents=True)
+        (home.project / folder / "SKILL.md").write_text(
+            f"---\nname: {folder[-4:]}\ndescription: {words}\n---\nDo it well.\n"
+        )
+    (home.project / ".claude/skills/shoe/nails.txt").write_text("six\n")
+    model = home.script(calls(("skill", {"name": "shoe"})), calls(("skill", {"name": "none"})), {"text": "Done."})
+    assert "- shoe: How to: shoe a horse" in home.run("config", "prompt", "--model", model).stdout
+    _, lines = home.json("--model", model, "go")
+    loaded, missing = outputs(lines)
+    assert loaded.startswith("Do it well.") and "nails.txt" in loaded
+    assert missing == "There is no skill 'none' (there are: feed, shoe)."
+
+
+def hooked(home, *hooks):
+    config = home.folder / ".config" / "bridle"
+    config.mkdir(parents=True, exist_ok=True)
+    lines = [f"[[hooks]]\non = '{on}'\ncommand = '''{command}'''\n{more}" for on, command, more in hooks]
+    (config / "config.toml").write_text("\n".join(lines))
+
+
+def test_a_hook_before_a_call_blocks_it_with_its_words(home):
+    (home.project / "hello.txt").write_text("hello\n")
+    hooked(home, ("before_call", 'grep -q secret && { echo "no secrets here"; exit 1; }; true', "tool = 'read'"))
+    reads = calls(("read", {"filePath": "secret.txt"}), ("read", {"filePath": "hello.txt"}))
+    _, lines = home.json("--model", home.script(reads, {"text": "Done."}), "go")
+    refused, read = outputs(lines)
+    assert refused == "not executed: a hook refused it: no secrets here"
+    assert "hello" in read
+
+
+def test_hooks_see_every_moment_of_a_turn_and_one_after_a_call_adds_its_words(home):
+    (home.project / "hello.txt").write_text("hello\n")
+    log = home.folder / "moments.jsonl"
+    moments = ("step_start", "step_end", "limit", "turn_end", "before_call", "after_call")
+    keep = f"cat >> {log}; echo >> {log}"
+    hooked(home, *((on, keep, "") for on in moments), ("after_call", "echo please format it; exit 2", ""))
+    model = home.script(calls(("read", {"filePath": "hello.txt"})), {"text": "Closed."})
+    _, lines = home.json("--model", model, "--steps", "2", "go")
+    assert "[a hook says: please format it]" in outputs(lines)[0]
+    seen = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [one["event"] for one in seen] == [
+        *("step_start", "step_end", "before_call", "after_call", "step_start", "step_end", "limit", "turn_end"),
+    ]
+    assert (seen[2]["tool"], seen[2]["arguments"], seen[-1]["reason"]) == (
+        "read",
+        {"filePath": "hello.txt"},
+        "step_cap",
+    )
+
+
+def test_a_hook_that_hangs_is_ended_and_blocks_the_call(home):
+    (home.project / "hello.txt").write_text("hello\n")
+    hooked(home, ("before_call", "sleep 60", "seconds = 0.3"))
+    _, lines = home.json("--model", home.script(calls(("read", {"filePath": "hello.txt"})), {"text": "Done."}), "go")
+    assert "took too long" in outputs(lines)[0]
+
+
+def test_hooks_of_a_project_that_nobody_trusts_do_not_run(home):
+    (home.project / "bridle.toml").write_text(f"[[hooks]]\non = 'turn_end'\ncommand = 'touch {home.folder}/ran'\n")
+    done = home.run("run", "--model", home.script("hi"), "go")
+    assert "hooks is ignored" in done.stderr
+    assert not (home.folder / "ran").exists()
+    home.run("run", "--trust", "--model", home.script("hi"), "go")
+    assert (home.folder / "ran").exists()
