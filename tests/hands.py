@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bridle.core.permission import DEFAULT_RULES, judge
+from bridle.core.permission import DEFAULT_RULES, covers, judge
 from bridle.tools.registry import builtin_tools
 from bridle.tools.tool import Invocation
 
@@ -33,5 +33,7 @@ class Use:
     def granted(self, name, arguments, granted):
         tool = TOOLS[name]
         invocation = Invocation("call", "session", self.directory, self.known, 30.0, guarded=self.guarded)
-        invocation.permits = lambda access: access in granted or judge(self.rules, access) == "allow"
+        invocation.permits = lambda access: (
+            any(covers(given, access) for given in granted) or judge(self.rules, access) == "allow"
+        )
         return asyncio.run(tool.run(tool.check(arguments), invocation))

@@ -82,8 +82,8 @@ def test_a_question_is_answered_from_the_command_line(home):
     code, lines = home.json("--model", model, "--on-ask", "pause", "go")
     (ask,) = [line for line in lines if line["type"] == "ask"]
     assert (code, ask["kind"], ask["choices"]) == (5, "question", ["bay"])
-    done = home.run("answer", ask["session"], ask["id"], "the bay one", "--format", "json")
-    assert "The person answered: the bay one" in outputs([json.loads(line) for line in done.stdout.splitlines()])
+    done = home.run("answer", ask["session"], ask["id"], "1", "--format", "json")
+    assert "The person answered: bay" in outputs([json.loads(line) for line in done.stdout.splitlines()])
 
 
 def weighing(home, *more):
@@ -235,3 +235,66 @@ def test_hooks_of_a_project_that_nobody_trusts_do_not_run(home):
     assert not (home.folder / "ran").exists()
     home.run("run", "--trust", "--model", home.script("hi"), "go")
     assert (home.folder / "ran").exists()
+
+
+def claude(home, **permissions):
+    (home.project / ".claude").mkdir(exist_ok=True)
+    (home.project / ".claude" / "settings.json").write_text(json.dumps({"permissions": permissions}))
+
+
+CLAUDE = {
+    "a denied beginning": ("Bash(git push:*)", ("bash", {"command": "git push origin"}), "the rules deny bash"),
+    "in a compound": ("Bash(git push:*)", ("bash", {"command": "ls && git push"}), "the rules deny bash"),
+    "what may be it": ("Bash(git push:*)", ("bash", {"command": "git $x"}), "needs a person's permission"),
+    "a folder": ("Read(./secrets/**)", ("read", {"filePath": "secrets/key"}), "the rules deny read"),
+    "a name anywhere": ("Read(key)", ("read", {"filePath": "secrets/key"}), "the rules deny read"),
+    "a search": ("Read(./secrets/**)", ("grep", {"pattern": "hay", "path": "secrets/key"}), "the rules deny grep"),
+    "every edit": ("Edit", ("write", {"filePath": "new", "content": "x"}), "not"),
+    "a domain": (
+        "WebFetch(domain:example.org)",
+        ("webfetch", {"url": "https://example.org/x"}),
+        "the rules deny webfetch",
+    ),
+}
+
+
+@pytest.mark.parametrize("rule,made,words", CLAUDE.values(), ids=CLAUDE)
+def test_rules_written_for_claude_make_ours_stricter(home, rule, made, words):
+    (home.project / "secrets").mkdir()
+    (home.project / "secrets" / "key").write_text("hay\n")
+    claude(home, deny=[rule], allow=["Bash(git:*)", "Read", "Bash(ls:*)"])
+    config = home.folder / ".config" / "bridle"
+    config.mkdir(parents=True)
+    (config / "config.toml").write_text('[permission]\nbash = "allow"\nwebfetch = "allow"\n')
+    _, lines = home.json("--model", home.script(calls(made), {"text": "Done."}), "go")
+    assert words in outputs(lines)[0]
+
+
+def test_their_allow_loosens_nothing_and_damage_is_told(home):
+    claude(home, allow=["Bash(touch:*)"])
+    _, lines = home.json("--model", home.script(calls(("bash", {"command": "touch x"})), {"text": "Done."}), "go")
+    assert "needs a person's permission" in outputs(lines)[0]
+    (home.project / ".claude" / "settings.json").write_text("{")
+    assert "its permissions are ignored" in home.run("run", "--model", home.script("hi"), "go").stderr
+
+
+def test_after_an_edit_a_formatter_tidies_and_diagnostics_speak(home):
+    config = home.folder / ".config" / "bridle"
+    config.mkdir(parents=True)
+    (config / "config.toml").write_text(
+        "[[formatters]]\nfiles = '*.txt'\ncommand = 'sed -i s/a/A/ {file}'\n"
+        "[[diagnostics]]\nfiles = '*.txt'\ncommand = 'grep -n hAy {file} && exit 1; true'\n"
+        "[[diagnostics]]\nfiles = '*.txt'\ncommand = 'sleep 9'\nseconds = 0.2\n"
+    )
+    more = {"filePath": "a b.txt", "oldString": "more", "newString": "less"}
+    model = home.script(
+        calls(("write", {"filePath": "a b.txt", "content": "a bale\nhay\nmore\n"})),
+        calls(("edit", more)),
+        {"text": "Done."},
+    )
+    _, lines = home.json("--model", model, "go")
+    written, edited = outputs(lines)
+    assert "[diagnostics for a b.txt]\n2:hAy" in written and "it took longer than 0.2 s" in written
+    # The model may go on without reading what the formatter made of it.
+    assert edited.startswith("Replaced in a b.txt: 1 place.")
+    assert (home.project / "a b.txt").read_text() == "A bAle\nhAy\nless\n"

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from bridle.config.approvals import Approvals, described
+from bridle.config.claude import claude_rules
 from bridle.config.load import approvals_file, config_home, load, trust_file
 from bridle.config.trust import Trust, TrustState, project_root
+from bridle.core.permission import Rule
 from bridle.tools.brought import brought_tools, without_doubles
 from bridle.tools.tool import Tool
 from bridle.workspace.skills import Skill, find_skills
@@ -54,7 +57,26 @@ class Project:
         return self._trust.take(self.root)
 
 
-def extended(
+class Brought(NamedTuple):
+    """What a project and its user bring besides settings, and what is wrong with it."""
+
+    tools: list[Tool]
+    skills: dict[str, Skill]
+    stricter: tuple[Rule, ...]
+    problems: list[str]
+
+
+def brought_by(directory: Path, environment: Mapping[str, str], tools: list[Tool], *, trusted: bool) -> Brought:
+    """Tools from Python files besides those that there are, skills, and rules that were written for others."""
+    home = Path(environment.get("HOME") or "/nonexistent")
+    extended, problems = _extended(tools, directory, environment, trusted=trusted)
+    stricter, unread = claude_rules(directory, home)
+    mine = [config_home(environment) / "skills", home / ".claude" / "skills", home / ".config" / "opencode" / "skill"]
+    skills = find_skills([*(directory / name for name in SKILL_FOLDERS), *mine])
+    return Brought(extended, skills, stricter, [*problems, *unread])
+
+
+def _extended(
     tools: list[Tool], directory: Path, environment: Mapping[str, str], *, trusted: bool
 ) -> tuple[list[Tool], list[str]]:
     """The built-in tools, the user's own from Python files, and the project's if it is trusted; and what is wrong."""
@@ -63,7 +85,7 @@ def extended(
     problems: list[str] = []
     if trusted:
         folders.append(root)
-    elif any(root.glob("*.py")):
+    elif list(root.glob("*.py")):
         problems.append(f"{root}: its tools are ignored: this project is not trusted (`bridle trust`)")
     taken = {tool.spec.name for tool in tools} | {"task", "skill"}
     for folder in folders:
@@ -73,11 +95,3 @@ def extended(
             tools = [*tools, *kept]
             problems += [*wrong, *doubles]
     return tools, problems
-
-
-def skills_of(directory: Path, environment: Mapping[str, str]) -> dict[str, Skill]:
-    """The skills of a project and of its user."""
-    home = Path(environment.get("HOME") or "/nonexistent")
-    mine = [config_home(environment) / "skills", home / ".claude" / "skills", home / ".config" / "opencode" / "skill"]
-    folders = [directory / name for name in SKILL_FOLDERS]
-    return find_skills([*folders, *mine])

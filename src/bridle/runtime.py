@@ -29,11 +29,10 @@ from bridle.model.model import Model
 from bridle.models import Models as Models
 from bridle.seams import Seams
 from bridle.seams import leave as leave
-from bridle.tackroom import SettingsTackRoom
+from bridle.tackroom import SettingsTackRoom, UsersOwn
 from bridle.tools.tool import Tool
 from bridle.turn.actions import Actions, TurnActions
 from bridle.turn.rig import Rig
-from bridle.workspace.skills import Skill
 
 if TYPE_CHECKING:
     from bridle.projects import Project
@@ -57,12 +56,9 @@ class Runtime:
         restrictions: Permissions | None = None,
         outputs: Path | None = None,
         subagents: Sequence[str] | None = (),
-        built_in: frozenset[str] = frozenset(),
         seams: Seams | None = None,
         environment: Mapping[str, str] | None = None,
-        guarded: tuple[Path, ...] = (),
-        approvals: Path | None = None,
-        skills: Mapping[str, Skill] | None = None,
+        user: UsersOwn | None = None,
     ) -> None:
         """Without a journal, sessions are kept in memory; a path keeps them in SQLite.
 
@@ -87,10 +83,7 @@ class Runtime:
             subagents,
             self.models.choose,
             environment,
-            guarded,
-            built_in,
-            approvals,
-            skills or {},
+            user or UsersOwn(),
         )
         self.notices: tuple[str, ...] = ()
         self.engine = LocalEngine(self.journal, self.room, self.bus, self.seams, _actions(self.settings))
@@ -112,37 +105,38 @@ class Runtime:
         # Loaded only here: a library that brings its own tools and settings never needs them.
         from bridle.config.load import approvals_file, config_home, data_home, load, state_home
         from bridle.engine.steplog import StepLog
-        from bridle.projects import extended, skills_of
+        from bridle.projects import brought_by
         from bridle.tools.registry import builtin_tools
 
         environment = os.environ if environment is None else environment
         folder = Path(directory).absolute()
         loaded = load(folder, environment=environment, flags=flags, trusted=trusted)
         built_in = builtin_tools()
-        tools, problems = extended(built_in, folder, environment, trusted=loaded.trusted)
+        brought = brought_by(folder, environment, built_in, trusted=loaded.trusted)
         path = loaded.settings.journal.path or data_home(environment) / "journal.db"
         runtime = cls(
             journal=None if in_memory else path,
             settings=loaded.settings,
             origins=loaded.origins,
             restrictions=loaded.restrictions,
-            tools=tools,
-            built_in=frozenset({"task", "skill", *(tool.spec.name for tool in built_in)}),
-            skills=skills_of(folder, environment),
+            tools=brought.tools,
             directory=folder,
             outputs=state_home(environment) / "outputs",
             subagents=None,
             environment=environment,
-            guarded=tuple(home(environment).resolve() for home in (config_home, data_home, state_home)),
-            approvals=approvals_file(environment),
+            user=UsersOwn(
+                tuple(home(environment).resolve() for home in (config_home, data_home, state_home)),
+                frozenset({"task", "skill", *(tool.spec.name for tool in built_in)}),
+                approvals_file(environment),
+                brought.skills,
+                brought.stricter,
+            ),
         )
-        if in_memory:
-            runtime.notices = loaded.notices
-            return runtime
-        unsafe = runtime.room.shelter.warning()
-        runtime.bus.listen(StepLog(state_home(environment) / "bridle.log", runtime.seams.clock))
-        notice = getattr(runtime.journal, "notice", "")
-        runtime.notices = (*loaded.notices, *problems, *(text for text in (notice, unsafe) if text))
+        runtime.notices = loaded.notices
+        if not in_memory:
+            runtime.bus.listen(StepLog(state_home(environment) / "bridle.log", runtime.seams.clock))
+            more = (getattr(runtime.journal, "notice", ""), runtime.room.shelter.warning())
+            runtime.notices += (*brought.problems, *filter(None, more))
         return runtime
 
     async def __aenter__(self) -> Runtime:

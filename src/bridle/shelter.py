@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -53,8 +54,12 @@ class Shelter:
             writable=_paths(self.settings.writable),
             hidden=(*self.guarded, *_paths(self.settings.hidden)),
             network=self.settings.network,
-            readable=(self.outputs / session,) if self.outputs is not None else (),
+            programs=(Path(sys.prefix), Path(sys.base_prefix), *map(Path, self._path())),
+            readable=((self.outputs / session).resolve(),) if self.outputs is not None else (),
         )
+
+    def _path(self) -> list[str]:
+        return [entry for entry in self.environment.get("PATH", "").split(":") if entry.startswith("/")]
 
     def bounds(self) -> dict[str, int]:
         """How much a command may take; what is 0 is not bounded."""

@@ -35,15 +35,16 @@ from bridle.seams import Seams
 from bridle.shelter import Shelter
 from bridle.tools.skill import listed, skill_tool
 from bridle.tools.task import task_tool
-from bridle.tools.tool import Tool
+from bridle.tools.tool import Tool, asks
 from bridle.turn.rig import Deadlines, Opening, Tack
+from bridle.users import UsersOwn as UsersOwn
 from bridle.workspace.git import git_folders
-from bridle.workspace.skills import Skill
 
 FindModel = Callable[[str], tuple[Model, ModelInfo]]
 Choose = Callable[[], tuple[str, str]]
 """A model that nobody named, and why it was taken; raises `ConfigError` if there is none."""
 PATCHES = re.compile(r"(^|/)(gpt-(?!4|3|oss)|codex|o[34](-|$))")
+SHUT_IN = "\nCommands run in a sandbox: no network, and a /tmp of their own that file tools do not see."
 SMALL_TOOLS = ("read", "write", "edit", "bash")
 """What a small model is told of, unless somebody asks for more."""
 
@@ -65,22 +66,16 @@ class SettingsTackRoom:
     choose: Choose | None = None
 
     environment: Mapping[str, str] | None = None
-    guarded: tuple[Path, ...] = ()
-    """Folders of Bridle's own, which no tool writes to."""
-    built_in: frozenset[str] = frozenset()
-    """Tools that a small model is told of only if somebody asks for them."""
-    approvals: Path | None = None
-    """The file in which approvals for good are kept; None means that they end with their session."""
-    skills: Mapping[str, Skill] = field(default_factory=dict)
+    user: UsersOwn = field(default_factory=UsersOwn)
     shelter: Shelter = field(init=False)
 
     def __post_init__(self) -> None:
-        self.shelter = Shelter(self.settings.sandbox, self.environment or {}, self.guarded, self.outputs)
+        self.shelter = Shelter(self.settings.sandbox, self.environment or {}, self.user.guarded, self.outputs)
         self.agents = {**all_agents(self.settings, self.origins), **self.agents}
         if self.subagents is None:
             self.subagents = [name for name, agent in self.agents.items() if agent.mode != "primary"]
-        if self.skills:
-            self.tools = {**self.tools, "skill": skill_tool(self.skills)}
+        if self.user.skills:
+            self.tools = {**self.tools, "skill": skill_tool(self.user.skills)}
         if self.subagents:
             described = {name: self.agents[name].description for name in self.subagents}
             self.tools = {**self.tools, "task": task_tool(described)}
@@ -254,10 +249,15 @@ class SettingsTackRoom:
             and not denied_outright(allowed, tool.permission)
             and (agent.offers is None or name in agent.offers)
             and name not in without
-            and (name in wanted or name not in _other_hand(info))
-            and (name != "question" or options.on_ask in ("person", "pause"))
-            and (not info.small or name in SMALL_TOOLS or name in wanted or name not in self.built_in)
+            and (name in wanted or agent.offers is not None or name not in self._other_hand(info))
+            and (not asks(tool) or options.on_ask in ("person", "pause"))
+            and (not info.small or name in SMALL_TOOLS or name in wanted or name not in self.user.built_in)
         ]
+
+    def _other_hand(self, info: ModelInfo) -> frozenset[str]:
+        """The built-in tools for changing files that a model does not use: some write patches, most edit."""
+        unused = {"edit", "write"} if PATCHES.search(info.ref) else {"apply_patch"}
+        return self.user.built_in & unused if self.user.built_in >= {"edit", "write", "apply_patch"} else frozenset()
 
     def _without(self, agent: Agent, start: TurnStart) -> tuple[str, ...]:
         """The tools that are kept from this turn, and so from everything below it; not those it merely does not use."""
@@ -281,8 +281,8 @@ class SettingsTackRoom:
         return system_prompt(
             header="",
             agent=prompt_file("small.md" if info.small else "build.md") if agent.prompt is None else agent.prompt,
-            environment=environment,
-            instructions=(listed(self.skills),) if "skill" in tools else (),
+            environment=environment + (SHUT_IN if "bash" in tools and self.shelter.sandboxed else ""),
+            instructions=(listed(self.user.skills),) if "skill" in tools else (),
             call=options.system,
             user=self.settings.prompts.system,
         )
@@ -297,7 +297,7 @@ class SettingsTackRoom:
             info=info,
             tools={name: self.tools[name] for name in start.tools if name in self.tools},
             rules=self._rules(agent),
-            restrictions=rules_of(self.restrictions),
+            restrictions=(rules_of(self.restrictions), self.user.stricter),
             directory=Path(session.info.directory),
             layers=start.mandate.rules if start.mandate is not None else (),
             prompts=self._prompts(),
@@ -308,9 +308,11 @@ class SettingsTackRoom:
             tree_cost=self._tree_cost(),
             prunes=self.settings.compaction.prune,
             environment=self._environment(),
-            guarded=(*self.guarded, *git_folders(Path(session.info.directory)), *self._skill_folders()),
+            guarded=(*self.user.guarded, *git_folders(Path(session.info.directory)), *self._skill_folders()),
             readable=self._readable(session.info.id),
             hooks=self.settings.hooks,
+            formatters=self.settings.formatters,
+            diagnostics=self.settings.diagnostics,
             options=self._options(info, agent, start.variant),
             retry=RetryPolicy(retry.retries, retry.total_seconds, retry.longest_wait),
             deadlines=Deadlines(deadlines.first_event_seconds, deadlines.idle_seconds, deadlines.request_seconds),
@@ -318,7 +320,9 @@ class SettingsTackRoom:
             output_file=self._output_file if self.outputs is not None else None,
             sandbox=self.shelter.sandbox(session.info.id) if "bash" in start.tools else None,
             bounds=self.shelter.bounds(),
-            approvals=Approvals(self.approvals, Path(session.info.directory)) if self.approvals is not None else None,
+            approvals=Approvals(self.user.approvals, Path(session.info.directory))
+            if self.user.approvals is not None
+            else None,
             backgrounds=self.shelter.backgrounds,
         )
 
@@ -327,7 +331,7 @@ class SettingsTackRoom:
         return (*outputs, *self._skill_folders())
 
     def _skill_folders(self) -> tuple[Path, ...]:
-        return tuple(skill.folder.resolve() for skill in self.skills.values())
+        return tuple(skill.folder.resolve() for skill in self.user.skills.values())
 
     def _rules(self, agent: Agent) -> tuple[Rule, ...]:
         return rules(self.settings.permission, agent, sandboxed="bash" in self.tools and self.shelter.sandboxed)
@@ -377,11 +381,6 @@ def _check_files(info: ModelInfo, files: Sequence[File]) -> None:
                 f"{file.path}: {info.ref} does not take {sort} files (it takes {seen}); name another model, "
                 f'or set [models."{info.ref}"] takes = ["{sort}"] if you know better'
             )
-
-
-def _other_hand(info: ModelInfo) -> tuple[str, ...]:
-    """The tools for changing files that a model does not use: some were taught to write patches, most to edit."""
-    return ("edit", "write") if PATCHES.search(info.ref) else ("apply_patch",)
 
 
 def _need_price(info: ModelInfo) -> None:

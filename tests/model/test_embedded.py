@@ -13,6 +13,7 @@ from bridle.core.parts import Call, Request, StepStart
 from bridle.core.stream import ModelRequest, StreamEnd
 from bridle.errors import ConfigError
 from bridle.model.embedded import EMBEDDED, embedded
+from bridle.tackroom import UsersOwn
 from bridle.testing.validators import problems
 from bridle.tools.registry import builtin_tools
 
@@ -64,7 +65,11 @@ def test_a_small_task_ends_well(task, engine, tmp_path):
         settings = Settings(behavior=Behavior(max_steps=CAP))
         names = frozenset(tool.spec.name for tool in builtin_tools())
         runtime = Runtime(
-            models={EMBEDDED: engine}, settings=settings, tools=builtin_tools(), built_in=names, directory=tmp_path
+            models={EMBEDDED: engine},
+            settings=settings,
+            tools=builtin_tools(),
+            user=UsersOwn(built_in=names),
+            directory=tmp_path,
         )
         async with runtime:
             session = await runtime.create()

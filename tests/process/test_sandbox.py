@@ -144,7 +144,7 @@ def test_the_network_is_off_and_the_way_to_ask_for_it_is_said(shut_in):
     assert output.failed
     assert 'run this again with outside: ["network"]' in output.text
     assert BASH.accesses(BASH.check({"command": "ls", "outside": ["network"]}), shut_in.project)[-1] == (
-        Access("network", "ls", always="*")
+        Access("network", "ls")
     )
 
 
@@ -190,8 +190,8 @@ def test_a_work_tree_elsewhere_commits_too(shut_in):
 
 def test_too_many_processes_and_too_large_files_are_ended(place):
     small = Sheltered(place, processes=40, file_mb=1, memory_mb=256)
-    bomb = small("bomb() { bomb | bomb & }; bomb; sleep 20")
-    assert "more than 40 processes" in bomb.text
+    many = small("for i in $(seq 200); do sleep 20 & done; wait")
+    assert "more than 40 processes" in many.text
     large = small("head -c 2000000 /dev/zero > large; ls -l large | cut -d' ' -f5")
     assert "1048576" in large.text
     greedy = small(f"{sys.executable} -c 'x = bytearray(2_000_000_000)'")

@@ -67,7 +67,7 @@ def test_edit_refuses_what_is_ambiguous_or_not_there(use, project):
     with pytest.raises(ToolFailed, match="was not found"):
         use("edit", filePath="src/one.py", oldString="c", newString="d")
     assert use("edit", filePath="src/one.py", oldString="a = 1", newString="a = 9", replaceAll=True).text == (
-        "Replaced 2 places in src/one.py."
+        "Replaced in src/one.py: 2 places."
     )
 
 
@@ -125,7 +125,7 @@ def test_a_search_does_not_bring_secrets_to_light(use, project, name):
     (project / "deep").mkdir()
     (project / name).write_text("KEY=secret\n")
     assert use("grep", pattern="secret").text == (
-        "Nothing found.\n\n[1 files were left out: reading them needs a permission]"
+        f"Nothing found.\n\n[left out, since reading them needs a permission: {name}]"
     )
     asked = TOOLS["grep"].accesses(TOOLS["grep"].check({"pattern": "x", "path": name}), project)
     assert judge(DEFAULT_RULES, asked[0]) == "ask"

@@ -240,7 +240,8 @@ def test_no_way_leads_out(tmp_path, monkeypatch, way, walk):
 def test_a_yes_holds_for_what_was_shown_and_for_nothing_else(tmp_path):
     """A person allows one outside file; by the time the call runs, the name leads to another."""
     project = build(tmp_path)
-    harmless = tmp_path / "harmless.txt"
+    harmless = tmp_path / "harmless" / "file.txt"
+    harmless.parent.mkdir()
     harmless.write_text("harmless\n")
     link = project / "asked"
     link.symlink_to(harmless)

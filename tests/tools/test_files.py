@@ -8,6 +8,8 @@ from hands import TOOLS, Use
 
 from bridle.errors import ToolFailed
 from bridle.tools.tool import Invocation
+from bridle.workspace import reach
+from bridle.workspace.files import Files
 
 PYTHON = """class Horse:
     def trot(self, speed):
@@ -39,10 +41,9 @@ MISREMEMBERED = {
     "spaces inside a line": ("if  speed   >  5:", "if speed > 9:"),
     "curly quotes": ("return “too fast”", 'return "slower"'),
     "blank lines around it": ('\n\n        return "trotting"\n\n', '        return "walking"'),
-    "escaped line ends": ('if speed > 5:\\n            return \\"too fast\\"', "if speed > 9:\n            return 1"),
-    "a word wrong in the middle": (
-        'def trot(self, speed):\n    if speed > 6:\n        return "too fast"\n    return "trotting"',
-        'def trot(self):\n    return "gone"',
+    "escaped line ends": (
+        'if speed > 5:\\n            return \\"too fast\\"',
+        'if speed > 9:\\n            return \\"very fast\\"',
     ),
 }
 
@@ -57,6 +58,11 @@ def test_a_text_that_was_misremembered_is_found_where_only_one_can_be_meant(use,
 
 REFUSED = {
     "too long a span": ('class Horse:\n    x\n        return "resting"', "x", "was not found"),
+    "a word wrong in the middle": (
+        'def trot(self, speed):\n    if speed > 6:\n        return "too fast"',
+        "x",
+        "was not found",
+    ),
     "nothing but blanks": ("   \n  ", "x", "was not found"),
     "nothing": ("", "x", "must not be empty"),
     "the same": ("class", "class", "must differ"),
@@ -215,7 +221,7 @@ def test_a_patch_for_a_file_that_has_changed_since_is_refused(use):
 def test_whoever_is_asked_sees_a_diff(use):
     tool = TOOLS["edit"]
     arguments = tool.check({"filePath": "horse.py", "oldString": "speed > 5", "newString": "speed > 7"})
-    assert tool.shows(arguments, use.directory, use.known).splitlines() == [
+    assert tool.shows(arguments, Files(use.directory), use.known).splitlines() == [
         "--- a/horse.py",
         "+++ b/horse.py",
         "@@ -1,6 +1,6 @@",
@@ -228,7 +234,7 @@ def test_whoever_is_asked_sees_a_diff(use):
         " ",
     ]
     tool = TOOLS["write"]
-    fresh = tool.shows(tool.check({"filePath": "new.txt", "content": "x\n"}), use.directory, use.known)
+    fresh = tool.shows(tool.check({"filePath": "new.txt", "content": "x\n"}), Files(use.directory), use.known)
     assert fresh.splitlines() == ["--- /dev/null", "+++ b/new.txt", "@@ -0,0 +1 @@", "+x"]
 
 
@@ -247,6 +253,89 @@ def test_a_long_line_and_a_large_file_are_read_in_little_memory(use):
 def test_an_offset_behind_the_end_says_where_the_end_is(use):
     with pytest.raises(ToolFailed, match="ends at line 8"):
         use("read", filePath="horse.py", offset=9)
+
+
+def test_a_patch_that_fails_half_way_is_taken_back(use):
+    (use.directory / "one.txt").write_text("one\n")
+    (use.directory / "two.txt").write_text("two\n")
+    for name in ("one.txt", "two.txt"):
+        use("read", filePath=name)
+    (use.directory / "two.txt").chmod(0o444)
+    text = (
+        "*** Begin Patch\n*** Update File: one.txt\n@@\n-one\n+1\n*** Update File: two.txt\n@@\n-two\n+2\n"
+        "*** Add File: three.txt\n+3\n*** End Patch"
+    )
+    with pytest.raises(ToolFailed, match=r"two\.txt is read-only"):
+        use("apply_patch", patchText=text)
+    assert (use.directory / "one.txt").read_text() == "one\n"
+    assert not (use.directory / "three.txt").exists()
+
+
+def test_a_move_into_a_place_that_cannot_be_keeps_the_file_and_one_that_can_keeps_its_mode(use):
+    path = use.directory / "script.sh"
+    path.write_text("run\n")
+    path.chmod(0o755)
+    use("read", filePath="script.sh")
+    move = "*** Begin Patch\n*** Update File: script.sh\n*** Move to: {target}\n*** End Patch"
+    with pytest.raises(ToolFailed):
+        use("apply_patch", patchText=move.format(target="horse.py/script.sh"))
+    assert path.read_text() == "run\n"
+    use("apply_patch", patchText=move.format(target="bin/script.sh"))
+    assert (use.directory / "bin" / "script.sh").stat().st_mode & 0o777 == 0o755
+    assert not path.exists()
+
+
+def test_a_patch_keeps_the_files_own_blanks_and_fits_new_lines_to_them(use):
+    text = (
+        '*** Begin Patch\n*** Update File: horse.py\n@@\n def rest(self):\n-    return "resting"\n'
+        '+    if self.tired:\n+        return "asleep"\n+    return "resting"\n*** End Patch'
+    )
+    use("apply_patch", patchText=text)
+    compile((use.directory / "horse.py").read_text(), "horse.py", "exec")
+    assert '        if self.tired:\n            return "asleep"\n' in (use.directory / "horse.py").read_text()
+
+
+@pytest.mark.parametrize("walk", ["kernel", "steps"])
+def test_new_folders_and_missing_files_are_the_same_by_either_walk(use, monkeypatch, walk):
+    if walk == "steps":
+        monkeypatch.setattr(reach, "kernel_resolves", lambda: False)
+    use("write", filePath="new/deep/file.txt", content="x")
+    assert use("read", filePath="new/deep/file.txt").text == "     1\tx"
+    with pytest.raises(ToolFailed, match=r"nowhere/file\.txt does not exist"):
+        use("read", filePath="nowhere/file.txt")
+
+
+def test_a_search_says_what_ripgrep_would_and_leaves_ignored_files_out(use):
+    (use.directory / ".git").mkdir()
+    (use.directory / ".gitignore").write_text("*.log\n")
+    (use.directory / "noise.log").write_text("trot\n")
+    (use.directory / "aa.bin").write_bytes(b"trot\n\0\0\n")
+    (use.directory / "sub dir").mkdir()
+    (use.directory / "sub dir" / "one.py").write_text("trot = 1\n")
+    expected = [
+        "horse.py:2:    def trot(self, speed):",
+        'horse.py:5:        return "trotting"',
+        "sub dir/one.py:1:trot = 1",
+    ]
+    assert use("grep", pattern="trot").text.splitlines()[:3] == expected
+    assert use("grep", pattern="trot", include="*").text.splitlines()[:3] == expected
+    assert use("grep", pattern="trot", include="*.log").text == "Nothing found."
+    assert use("grep", pattern="trot", path="sub dir", include="*.{py,js}").text == expected[-1]
+    assert sorted(use("glob", pattern="**/*").text.splitlines()) == [
+        ".gitignore",
+        "aa.bin",
+        "horse.py",
+        "sub dir/one.py",
+    ]
+    assert use("glob", pattern="./horse.py").text == use("glob", pattern=f"{use.directory}/horse.py").text == "horse.py"
+    assert use("glob", pattern="sub dir/*.py").text == "sub dir/one.py"
+
+
+def test_what_lies_outside_is_searched_once_that_is_allowed(use, tmp_path_factory):
+    other = tmp_path_factory.mktemp("other")
+    (other / "deep").mkdir()
+    (other / "deep" / "file.txt").write_text("hay\n")
+    assert use("grep", pattern="hay", path=str(other)).text == f"{other}/deep/file.txt:1:hay"
 
 
 def test_list_gives_the_entries_of_a_folder(use):

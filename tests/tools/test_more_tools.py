@@ -40,7 +40,7 @@ def test_a_question_pauses_the_turn_and_the_answer_is_its_result():
     assert (ask.kind, ask.choices, ask.text) == (
         "question",
         ("bay", "grey"),
-        "Which colour?\n   - bay\n   - grey: like rain",
+        "Which colour?\n   1) bay\n   2) grey: like rain",
     )
     assert story.model.requests[-1].messages[-1].text == "The person answered: bay"
     assert (story.result.reason, story.result.text) == ("answered", "A bay one, then.")

@@ -120,6 +120,14 @@ class HookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seconds: float = 60.0
 
 
+class CareSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    files: str
+    """A pattern of paths in the project."""
+    command: str
+    """A shell command; `{file}` stands for the file."""
+    seconds: float = 20.0
+
+
 class PromptSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     closing: str = ""
     """A file with the closing instruction; `{limit}` stands for the limit that was reached."""
@@ -175,6 +183,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shell: ShellSettings = ShellSettings()
     sandbox: SandboxSettings = SandboxSettings()
     hooks: list[HookSettings] = []
+    formatters: list[CareSettings] = []
+    """Commands that put a file in order after it was edited."""
+    diagnostics: list[CareSettings] = []
+    """Commands that say what is wrong with a file after it was edited; the model reads it."""
     providers: dict[str, Provider] = {}
     models: dict[str, ModelSettings] = {}
     agents: dict[str, AgentSettings] = {}

@@ -112,6 +112,8 @@ def move_call(session: Session, event: CallMoved) -> None:
             turn.files.update(dict.fromkeys(state.files))
             if isinstance(state, Done):
                 session.known_files.update(state.seen)
+                if state.kept:
+                    session.kept[call.name] = state.output
             if state.report is not None:
                 _count_report(turn, state.report)
             _close_batch(session, turn)

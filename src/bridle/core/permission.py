@@ -68,6 +68,7 @@ DEFAULT_RULES: tuple[Rule, ...] = (
     Rule("edit", "*.env.*", "ask"),
     *(Rule("edit", pattern, "ask") for pattern in RUN_LATER),
     Rule("bash", "*", "ask"),
+    Rule("protected", "*", "deny"),
     Rule("git_config", "*", "ask"),
     Rule("network", "*", "ask"),
     Rule("webfetch", "*", "ask"),
@@ -142,8 +143,10 @@ def covers(saved: Access, access: Access) -> bool:
     """Whether an access to which a person said always lets another one pass."""
     if saved.permission != access.permission:
         return False
-    if saved.always and access.reach in ("exact", "runs"):
-        return matches(saved.always, access.pattern)
+    if saved.always and access.reach in ("exact", "runs") and matches(saved.always, access.pattern):
+        return True
+    if saved.permission == "external_directory" and saved.reach == access.reach == "exact":
+        return matches(saved.pattern, access.pattern)
     return (saved.pattern, saved.reach) == (access.pattern, access.reach)
 
 

@@ -134,6 +134,8 @@ class Session:
         self.turns = 0
         self.system = ""
         self.always: set[Access] = set()
+        self.kept: dict[str, str] = {}
+        """The last output of each tool that wants it kept."""
         self.known_files: dict[str, str] = {}
         """The files that the model has seen, with a digest of what they held then; empty means seen no more."""
         self.prompts: dict[str, int] = {}

@@ -132,6 +132,8 @@ class Done(msgspec.Struct, frozen=True, tag="done", omit_defaults=True):
     stored: str = ""
     report: Report | None = None
     synthesize: bool = False
+    kept: bool = False
+    """Whether the output stays at hand for later calls, also when the context was compacted."""
     seen: dict[str, str] = {}
     """The files that the model has seen by this call, with a digest of what they hold."""
 

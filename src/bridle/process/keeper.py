@@ -71,8 +71,8 @@ def start(command: list[str], bounds: dict[str, int]) -> int:
         os.dup2(bounds["input"] if "input" in bounds else os.open(os.devnull, os.O_RDONLY), LIFELINE)
         for name, limit in (("memory", resource.RLIMIT_DATA), ("file", resource.RLIMIT_FSIZE)):
             if name in bounds:
-                resource.setrlimit(limit, (bounds[name], bounds[name]))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+                lower(limit, bounds[name])
+        lower(resource.RLIMIT_CORE, 0)
         # What Python ignores for itself, or whoever started it, a command must not inherit.
         for number in signal.valid_signals():
             if signal.getsignal(number) == signal.SIG_IGN:
@@ -81,6 +81,13 @@ def start(command: list[str], bounds: dict[str, int]) -> int:
         os.execv(command[0], command)
     finally:
         os._exit(NOT_STARTED)
+
+
+def lower(limit: int, most: int) -> None:
+    """A bound may be below what the person has set already, never above."""
+    _, hard = resource.getrlimit(limit)
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(limit, (most, most))
 
 
 def buried(child: int) -> tuple[int | None, bool]:

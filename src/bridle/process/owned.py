@@ -72,7 +72,13 @@ class Owned:
         finally:
             loop.remove_reader(handle)
             os.close(handle)
+        self._let_go()
         return self._process.wait()
+
+    def _let_go(self) -> None:
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
 
     async def wait(self) -> int:
         """The exit status of the command, once it and everything that it started has ended."""
@@ -80,8 +86,6 @@ class Owned:
 
     async def end(self) -> None:
         """End it and everything that it started. May be called twice, and after its end."""
-        if self._lifeline >= 0:
-            os.close(self._lifeline)
-            self._lifeline = -1
+        self._let_go()
         # What the kernel does not let go of must not hold up an abort; its keeper stays with it.
         await asyncio.wait([self._over], timeout=END_SECONDS)

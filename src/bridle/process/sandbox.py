@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -31,6 +32,18 @@ SECRETS = (
     *(".mozilla", ".config/google-chrome", ".config/chromium", ".local/share/keyrings", ".config/Bitwarden"),
     *(".netrc", ".git-credentials", ".config/git/credentials", ".npmrc", ".pypirc", ".vault-token", ".s3cfg", ".boto"),
     *(".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml", ".pgpass", ".my.cnf"),
+    *(".claude/.credentials.json", ".codex/auth.json", ".config/github-copilot", ".local/share/opencode/auth.json"),
+    *(
+        ".config/sops",
+        ".dockercfg",
+        ".config/pip/pip.conf",
+        ".gradle/gradle.properties",
+        ".config/stripe",
+        ".config/doctl",
+    ),
+    *(".config/BraveSoftware", ".config/microsoft-edge", ".config/heroku", ".fly", ".thunderbird", "snap/firefox"),
+    *(".var/app", ".Xauthority", ".composer/auth.json", ".yarnrc.yml", ".subversion/auth", ".nuget/NuGet/NuGet.Config"),
+    *(".local/share/fish/fish_history", ".mysql_history", ".config/configstore", ".config/op", ".age", ".config/age"),
     *(".bash_history", ".zsh_history", ".python_history", ".psql_history", ".node_repl_history", ".claude.json"),
 )
 """Below the person's folder: what a command could betray."""
@@ -75,6 +88,8 @@ class Sandbox:
     """Folders and files that do not exist for a command."""
     network: bool = False
     """Whether every command has the network."""
+    programs: tuple[Path, ...] = ()
+    """Folders of programs, which are there also if they lie below the real /tmp."""
     readable: tuple[Path, ...] = ()
     """What may be read although it lies in a hidden folder."""
 
@@ -84,26 +99,30 @@ class Sandbox:
         *,
         project: Path,
         folder: Path,
-        git: Iterable[Path] = (),
+        git: Sequence[Path] = (),
+        held: Iterable[Path] = (),
         opened: Openings = CLOSED,
     ) -> list[str]:
-        """The words that run a command inside of it."""
+        """The words that run a command inside of it; git's folders may be written to, but for what is `held`."""
         self.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
         words = [self.program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
         words += ["--share-net"] if opened.network else []
         words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", str(self.scratch), "/tmp"]
         words += self._without_sockets(network=opened.network)
-        caches = [self.home / name for name in CACHES]
-        for path in (*caches, *self.writable, *opened.writable, project):
-            words += ["--bind", str(path), str(path)] if path.exists() else []
-        hidden = [path for path in (*(self.home / name for name in SECRETS), *self.hidden) if path.exists()]
+        for path in _real(path for path in self.programs if path.resolve().is_relative_to("/tmp")):
+            words += ["--ro-bind", path, path]
+        home = self.home.resolve()
+        for path in _real((*(home / name for name in CACHES), *self.writable, *opened.writable, project, *git)):
+            # A mount of its own cannot be moved out of the way.
+            words += ["--bind", path, path]
+        words += _protected(project, git, held, config=not opened.git_config)
+        hidden = _real((*(home / name for name in SECRETS), *self.hidden))
         for path in hidden:
-            words += ["--tmpfs", str(path)] if path.is_dir() else ["--ro-bind", "/dev/null", str(path.resolve())]
-        for path in self.readable:
-            words += ["--ro-bind", str(path), str(path)] if path.exists() else []
+            words += ["--tmpfs", path] if Path(path).is_dir() else ["--ro-bind", "/dev/null", path]
+        for path in _real(self.readable):
+            words += ["--ro-bind", path, path]
         for path in hidden:
-            words += ["--remount-ro", str(path)] if path.is_dir() else []
-        words += _protected(project, git, config=not opened.git_config)
+            words += ["--remount-ro", path] if Path(path).is_dir() else []
         return [*words, "--chdir", str(folder), "--", *command]
 
     @staticmethod
@@ -117,28 +136,33 @@ class Sandbox:
         return words
 
 
-def _protected(project: Path, git: Iterable[Path], *, config: bool) -> list[str]:
+def _real(paths: Iterable[Path]) -> list[str]:
+    """Where paths lead, as far as there is something: a mount cannot be made on a link."""
+    found: dict[str, None] = {}
+    for path in paths:
+        with suppress(OSError, RuntimeError):
+            found.update({str(path.resolve()): None} if path.exists() else {})
+    return list(found)
+
+
+def _protected(project: Path, git: Iterable[Path], held: Iterable[Path], *, config: bool) -> list[str]:
     """Git may be used, but not told to run something later; Bridle's own files of the project are read-only."""
     words: list[str] = []
     for folder in git:
-        if not folder.is_dir():
+        hooks = folder / "hooks"
+        if hooks.is_symlink():
+            # What the link leads to can be protected, the link itself cannot: so nothing there may be changed.
+            words += ["--ro-bind", str(folder), str(folder)]
             continue
-        # A mount of its own cannot be moved out of the way.
-        words += ["--bind", str(folder), str(folder)]
-        for inner in (folder, *_modules(folder)):
-            hooks = inner / "hooks"
-            words += ["--ro-bind", str(hooks), str(hooks)] if hooks.is_dir() else ["--tmpfs", str(hooks)]
-            words += ["--remount-ro", str(hooks)]
-            for name in ("config", "config.worktree") if config else ():
-                words += ["--ro-bind-try", str(inner / name), str(inner / name)]
-    for name in (".bridle", "bridle.toml"):
-        words += ["--ro-bind-try", str(project / name), str(project / name)]
+        words += ["--ro-bind", str(hooks), str(hooks)] if hooks.is_dir() else ["--tmpfs", str(hooks)]
+        words += ["--remount-ro", str(hooks)]
+    for path in held:
+        if config or path.name != "config":
+            words += ["--ro-bind-try", str(path), str(path)]
+    pointer = project / ".git"
+    for path in (project / ".bridle", project / "bridle.toml", *((pointer,) if pointer.is_file() else ())):
+        words += ["--ro-bind-try", str(path), str(path)]
     return words
-
-
-def _modules(git: Path) -> list[Path]:
-    """The folders of submodules, which have hooks and settings of their own."""
-    return [path.parent for path in sorted((git / "modules").glob("**/HEAD")) if (path.parent / "objects").is_dir()]
 
 
 def inside_environment(environment: Mapping[str, str]) -> dict[str, str]:

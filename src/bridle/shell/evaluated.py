@@ -11,7 +11,8 @@ from tree_sitter import Node
 from bridle.shell.variables import steers
 from bridle.shell.words import Unclear, Word, expands, text_of
 
-RUNS = frozenset({"command_substitution", "process_substitution", "expansion"})
+RUNS = frozenset({"command_substitution", "process_substitution", "expansion", "simple_expansion"})
+COMPARE = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 
 
 @dataclass(slots=True)
@@ -39,12 +40,22 @@ class Evaluated:
 
     def arithmetic(self, node: Node) -> None:
         for found in below(node):
-            if found.type in RUNS:
+            if found.type == "simple_expansion":
+                self._number(found)
+            elif found.type in RUNS:
                 self.visit(found)
             elif found.type in ("string", "raw_string", "ansi_c_string", "subscript"):
                 raise Unclear("text in arithmetic")
             elif found.type in ("variable_name", "word") and not text_of(found).isdigit():
                 self.numbers.counted.add(text_of(found))
+
+    def _number(self, node: Node) -> None:
+        """An expansion where a number is evaluated: only some are sure to be one."""
+        text = text_of(node)
+        if re.fullmatch(r"\$[A-Za-z_]\w*", text):
+            self.numbers.counted.add(text[1:])
+        elif text not in ("$#", "$?", "$$", "$!"):
+            raise Unclear("a value that may be evaluated")
 
     def loop_head(self, node: Node) -> None:
         """One of the three parts of a counting loop."""
@@ -63,27 +74,34 @@ class Evaluated:
 
     def test(self, node: Node) -> None:
         """`[[ ]]` evaluates the sides of some operators, and the name behind -v."""
-        text = text_of(node)
-        if not text.startswith("[[") and any(child.type in ("<", ">", ">>") for child in below(node)):
+        double = text_of(node).startswith("[[")
+        if not double and any(child.type in ("<", ">", ">>") for child in below(node)):
             raise Unclear("a redirection in a test")
-        if re.search(r"\s-(v|R)\s", text):
-            raise Unclear("a test that evaluates a name")
-        if text.startswith("[[") and re.search(r"-(eq|ne|lt|le|gt|ge)\b", text):
-            if "$(" in text or "`" in text:
-                raise Unclear("a test that may evaluate what it is given")
-            self.numbers.counted.update(re.findall(r"(?<![-\w])\$?\{?([A-Za-z_]\w*)", text))
-        self._operands(node)
+        self._operands(node, double=double)
 
-    def _operands(self, node: Node) -> None:
+    def _operands(self, node: Node, *, double: bool) -> None:
+        operators = {text_of(child) for child in node.children if child.type in ("test_operator", "word")}
+        if operators & {"-v", "-R"}:
+            raise Unclear("a test that evaluates a name")
+        counts = double and bool(operators & COMPARE)
         for child in node.children:
             if child.type in ("binary_expression", "unary_expression", "parenthesized_expression"):
-                self._operands(child)
+                self._operands(child, double=double)
             elif child.type == "redirected_statement":
                 raise Unclear("a redirection in a test")
             elif child.type in ("extglob_pattern", "regex"):
                 check_pattern(child)
             elif child.is_named and child.type not in ("test_operator", "comment"):
-                self.word(child)
+                self._operand(child, counts=counts)
+
+    def _operand(self, node: Node, *, counts: bool) -> None:
+        word = self.word(node)
+        if not counts or (word.known and re.fullmatch(r"[-+]?\d+", word.text)):
+            return
+        inner = node.named_children if node.type == "string" else [node]
+        if len(inner) != 1 or inner[0].type != "simple_expansion" or text_of(node).strip('"') != text_of(inner[0]):
+            raise Unclear("a test that may evaluate what it is given")
+        self._number(inner[0])
 
     def expansion(self, node: Node) -> None:
         text = text_of(node)
@@ -91,7 +109,7 @@ class Evaluated:
             if not re.fullmatch(r"\$(\w+|[@*#?$!-])", text):
                 raise Unclear("a variable that is none")
             return
-        if re.match(r"\$\{[|\s]", text) or re.search(r"@[A-Za-z]\}$", text):
+        if re.match(r"\$\{([|\s]|!)", text) or re.search(r"@[A-Za-z]\}$", text):
             raise Unclear("an expansion that may run commands")
         for child in node.named_children:
             if child.type == "subscript":
@@ -108,7 +126,8 @@ class Evaluated:
             self.numbers.assign(named[1], number=False)
             if steers(named[1]):
                 raise Unclear(f"{named[1]} changes what commands do")
-        if re.match(r"\$\{#?!?\w+:[^-=+?]", text) and re.search(r"[A-Za-z$`]", text.partition(":")[2]):
+        ranged = re.match(r"\$\{[^:}]*:(?![-=+?])(.*)\}$", text, flags=re.DOTALL)
+        if ranged and re.search(r"[A-Za-z$`]", ranged[1]):
             raise Unclear("a range that may be evaluated")
 
 

@@ -38,7 +38,6 @@ class Script:
     commands: list[Simple] = field(default_factory=list)
     opened: list[Opened] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
-    functions: set[str] = field(default_factory=set)
     numbers: Numbers = field(default_factory=Numbers)
     strays: bool = False
     """Whether it goes to a folder that is not known."""

@@ -5,18 +5,64 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from bridle.shell.sed import only_edits
 from bridle.shell.words import UNKNOWN, Word, names
+
+GIT_COMMANDS = names(
+    "add am annotate apply archive bisect blame branch cat-file check-ignore checkout cherry cherry-pick clean clone "
+    "commit config count-objects describe diff diff-tree diff-index diff-files fetch for-each-ref format-patch fsck gc "
+    "grep help init log ls-files ls-remote ls-tree merge merge-base mv name-rev notes pull push range-diff rebase "
+    "reflog remote reset restore rev-list rev-parse revert rm shortlog show show-branch show-ref stash status "
+    "submodule switch symbolic-ref tag update-index update-ref var verify-commit version whatchanged worktree"
+)
+GIT_ODD = names(
+    "exec upload-pack receive-pack output output-directory ext-diff textconv open-files-in-pager config template "
+    "separate-git-dir edit-description tool extcmd gpg-sign sign show-signature interactive edit exec-path remote rsh "
+    "filter local-user pathspec-from-file recurse-submodules reference server-option strategy trailer mailmap"
+)
+"""Long options that run a program or write a file; what is short for one of them is one too."""
+GIT_PLAIN = names("all oneline only ours theirs stat staged start since sort short source no-edit reverse remotes")
+GIT_LETTERS = {
+    **dict.fromkeys(("commit", "merge", "revert", "cherry-pick"), "Se"),
+    **dict.fromkeys(("archive", "format-patch"), "o"),
+    **dict.fromkeys(("fetch", "pull"), "u"),
+    **{"rebase": "xi", "clone": "uc", "grep": "O", "tag": "su", "add": "ei", "am": "S"},
+}
+"""Short options that do so."""
+GIT_TAKES = {
+    "commit": re.compile(r"-[a-z]*[mFCct]|--(message|file|author|date|reuse-message)"),
+    "tag": re.compile(r"-a?m|--message"),
+    "stash": re.compile(r"-m|--message"),
+    "merge": re.compile(r"-m"),
+    "log": re.compile(r"-[nSGL]|--(grep|author|since|until|format|max-count)"),
+    "grep": re.compile(r"-[efABCm]"),
+    "checkout": re.compile(r"-[bB]"),
+    "switch": re.compile(r"-[cC]"),
+}
+"""Options whose value is the next word."""
+NOTHING = re.compile(r"(?!)")
+GIT_CALM = {
+    "bisect": names("start good bad reset log skip status"),
+    "submodule": names("status summary init update"),
+    "config": names("--get --get-all --list -l --get-regexp get list"),
+    "notes": names("list show"),
+}
+"""Commands with commands of their own, of which only these do no harm."""
+GIT_FREE = names(
+    "add status commit checkout restore tag rev-parse merge-base branch blame ls-files stash switch reset rm mv"
+)
+"""Commands that no other option makes run a program or write a file of one's choice."""
+GIT_GLOBAL = names("--no-pager -P --version --help --no-optional-locks --literal-pathspecs")
 
 
 def _git(rest: Sequence[Word]) -> bool:
     """Whether these words may make git run a program, or write elsewhere than into its own folder."""
     index = 0
-    while index < len(rest) and rest[index].text.startswith("-") and rest[index].known:
-        option = rest[index].text
-        if option in ("-C", "--no-pager", "-P", "--version", "--help", "--no-optional-locks", "--literal-pathspecs"):
-            index += 1 + (option == "-C")
-            continue
-        return True
+    while index < len(rest) and rest[index].text.startswith("-"):
+        option = rest[index]
+        if not option.known or option.text not in GIT_GLOBAL | {"-C"}:
+            return True
+        index += 1 + (option.text == "-C")
     if index >= len(rest):
         return False
     command, given = rest[index], rest[index + 1 :]
@@ -26,25 +72,34 @@ def _git(rest: Sequence[Word]) -> bool:
 
 
 def _git_hides(command: str, given: Sequence[Word]) -> bool:
-    free = GIT_FREE.get(command)
-    takes = False
+    if command in GIT_CALM and not (given and given[0].known and given[0].text in GIT_CALM[command]):
+        return True
+    free, letters, takes = command in GIT_FREE, GIT_LETTERS.get(command, ""), GIT_TAKES.get(command, NOTHING)
+    skip = False
     for word in given:
-        if takes:
-            takes = False
+        if skip:
+            skip = False
             continue
         if word.known and word.text == "--":
-            return False
-        letters = GIT_LETTERS.get(command, "")
-        if re.match(r"-[A-Za-z]+", word.text) and set(word.text[1:].partition("=")[0]) & set(letters):
+            break
+        if word.text.startswith("-"):
+            short = set(word.text[1:].partition("=")[0]) & set(letters) and not word.text.startswith("--")
+            if short or _may_be_odd(word):
+                return True
+            skip = word.known and takes.fullmatch(word.text) is not None
+        elif not word.known and not free and (not word.text or not word.single):
             return True
-        if word.text.startswith("-") and ((not word.known and "=" not in word.text) or GIT_ODD.match(word.text)):
-            return True
-        if not word.known and not word.text and (free is None or not free):
-            return True
-        takes = word.known and re.fullmatch(r"-[mFCct]|--(message|file|author|date)|-am", word.text) is not None
-    if command in ("bisect", "submodule", "config", "notes"):
-        return not (given and given[0].known and given[0].text in GIT_CALM[command])
     return any(word.text.startswith(("ext::", "fd::")) for word in given)
+
+
+def _may_be_odd(word: Word) -> bool:
+    """Whether an option is, or is short for, one that runs a program or writes a file."""
+    if not word.known and "=" not in word.text:
+        return True
+    name = word.text.removeprefix("--").partition("=")[0]
+    if not word.text.startswith("--") or name in GIT_PLAIN:
+        return False
+    return any(odd.startswith(name) or name.startswith(odd) for odd in GIT_ODD)
 
 
 def writes_git_config(words: Sequence[Word]) -> bool:
@@ -58,109 +113,74 @@ def writes_git_config(words: Sequence[Word]) -> bool:
         case "config":
             return not options or options[0] not in GIT_CALM["config"]
         case "remote":
-            return bool(options) and options[0] in (
-                "add",
-                "remove",
-                "rm",
-                "rename",
-                "set-url",
-                "set-head",
-                "set-branches",
-            )
+            return bool(options) and options[0] in names("add remove rm rename set-url set-head set-branches")
         case "push" | "pull" | "branch":
-            return any(
-                re.fullmatch(r"-u|-[mM]|--set-upstream\S*|--unset-upstream|--move", option) for option in options
-            )
+            return any(re.fullmatch(r"-u|-[mM]|--set-up\S*|--unset-up\S*|--mov?e?", option) for option in options)
         case "submodule" | "sparse-checkout" | "maintenance" | "lfs":
             return bool(options) and options[0] not in GIT_CALM["submodule"]
     return False
 
 
-GIT_COMMANDS = names(
-    "add am annotate apply archive bisect blame branch cat-file check-ignore checkout cherry cherry-pick "
-    "clean clone commit config count-objects describe diff diff-tree diff-index diff-files fetch "
-    "for-each-ref format-patch fsck gc grep help init log ls-files ls-remote ls-tree merge merge-base mv "
-    "name-rev notes pull push range-diff rebase reflog remote reset restore rev-list rev-parse revert rm "
-    "shortlog show show-branch show-ref stash status submodule switch symbolic-ref tag update-index "
-    "update-ref var verify-commit version whatchanged worktree write-tree"
+FIND_TAKES = re.compile(
+    r"-(i?name|i?path|i?wholename|i?regex|newer\w*|size|[mca]time|[mca]min|type|maxdepth|mindepth|perm|user|group)"
 )
-GIT_ODD = re.compile(
-    r"--(exe|upload-pack|receive-pack|output|ext-diff|textconv|open-files|config|template|separate-git|edit-desc|"
-    r"tool=|tool$|extcmd|gpg|sign|no-verify|interactive|edit|exec-path|strategy=|remote|rsh|filter|unsafe|pathspec-from)|"
-    r"-c$|-c\w|--outp|--upl|--ext"
-)
-GIT_LETTERS = {
-    "rebase": "xi",
-    "clone": "uc",
-    "archive": "o",
-    "format-patch": "o",
-    "grep": "O",
-    "commit": "S",
-    "tag": "su",
-}
-"""Short options that run a program or write a file."""
-GIT_CALM = {
-    "bisect": frozenset({"start", "good", "bad", "reset", "log", "skip", "status"}),
-    "submodule": frozenset({"status", "summary", "init", "update"}),
-    "config": frozenset({"--get", "--get-all", "--list", "-l", "--get-regexp", "get", "list"}),
-    "notes": frozenset({"list", "show"}),
-}
-GIT_FREE = dict.fromkeys(("add", "status", "log", "show", "diff", "commit", "checkout", "restore", "tag"), True)
-GIT_FREE |= dict.fromkeys(("rev-parse", "merge-base", "branch", "blame", "ls-files", "stash", "switch"), True)
+FIND_PLAIN = names("-follow -false -fstype")
 
 
 def _find(rest: Sequence[Word]) -> bool:
     for index, word in enumerate(rest):
-        if not word.known and (not word.text or word.text.startswith("-")):
-            before = rest[index - 1] if index else UNKNOWN
-            if not (
-                before.known
-                and re.fullmatch(r"-(i?name|i?path|i?wholename|i?regex|newer\w*|size|[mca]time|type)", before.text)
-            ):
-                return True
-        if word.known and re.fullmatch(r"-(delete|fprint0?|fprintf|fls|exec|execdir|ok|okdir|files0-from)", word.text):
+        before = rest[index - 1] if index else UNKNOWN
+        valued = before.known and FIND_TAKES.fullmatch(before.text) is not None
+        begins = bool(word.text) and not word.text.startswith("-")
+        if not word.known and (not word.single or not (valued or begins)):
+            return True
+        acts = word.known and not valued and re.fullmatch(r"-(delete|f\w*|exec\w*|ok\w*)", word.text)
+        if acts and word.text not in FIND_PLAIN | {"-executable"}:
             return True
     return False
 
 
-def _sort(rest: Sequence[Word]) -> bool:
-    return any(
-        (not word.known and (not word.text or word.text.startswith("-")))
-        or re.match(r"--(o|comp|files0|T|temp)|-[a-zA-Z]*[oTS]", word.text)
-        for word in rest
-    )
-
-
-_SED_CALM = re.compile(
-    r"(\s*(\d+|\$|/[^/\n]*/)?(\s*,\s*(\d+|\$|\+\d+|/[^/\n]*/))?\s*!?\s*"
-    r"(s([/|#,:@])((?!\6)[^\\\n]|\\.)*\6((?!\6)[^\\\n]|\\.)*\6[gpiI\d]*|[pdqD=nN]|y/[^/]*/[^/]*/|[aic]\\?[^\n]*)?\s*;?)*"
+SORT_PLAIN = re.compile(
+    r"-[bdfgiMhnRrVucCmsz0-9]+|-[kt].*|--(key|field-separator|reverse|unique|numeric-sort|human-numeric-sort|"
+    r"version-sort|general-numeric-sort|ignore-case|check|stable|zero-terminated|dictionary-order)(=.*)?"
 )
 
 
-def _sed(rest: Sequence[Word]) -> bool:
-    if not all(word.known or (word.text and not word.text.startswith("-")) for word in rest):
-        return True
-    script, takes = None, False
+def _sort(rest: Sequence[Word]) -> bool:
     for word in rest:
-        if takes or (script is None and not word.text.startswith("-")):
-            if not word.known or not _SED_CALM.fullmatch(word.text):
+        if word.text.startswith("-") and word.text != "-":
+            if not word.known or not SORT_PLAIN.fullmatch(word.text):
                 return True
-            script, takes = word.text, False
-        elif word.text.startswith("-"):
-            takes = word.text in ("-e", "--expression") or bool(re.fullmatch(r"-[nErsuz]+e", word.text))
-            script = "" if takes else script
-            if not takes and not re.fullmatch(
-                r"-[nErsuz]+|-i(\.\w+)?|--(quiet|silent|regexp-extended|in-place)", word.text
-            ):
-                return True
+        elif not word.known and (not word.text or not word.single):
+            return True
     return False
+
+
+SED_PLAIN = re.compile(r"-[nErsuz]+|-i(\.\w+)?|--(quiet|silent|regexp-extended|in-place|null-data|separate)")
+
+
+def _sed(rest: Sequence[Word]) -> bool:
+    script, takes = False, False
+    for word in rest:
+        if takes or (not script and not word.text.startswith("-")):
+            if not word.known or not only_edits(word.text):
+                return True
+            script, takes = True, False
+        elif word.text.startswith("-"):
+            takes = word.known and re.fullmatch(r"-[nErsuz]*e|--expression", word.text) is not None
+            script = script or takes
+            if not takes and (not word.known or not SED_PLAIN.fullmatch(word.text)):
+                return True
+        elif not word.known and (not word.text or not word.single):
+            return True
+    return takes
 
 
 def _odd_options(pattern: str) -> Callable[[Sequence[Word]], bool]:
     odd = re.compile(pattern)
 
     def hides(rest: Sequence[Word]) -> bool:
-        return any(odd.match(word.text) if word.known else not word.text for word in rest)
+        return any(odd.match(word.text) if word.known else not word.text or not word.single for word in rest)
 
     return hides
 
@@ -175,10 +195,8 @@ HIDES: dict[str, Callable[[Sequence[Word]], bool]] = {
     "rg": _odd_options(r"--pre|--hostname-bin|-z|--search-zip"),
     "date": _odd_options(r"-f|--file"),
     "split": _odd_options(r"--filter"),
-    "hash": _odd_options(r"-p"),
     "xxd": _odd_options(r"-r"),
     "install": _odd_options(r"--strip-program"),
     "diff": _odd_options(r"--to-file"),
     "sdiff": _odd_options(r"-o|--diff"),
-    "column": _odd_options(r"(?!)"),
 }

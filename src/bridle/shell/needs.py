@@ -6,6 +6,7 @@ import os
 import posixpath
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from bridle.shell.hides import writes_git_config
 from bridle.shell.programs import WRAPPERS, command_of_find, runs_of, shell_text, without_exec
 from bridle.shell.script import taken_apart
 from bridle.shell.words import Word, names
-from bridle.workspace.files import Place, accesses, located
+from bridle.workspace.files import PROTECTED_NAMES, Place, accesses, beyond, located
 
 NO_FILES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/zero", "/dev/urandom"})
 PUBLIC = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/tmp")
@@ -24,33 +25,124 @@ PUBLIC = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/tmp")
 CHANGES = names(
     "rm rmdir mv cp ln touch mkdir chmod chown chgrp install dd tee truncate rsync shred unlink mkfifo mknod patch"
 )
+CALM = names(
+    "ls cat head tail grep rg wc sort uniq find echo printf diff stat file which tree du df date basename dirname cut "
+    "tr nl cmp md5sum sha256sum jq yq column realpath readlink id whoami uname nproc free ps test true false sleep seq"
+)
+"""Programs that do no harm whatever their words are; those are looked at apart."""
+PARTED = names(
+    "git npm pnpm yarn cargo go docker kubectl pip uv poetry make bun deno gh systemctl apt dotnet mvn gradle"
+)
+"""Programs whose second word says what they do."""
 MOST_WORDS = 2_000
+MOST_SHELLS = 3
 
 
 def needs_of(command: str, project: Path, folder: Path) -> tuple[Access, ...]:
     """Everything that a command line must be allowed; what cannot be known is asked for as such."""
     script = taken_apart(command)
-    found: dict[Access, None] = {}
-    if script.doubts:
-        found[Access("bash", command, "any")] = None
-    for access in _all(script, command, project, folder, 0):
-        found[access] = None
-    return tuple(found)
+    return tuple(dict.fromkeys(_Needs(command, project, folder).of(script)))
 
 
-def _all(script: Script, command: str, project: Path, folder: Path, depth: int) -> Iterator[Access]:
-    if script.strays:
-        yield Access("external_directory", "a folder that is not known", "any")
-    for simple in script.commands:
-        if simple.words and simple.words[0].known and simple.words[0].text in script.functions:
-            # What it does was looked at where it is defined.
-            continue
-        yield from _programs(simple, command, project, folder, depth)
-        yield from _paths(simple, project, folder)
-        for target in _written_by(simple):
-            yield from _opened(Opened(target, True, simple.folders), project, folder)
-    for opened in script.opened:
-        yield from _opened(opened, project, folder)
+@dataclass(frozen=True, slots=True)
+class _Needs:
+    """Judges one line. What is not known is asked for by the line itself, so that an always covers nothing else."""
+
+    command: str
+    project: Path
+    folder: Path
+
+    def of(self, script: Script, depth: int = 0) -> Iterator[Access]:
+        if script.doubts:
+            yield self._unknown("bash")
+        if script.strays:
+            yield self._unknown("external_directory")
+        for simple in script.commands:
+            yield from self._programs(simple, depth)
+            yield from self._paths(simple)
+            for target in _written_by(simple):
+                yield from self._opened(Opened(target, True, simple.folders))
+        for opened in script.opened:
+            yield from self._opened(opened)
+
+    def _unknown(self, permission: str) -> Access:
+        return Access(permission, self.command, "any")
+
+    def _programs(self, simple: Simple, depth: int) -> Iterator[Access]:
+        words = list(simple.words)
+        name = posixpath.basename(words[0].text) if words and words[0].known else ""
+        inner = command_of_find(words) if name == "find" else None
+        if inner is not None:
+            words = without_exec(words)
+            for given in inner:
+                yield from self._programs(Simple(tuple(given), (), simple.folders), depth)
+                yield from self._paths(Simple(tuple(given), (), simple.folders))
+        text = _text_for_a_shell(words)
+        if text is not None:
+            below = taken_apart(text, simple.folders) if depth < MOST_SHELLS else None
+            yield from self.of(below, depth + 1) if below is not None else (self._unknown("bash"),)
+        if writes_git_config(words):
+            yield Access("git_config", " ".join(word.text for word in words))
+        for run in runs_of(words, simple.assigned):
+            if run.reach == "any":
+                yield self._unknown("bash")
+            else:
+                yield Access(
+                    "bash", run.text, run.reach, _remembered(run.text) if run.reach in ("exact", "runs") else ""
+                )
+
+    def _paths(self, simple: Simple) -> Iterator[Access]:
+        """Places outside of the project that a command names."""
+        first = posixpath.basename(simple.words[0].text) if simple.words else ""
+        changes = first in CHANGES or (first in WRAPPERS and any(word.text in CHANGES for word in simple.words[1:6]))
+        for index, word in enumerate(simple.words[:MOST_WORDS]):
+            text = re.sub(r"^(--?[\w-]+=|-[A-Za-z](?=[/~.])|\w+=)", "", word.text)
+            if (not index and "/" not in word.text) or text in NO_FILES or text.startswith("/dev/fd/"):
+                continue
+            leads_out = _may_lead_out(text) or (not word.known and text.startswith("/"))
+            if not leads_out and (simple.folders == frozenset({""}) or not word.known):
+                continue
+            for place in self._places(text, simple.folders):
+                if place is None:
+                    yield self._unknown("external_directory")
+                elif not place.inside and (changes or not _public(place)):
+                    yield Access("external_directory", beyond(place))
+        if len(simple.words) > MOST_WORDS:
+            yield self._unknown("external_directory")
+
+    def _places(self, text: str, folders: Folders) -> Iterator[Place | None]:
+        """Every place that a path may mean, from all folders in which its command may run."""
+        if folders is None and not text.startswith(("/", "~")):
+            if _may_lead_out(text):
+                yield None
+            return
+        for start in folders or {""}:
+            if text.startswith("~") and not text.startswith("~/") and text != "~":
+                yield None
+                continue
+            try:
+                yield located(self.project, str(self.folder / start / Path(text).expanduser()))
+            except (ToolFailed, RuntimeError):
+                yield None
+
+    def _opened(self, opened: Opened) -> Iterator[Access]:
+        text = opened.target.text
+        permission = "edit" if opened.writes else "read"
+        if text.startswith(("/dev/tcp/", "/dev/udp/")):
+            yield Access("network", text.split("/")[3])
+            return
+        if opened.target.known and (text in NO_FILES or text.startswith("/dev/fd/")):
+            return
+        if not opened.target.known or not text or (opened.folders is None and not text.startswith("/")):
+            yield self._unknown(permission)
+            return
+        for place in self._places(text, opened.folders):
+            if place is None:
+                yield self._unknown(permission)
+            elif opened.writes and PROTECTED_NAMES.intersection(place.inner.parts):
+                yield Access("protected", place.shown)
+            elif opened.writes or not _public(place):
+                yield from accesses(permission, place)
 
 
 def _written_by(simple: Simple) -> Iterator[Word]:
@@ -66,30 +158,6 @@ def _written_by(simple: Simple) -> Iterator[Word]:
         yield from plain if scripted else plain[1:]
 
 
-def _programs(simple: Simple, command: str, project: Path, folder: Path, depth: int) -> Iterator[Access]:
-    words = list(simple.words)
-    inner = command_of_find(words) if words and words[0].known and posixpath.basename(words[0].text) == "find" else None
-    if inner is not None:
-        words = without_exec(words)
-        for given in inner:
-            yield from _programs(Simple(tuple(given), (), simple.folders), command, project, folder, depth)
-            yield from _paths(Simple(tuple(given), (), simple.folders), project, folder)
-    text = _text_for_a_shell(words)
-    if text is not None:
-        if depth > 3:
-            yield Access("bash", command, "any")
-            return
-        below = taken_apart(text, simple.folders)
-        if below.doubts:
-            yield Access("bash", command, "any")
-        yield from _all(below, command, project, folder, depth + 1)
-    if writes_git_config(words):
-        yield Access("git_config", " ".join(word.text for word in words))
-    for run in runs_of(words, simple.assigned):
-        pattern = command if run.reach == "any" else run.text
-        yield Access("bash", pattern, run.reach, _remembered(run.text) if run.reach in ("exact", "runs") else "")
-
-
 def _text_for_a_shell(words: list[Word]) -> str | None:
     """The text of a `bash -c`, also behind wrappers."""
     for index in range(min(len(words), 8)):
@@ -99,39 +167,14 @@ def _text_for_a_shell(words: list[Word]) -> str | None:
     return None
 
 
-TWO_WORDS = names(
-    "git npm pnpm yarn cargo go docker kubectl pip uv poetry make bun deno gh python python3 node systemctl apt"
-)
-
-
 def _remembered(text: str) -> str:
-    """What an always lets pass: the program, with its subcommand where it has many."""
+    """What an always lets pass besides this very command; nothing, if it is not plain what that would be."""
     words = text.split(" ")
-    count = 2 if words[0] in TWO_WORDS and len(words) > 1 and not words[1].startswith("-") else 1
-    return " ".join([*words[:count], "*"])
-
-
-def _paths(simple: Simple, project: Path, folder: Path) -> Iterator[Access]:
-    """Places outside of the project that a command names."""
-    first = posixpath.basename(simple.words[0].text) if simple.words else ""
-    changes = first in CHANGES or (first in WRAPPERS and any(word.text in CHANGES for word in simple.words[1:6]))
-    for index, word in enumerate(simple.words[:MOST_WORDS]):
-        if not index and "/" not in word.text:
-            continue
-        text = re.sub(r"^(--?[\w-]+=|-[A-Za-z](?=[/~.])|\w+=)", "", word.text)
-        if text in NO_FILES or text.startswith("/dev/fd/"):
-            continue
-        leads_out = _may_lead_out(text) if word.known else text.startswith("/") or _may_lead_out(text)
-        if not leads_out and simple.folders == frozenset({""}):
-            continue
-        if not word.known and not text.startswith(("/", "~", "..")):
-            continue
-        for place in _places(text, simple.folders, project, folder):
-            if place is None or not (place.inside or (_public(place) and not changes)):
-                where = str(place.path) if place is not None else "an unknown folder"
-                yield Access("external_directory", where, "exact" if place is not None and word.known else "open")
-    if len(simple.words) > MOST_WORDS:
-        yield Access("external_directory", "too many words to look at", "any")
+    if words[0] in CALM:
+        return f"{words[0]} *"
+    if words[0] in PARTED and len(words) > 1 and re.fullmatch(r"[\w:-]+", words[1]) and not words[1].startswith("-"):
+        return f"{words[0]} {words[1]} *"
+    return ""
 
 
 def _may_lead_out(text: str) -> bool:
@@ -142,39 +185,4 @@ def _may_lead_out(text: str) -> bool:
 
 
 def _public(place: Place) -> bool:
-    path = str(place.path)
-    return path in NO_FILES or path.startswith("/dev/fd/") or any(place.path.is_relative_to(top) for top in PUBLIC)
-
-
-def _places(text: str, folders: Folders, project: Path, folder: Path) -> Iterator[Place | None]:
-    """Every place that a path may mean, from all folders in which its command may run."""
-    if folders is None and not text.startswith(("/", "~")):
-        if _may_lead_out(text):
-            yield None
-        return
-    for start in folders or {""}:
-        if text.startswith("~") and not text.startswith("~/") and text != "~":
-            yield None
-            continue
-        try:
-            yield located(project, str(folder / start / Path(text).expanduser()))
-        except ToolFailed:
-            yield None
-
-
-def _opened(opened: Opened, project: Path, folder: Path) -> Iterator[Access]:
-    text = opened.target.text
-    permission = "edit" if opened.writes else "read"
-    if text.startswith(("/dev/tcp/", "/dev/udp/")):
-        yield Access("network", text.split("/")[3])
-        return
-    if opened.target.known and (text in NO_FILES or text.startswith("/dev/fd/")):
-        return
-    if not opened.target.known or not text or (opened.folders is None and not text.startswith("/")):
-        yield Access(permission, "a file that is not known", "any")
-        return
-    for place in _places(text, opened.folders, project, folder):
-        if place is None:
-            yield Access(permission, "a file that is not known", "any")
-        elif opened.writes or not _public(place):
-            yield from accesses(permission, place)
+    return str(place.path) in NO_FILES or any(place.path.is_relative_to(top) for top in PUBLIC)

@@ -22,7 +22,7 @@ RUNNERS = re.compile(
     r"ssh|sftp|mosh|telnet|nc|ncat|netcat|socat|docker|podman|nerdctl|kubectl|helm|vagrant|ansible\S*|terraform|"
     r"vi|vim|nvim|view|ex|ed|emacs|nano|less|more|man|info|gdb|lldb|strace|ltrace|perf|valgrind|"
     r"sqlite3|psql|mysql|mongosh?|redis-cli|screen|tmux|crontab|at|batch|systemctl|systemd-run|launchctl|osascript|"
-    r"flock|script|parallel|entr|watchman|inotifywait|busybox|toybox|gawk|mawk|nawk|awk|m4|bc|dc|jq|"
+    r"watch|chrt|caffeinate|proxychains\d*|flock|script|parallel|entr|watchman|inotifywait|busybox|toybox|gawk|mawk|nawk|awk|m4|bc|dc|jq|"
     r"openssl|tcpdump|start-stop-daemon|dpkg|apt|apt-get|yum|dnf|brew|snap|su|runuser|pkexec|doas|sudo|"
     r"ld-linux\S*|ld\.so\S*|sg|newgrp|fish|pwsh|powershell|csh|tcsh|elvish|nu|xonsh|prlimit|fakeroot|xvfb-run|dbus-run-session|cgexec|proot|env-\w+|"
     r"chroot|unshare|nsenter|setpriv|capsh|firejail|bwrap|numactl|rlwrap|unbuffer|xterm|gnome-terminal|open|xdg-open|"
@@ -116,29 +116,10 @@ def _is_calm(calm: re.Pattern[str], word: Word) -> bool:
 
 def _unwrapped(first: Word, rest: list[Word], wrapper: Wrapper) -> Iterator[Run]:
     """The command that a wrapper starts; and the wrapper itself, where it does more than that."""
-    index = 0
-    while index < len(rest):
-        word = rest[index]
-        if not word.known and not word.text:
-            yield Run("", "any")
-            return
-        if wrapper.assigns and (named := re.match(r"(\w+)=", word.text)):
-            if steers(named[1]):
-                yield Run("", "any")
-                return
-        elif word.known and word.text == "--":
-            index += 1
-            break
-        elif word.text.startswith("-") and word.text != "-":
-            option = word.text.partition("=")[0]
-            if not word.known or wrapper.odd.fullmatch(option):
-                yield Run("", "any")
-                return
-            index += wrapper.takes.fullmatch(word.text) is not None
-        elif not (word.text == "-" and wrapper.assigns):
-            break
-        index += 1
-    index += wrapper.operands
+    index = _own_words(rest, wrapper)
+    if index is None:
+        yield Run("", "any")
+        return
     inner = [*rest[index:], *([UNKNOWN] if wrapper.feeds else [])]
     if wrapper.own:
         yield from _judged([first, *rest], "exact")
@@ -148,15 +129,40 @@ def _unwrapped(first: Word, rest: list[Word], wrapper: Wrapper) -> Iterator[Run]
         yield Run("echo", "open")
 
 
+def _own_words(rest: list[Word], wrapper: Wrapper) -> int | None:
+    """Where the command begins that a wrapper starts; None if that is not sure."""
+    index = 0
+    while index < len(rest):
+        word = rest[index]
+        if not word.known and (not word.text or not word.single):
+            return None
+        named = re.match(r"(\w+)=", word.text) if wrapper.assigns else None
+        if named:
+            if steers(named[1]):
+                return None
+        elif word == Word("--"):
+            index += 1
+            break
+        elif not word.text.startswith("-"):
+            break
+        else:
+            takes = wrapper.takes.fullmatch(word.text) is not None
+            if not word.known or not (takes or wrapper.plain.fullmatch(word.text)):
+                return None
+            index += takes
+        index += 1
+    return index + wrapper.operands
+
+
 class Wrapper(NamedTuple):
-    """How a wrapper's own words are told from those of the command that it starts."""
+    """How a wrapper's own words are told from those of the command that it starts; any other option is not known."""
 
     takes: re.Pattern[str]
     """Options whose value is the next word."""
+    plain: re.Pattern[str]
+    """Options that stand alone."""
     operands: int = 0
     """Words of its own that stand before the command."""
-    odd: re.Pattern[str] = re.compile(r"(?!)")
-    """Options that make of it what it is not."""
     assigns: bool = False
     feeds: bool = False
     """Whether it adds words of its own to the command."""
@@ -164,44 +170,37 @@ class Wrapper(NamedTuple):
     """Whether the wrapper itself needs a rule."""
 
 
-def _takes(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
+def _wrapper(takes: str, plain: str, operands: int = 0, **more: bool) -> Wrapper:
+    return Wrapper(re.compile(takes or r"(?!)"), re.compile(plain or r"(?!)"), operands, **more)
 
 
-NONE = _takes(r"(?!)")
 WRAPPERS: dict[str, Wrapper] = {
-    "env": Wrapper(
-        _takes(r"-u|--unset|-C|--chdir"),
-        assigns=True,
-        odd=_takes(r"(?s)-\w{2,}.*|-[SCa].*|--split-string|--chdir|--argv0"),
+    "env": _wrapper(r"-u|--unset", r"-i|-0|-|--ignore-environment|--null|--unset=\w+", assigns=True),
+    "command": _wrapper("", ""),
+    "builtin": _wrapper("", ""),
+    "exec": _wrapper("", ""),
+    "nice": _wrapper(r"-n|--adjustment", r"-\d+|-n-?\d+|--adjustment=-?\d+"),
+    "nohup": _wrapper("", ""),
+    "setsid": _wrapper("", r"-[cfw]+|--(ctty|fork|wait)"),
+    "stdbuf": _wrapper(r"-[ioe]|--(input|output|error)", r"-[ioe][L0-9]\w*|--(input|output|error)=\w+"),
+    "timeout": _wrapper(
+        r"-[ks]|--kill-after|--signal",
+        r"-[ks]\w+|-v|--(kill-after|signal)=\w+|--(foreground|preserve-status|verbose)",
+        operands=1,
     ),
-    "command": Wrapper(NONE, odd=_takes(r"-\w*p\w*")),
-    "builtin": Wrapper(NONE),
-    "exec": Wrapper(_takes("-a"), odd=_takes(r"-\w*[acl]\w*")),
-    "nice": Wrapper(_takes(r"-n|--adjustment")),
-    "nohup": Wrapper(NONE),
-    "setsid": Wrapper(NONE),
-    "stdbuf": Wrapper(_takes(r"-[ioe]|--(input|output|error)")),
-    "timeout": Wrapper(_takes(r"-[ks]|--kill-after|--signal"), operands=1),
-    "ionice": Wrapper(_takes(r"-[cn]|--class|--classdata"), odd=_takes(r"-[pPu].*")),
-    "chrt": Wrapper(_takes(r"-[TPD]"), operands=1, odd=_takes(r"-p")),
-    "taskset": Wrapper(NONE, operands=1, odd=_takes(r"-\w*[pc]\w*|--pid|--cpu-list")),
-    "xargs": Wrapper(
-        _takes(r"-[IEdLnPsa]|--(replace|delimiter|max-args|max-procs|max-lines|max-chars|arg-file|eof)"),
+    "ionice": _wrapper(r"-[cn]|--class|--classdata", r"-[cn]\d+|-t"),
+    "taskset": _wrapper("", "", operands=1),
+    "xargs": _wrapper(
+        r"-[EdLnPsa]|--(delimiter|max-args|max-procs|max-lines|max-chars|arg-file|eof)",
+        r"-[0rtx]+|-[dLnPsa]\S+|--(null|no-run-if-empty|verbose|exit)|--(delimiter|max-args|max-procs|arg-file)=\S+",
         feeds=True,
-        odd=_takes(r"-I\S*|-i\S*|--replace|-\w*o\w*|-J"),
     ),
-    "sudo": Wrapper(
-        _takes(r"-[ugCDRTprth]"), assigns=True, own=True, odd=_takes(r"-\w*[eisE]\w*|--(edit|login|shell).*")
-    ),
-    "doas": Wrapper(_takes(r"-[uC]"), own=True),
-    "strace": Wrapper(_takes(r"-[eopsu]"), own=True),
-    "ltrace": Wrapper(_takes(r"-[eopsu]"), own=True),
-    "watch": Wrapper(_takes(r"-n|--interval"), own=True),
-    "busybox": Wrapper(NONE, own=True),
-    "caffeinate": Wrapper(NONE),
-    "proxychains": Wrapper(NONE, own=True),
-    "time": Wrapper(_takes(r"-[fo]"), odd=_takes(r"-o.*|--output")),
+    "sudo": _wrapper(r"-[ugp]", r"-[nHS]+", assigns=True, own=True),
+    "doas": _wrapper(r"-u", r"-n", own=True),
+    "strace": _wrapper(r"-[eopsu]", r"-[fqcv]+", own=True),
+    "ltrace": _wrapper(r"-[eopsu]", r"-[fqcv]+", own=True),
+    "busybox": _wrapper("", "", own=True),
+    "time": _wrapper("", r"-[pv]"),
 }
 
 
@@ -225,8 +224,8 @@ def shell_text(words: Sequence[Word]) -> str | None:
         index += 1
     if index + 1 >= len(words) or not words[index].known or not re.fullmatch(r"-[elux]*c", words[index].text):
         return None
-    given = [word for word in words[index + 1 :] if word != Word("--")]
-    return given[0].text if given and given[0].known else None
+    given = words[index + 1]
+    return given.text if given.known and not given.text.startswith(("-", "+")) else None
 
 
 def command_of_find(words: Sequence[Word]) -> list[list[Word]] | None:

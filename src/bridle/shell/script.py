@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-import unicodedata
 from collections.abc import Sequence
 from functools import cache
 
@@ -14,7 +13,20 @@ from tree_sitter import Language, Node, Parser
 from bridle.shell.evaluated import Evaluated, check_pattern
 from bridle.shell.found import Folders, Opened, Script, Simple, either
 from bridle.shell.variables import commands_run_by, plain_name, steers
-from bridle.shell.words import UNKNOWN, Unclear, Word, check_gaps, expands, names, text_of, without_expansions, word_of
+from bridle.shell.words import (
+    UNKNOWN,
+    Unclear,
+    Word,
+    check_gaps,
+    expands,
+    invisible,
+    is_quoted,
+    names,
+    operands_of,
+    text_of,
+    without_expansions,
+    word_of,
+)
 
 DEEPEST = 100
 LONGEST = 100_000
@@ -38,7 +50,7 @@ def _parser() -> Parser:
 def taken_apart(source: str, folders: Folders = frozenset({""}), depth: int = 0) -> Script:
     """Everything that a command line may run and write; never raises."""
     script = Script()
-    odd = next((letter for letter in source if letter not in "\n\t" and _invisible(letter)), None)
+    odd = next((letter for letter in source if letter not in "\n\t" and invisible(letter)), None)
     if odd is not None:
         script.doubts.append(f"the character {odd!r}")
         return script
@@ -55,11 +67,6 @@ def taken_apart(source: str, folders: Folders = frozenset({""}), depth: int = 0)
         script.doubts.append("too deep")
     script.doubts += [f"{name} may be evaluated and is not only a number" for name in script.numbers.unsafe()]
     return script
-
-
-def _invisible(letter: str) -> bool:
-    """What bash takes for a letter and people for a space, or for nothing at all."""
-    return letter != " " and unicodedata.category(letter) in ("Cc", "Cf", "Zs", "Zl", "Zp", "Cs", "Co")
 
 
 class _Walk:
@@ -85,6 +92,8 @@ class _Walk:
         match node.type:
             case "list":
                 self._list(node)
+            case "while_statement":
+                self._again(node)
             case "pipeline" | "subshell" | "command_substitution" | "process_substitution":
                 self._apart(node)
             case kind if kind in STRUCTURE:
@@ -141,7 +150,7 @@ class _Walk:
 
     def _list(self, node: Node, redirects: Sequence[Node] = ()) -> None:
         """Commands joined by `&&` and `||`; redirections at the end belong to the last alone."""
-        *before, last = _operands_of(node)
+        *before, last = operands_of(node)
         seen = self._folders
         for operand, operator in before:
             start = self._folders
@@ -174,7 +183,7 @@ class _Walk:
                     raise Unclear("a subshell among words")
                 case kind:
                     words.append(Word(kind) if kind in ("$", "=", "==", "=~") else self._word(child))
-        self._found(words, assigned, quoted=bool(node.children) and _is_quoted(node.children[len(assigned)]))
+        self._found(words, assigned, quoted=bool(node.children) and is_quoted(node.children[len(assigned)]))
 
     def _found(self, words: list[Word], assigned: list[str], *, quoted: bool) -> None:
         if not words:
@@ -183,11 +192,17 @@ class _Walk:
         if first.known and not quoted and first.text in ("coproc", "function", "}", "{", "]]", "then", "do"):
             raise Unclear(f"{first.text} was read as a command")
         if first.known and first.text == "time":
-            self._found(words[2:] if words[1:2] == [Word("-p")] else words[1:], assigned, quoted=False)
+            rest = words[2:] if words[1:2] == [Word("-p")] else words[1:]
+            if rest and rest[0].text.startswith("-"):
+                raise Unclear("time with options")
+            self._found(rest, assigned, quoted=False)
             return
         plain = words
-        while len(plain) > 1 and plain[0] in (Word("command"), Word("builtin")) and not plain[1].text.startswith("-"):
-            plain = plain[1:]
+        while len(plain) > 1 and plain[0] in (Word("command"), Word("builtin")):
+            plain = plain[2:] if plain[1] == Word("--") else plain[1:]
+            if plain and plain[0].text.startswith("-"):
+                break
+        plain = plain or words
         inner = commands_run_by(plain)
         if inner is None:
             raise Unclear(f"{first.text} runs what is not known")
@@ -230,6 +245,8 @@ class _Walk:
         for child in node.children[1:]:
             if child.type == "array":
                 for element in child.named_children:
+                    if text_of(element).startswith("["):
+                        raise Unclear("an index that may be evaluated")
                     self._word(element)
             elif child.type not in ("=", "+="):
                 word = self._word(child)
@@ -281,11 +298,19 @@ class _Walk:
 
     def _looped(self, kind: str, node: Node, *, counting: bool) -> None:
         if kind in ("do_group", "compound_statement"):
-            self._within(node)
+            self._again(node)
         elif counting:
             self._evaluated.loop_head(node)
         else:
             self._word(node)
+
+    def _again(self, node: Node) -> None:
+        """What may be run many times: nobody knows how far it goes if it changes its folder."""
+        before = self._folders
+        self._within(node)
+        if self._folders != before:
+            self._folders = None
+            self._script.strays = True
 
     def _case_item(self, node: Node) -> None:
         before = self._folders
@@ -310,11 +335,10 @@ class _Walk:
         for child in node.children:
             if child.type not in ("function", "word", "(", ")"):
                 # Nobody knows where it will be called.
-                self._folders = before if before == frozenset({""}) else None
+                self._folders = start = before if before == frozenset({""}) else None
                 self.visit(child)
+                self._script.strays |= self._folders != start
         self._folders = before
-        if node.parent is not None and node.parent.type == "program":
-            self._script.functions.add(name)
 
     def _redirected(self, node: Node) -> None:
         redirects = [child for child in node.children if child.type.endswith("_redirect")]
@@ -381,20 +405,9 @@ class _Walk:
 _VALUES = names("string raw_string ansi_c_string concatenation simple_expansion expansion number translated_string")
 
 
-def _operands_of(node: Node) -> list[tuple[Node, str]]:
-    """The operands of a list from left to right, each with the operator that follows it."""
-    left, operator, right = node.children[0], node.children[1].type, node.children[-1]
-    inner = _operands_of(left) if left.type == "list" else [(left, "")]
-    return [*inner[:-1], (inner[-1][0], operator), (right, "")]
-
-
 def _is_cd(node: Node) -> bool:
     return node.type == "command" and text_of(node).startswith("cd ")
 
 
 def _moves(command: Simple) -> bool:
     return bool(command.words) and command.words[0].text in ("cd", "pushd", "popd")
-
-
-def _is_quoted(node: Node) -> bool:
-    return not (node.type == "command_name" and [child.type for child in node.children] == ["word"])

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from bridle.shell.words import Word, names
 
 _STEERS = re.compile(
-    r"PATH|CDPATH|IFS|ENV|HOME|PS[0-4]|SHELL|SHELLOPTS|BASH\w*|PROMPT_\w+|FUNCNEST|GLOBIGNORE|POSIXLY_CORRECT|"
+    r"PATH|PWD|OLDPWD|CDPATH|IFS|ENV|HOME|PS[0-4]|SHELL|SHELLOPTS|BASH\w*|PROMPT_\w+|FUNCNEST|GLOBIGNORE|POSIXLY_CORRECT|"
     r"LD_\w+|DYLD_\w+|GCONV_PATH|LOCPATH|NLSPATH|TERMINFO\w*|TMPDIR|OPT(IND|ARG|ERR)|"
     r"\w*(PAGER|EDITOR|BROWSER|ASKPASS)|VISUAL|LESS\w*|MORE|MAN\w*|GIT_\w+|SSH_\w+|GPG_\w+|SUDO_\w+|"
     r"PYTHON(?!UNBUFFERED|DONTWRITEBYTECODE|UTF8|HASHSEED|IOENCODING|FAULTHANDLER|WARNINGS)\w*|"
@@ -62,17 +62,18 @@ def commands_run_by(words: Sequence[Word]) -> list[str] | None:
         case "history" | "let" | "getopts" | "exec" | "logout" | "suspend" | "fg":
             return [] if first.text == "exec" else None
         case "hash" | "wait" | "jobs":
-            return None if not known or any(word.startswith(("-p", "-x")) for word in given) else []
+            return None if not known or any(re.match(r"-\w*[pxt]", word) for word in given) else []
         case "set":
             return [] if _sets(words[1:]) else None
         case "shopt":
             return [] if known and _SAFE_SHOPT.issuperset(word for word in given if not word.startswith("-")) else None
         case "test" | "[":
-            return None if (not known and _may_test_names(words)) or {"-v", "-R"} & set(given) else []
+            return None if _may_test_names(words) or {"-v", "-R"} & set(given) else []
         case "mapfile" | "readarray":
-            return None if not known or any(word.startswith(("-C", "-c")) for word in given) else _names(given)
+            return None if not known or any(re.match(r"-\w*[Cc]", word) for word in given) else _names(given, read=True)
         case "export" | "declare" | "typeset" | "local" | "readonly" | "unset" | "read":
-            return _names(given) if known and not any("(" in word for word in given) else None
+            sound = known and not any("(" in word for word in given)
+            return _names(given, read=first.text == "read") if sound else None
         case "printf":
             return None if words[1:2] and (not words[1].known or words[1].text.startswith("-v")) else []
     return []
@@ -98,11 +99,18 @@ def _sets(words: Sequence[Word]) -> bool:
 
 
 def _may_test_names(words: Sequence[Word]) -> bool:
-    """Whether an unknown word of a test may turn out to be the operator that evaluates names."""
-    return any(not word.known and not word.text for word in words[1:-1]) and len(words) > 5
+    """Whether a word that is not known may turn out to be the operator that evaluates names."""
+    for index, word in enumerate(words[1:], 1):
+        if not word.known:
+            before, after = words[index - 1], words[index + 1] if index + 1 < len(words) else Word("]")
+            operand = any(side.known and re.fullmatch(r"-[a-zA-Z]+|[=!<>]=?|==", side.text) for side in (before, after))
+            alone = after.text == "]" and before.text in ("[", "test", "!")
+            if not word.single or not (operand or alone):
+                return True
+    return False
 
 
-def _names(given: list[str]) -> list[str] | None:
+def _names(given: list[str], *, read: bool) -> list[str] | None:
     """Nothing to run, if all names are plain and steer nothing."""
     takes = False
     for word in given:
@@ -110,9 +118,9 @@ def _names(given: list[str]) -> list[str] | None:
             takes = False
             continue
         if word.startswith(("-", "+")):
-            if re.search(r"[nif]", word) and not word.startswith("-r"):
+            if re.search(r"[nif]", word) and not (read and re.fullmatch(r"-r?[nN]", word)):
                 return None
-            takes = bool(re.fullmatch(r"-r?[adnNptuiOs]", word)) and word not in ("-a", "-t")
+            takes = read and re.fullmatch(r"-r?[dnNpu]|-[sO]", word) is not None
             continue
         name = re.split(r"\+?=", word)[0]
         if not re.fullmatch(r"[A-Za-z_]\w*", name) or steers(name):

@@ -10,17 +10,19 @@ from tree_sitter import Node
 
 
 class Word(NamedTuple):
-    """A word of a command: its beginning, and whether that is all of it."""
+    """A word of a command: its beginning, whether that is all of it, and whether it stays one word."""
 
     text: str
     known: bool = True
+    single: bool = True
 
 
-UNKNOWN = Word("", known=False)
+UNKNOWN = Word("", known=False, single=False)
 FOLDERS = {"$HOME": "~", "${HOME}": "~", "$PWD": ".", "${PWD}": "."}
 
 _SPECIAL = re.compile(r"[\"'`$;|&<>()\s]")
 _EXPANDS = re.compile(r"`|\$(?=[\w{(\[@*#?$!'\"-])")
+_BRACES = re.compile(r"\{.*(,|\.\.).*\}|\{[^}]*$", re.DOTALL)
 _GLOB = re.compile(r"[*?\[{]")
 _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"', "?": "?", "a": "\a", "b": "\b", "f": "\f"}
 _ESCAPES |= {"r": "\r", "v": "\v", "e": "\x1b", "E": "\x1b"}
@@ -53,7 +55,7 @@ def word_of(node: Node, inside: Callable[[Node], None]) -> Word:
         case "word" | "variable_name" | "special_variable_name" | "test_operator" | "extglob_pattern" | "regex":
             return _plain(text_of(node))
         case "number":
-            return _joined([Word(text_of(node))], node, inside) if not node.named_children else _expanded(node, inside)
+            return Word(text_of(node)) if not node.named_children else _expanded(node, inside)
         case "raw_string":
             return Word(_raw(text_of(node)))
         case "ansi_c_string":
@@ -86,15 +88,18 @@ def _joined(words: list[Word], node: Node, inside: Callable[[Node], None]) -> Wo
         end = child.end_byte
     # Braces that stand in several pieces of one word are seen only here.
     source = text_of(node)
-    if any(child.type == "word" and "{" in text_of(child) for child in node.children) and source != "{}":
+    if any(child.type == "word" and "{" in text_of(child) for child in node.children) and _BRACES.search(source):
         if re.search(r"\{.*[/~$`'\"\\-]", source):
             raise Unclear("braces that may become anything")
-        return Word(source.partition("{")[0], known=False)
+        return Word(source.partition("{")[0], known=False, single=False)
+    single = all(word.single for word in words)
     text = ""
-    for word in words:
+    for child, word in zip(node.children, words, strict=False):
+        if child.type == "word" and re.search(r"(?<!\\)[\[*?]", text_of(child)) and node.type == "concatenation":
+            return Word(text, known=False, single=False)
         text += word.text
         if not word.known:
-            return Word(text, known=False)
+            return Word(text, known=False, single=single)
     return Word(text)
 
 
@@ -113,10 +118,10 @@ def _plain(text: str) -> Word:
             continue
         if _SPECIAL.match(letter) and not (letter == "$" and index == len(text) - 1):
             raise Unclear(f"{letter!r} inside a word")
-        if _GLOB.match(letter) and text not in ("[", "{}"):
+        if _GLOB.match(letter) and text != "[" and (letter != "{" or _BRACES.search(text)):
             if letter == "{" and re.search(r"\{.*[/~\\-]", text, re.DOTALL):
                 raise Unclear("braces that may become anything")
-            return Word(result, known=False)
+            return Word(result, known=False, single=False)
         result += letter
         index += 1
     return Word(result)
@@ -194,3 +199,19 @@ def check_gaps(node: Node) -> None:
         if not re.fullmatch(rb"(\\\n)*[ \t]([ \t]|\\\n)*", gap) and "redirect" not in child.type:
             raise Unclear("words that may be one")
         end = child.end_byte - node.start_byte
+
+
+def invisible(letter: str) -> bool:
+    """What bash takes for a letter and people for a space, or for nothing at all."""
+    return letter != " " and unicodedata.category(letter) in ("Cc", "Cf", "Zs", "Zl", "Zp", "Cs", "Co")
+
+
+def is_quoted(node: Node) -> bool:
+    return not (node.type == "command_name" and [child.type for child in node.children] == ["word"])
+
+
+def operands_of(node: Node) -> list[tuple[Node, str]]:
+    """The operands of a list from left to right, each with the operator that follows it."""
+    left, operator, right = node.children[0], node.children[1].type, node.children[-1]
+    inner = operands_of(left) if left.type == "list" else [(left, "")]
+    return [*inner[:-1], (inner[-1][0], operator), (right, "")]

@@ -7,13 +7,14 @@ from typing import Annotated
 
 import msgspec
 
+from bridle.core.context import sound
 from bridle.core.permission import Access
 from bridle.errors import ToolFailed
 from bridle.tools.builtin import builtin
 from bridle.tools.changes import Change, applied, editing, settled
 from bridle.tools.patch import Added, Deleted, Piece, Updated, pieces, updated
 from bridle.tools.tool import Invocation, Output
-from bridle.workspace.files import Files, Place, accesses, located
+from bridle.workspace.files import Files, Place, accesses, is_link, located
 
 
 class PatchArguments(msgspec.Struct, forbid_unknown_fields=True):
@@ -26,6 +27,9 @@ def changes(given: PatchArguments, files: Files, known: dict[str, str] | None) -
     for piece in pieces(given.patchText):
         made += _changes(piece, files, known)
     paths = [change.place.path for change in made]
+    inside = [path for path in paths for other in paths if path != other and path.is_relative_to(other)]
+    if inside:
+        raise ToolFailed(f"{inside[0]} lies below another file of the patch.")
     if len(set(paths)) < len(paths):
         raise ToolFailed("The patch names a file twice; put all its changes into one piece.")
     return made
@@ -33,11 +37,13 @@ def changes(given: PatchArguments, files: Files, known: dict[str, str] | None) -
 
 def _changes(piece: Piece, files: Files, known: dict[str, str] | None) -> list[Change]:
     place = files.place("edit", piece.path)
+    if is_link(files.project, piece.path) and not (isinstance(piece, Updated) and not piece.moved):
+        raise ToolFailed(f"{piece.path} is a link; a patch adds, moves and deletes only files.")
     match piece:
         case Added():
             if files.is_there(place):
                 raise ToolFailed(f"{place.shown} exists; update it instead of adding it.")
-            return [Change(place, None, piece.content.encode("utf-8", errors="replace"), "A")]
+            return [Change(place, None, sound(piece.content).encode(), "A")]
         case Deleted():
             return [Change(place, settled(files, place, known).content, None, "D")]
         case Updated():
@@ -48,7 +54,8 @@ def _changes(piece: Piece, files: Files, known: dict[str, str] | None) -> list[C
             target = files.place("edit", piece.moved)
             if files.is_there(target):
                 raise ToolFailed(f"{target.shown} exists; nothing is moved there.")
-            return [Change(place, before.content, None, "D"), Change(target, None, after, "A")]
+            mode = files.mode(place)
+            return [Change(place, before.content, None, "D", mode), Change(target, None, after, "A", mode)]
 
 
 def _places(given: PatchArguments, directory: Path) -> list[Place]:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import codecs
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 from bridle.errors import ToolFailed
-from bridle.process.owned import Owned
+from bridle.process.piped import Piped
 
-CHUNK = 65_536
 MOST_KEPT = 200_000
 MOST_RUNNING = 16
 
@@ -34,38 +31,27 @@ class Background:
         self._unread = ""
         self._lost = 0
         self.status: int | None = None
-        output, into = os.pipe()
         theirs, self._input = os.pipe()
         try:
-            self._owned = Owned(
-                command, folder=folder, output=into, given=theirs, environment=environment, bounds=bounds
-            )
+            self._piped = Piped(command, folder=folder, given=theirs, environment=environment, bounds=bounds)
         except BaseException:
-            os.close(output)
             os.close(self._input)
             raise
         finally:
-            os.close(into)
             os.close(theirs)
         os.set_blocking(self._input, False)
-        self._reading = asyncio.ensure_future(self._read(output))
+        self._reading = asyncio.ensure_future(self._read())
 
-    async def _read(self, output: int) -> None:
-        reader = asyncio.StreamReader()
-        pipe = os.fdopen(output, "rb", buffering=0)
-        protocol = partial(asyncio.StreamReaderProtocol, reader)
-        transport, _ = await asyncio.get_running_loop().connect_read_pipe(protocol, pipe)
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        try:
-            while chunk := await reader.read(CHUNK):
-                self._unread += decoder.decode(chunk)
-                beyond = len(self._unread) - MOST_KEPT
-                if beyond > 0:
-                    self._lost += beyond
-                    self._unread = self._unread[beyond:]
-        finally:
-            transport.close()
-        self.status = await self._owned.wait()
+    async def _read(self) -> None:
+        self.status = await self._piped.run(self._keep)
+        self._close_input()
+
+    def _keep(self, text: str) -> None:
+        self._unread += text
+        beyond = len(self._unread) - MOST_KEPT
+        if beyond > 0:
+            self._lost += beyond
+            self._unread = self._unread[beyond:]
 
     def read(self) -> str:
         """What it has printed since the last time."""
@@ -76,18 +62,22 @@ class Background:
     def send(self, text: str) -> None:
         """Type something."""
         try:
-            sent = os.write(self._input, text.encode())
+            raw = text.encode("utf-8", errors="replace")
+            sent = os.write(self._input, raw)
         except (BrokenPipeError, BlockingIOError) as error:
             raise ToolFailed("it does not read its input") from error
-        if sent < len(text.encode()):
+        if sent < len(raw):
             raise ToolFailed(f"it has read only {sent} bytes of its input so far")
 
-    async def end(self) -> None:
-        """End it, with everything that it started. May be called twice."""
-        await self._owned.end()
+    def _close_input(self) -> None:
         if self._input >= 0:
             os.close(self._input)
             self._input = -1
+
+    async def end(self) -> None:
+        """End it, with everything that it started. May be called twice."""
+        await self._piped.end()
+        self._close_input()
         await asyncio.wait([self._reading], timeout=1.0)
         self._reading.cancel()
 
@@ -102,6 +92,9 @@ class Backgrounds:
     def add(self, session: str, command: Background) -> str:
         """Keep a command; returns the id by which its session knows it."""
         self._begun += 1
+        ended = [id for id, old in self._running.get(session, {}).items() if old.status is not None]
+        for id in ended[: max(0, len(ended) - MOST_RUNNING)]:
+            del self._running[session][id]
         id = f"bg_{self._begun}"
         self._running.setdefault(session, {})[id] = command
         return id

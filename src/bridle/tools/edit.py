@@ -27,20 +27,22 @@ def changes(given: EditArguments, files: Files, known: dict[str, str] | None) ->
     if not given.oldString or given.oldString == given.newString:
         raise ToolFailed("oldString must not be empty and must differ from newString.")
     before = settled(files, place, known)
-    text, places = replaced(
+    made = replaced(
         before.text,
-        before.plain(given.oldString),
-        before.plain(given.newString),
+        before.given(given.oldString),
+        before.given(given.newString),
         everywhere=given.replaceAll,
         name=place.shown,
     )
-    return [Change(place, before.content, before.encoded(text), f"{places} place{'' if places == 1 else 's'}")]
+    note = f"{made.places} place{'' if made.places == 1 else 's'}"
+    note += f", found only by ignoring {made.reading}" if made.reading else ""
+    return [Change(place, before.content, before.encoded(made.content), note)]
 
 
 async def edit(given: EditArguments, invocation: Invocation) -> Output:
     async with editing([located(invocation.directory, given.filePath)]):
         made = changes(given, invocation.files, invocation.known_files)
-        return await applied(made, invocation, f"Replaced {made[0].note} in {made[0].place.shown}.")
+        return await applied(made, invocation, f"Replaced in {made[0].place.shown}: {made[0].note}.")
 
 
 TOOL = builtin(

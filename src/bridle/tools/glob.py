@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import msgspec
 
 from bridle.errors import ToolFailed
 from bridle.tools.builtin import builtin
+from bridle.tools.globs import fitting
 from bridle.tools.ripgrep import ripgrep
 from bridle.tools.tool import Invocation, Output
 from bridle.workspace.files import Place, accesses, located
@@ -26,19 +28,25 @@ async def glob(given: GlobArguments, invocation: Invocation) -> Output:
     folder = files.place("glob", given.path)
     if files.entries(folder, 1) is None:
         raise ToolFailed(f"{folder.shown} is not a folder.")
-    arguments = ["--files", "--null", "--hidden", "--glob", "!.git", "--glob", given.pattern, "--sortr", "modified"]
+    sought = _sought(given.pattern, folder)
+    arguments = ["--files", "--null", "--no-messages", "--hidden", "--glob", "!.git", "--sortr", "modified"]
     found: list[str] = []
     async with ripgrep(arguments, folder.path) as search:
         while len(found) <= MAX_FILES and (name := await search.until(b"\0")) is not None:
             inner = PurePosixPath(name.decode("utf-8", errors="surrogateescape"))
+            # A pattern without a folder is meant for the names, wherever they are.
+            if not (sought.fullmatch(str(inner)) or ("/" not in given.pattern and sought.fullmatch(inner.name))):
+                continue
             place = Place(folder.root, folder.inner / inner, folder.project)
             if files.reaches(place):
                 found.append(place.shown)
-        problem = "" if found else await search.complained()
-    if problem:
-        return Output(problem, failed=True)
     more = f"\n\n[only the newest {MAX_FILES}; narrow the pattern for others]" if len(found) > MAX_FILES else ""
     return Output("\n".join(found[:MAX_FILES]) + more or "No files found.")
+
+
+def _sought(pattern: str, folder: Place) -> re.Pattern[str]:
+    """The pattern, from the folder that is looked in: models also write whole paths."""
+    return fitting(pattern.removeprefix(f"{folder.path}/"))
 
 
 TOOL = builtin(

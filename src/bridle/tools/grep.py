@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
@@ -11,13 +12,25 @@ import msgspec
 from bridle.core.permission import Access
 from bridle.errors import ToolFailed
 from bridle.tools.builtin import builtin
+from bridle.tools.globs import fitting
 from bridle.tools.ripgrep import Search, ripgrep
 from bridle.tools.tool import Invocation, Output
 from bridle.workspace.files import Files, Place, accesses, located
 
 MAX_LINES = 200
 MAX_COLUMNS = 400
-FORM = ["--null", "--line-number", "--byte-offset", "--with-filename", "--no-heading", "--color", "never"]
+FORM = [
+    "--null",
+    "--line-number",
+    "--byte-offset",
+    "--with-filename",
+    "--no-heading",
+    "--color",
+    "never",
+    "--no-messages",
+]
+LOOKS = ["--encoding", "none", "--hidden", "--glob", "!.git", "--sort", "path", "--max-columns-preview"]
+NAMED = 5
 HELD = 100
 """So many bytes of a line are compared with the file itself."""
 
@@ -31,48 +44,64 @@ class GrepArguments(msgspec.Struct, forbid_unknown_fields=True):
 async def grep(given: GrepArguments, invocation: Invocation) -> Output:
     files = invocation.files
     target = files.place("grep", given.path)
-    arguments = [*FORM, "--encoding", "none", "--hidden", "--glob", "!.git", "--max-columns-preview"]
-    arguments += ["--max-columns", str(MAX_COLUMNS)]
-    if given.include is not None:
-        arguments += ["--glob", given.include]
+    arguments = [*FORM, *LOOKS, "--max-columns", str(MAX_COLUMNS)]
+    sought = fitting(given.include) if given.include is not None else None
+    if given.include is not None and "/" not in given.include:
+        # A type, and not a glob: a glob would bring back what is ignored.
+        arguments += ["--type-add", f"sought:{given.include}", "--type", "sought"]
     if files.entries(target, 1) is None:
         # The search would wait for ever at a pipe.
         with files.opened(target):
             pass
-    found = _Found(files, target.root, target.project)
-    # From the project's folder, so that a path that was found is one that can be read.
-    async with ripgrep([*arguments, "--regexp", given.pattern, "--", f"./{target.inner}"], target.root) as search:
-        while len(found.lines) <= MAX_LINES and await found.take(search):
-            continue
-        problem = "" if found.lines else await search.complained()
-    found.close()
-    if problem:
-        return Output(problem, failed=True)
-    return Output(found.text())
+    found = _Found(files, target, sought)
+    try:
+        # From the project's folder, so that a path that was found is one that can be read.
+        async with ripgrep([*arguments, "--regexp", given.pattern, "--", f"./{target.inner}"], target.root) as search:
+            while len(found.lines) <= MAX_LINES and await found.take(search):
+                continue
+            problem = "" if found.lines else await search.complained()
+    finally:
+        found.close()
+    return Output(problem, failed=True) if problem else Output(found.text())
 
 
 class _Found:
     """What ripgrep proposes, as far as the files by handle say the same and may be read."""
 
-    def __init__(self, files: Files, root: Path, project: Path) -> None:
+    def __init__(self, files: Files, target: Place, sought: re.Pattern[str] | None) -> None:
         self.lines: list[str] = []
         self._files = files
-        self._root, self._project = root, project
+        self._target = target
+        self._sought = sought
         self._handles: dict[str, int] = {}
         self._left_out: set[str] = set()
+        self._binary = 0
 
     async def take(self, search: Search) -> bool:
         """One more line; False at the end."""
-        name, rest = await search.until(b"\0"), await search.until(b"\n")
-        if name is None or rest is None:
+        line = await search.until(b"\n")
+        if line is None:
             return False
-        number, offset, line = rest.split(b":", 2)
-        place = Place(self._root, PurePosixPath(os.fsdecode(name)), self._project)
+        name, parted, rest = line.partition(b"\0")
+        parts = rest.split(b":", 2)
+        if not parted or len(parts) != 3:
+            # Words of the program's own, such as that a binary file fits.
+            self._binary += b"binary file matches" in line
+            return True
+        place = Place(self._target.root, PurePosixPath(os.fsdecode(name)), self._target.project)
+        if self._sought is not None and not self._fits(place):
+            return True
         handle = self._handle(place)
-        if handle is not None and os.pread(handle, HELD, int(offset)).startswith(line[:HELD]):
-            text = line.decode("utf-8", errors="replace").rstrip("\r")
-            self.lines.append(f"{place.shown}:{int(number)}:{text}")
+        if handle is not None and os.pread(handle, HELD, int(parts[1])).startswith(parts[2][:HELD]):
+            text = parts[2].decode("utf-8", errors="replace").rstrip("\r")
+            self.lines.append(f"{place.shown}:{int(parts[0])}:{text}")
         return True
+
+    def _fits(self, place: Place) -> bool:
+        assert self._sought is not None
+        inner = place.inner
+        below = inner.relative_to(self._target.inner) if inner.is_relative_to(self._target.inner) else inner
+        return any(self._sought.fullmatch(str(path)) for path in (inner, below, PurePosixPath(inner.name)))
 
     def _handle(self, place: Place) -> int | None:
         """The file, kept open while its lines come; None if it may not be read."""
@@ -98,7 +127,10 @@ class _Found:
         if len(self.lines) > MAX_LINES:
             notes.append(f"[only the first {MAX_LINES} lines; narrow the pattern for others]")
         if self._left_out:
-            notes.append(f"[{len(self._left_out)} files were left out: reading them needs a permission]")
+            named = ", ".join(sorted(self._left_out)[:NAMED])
+            notes.append(f"[left out, since reading them needs a permission: {named}]")
+        if self._binary:
+            notes.append(f"[{self._binary} binary files fit too]")
         shown = "\n".join(self.lines[:MAX_LINES]) or "Nothing found."
         return "\n\n".join([shown, *notes])
 

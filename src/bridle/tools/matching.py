@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-import difflib
-import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
-from itertools import islice
+from typing import NamedTuple
 
 from bridle.errors import ToolFailed
 
-Span = tuple[int, int]
-ALIKE = 0.85
-MOST_LINES = 1.5
-MOST_ANCHORED = 200
-MOST_COMPARED = 200
 QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "-"})
+Span = tuple[int, int]
 
 
-def replaced(content: str, old: str, new: str, *, everywhere: bool, name: str) -> tuple[str, int]:
-    """The content with the new text in place of the old, and at how many places; raises `ToolFailed`."""
-    if old in content:
-        places = content.count(old)
-        if places > 1 and not everywhere:
-            raise _ambiguous(places, name)
-        return content.replace(old, new), places
-    for spans in _tolerant(content, old):
+class Replaced(NamedTuple):
+    """A content with its change made, at how many places, and how the text was found if not exactly."""
+
+    content: str
+    places: int
+    reading: str = ""
+
+
+def replaced(content: str, old: str, new: str, *, everywhere: bool, name: str) -> Replaced:
+    """The content with the new text in place of the old; raises `ToolFailed`."""
+    first = content.find(old)
+    if first >= 0:
+        if content.find(old, first + 1) >= 0 and not everywhere:
+            raise _ambiguous(max(content.count(old), 2), name)
+        return Replaced(content.replace(old, new), content.count(old))
+    for words, old_read, new_read, reading in _readings(old, new):
+        spans = _same_lines(content, old_read, reading)
         if len(spans) > 1 and not everywhere:
             raise _ambiguous(len(spans), name)
         for start, end in reversed(spans):
-            content = content[:start] + _fitted(content[start:end], old, new) + content[end:]
+            content = content[:start] + _fitted(content[start:end], old_read, new_read, name) + content[end:]
         if spans:
-            return content, len(spans)
+            return Replaced(content, len(spans), words)
     raise ToolFailed(f"oldString was not found in {name}. Read the file again and copy the text as it stands.")
 
 
@@ -40,14 +43,27 @@ def _ambiguous(places: int, name: str) -> ToolFailed:
     return ToolFailed(f"oldString stands {places} times in {name}. Give more of its surroundings, or replaceAll.")
 
 
-def _tolerant(content: str, old: str) -> Iterator[list[Span]]:
-    """The places by ever wider readings; the first reading that finds any is taken."""
-    readings: tuple[Callable[[str], str], ...] = (str.rstrip, str.strip, _one_spaced, _plainly)
-    for reading in readings:
-        yield _same_lines(content, old, reading)
-    if "\\n" in old or "\\t" in old or '\\"' in old:
-        yield _same_lines(content, _unescaped(old), str.strip)
-    yield _anchored(content, old)
+Reading = Callable[[str], str]
+
+
+def _readings(old: str, new: str) -> Iterator[tuple[str, str, str, Reading]]:
+    """Ever wider readings, each with the texts as it takes them; the first that finds any place is taken."""
+    trimmed_old, trimmed_new = _without_blank_ends(old, new)
+    yield "white space at line ends", trimmed_old, trimmed_new, str.rstrip
+    yield "indentation", trimmed_old, trimmed_new, str.strip
+    yield "white space", trimmed_old, trimmed_new, _one_spaced
+    yield "quotes and dashes", trimmed_old, trimmed_new, _plainly
+    if re.search(r'\\[nt"\']', old):
+        yield "escapes", *_without_blank_ends(_unescaped(old), _unescaped(new)), str.strip
+
+
+def _without_blank_ends(old: str, new: str) -> tuple[str, str]:
+    """Both texts without the empty lines around them that they have in common: those are not insisted on."""
+    while old.startswith("\n") and old.strip("\n"):
+        old, new = old[1:], new.removeprefix("\n")
+    while old.endswith("\n\n"):
+        old, new = old[:-1], new.removesuffix("\n") if new.endswith("\n\n") else new
+    return old, new
 
 
 def _one_spaced(line: str) -> str:
@@ -63,75 +79,56 @@ def _unescaped(text: str) -> str:
     return re.sub(r'\\([nt"\'\\])', lambda found: named.get(found[1], found[1]), text)
 
 
-def _lines(text: str) -> tuple[list[str], list[int]]:
-    """The lines without their ends, and where each begins; the last number lies behind the text."""
-    lines = text.split("\n")
+def _same_lines(content: str, old: str, reading: Reading) -> list[Span]:
+    """Runs of whole lines that read the same."""
+    lines = content.split("\n")
+    wanted = [reading(line) for line in old.removesuffix("\n").split("\n")]
+    if not any(wanted):
+        return []
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line) + 1)
-    return lines, starts
-
-
-def _same_lines(content: str, old: str, reading: Callable[[str], str]) -> list[Span]:
-    """Runs of whole lines that read the same; blank lines around the text are not insisted on."""
-    lines, starts = _lines(content)
-    wanted = [reading(line) for line in old.strip("\n").split("\n")]
-    if not any(wanted):
-        return []
     read = [reading(line) for line in lines]
     found: list[Span] = []
     index = 0
     while index + len(wanted) <= len(read):
         if read[index] == wanted[0] and read[index : index + len(wanted)] == wanted:
-            found.append(_span(lines, starts, index, index + len(wanted), old))
-            index += len(wanted)
+            after = index + len(wanted)
+            end = starts[after] if old.endswith("\n") else starts[after - 1] + len(lines[after - 1])
+            found.append((starts[index], min(end, len(content))))
+            index = after
         else:
             index += 1
     return found
 
 
-def _span(lines: list[str], starts: list[int], first: int, after: int, old: str) -> Span:
-    end = starts[after] if old.endswith("\n") else starts[after - 1] + len(lines[after - 1])
-    return starts[first], end
-
-
-def _anchored(content: str, old: str) -> list[Span]:
-    """A block whose first and last lines stand, and whose middle is nearly the same and not much longer."""
-    wanted = [line.strip() for line in old.strip("\n").split("\n")]
-    if not 3 <= len(wanted) <= MOST_ANCHORED or not wanted[0] or not wanted[-1]:
-        return []
-    lines, starts = _lines(content)
-    read = [line.strip() for line in lines]
-    firsts = [index for index, line in enumerate(read) if line == wanted[0]]
-    lasts = [index for index, line in enumerate(read) if line == wanted[-1]]
-    least, most = max(3, math.ceil(len(wanted) / MOST_LINES)), int(len(wanted) * MOST_LINES)
-    blocks = ((first, last) for first in firsts for last in lasts if least <= last - first + 1 <= most)
-    found: list[Span] = []
-    for first, last in islice(blocks, MOST_COMPARED):
-        middle = "\n".join(read[first + 1 : last])
-        if difflib.SequenceMatcher(None, middle, "\n".join(wanted[1:-1]), autojunk=False).ratio() >= ALIKE:
-            found.append(_span(lines, starts, first, last + 1, old))
-    return found
-
-
-def _fitted(there: str, old: str, new: str) -> str:
-    """The new text with the indentation of what stands there, where the model's was off by a constant."""
-    theirs, given = _indent(there), _indent(old)
-    if theirs == given or not new.strip():
+def _fitted(there: str, old: str, new: str, name: str) -> str:
+    """The new text with the indentation of what stands there, where the model's was another one throughout."""
+    theirs: dict[str, str] = {}
+    for mine, line in zip(old.split("\n"), there.split("\n"), strict=False):
+        if mine.strip() and theirs.setdefault(_indent(mine), _indent(line)) != _indent(line):
+            raise _unsure(name)
+    if all(given == found for given, found in theirs.items()):
         return new
-    fitted: list[str] = []
-    for line in new.split("\n"):
-        if not line.strip():
-            fitted.append(line)
-        elif line.startswith(given):
-            fitted.append(theirs + line[len(given) :])
-        else:
-            return new
-    return "\n".join(fitted)
+    return "\n".join(_indented(line, theirs, name) for line in new.split("\n"))
 
 
-def _indent(text: str) -> str:
-    for line in text.split("\n"):
-        if line.strip():
-            return line[: len(line) - len(line.lstrip())]
-    return ""
+def _indented(line: str, theirs: dict[str, str], name: str) -> str:
+    given = _indent(line)
+    if not line.strip():
+        return line
+    if given in theirs:
+        return theirs[given] + line[len(given) :]
+    # Deeper than anything that was there: as much deeper as the nearest one that is known.
+    nearest = max((known for known in theirs if given.startswith(known)), key=len, default=None)
+    if nearest is None or "\t" in theirs[nearest]:
+        raise _unsure(name)
+    return theirs[nearest] + line[len(nearest) :]
+
+
+def _unsure(name: str) -> ToolFailed:
+    return ToolFailed(f"oldString is indented otherwise than {name}. Copy the text with its indentation.")
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]

@@ -12,12 +12,15 @@ END_OF_FILE = "*** End of File"
 
 
 class Hunk(NamedTuple):
-    """Lines that stand in the file, and what they become; `within` are lines that come before them."""
+    """Lines with their signs, as the patch has them; `within` are lines that come before them."""
 
     within: tuple[str, ...]
-    old: tuple[str, ...]
-    new: tuple[str, ...]
+    lines: tuple[tuple[str, str], ...]
     at_end: bool
+
+    @property
+    def old(self) -> list[str]:
+        return [text for sign, text in self.lines if sign != "+"]
 
 
 class Added(NamedTuple):
@@ -40,7 +43,7 @@ Piece = Added | Deleted | Updated
 
 def pieces(text: str) -> list[Piece]:
     """What a patch is made of; raises `ToolFailed` with the line that makes no sense."""
-    lines = text.strip().splitlines()
+    lines = text.strip().replace("\r\n", "\n").split("\n")
     if lines and lines[0].startswith("<<"):
         # Some wrap it as for a shell.
         lines = lines[1:-1]
@@ -86,16 +89,13 @@ def _piece(line: str, body: list[str]) -> Piece:
 def _hunks(body: list[str]) -> tuple[Hunk, ...]:
     found: list[Hunk] = []
     within: list[str] = []
-    old: list[str] = []
-    new: list[str] = []
-    at_end = False
+    lines: list[tuple[str, str]] = []
 
-    def close() -> None:
-        nonlocal within, old, new, at_end
-        if old or new:
-            found.append(Hunk(tuple(within), tuple(old), tuple(new), at_end))
-            within = []
-        old, new, at_end = [], [], False
+    def close(*, at_end: bool = False) -> None:
+        nonlocal within, lines
+        if lines:
+            found.append(Hunk(tuple(within), tuple(lines), at_end))
+            within, lines = [], []
 
     for line in body:
         if line.startswith("@@"):
@@ -103,15 +103,11 @@ def _hunks(body: list[str]) -> tuple[Hunk, ...]:
             context = line[2:].strip().removesuffix("@@").strip()
             within = [*within, context] if context and not context.startswith("-") else within
         elif line.strip() == END_OF_FILE:
-            at_end = True
-            close()
-        elif line.startswith("+"):
-            new.append(line[1:])
-        elif line.startswith("-"):
-            old.append(line[1:])
-        elif line.startswith(" ") or not line:
-            old.append(line[1:])
-            new.append(line[1:])
+            close(at_end=True)
+        elif line[:1] in ("+", "-", " "):
+            lines.append((line[0], line[1:]))
+        elif not line:
+            lines.append((" ", ""))
         else:
             raise ToolFailed(f"A line of a change begins with ' ', '+', '-' or '@@', not as in {line!r}.")
     close()
@@ -129,16 +125,42 @@ def updated(text: str, hunks: tuple[Hunk, ...], name: str) -> str:
         for context in hunk.within:
             start = _line(lines, context, start, name) + 1
         place = _find(lines, hunk, start, name)
-        result += [*lines[done:place], *hunk.new]
-        done = place + len(hunk.old)
+        there = lines[place : place + len(hunk.old)]
+        result += [*lines[done:place], *_changed(hunk, there)]
+        done = place + len(there)
     result += lines[done:]
     return "\n".join(result) + ("\n" if final and result else "")
+
+
+def _changed(hunk: Hunk, there: list[str]) -> list[str]:
+    """What a change makes of the lines that are there: those that stay are the file's own, to the last blank."""
+    result: list[str] = []
+    index = 0
+    shift = next(
+        ((_indent(old), _indent(line)) for old, line in zip(hunk.old, there, strict=True) if old.strip()), ("", "")
+    )
+    for sign, text in hunk.lines:
+        if sign == "+":
+            given, theirs = shift
+            result.append(theirs + text[len(given) :] if text.strip() and text.startswith(given) else text)
+            continue
+        if sign == " ":
+            result.append(there[index])
+        index += 1
+    return result
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
 
 
 def _line(lines: list[str], wanted: str, start: int, name: str) -> int:
     for index in range(start, len(lines)):
         if lines[index].strip() == wanted:
             return index
+    if any(line.strip() == wanted for line in lines[:start]):
+        # The change before this one lies in the same place.
+        return start - 1
     raise ToolFailed(f"{name}: the line {wanted!r} that stands behind @@ was not found.")
 
 

@@ -25,6 +25,7 @@ class Printed:
         self._tail: deque[str] = deque()
         self._tail_size = 0
         self._handle = -1
+        self._long = False
         self._kept = 0
         self._hash = hashlib.blake2b(digest_size=9)
         self.stored = ""
@@ -34,11 +35,13 @@ class Printed:
         raw = text.encode("utf-8", errors="surrogatepass")
         self._hash.update(raw)
         self._size += len(raw)
+        self._whole.append(text)
         if self._size <= ROOM:
-            self._whole.append(text)
             return
-        if self._whole:
+        if not self._long:
             self._begin_file()
+            return
+        self._whole.clear()
         self._keep(raw)
         self._tail.append(text)
         self._tail_size += len(text)
@@ -46,6 +49,7 @@ class Printed:
             self._tail_size -= len(self._tail.popleft())
 
     def _begin_file(self) -> None:
+        self._long = True
         before = "".join(self._whole)
         self._whole.clear()
         self._head = before[:HEAD]
@@ -54,8 +58,9 @@ class Printed:
         if self._spill is not None:
             # Where there is no room for it, the call goes on with head and tail alone.
             with suppress(OSError):
-                self.stored = self._spill()
-                self._handle = os.open(self.stored, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+                path = self._spill()
+                self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+                self.stored = path
         self._keep(before.encode("utf-8", errors="surrogatepass"))
 
     def _keep(self, raw: bytes) -> None:
@@ -65,6 +70,7 @@ class Printed:
             self._kept += os.write(self._handle, raw[: MOST_KEPT - self._kept])
         except OSError:
             self.close()
+            self.stored = ""
 
     def close(self) -> None:
         """Nothing more comes. May be called twice."""

@@ -35,9 +35,10 @@ async def process(given: ProcessArguments, invocation: Invocation) -> Output:
         found.send(given.text)
         # Most programs answer at once, and a second call for that would be a step wasted.
         await asyncio.sleep(SETTLE_SECONDS)
-    elif given.action == "end":
+    over = found.status is not None
+    if given.action == "end":
         await backgrounds.forget(invocation.session, given.id)
-    state = _state(found, ended=given.action == "end")
+    state = _state(found, ended=given.action == "end" and not over)
     text = found.read()
     return Output(f"{text}\n[{given.id} {state}]" if text else f"[{given.id} {state}, nothing new was printed]")
 

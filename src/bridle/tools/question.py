@@ -44,8 +44,8 @@ def _shown(number: int, question: Question) -> str:
     head = f"{question.header}: " if question.header else ""
     more = " (several may be chosen)" if question.multiple else ""
     options = "".join(
-        f"\n   - {option.label}" + (f": {option.description}" if option.description else "")
-        for option in question.options
+        f"\n   {place}) {option.label}" + (f": {option.description}" if option.description else "")
+        for place, option in enumerate(question.options, 1)
     )
     return f"{number}. {head}{question.question}{more}{options}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -39,10 +40,18 @@ async def read(given: ReadArguments, invocation: Invocation) -> Output:
             raise ToolFailed(f"{place.shown} is a binary file.")
         if os.fstat(handle).st_size > MAX_BYTES:
             # Long outputs of tools lie in such files: they are read in pieces, and are not for editing.
-            return Output(await in_thread(lambda: _part(_lines(_blocks(handle)), given)))
+            return Output(await in_thread(partial(_in_pieces, os.dup(handle), given)))
         content = b"".join(_blocks(handle))
     invocation.sees(str(place.path), digest(content))
     return Output(_part(_lines([content]), given))
+
+
+def _in_pieces(handle: int, given: ReadArguments) -> str:
+    """Runs in a thread that nobody can stop: the handle is its own."""
+    try:
+        return _part(_lines(_blocks(handle)), given)
+    finally:
+        os.close(handle)
 
 
 def _blocks(handle: int) -> Iterator[bytes]:

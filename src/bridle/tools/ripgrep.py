@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from bridle.errors import ToolFailed
-from bridle.process.owned import Owned
+from bridle.process.piped import Piped
 
 MOST_COMPLAINED = 2_000
-LONGEST = 1 << 20
 
 
 def _program() -> str:
@@ -32,7 +29,7 @@ class Search:
     """A search under way: what it prints, and what it complains about."""
 
     reader: asyncio.StreamReader
-    complaints: asyncio.StreamReader
+    complaints: asyncio.Task[bytes]
 
     async def until(self, mark: bytes) -> bytes | None:
         """The next piece before a mark; None at the end."""
@@ -42,7 +39,7 @@ class Search:
             return None
 
     async def complained(self) -> str:
-        return (await self.complaints.read(MOST_COMPLAINED)).decode("utf-8", errors="replace").strip()
+        return (await self.complaints).decode("utf-8", errors="replace").strip()
 
 
 @asynccontextmanager
@@ -50,32 +47,21 @@ async def ripgrep(arguments: list[str], folder: Path) -> AsyncIterator[Search]:
     """Search in a folder; whatever is left of it ends with the context."""
     if any("\0" in argument for argument in arguments):
         raise ToolFailed("A pattern cannot hold a zero byte.")
-    output, into = os.pipe()
-    errors, complained = os.pipe()
+    piped = Piped([_program(), "--no-config", *arguments], folder=folder, apart=True)
+    complaints = asyncio.get_running_loop().create_task(_complaints(piped.errors))
     try:
-        owned = Owned([_program(), "--no-config", *arguments], folder=folder, output=into, errors=complained)
-    except BaseException:
-        os.close(output)
-        os.close(errors)
-        raise
+        yield Search(piped.output, complaints)
     finally:
-        os.close(into)
-        os.close(complained)
-    readers: list[asyncio.StreamReader] = []
-    transports: list[asyncio.ReadTransport] = []
-    loop = asyncio.get_running_loop()
-    try:
-        for handle in (output, errors):
-            reader = asyncio.StreamReader(limit=LONGEST)
-            pipe = os.fdopen(handle, "rb", buffering=0)
-            transport, _ = await loop.connect_read_pipe(partial(asyncio.StreamReaderProtocol, reader), pipe)
-            readers.append(reader)
-            transports.append(transport)
-        yield Search(*readers)
-    finally:
-        await owned.end()
-        for transport in transports:
-            transport.close()
+        await piped.end()
+        complaints.cancel()
+
+
+async def _complaints(reader: asyncio.StreamReader) -> bytes:
+    """The first of what is complained about; all of it is read, so that nothing waits for us."""
+    kept = b""
+    while block := await reader.read(MOST_COMPLAINED):
+        kept = (kept + block)[:MOST_COMPLAINED]
+    return kept
 
 
 def listed(lines: list[str], most: int) -> str:

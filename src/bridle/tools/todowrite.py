@@ -28,7 +28,7 @@ def shown(todos: list[Todo]) -> str:
 
 
 async def todowrite(given: TodoWriteArguments, invocation: Invocation) -> Output:
-    return Output(shown(given.todos))
+    return Output(shown(given.todos), kept=True)
 
 
 TOOL = builtin("todowrite", TodoWriteArguments, todowrite, needs=lambda given, directory: (), repeatable=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Protocol, get_type_hints
@@ -22,7 +22,7 @@ from bridle.tools.printed import Printed
 from bridle.workspace.files import Files
 
 DEFAULT_TIMEOUT_SECONDS = 120.0
-Preview = Callable[[Any, Path, dict[str, str]], str]
+Preview = Callable[[Any, Files, dict[str, str]], str]
 
 
 class Output(msgspec.Struct, frozen=True):
@@ -31,12 +31,25 @@ class Output(msgspec.Struct, frozen=True):
     text: str
     files: tuple[str, ...] = ()
     failed: bool = False
+    kept: bool = False
+    """Whether it stays at hand for later calls of this session."""
     stored: str = ""
     """A file with the whole, where the text is only a part of it."""
     digest: str = ""
     """Of the whole, where the text is only a part of it."""
     synthesize: bool = False
     """If every call of a step says so, one request writes the answer from their results, and the turn ends."""
+
+
+class Care(Protocol):
+    """A command for files that were changed; `{file}` in it stands for the file."""
+
+    @property
+    def files(self) -> str: ...
+    @property
+    def command(self) -> str: ...
+    @property
+    def seconds(self) -> float: ...
 
 
 @dataclass(slots=True)
@@ -63,6 +76,8 @@ class Invocation:
     bounds: Mapping[str, int] = field(default_factory=dict)
     """How much a command may take: processes, bytes of memory, bytes of a file."""
     backgrounds: Backgrounds = field(default_factory=Backgrounds)
+    formatters: Sequence[Care] = ()
+    diagnostics: Sequence[Care] = ()
     """The commands that go on in the background."""
 
     recall: Callable[[str], str] = field(default=lambda name: "")
@@ -115,7 +130,7 @@ class Tool(Protocol):
     def asks(self, arguments: Any, id: str) -> Ask | None:
         """The question that this call puts to a person, whose answer is its result; then `run` is never called."""
 
-    def shows(self, arguments: Any, directory: Path, known_files: dict[str, str]) -> str:
+    def shows(self, arguments: Any, files: Files, known_files: dict[str, str]) -> str:
         """What a person who is asked should see besides the arguments; raises `ToolFailed` if the call cannot work."""
 
     async def run(self, arguments: Any, invocation: Invocation) -> Output:
@@ -148,11 +163,16 @@ class StructTool:
     def asks(self, arguments: Any, id: str) -> Ask | None:
         return self.question(arguments, id) if self.question is not None else None
 
-    def shows(self, arguments: Any, directory: Path, known_files: dict[str, str]) -> str:
-        return self.preview(arguments, directory, known_files) if self.preview is not None else ""
+    def shows(self, arguments: Any, files: Files, known_files: dict[str, str]) -> str:
+        return self.preview(arguments, files, known_files) if self.preview is not None else ""
 
     async def run(self, arguments: Any, invocation: Invocation) -> Output:
         return await self.work(arguments, invocation)
+
+
+def asks(tool: Tool) -> bool:
+    """Whether calls of a tool are questions to a person."""
+    return getattr(tool, "question", None) is not None
 
 
 def struct_schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:

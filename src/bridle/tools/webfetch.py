@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import re
 import socket
+import sys
+import tempfile
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import SplitResult, urljoin, urlsplit
@@ -14,6 +15,7 @@ import msgspec
 
 from bridle.core.permission import Access
 from bridle.errors import ToolFailed
+from bridle.process.piped import Piped
 from bridle.tools.builtin import builtin
 from bridle.tools.tool import Invocation, Output
 
@@ -21,6 +23,16 @@ MAX_BYTES = 5_000_000
 SECONDS, MOST_SECONDS = 30, 120
 MOST_REDIRECTS = 5
 PRIVATE = "private_network"
+PAGE = Path(__file__).with_name("page.py")
+PAGE_MEMORY = 1 << 30
+NOT_PUBLIC = tuple(
+    ipaddress.ip_network(network)
+    for network in (
+        *("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "::/96", "::ffff:0:0/96", "::ffff:0:0:0/96"),
+        *("fec0::/10", "192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32", "100.64.0.0/10"),
+    )
+)
+"""What stands for another address, or is public by name alone."""
 
 
 class WebfetchArguments(msgspec.Struct, forbid_unknown_fields=True):
@@ -34,22 +46,32 @@ async def webfetch(given: WebfetchArguments, invocation: Invocation) -> Output:
     import httpx2
 
     try:
-        async with asyncio.timeout(given.timeout), httpx2.AsyncClient(timeout=given.timeout) as client:
-            media, content = await _fetched(client, given.url, invocation)
+        async with asyncio.timeout(given.timeout):
+            async with httpx2.AsyncClient(timeout=given.timeout) as client:
+                media, content, charset = await _fetched(client, given.url, invocation)
+            if b"\0" in content[:8_192]:
+                raise ToolFailed(f"{given.url} is no text ({media or 'of an unknown kind'}).")
+            text = _decoded(content, charset)
+            if "html" in media and given.format != "html":
+                text = await _converted(text, given.format, invocation)
+            return Output(text)
     except TimeoutError:
-        raise ToolFailed(f"{given.url} did not answer within {given.timeout} s.") from None
+        raise ToolFailed(f"{given.url} did not answer within {given.timeout} s, or is too tangled to read.") from None
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError, UnicodeError) as error:
         raise ToolFailed(f"{given.url} cannot be fetched: {error or type(error).__name__}") from error
-    if b"\0" in content[:8_192]:
-        raise ToolFailed(f"{given.url} is no text ({media or 'of an unknown kind'}).")
-    text = content.decode("utf-8", errors="replace")
-    if "html" not in media or given.format == "html":
-        return Output(text)
-    return Output(_converted(text, given.format))
 
 
-async def _fetched(client: Any, url: str, invocation: Invocation) -> tuple[str, bytes]:
+def _decoded(content: bytes, charset: str) -> str:
+    try:
+        return content.decode(charset or "utf-8", errors="replace")
+    except LookupError:
+        return content.decode("utf-8", errors="replace")
+
+
+async def _fetched(client: Any, url: str, invocation: Invocation) -> tuple[str, bytes, str]:
     for _ in range(MOST_REDIRECTS + 1):
+        if invocation.permits is not None and not invocation.permits(_access(url)):
+            raise ToolFailed(f"{url}, to which the page leads on, is not what was allowed.")
         where, headers, extensions = await _pinned(url, invocation)
         async with client.stream("GET", where, headers=headers, extensions=extensions) as response:
             if response.is_redirect:
@@ -62,7 +84,7 @@ async def _fetched(client: Any, url: str, invocation: Invocation) -> tuple[str, 
                 content += block
                 if len(content) > MAX_BYTES:
                     raise ToolFailed(f"{url} is larger than {MAX_BYTES} bytes.")
-            return response.headers.get("content-type", ""), bytes(content)
+            return response.headers.get("content-type", ""), bytes(content), response.charset_encoding or ""
     raise ToolFailed(f"{url}: more than {MOST_REDIRECTS} redirections.")
 
 
@@ -99,30 +121,40 @@ def _parts(url: str) -> SplitResult:
 
 def _is_public(number: str) -> bool:
     address = ipaddress.ip_address(number.partition("%")[0])
-    mapped = getattr(address, "ipv4_mapped", None)
-    return (mapped or address).is_global and not (mapped or address).is_multicast
+    if any(address in network for network in NOT_PUBLIC if network.version == address.version):
+        return False
+    return address.is_global and not address.is_multicast
 
 
-def _converted(text: str, form: str) -> str:
-    from bs4 import BeautifulSoup
-    from markdownify import MarkdownConverter
-
-    page = BeautifulSoup(text, "html.parser")
-    for node in page(["script", "style", "noscript", "template", "svg", "iframe"]):
-        node.decompose()
-    if form == "text":
-        return re.sub(r"\n\s*\n+", "\n\n", page.get_text("\n")).strip()
-    converted: str = MarkdownConverter(heading_style="ATX").convert_soup(page)
-    return re.sub(r"\n{3,}", "\n\n", converted).strip()
+async def _converted(text: str, form: str, invocation: Invocation) -> str:
+    """The words of a page, made by a program that ends with this call, however long it would take."""
+    with tempfile.TemporaryFile() as page:
+        page.write(text.encode("utf-8", errors="replace"))
+        page.seek(0)
+        command = [sys.executable, "-I", str(PAGE), form]
+        bounds = {"memory": PAGE_MEMORY}
+        piped = Piped(command, folder=invocation.directory, given=page.fileno(), bounds=bounds, apart=True)
+    kept: list[str] = []
+    if await piped.run(kept.append) != 0:
+        raise ToolFailed("The page cannot be turned into words; fetch it as html.")
+    return "".join(kept)
 
 
 def _needs(given: WebfetchArguments, directory: Path) -> tuple[Access, ...]:
     parts = _parts(given.url)
     host = parts.hostname or ""
-    needed: tuple[Access, ...] = (Access("webfetch", given.url, always=f"{parts.scheme}://{parts.netloc}/*"),)
+    needed: tuple[Access, ...] = (_access(given.url),)
     if _named_private(host):
         needed += (Access(PRIVATE, host),)
     return needed
+
+
+def _access(url: str) -> Access:
+    """A page is asked for by its address; an always is for its whole site."""
+    parts = _parts(url)
+    shown = parts._replace(path=parts.path or "/").geturl()
+    plain = "*" not in parts.netloc and "?" not in parts.netloc
+    return Access("webfetch", shown, always=f"{parts.scheme}://{parts.netloc}/*" if plain else "")
 
 
 def _named_private(host: str) -> bool:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import msgspec
 
+from bridle.core.context import sound
 from bridle.tools.builtin import builtin
 from bridle.tools.changes import Change, applied, editing, settled
 from bridle.tools.tool import Invocation, Output
@@ -20,11 +21,10 @@ class WriteArguments(msgspec.Struct, forbid_unknown_fields=True):
 def changes(given: WriteArguments, files: Files, known: dict[str, str] | None) -> list[Change]:
     """What the call would do to the file; raises `ToolFailed` if it cannot be done."""
     place = files.place("edit", given.filePath)
-    content = given.content.encode("utf-8", errors="surrogatepass")
     if not files.is_there(place):
-        return [Change(place, None, content)]
+        return [Change(place, None, sound(given.content).encode())]
     before = settled(files, place, known)
-    return [Change(place, before.content, before.encoded(before.plain(given.content)))]
+    return [Change(place, before.content, before.encoded(before.given(given.content)))]
 
 
 async def write(given: WriteArguments, invocation: Invocation) -> Output:

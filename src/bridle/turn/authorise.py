@@ -22,6 +22,7 @@ from bridle.core.states import (
 )
 from bridle.errors import ToolFailed
 from bridle.turn.rig import Ready, Rig
+from bridle.workspace.files import Files
 
 
 class Authority:
@@ -52,7 +53,8 @@ class Authority:
                 return doomed
         if call.invalid:
             return Refused(Refusal("invalid"), call.invalid)
-        verdict = self._permitted(call, granted)
+        old = isinstance(state, Approved) and not granted and state.permission != DOOM_LOOP
+        verdict = Running() if old else self._permitted(call, granted)
         self._batch.append((call.digest, UNKNOWN))
         return verdict
 
@@ -98,7 +100,7 @@ class Authority:
                 asked.append(access)
         rig.ready[call.id] = Ready(arguments, frozenset(needed))
         if not asked:
-            question = tool.asks(arguments, f"{call.id}.question")
+            question = tool.asks(arguments, f"{call.id}.answer")
             return Asking(question) if question is not None else Running()
         match rig.turn.start.on_ask:
             case "allow":
@@ -109,7 +111,9 @@ class Authority:
             case "person" | "pause":
                 wanted = "; ".join(f"{access.permission}: {access.pattern}" for access in asked)
                 try:
-                    diff = tool.shows(arguments, rig.tack.directory, rig.session.known_files)
+                    diff = tool.shows(
+                        arguments, Files(rig.tack.directory, None, rig.tack.guarded), rig.session.known_files
+                    )
                 except ToolFailed as error:
                     # Nobody needs to be asked about what cannot be done.
                     return Refused(Refusal("invalid"), str(error))

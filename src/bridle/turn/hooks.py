@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import msgspec
 
 from bridle.config.settings import HookEvent, HookSettings
 from bridle.core.permission import matches
-from bridle.process.owned import Owned
+from bridle.process.piped import Piped
+from bridle.tools.printed import Printed
 from bridle.turn.rig import Rig
 from bridle.turn.scope import Aborted, Late
 
 MOST_SAID = 4_000
-CHUNK = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,38 +63,12 @@ async def _run(rig: Rig, hook: HookSettings, payload: Mapping[str, Any]) -> Said
     with tempfile.TemporaryFile() as given:
         given.write(msgspec.json.encode(payload))
         given.seek(0)
-        output, into = os.pipe()
-        try:
-            owned = Owned(
-                ["/bin/sh", "-c", hook.command],
-                folder=rig.tack.directory,
-                output=into,
-                given=given.fileno(),
-                environment=rig.tack.environment,
-            )
-        except BaseException:
-            os.close(output)
-            raise
-        finally:
-            os.close(into)
-    reading = asyncio.ensure_future(_said(output))
-    try:
-        status = await owned.wait()
-        return Said(hook.command, status, await reading)
-    finally:
-        await owned.end()
-        reading.cancel()
-
-
-async def _said(output: int) -> str:
-    reader = asyncio.StreamReader()
-    pipe = os.fdopen(output, "rb", buffering=0)
-    protocol = partial(asyncio.StreamReaderProtocol, reader)
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(protocol, pipe)
-    kept = b""
-    try:
-        while block := await reader.read(CHUNK):
-            kept = (kept + block)[:MOST_SAID]
-    finally:
-        transport.close()
-    return kept.decode("utf-8", errors="replace")
+        piped = Piped(
+            ["/bin/sh", "-c", hook.command],
+            folder=rig.tack.directory,
+            given=given.fileno(),
+            environment=rig.tack.environment,
+        )
+    printed = Printed()
+    status = await piped.run(printed.add)
+    return Said(hook.command, status, printed.text()[:MOST_SAID])

@@ -24,7 +24,7 @@ from bridle.model.model import Model
 from bridle.process.sandbox import Sandbox
 from bridle.seams import Seams
 from bridle.tools.background import Backgrounds
-from bridle.tools.tool import Tool
+from bridle.tools.tool import Care, Tool
 from bridle.turn.record import Record
 from bridle.turn.scope import Scope
 
@@ -54,8 +54,8 @@ class Tack:
     info: ModelInfo
     tools: Mapping[str, Tool]
     rules: tuple[Rule, ...]
-    restrictions: tuple[Rule, ...]
-    """Rules that can only make the others stricter."""
+    restrictions: tuple[tuple[Rule, ...], ...]
+    """Lists of rules that can only make the others stricter."""
     layers: tuple[tuple[Rule, ...], ...]
     """The rules of every turn above this one: a subagent has at most their rights."""
     directory: Path
@@ -89,6 +89,8 @@ class Tack:
     """How much a command may take."""
     backgrounds: Backgrounds = field(default_factory=Backgrounds)
     hooks: Sequence[HookSettings] = ()
+    formatters: Sequence[Care] = ()
+    diagnostics: Sequence[Care] = ()
     approvals: KeepsApprovals | None = None
     """What a person has said always to in this project, kept for good."""
 
@@ -112,7 +114,8 @@ class Tack:
             if any(place.is_relative_to(folder) for folder in self.readable):
                 return "allow"
         above = (judge(layer, access) for layer in self.layers)
-        return strictest((judge(self.rules, access), judge(self.restrictions, access, default="allow"), *above))
+        stricter = (judge(rules, access, default="allow") for rules in self.restrictions)
+        return strictest((judge(self.rules, access), *stricter, *above))
 
 
 @dataclass(slots=True, frozen=True)
@@ -197,7 +200,8 @@ class Rig:
 
     def permits(self, granted: frozenset[Access], access: Access) -> bool:
         """Whether a call may touch this: it was judged and granted, or nobody would be asked."""
-        return access in granted or self.tack.judge(access) == "allow" or self.saved(access)
+        given = any(covers(each, access) for each in granted)
+        return given or self.tack.judge(access) == "allow" or self.saved(access)
 
     @property
     def session(self) -> Session:

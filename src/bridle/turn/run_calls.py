@@ -155,12 +155,11 @@ async def _run_one(rig: Rig, id: str) -> None:
     invocation.guarded = rig.tack.guarded
     invocation.sandbox, invocation.bounds = rig.tack.sandbox, rig.tack.bounds
     invocation.backgrounds = rig.tack.backgrounds
-    invocation.recall = partial(_recalled, rig)
+    invocation.formatters, invocation.diagnostics = rig.tack.formatters, rig.tack.diagnostics
+    invocation.recall = lambda name: rig.session.kept.get(name, "")
     if rig.tack.output_file is not None:
         invocation.printed = Printed(partial(rig.tack.output_file, rig.record.lease.session, id))
-    ready = rig.ready.pop(id, None) or _ready(rig, tool, call)
-    invocation.permits = partial(rig.permits, ready.granted)
-    outcome = await rig.scope.run(_invoke(tool, ready.arguments, invocation), seconds)
+    outcome = await rig.scope.run(_invoke(rig, tool, call, invocation), seconds)
     if isinstance(outcome, Aborted):
         outcome = _cut_short(invocation, "aborted")
     elif isinstance(outcome, Late):
@@ -189,15 +188,8 @@ async def _after_hooks(rig: Rig, call: Call, output: Output) -> Output:
 def _ready(rig: Rig, tool: Tool, call: Call) -> Ready:
     """A call that was judged before the process died."""
     arguments = tool.check(arguments_of(call.arguments))
-    return Ready(arguments, frozenset(tool.accesses(arguments, rig.tack.directory)))
-
-
-def _recalled(rig: Rig, name: str) -> str:
-    """What the last call of a tool came to, as far as the session is loaded."""
-    for part in reversed(rig.session.parts.values()):
-        if isinstance(part, Call) and part.name == name and isinstance(part.state, Done):
-            return part.state.output
-    return ""
+    needed = tool.accesses(arguments, rig.tack.directory)
+    return Ready(arguments, frozenset(access for access in needed if rig.tack.judge(access) != "deny"))
 
 
 def _shower(rig: Rig, id: str) -> Any:
@@ -220,10 +212,12 @@ def _deadline(rig: Rig, tool: Tool) -> tuple[float, bool]:
     return min(tool.timeout_seconds, left), left < tool.timeout_seconds
 
 
-async def _invoke(tool: Tool, arguments: Any, invocation: Invocation) -> Output:
+async def _invoke(rig: Rig, tool: Tool, call: Call, invocation: Invocation) -> Output:
     """The tool's output, whatever it does; only our own cancellation gets through."""
     try:
-        return await tool.run(arguments, invocation)
+        ready = rig.ready.pop(call.id, None) or _ready(rig, tool, call)
+        invocation.permits = partial(rig.permits, ready.granted)
+        return await tool.run(ready.arguments, invocation)
     except ToolFailed as error:
         return Output(str(error), failed=True)
     except (Exception, SystemExit, BaseExceptionGroup, asyncio.CancelledError) as error:
@@ -245,4 +239,4 @@ def _ended(rig: Rig, call: Call, output: Output, seen: dict[str, str]) -> Done |
     files = tuple(map(sound, output.files))
     if output.failed:
         return Failed(text, digest, files, stored)
-    return Done(text, digest, files, stored, synthesize=output.synthesize, seen=seen)
+    return Done(text, digest, files, stored, synthesize=output.synthesize, kept=output.kept, seen=seen)

@@ -19,6 +19,7 @@ from bridle.errors import ToolFailed
 from bridle.workspace.reach import NAME_ONLY, folder_below, open_below
 
 BLOCK = 65_536
+LONGEST = 4_000
 NEVER = ("/proc", "/sys")
 PROTECTED_NAMES = frozenset({".git", ".bridle", "bridle.toml"})
 LINKED_FOLDERS = frozenset({"node_modules", ".pnpm", "site-packages", ".venv", "venv", ".git", "target", ".yarn"})
@@ -54,21 +55,37 @@ def located(project: Path, given: str) -> Place:
         root = project.resolve()
         path = (root / Path(given).expanduser()).resolve()
     except (OSError, RuntimeError, ValueError) as error:
-        raise ToolFailed(f"{given!r} is no path: {error}") from error
+        raise ToolFailed(f"{given[:200]!r} is no path: {error}") from error
+    if len(os.fsencode(path)) > LONGEST:
+        # By handles even this could be made, and then nobody could remove it.
+        raise ToolFailed(f"{given[:200]!r} … is longer than a path can be.")
     if path.is_relative_to(root):
         return Place(root, PurePosixPath(path.relative_to(root)), root)
     return Place(Path("/"), PurePosixPath(path.relative_to("/")), root)
+
+
+def is_link(project: Path, given: str) -> bool:
+    """Whether the path itself, and not only one of its folders, is a link."""
+    try:
+        return (project / given).is_symlink()
+    except (OSError, ValueError):
+        return False
 
 
 def accesses(permission: str, place: Place) -> tuple[Access, ...]:
     """The permissions for touching what lies there."""
     needed: tuple[Access, ...] = (Access(permission, place.shown),)
     if not place.inside:
-        needed += (Access("external_directory", str(place.path.parent / "*")),)
+        needed += (Access("external_directory", beyond(place)),)
     elif permission != "edit" and _has_other_names(place):
         # One of its names may belong to a file from outside. Writing puts a new file in its place, so that only reads.
         needed += (Access("external_directory", str(place.path)),)
     return needed
+
+
+def beyond(place: Place) -> str:
+    """The pattern by which a place outside of the project is asked for: the folder that holds it, or that it is."""
+    return str((place.path if place.path.is_dir() else place.path.parent) / "*")
 
 
 def _has_other_names(place: Place) -> bool:
@@ -105,7 +122,7 @@ class Files:
 
     def check(self, permission: str, place: Place) -> None:
         """Raise `ToolFailed` if this call may not touch what lies there."""
-        if place.path.is_relative_to(NEVER[0]) or place.path.is_relative_to(NEVER[1]):
+        if any(place.path.is_relative_to(top) for top in NEVER):
             raise ToolFailed(f"{place.shown} belongs to the kernel; file tools do not go there.")
         if self.permits is not None:
             for access in accesses(permission, place):
@@ -142,6 +159,14 @@ class Files:
             raise self._why(place, error) from error
         finally:
             os.close(handle)
+
+    def mode(self, place: Place) -> int:
+        """The mode of a regular file; raises `ToolFailed` if it may not be written to."""
+        with self.opened(place) as handle:
+            mode = os.fstat(handle).st_mode
+        if not mode & 0o222:
+            raise ToolFailed(f"{place.shown} is read-only.")
+        return stat.S_IMODE(mode)
 
     def read(self, place: Place, most: int) -> bytes:
         """What a file holds; raises `ToolFailed` if that is more than `most` bytes."""
@@ -182,7 +207,7 @@ class Files:
             raise self._why(place, error) from error
         return True
 
-    def write(self, place: Place, content: bytes) -> None:
+    def write(self, place: Place, content: bytes, mode: int | None = None) -> None:
         """Put a file there as a whole, or leave everything as it was; its folders are made, its mode is kept."""
         self._refuse_protected(place)
         if not place.inner.name:
@@ -194,7 +219,12 @@ class Files:
         fresh = f".bridle-{os.urandom(8).hex()}"
         try:
             before = self._before(folder, place)
-            self._put(folder, fresh, content, before)
+            kept = self._put(folder, fresh, content, before, mode)
+            if not kept and before is not None and before.st_nlink == 1:
+                # It would become ours: then it is better written where it is.
+                self._overwrite(folder, place.inner.name, content)
+                os.unlink(fresh, dir_fd=folder)
+                return
             os.rename(fresh, place.inner.name, src_dir_fd=folder, dst_dir_fd=folder)
         except OSError as error:
             with suppress(FileNotFoundError):
@@ -230,18 +260,32 @@ class Files:
         return found
 
     @staticmethod
-    def _put(folder: int, name: str, content: bytes, before: os.stat_result | None) -> None:
+    def _overwrite(folder: int, name: str, content: bytes) -> None:
+        handle = os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=folder)
+        try:
+            os.ftruncate(handle, 0)
+            _write_all(handle, content)
+        finally:
+            os.close(handle)
+
+    @staticmethod
+    def _put(folder: int, name: str, content: bytes, before: os.stat_result | None, mode: int | None) -> bool:
+        """Write a fresh file; False if it could not be given to the owner of the one before."""
         handle = os.open(
             name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=folder
         )
         try:
-            view = memoryview(content)
-            while view:
-                view = view[os.write(handle, view) :]
-            if before is not None:
-                with suppress(PermissionError):
-                    os.fchown(handle, before.st_uid, before.st_gid)
-                os.fchmod(handle, stat.S_IMODE(before.st_mode) & 0o777)
+            _write_all(handle, content)
+            if before is None and mode is not None:
+                os.fchmod(handle, mode & 0o777)
+            if before is None:
+                return True
+            try:
+                os.fchown(handle, before.st_uid, before.st_gid)
+            except PermissionError:
+                return os.fstat(handle).st_uid == before.st_uid
+            os.fchmod(handle, stat.S_IMODE(before.st_mode) & 0o777)
+            return True
         finally:
             os.close(handle)
 
@@ -268,6 +312,12 @@ class Files:
         near = difflib.get_close_matches(place.inner.name, [name.rstrip("/") for name in names], 3)
         meant = ", ".join(Place(place.root, parent.inner / name, place.project).shown for name in near)
         return ToolFailed(f"{place.shown} does not exist." + (f" Did you mean {meant}?" if meant else ""))
+
+
+def _write_all(handle: int, content: bytes) -> None:
+    view = memoryview(content)
+    while view:
+        view = view[os.write(handle, view) :]
 
 
 def _names(folder: int, most: int) -> list[str]:

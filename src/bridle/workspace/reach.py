@@ -69,18 +69,17 @@ def _open_by_steps(base: int, inner: PurePosixPath, flags: int) -> int:
     folder = os.dup(base)
     try:
         for name in folders:
-            folder = _step(folder, name)
+            folder = _further(folder, name)
         return _opened(last, _careful(flags), folder)
     finally:
         os.close(folder)
 
 
-def _step(folder: int, name: str) -> int:
-    """One folder further; the handle that led here is closed."""
-    try:
-        return _opened(name, FOLDER | os.O_NOFOLLOW | os.O_CLOEXEC, folder)
-    finally:
-        os.close(folder)
+def _further(folder: int, name: str) -> int:
+    """One folder further; the handle that led here is closed if that went well, and still held if not."""
+    found = _opened(name, FOLDER | os.O_NOFOLLOW | os.O_CLOEXEC, folder)
+    os.close(folder)
+    return found
 
 
 def _opened(name: str, flags: int, folder: int) -> int:
@@ -101,8 +100,8 @@ def folder_below(root: Path, inner: PurePosixPath) -> int:
         try:
             with suppress(FileExistsError):
                 os.mkdir(name, dir_fd=folder)
+            folder = _further(folder, name)
         except OSError:
             os.close(folder)
             raise
-        folder = _step(folder, name)
     return folder

@@ -158,7 +158,7 @@ async def _put(runtime: Runtime, session: str, ask: Ask, abort: _Aborting) -> No
     if ask.kind == "question":
         return await _put_question(runtime, session, ask, abort)
     while not abort.wanted:
-        sys.stderr.write("  [o]nce, [a]lways, [r]eject (r REASON tells the model why and goes on): ")
+        sys.stderr.write(f"  [o]nce, [a]lways{_wider(ask)}, [r]eject (r REASON tells the model why and goes on): ")
         sys.stderr.flush()
         line = await _typed(abort)
         word, _, feedback = line.strip().partition(" ")
@@ -175,17 +175,27 @@ async def _put(runtime: Runtime, session: str, ask: Ask, abort: _Aborting) -> No
     return None
 
 
+def _wider(ask: Ask) -> str:
+    """What an always would let pass besides."""
+    wider = ", ".join(access.always for access in ask.accesses if access.always)
+    return f" ({plain(wider)})" if wider else " (exactly this)"
+
+
 async def _put_question(runtime: Runtime, session: str, ask: Ask, abort: _Aborting) -> None:
-    options = "".join(f"  {number}) {plain(choice)}\n" for number, choice in enumerate(ask.choices, 1))
-    sys.stderr.write(f"{options}  your answer{' (a number, or your own words)' if options else ''}: ")
+    hint = f" (1 to {len(ask.choices)}, or your own words)" if ask.choices else ""
+    sys.stderr.write(f"  your answer{hint}: ")
     sys.stderr.flush()
     line = (await _typed(abort)).strip()
     if abort.wanted:
         return None
     if not line:
         return await runtime.answer(session, ask.id, "reject")
-    chosen = ask.choices[int(line) - 1] if line.isdecimal() and 0 < int(line) <= len(ask.choices) else line
-    return await runtime.answer(session, ask.id, "once", chosen)
+    return await runtime.answer(session, ask.id, "once", chosen(ask, line))
+
+
+def chosen(ask: Ask, text: str) -> str:
+    """What an answer to a question means: a number stands for its option."""
+    return ask.choices[int(text) - 1] if text.isdecimal() and 0 < int(text) <= len(ask.choices) else text
 
 
 def _finish(line: asyncio.Future[str], text: str) -> None:

@@ -149,7 +149,9 @@ class JsonLines:
         """An ask, with the session in which it came up: a subagent's may be answered there or here."""
         self._asked.add(ask.id)
         where = {"session": ask.session} if ask.session else {}
-        more = {"diff": ask.diff} if ask.diff else {}
+        wider = [f"{access.permission}: {access.always or access.pattern}" for access in ask.accesses]
+        more: dict[str, Any] = {"always": wider} if ask.kind == "permission" else {}
+        more |= {"diff": ask.diff} if ask.diff else {}
         self._line("ask", id=ask.id, call=call.id, kind=ask.kind, text=ask.text, choices=ask.choices, **more, **where)
 
     def result(self, result: Result) -> None:

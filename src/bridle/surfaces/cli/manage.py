@@ -28,7 +28,7 @@ from bridle.core.session import Session
 from bridle.core.states import Ask, Asking, Waiting
 from bridle.errors import ConfigError, JournalRefused
 from bridle.runtime import Runtime
-from bridle.surfaces.cli.drive import Shown, drive
+from bridle.surfaces.cli.drive import Shown, chosen, drive
 from bridle.surfaces.cli.text import plain
 
 SessionId = Annotated[str, typer.Argument(help="A session, as `bridle sessions` lists them.")]
@@ -98,7 +98,7 @@ def answer(
 def _said(ask: Ask, choice: str, feedback: str) -> tuple[Choice, str]:
     """What an answer means: a question takes any words, a permission one of three."""
     if ask.kind == "question" and choice != "reject":
-        return "once", choice
+        return "once", chosen(ask, choice)
     if choice not in ("once", "always", "reject"):
         raise ConfigError(f"the choice must be once, always or reject, not {choice!r}")
     return cast(Choice, choice), feedback

@@ -169,7 +169,10 @@ class TextLines:
             for ask in result.asks:
                 who = f" (subagent {ask.session})" if ask.session else ""
                 self._say(f"  ? {plain(ask.text)}{who}")
-                self._say(f"  answer it with: bridle answer {result.session} {ask.id} once|always|reject")
+                for line in plain(ask.diff).splitlines():
+                    self._say(f"    {line}")
+                how = "YOUR ANSWER" if ask.kind == "question" else "once|always|reject"
+                self._say(f"  answer it with: bridle answer {result.session} {ask.id} {how}")
             return
         self._say(account(result))
 

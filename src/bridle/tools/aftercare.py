@@ -1,0 +1,62 @@
+"""After an edit: formatters put the file in order, diagnostics say what is wrong with it; both within a deadline."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+from collections.abc import Sequence
+
+from bridle.core.permission import matches
+from bridle.errors import ToolFailed
+from bridle.process.piped import Piped
+from bridle.process.sandbox import inside_environment
+from bridle.tools.printed import Printed
+from bridle.tools.tool import Care, Invocation
+from bridle.workspace.files import Place, digest
+
+MOST_FOUND = 4_000
+MAX_BYTES = 20_000_000
+
+
+async def cared_for(places: Sequence[Place], invocation: Invocation) -> str:
+    """Format and examine files that were written; what was found, for the model to read."""
+    found: list[str] = []
+    for place in places:
+        for care in invocation.formatters:
+            if matches(care.files, place.shown):
+                failed, text = await _run(care, place, invocation)
+                if failed:
+                    found.append(f"[the formatter for {place.shown} failed: {text}]")
+                _see_again(place, invocation)
+        for care in invocation.diagnostics:
+            if matches(care.files, place.shown):
+                failed, text = await _run(care, place, invocation)
+                if failed:
+                    found.append(f"[diagnostics for {place.shown}]\n{text}")
+    return "\n\n".join(found)
+
+
+async def _run(care: Care, place: Place, invocation: Invocation) -> tuple[bool, str]:
+    """Whether a command found fault with a file, and its words. It runs what the project brings, so it is shut in."""
+    text = care.command.replace("{file}", shlex.quote(str(place.path)))
+    command, environment = ["/bin/sh", "-c", text], invocation.environment
+    if invocation.sandbox is not None:
+        command = invocation.sandbox.around(command, project=place.project, folder=place.project)
+        environment = inside_environment(os.environ if environment is None else environment)
+    printed = Printed()
+    piped = Piped(command, folder=place.project, environment=environment, bounds=invocation.bounds)
+    try:
+        async with asyncio.timeout(care.seconds):
+            status = await piped.run(printed.add)
+    except TimeoutError:
+        return True, f"it took longer than {care.seconds:g} s"
+    return status != 0, printed.text().strip()[:MOST_FOUND] or f"exit status {status}"
+
+
+def _see_again(place: Place, invocation: Invocation) -> None:
+    """The model is taken to know what a formatter made of its words; if it is gone or too large, it has to look."""
+    try:
+        invocation.sees(str(place.path), digest(invocation.files.read(place, MAX_BYTES)))
+    except ToolFailed:
+        invocation.sees(str(place.path), "")

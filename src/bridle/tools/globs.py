@@ -1,0 +1,45 @@
+"""Patterns of paths, as models write them: `*` within one folder, `**` across folders, `?`, `[…]` and `{a,b}`."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from bridle.errors import ToolFailed
+
+_PIECE = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|\{|\}|,|\\.|.", re.DOTALL)
+
+
+@lru_cache(maxsize=256)
+def fitting(pattern: str) -> re.Pattern[str]:
+    """A pattern for whole paths; raises `ToolFailed` if it makes no sense."""
+    depth = 0
+    found: list[str] = []
+    for piece in _PIECE.findall(pattern.removeprefix("./")):
+        depth += (piece == "{") - (piece == "}")
+        found.append(_translated(piece, inside=depth > 0 or piece == "}"))
+    try:
+        return re.compile("".join(found), re.DOTALL)
+    except re.error as error:
+        raise ToolFailed(f"{pattern!r} is no pattern of paths: {error}") from error
+
+
+def _translated(piece: str, *, inside: bool) -> str:
+    match piece:
+        case "**/":
+            return "(?:.*/)?"
+        case "**":
+            return ".*"
+        case "*":
+            return "[^/]*"
+        case "?":
+            return "[^/]"
+        case "{":
+            return "(?:"
+        case "}":
+            return ")" if inside else r"\}"
+        case ",":
+            return "|" if inside else ","
+    if piece.startswith("[") and len(piece) > 2:
+        return "[" + ("^" if piece[1] == "!" else "") + piece[1 + (piece[1] == "!") : -1].replace("\\", "\\\\") + "]"
+    return re.escape(piece.removeprefix("\\") or piece)

@@ -1,0 +1,25 @@
+"""What a person who works on a project brings, besides settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bridle.core.permission import Rule
+from bridle.workspace.skills import Skill
+
+
+@dataclass(slots=True, frozen=True)
+class UsersOwn:
+    """What belongs to the user of a project rather than to a program that embeds Bridle."""
+
+    guarded: tuple[Path, ...] = ()
+    """Folders of Bridle's own, which no tool writes to."""
+    built_in: frozenset[str] = frozenset()
+    """Tools that a small model is told of only if somebody asks for them."""
+    approvals: Path | None = None
+    """The file in which approvals for good are kept; None means that they end with their session."""
+    skills: Mapping[str, Skill] = field(default_factory=dict)
+    stricter: tuple[Rule, ...] = ()
+    """Rules from elsewhere, which can only make the others stricter."""
