@@ -92,8 +92,8 @@ FAULTS = [
     Fault(
         "a child has rights that its parent lacks",
         "turn/rig.py",
-        'default="allow"), *above))',
-        'default="allow")))',
+        "*stricter, *above))",
+        "*stricter))",
     ),
     Fault("depth is not counted", "turn/children.py", "depth=_depth(turn) + 1,", "depth=_depth(turn) or 1,"),
     Fault(

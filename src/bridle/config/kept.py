@@ -27,7 +27,7 @@ class Kept(Generic[Content]):
     def read(self) -> Content:
         try:
             return msgspec.json.decode(self._path.read_bytes(), type=self._schema)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return self._empty
         except (OSError, msgspec.MsgspecError) as error:
             raise ConfigError(f"{self._path}: cannot be read: {error}; remove it to begin anew") from error

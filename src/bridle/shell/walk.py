@@ -1,0 +1,383 @@
+"""Goes through the tree of a command line: every kind of node that it does not know is a doubt."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Sequence
+
+from tree_sitter import Node
+
+from bridle.shell.evaluated import Evaluated, check_pattern
+from bridle.shell.found import Folders, Opened, Script, Simple, either
+from bridle.shell.variables import commands_run_by, plain_name, steers
+from bridle.shell.words import (
+    UNKNOWN,
+    Unclear,
+    Word,
+    check_gaps,
+    expands,
+    is_quoted,
+    names,
+    operands_of,
+    text_of,
+    without_expansions,
+    word_of,
+)
+
+ASSIGNS = names("read mapfile readarray getopts printf export declare local typeset")
+STRUCTURE = names(
+    "program list pipeline negated_command if_statement elif_clause else_clause while_statement do_group "
+    "case_statement subshell compound_statement command_substitution process_substitution"
+)
+TOKENS = names(
+    "; ;; ;& ;;& & && || | |& ( ) { } if then elif else fi while until do done for in select case esac ! "
+    "$( ` <( >( function [[ ]] [ ]"
+) | {"\n"}
+
+
+class Walk:
+    """Notes what is found; whatever it does not know is a doubt. `taken_apart` is for text that is run in turn."""
+
+    def __init__(
+        self, script: Script, folders: Folders, depth: int, taken_apart: Callable[[str, Folders, int], Script]
+    ) -> None:
+        self._script = script
+        self._folders = folders
+        self._depth = depth
+        self._taken_apart = taken_apart
+        self._evaluated = Evaluated(script.numbers, self.visit, self._word)
+
+    def visit(self, node: Node) -> None:
+        if node.type in (";;", ";&", ";;&") and (node.parent is None or node.parent.type != "case_item"):
+            self._script.doubts.append("the end of a case that is none")
+        if node.type in TOKENS or node.type == "comment":
+            return
+        try:
+            self._visit(node)
+        except Unclear as unclear:
+            self._script.doubts.append(str(unclear))
+
+    def _visit(self, node: Node) -> None:
+        match node.type:
+            case "list":
+                self._list(node)
+            case "while_statement":
+                self._again(node)
+            case "pipeline" | "subshell" | "command_substitution" | "process_substitution":
+                self._apart(node)
+            case kind if kind in STRUCTURE:
+                self._within(node)
+            case "command":
+                self._command(node)
+            case "redirected_statement":
+                self._redirected(node)
+            case "file_redirect" | "herestring_redirect" | "heredoc_redirect" | "heredoc_body":
+                self._redirect(node)
+            case "variable_assignment" | "variable_assignments" | "declaration_command" | "unset_command":
+                self._assignment(node)
+            case "for_statement" | "c_style_for_statement":
+                self._for(node)
+            case "case_item":
+                self._case_item(node)
+            case "function_definition":
+                self._function(node)
+            case "test_command":
+                self._evaluated.test(node)
+            case "arithmetic_expansion":
+                self._evaluated.arithmetic(node)
+            case "expansion" | "simple_expansion":
+                self._evaluated.expansion(node)
+            case kind:
+                raise Unclear(f"{kind}: {text_of(node)[:40]}")
+
+    def _within(self, node: Node) -> None:
+        if node.type == "compound_statement" and text_of(node).startswith("(("):
+            self._evaluated.arithmetic(node)
+            return
+        before = self._folders
+        for child in node.children:
+            if (child.type == "word" and node.type in ("case_statement",)) or child.type in _VALUES:
+                self._word(child)
+            else:
+                self.visit(child)
+        if node.type not in ("program", "compound_statement", "do_group", "negated_command"):
+            # What lies inside may not have been run.
+            self._folders = either(before, self._folders)
+
+    def _apart(self, node: Node) -> None:
+        """What runs in a process of its own, so that its folder is its own."""
+        if text_of(node).startswith("`") and "\\" in text_of(node):
+            raise Unclear("backslashes between backquotes")
+        before = self._folders
+        for child in node.children:
+            if node.type == "pipeline":
+                self._folders = before
+            if child.type == "file_redirect" and node.type == "command_substitution":
+                raise Unclear("a substitution that reads a file")
+            self.visit(child)
+        self._folders = before
+
+    def _list(self, node: Node, redirects: Sequence[Node] = ()) -> None:
+        """Commands joined by `&&` and `||`; redirections at the end belong to the last alone."""
+        *before, last = operands_of(node)
+        seen = self._folders
+        for operand, operator in before:
+            start = self._folders
+            self.visit(operand)
+            if operator == "&&" and _is_cd(operand) and start is not None and self._folders is not None:
+                # Only where it has got there does the rest run.
+                self._folders = self._folders - start or self._folders
+            elif operator == "||":
+                self._folders = either(start, self._folders)
+            seen = either(seen, self._folders)
+        self.visit(last[0])
+        for redirect in redirects:
+            self.visit(redirect)
+        self._folders = either(seen, self._folders)
+
+    def _word(self, node: Node) -> Word:
+        return word_of(node, self.visit)
+
+    def _command(self, node: Node) -> None:
+        assigned: list[str] = []
+        words: list[Word] = []
+        check_gaps(node)
+        for child in node.children:
+            match child.type:
+                case "variable_assignment":
+                    assigned.append(self._assigned(child))
+                case "file_redirect" | "herestring_redirect" | "heredoc_redirect":
+                    self._redirect(child)
+                case "subshell":
+                    raise Unclear("a subshell among words")
+                case kind:
+                    words.append(Word(kind) if kind in ("$", "=", "==", "=~") else self._word(child))
+        self._found(words, assigned, quoted=bool(node.children) and is_quoted(node.children[len(assigned)]))
+
+    def _found(self, words: list[Word], assigned: list[str], *, quoted: bool) -> None:
+        if not words:
+            return
+        first = words[0]
+        if first.known and not quoted and first.text in ("coproc", "function", "}", "{", "]]", "then", "do"):
+            raise Unclear(f"{first.text} was read as a command")
+        if first.known and first.text == "time":
+            rest = words[2:] if words[1:2] == [Word("-p")] else words[1:]
+            if rest and rest[0].text.startswith("-"):
+                raise Unclear("time with options")
+            self._found(rest, assigned, quoted=False)
+            return
+        plain = words
+        while len(plain) > 1 and plain[0] in (Word("command"), Word("builtin")):
+            plain = plain[2:] if plain[1] == Word("--") else plain[1:]
+            if plain and plain[0].text.startswith("-"):
+                break
+        plain = plain or words
+        inner = commands_run_by(plain)
+        if inner is None:
+            raise Unclear(f"{first.text} runs what is not known")
+        for text in inner:
+            self._include(self._taken_apart(text, self._folders, self._depth + 10))
+        if plain[0].text in ASSIGNS:
+            for word in plain[1:]:
+                self._script.numbers.assign(word.text.partition("=")[0], number=False)
+        self._script.commands.append(Simple(tuple(words), tuple(assigned), self._folders))
+        if plain[0].known and plain[0].text in ("cd", "pushd", "popd"):
+            self._move(plain)
+
+    def _include(self, script: Script) -> None:
+        self._script.commands += script.commands
+        self._script.opened += script.opened
+        self._script.doubts += script.doubts
+        self._script.strays |= script.strays
+        for name, number in script.numbers.given.items():
+            self._script.numbers.assign(name, number=number)
+        if self._folders is not None and any(_moves(command) for command in script.commands):
+            self._folders = None
+
+    def _move(self, words: list[Word]) -> None:
+        targets = [word for word in words[1:] if word not in (Word("-L"), Word("--"))]
+        target = targets[0] if len(targets) == 1 else UNKNOWN
+        if not target.known or target.text in ("", "-") or target.text.startswith(("~", "+", "-")) or not self._folders:
+            self._folders = None
+            self._script.strays = True
+            return
+        there = {posixpath.normpath(posixpath.join(folder, target.text)) for folder in self._folders}
+        self._folders = either(self._folders, frozenset(there))
+
+    def _assigned(self, node: Node) -> str:
+        """The name that gets a value; what the value runs is looked at."""
+        name = text_of(node.children[0])
+        if node.children[0].type == "subscript":
+            self._evaluated.subscript(node.children[0])
+            name = name.partition("[")[0]
+        number = False
+        for child in node.children[1:]:
+            if child.type == "array":
+                for element in child.named_children:
+                    if text_of(element).startswith("["):
+                        raise Unclear("an index that may be evaluated")
+                    self._word(element)
+            elif child.type not in ("=", "+="):
+                word = self._word(child)
+                number = (word.known and word.text.isdigit()) or child.type == "arithmetic_expansion"
+        self._script.numbers.assign(name, number=number)
+        return name
+
+    def _assignment(self, node: Node) -> None:
+        if node.type in ("declaration_command", "unset_command"):
+            self._declaration(node)
+            return
+        nodes = [node] if node.type == "variable_assignment" else node.named_children
+        for name in [self._assigned(child) for child in nodes]:
+            if steers(name):
+                raise Unclear(f"{name} changes what commands do")
+
+    def _declaration(self, node: Node) -> None:
+        check_gaps(node)
+        words = [Word(text_of(node.children[0]))]
+        for child in node.children[1:]:
+            if child.type == "variable_assignment":
+                if child.children[-1].type in (
+                    "string",
+                    "raw_string",
+                    "ansi_c_string",
+                    "concatenation",
+                ) and "(" in text_of(child):
+                    # The text of an array is read once more.
+                    raise Unclear("a declaration that may be evaluated")
+                words.append(Word(f"{self._assigned(child)}="))
+            elif child.type == "simple_expansion":
+                raise Unclear("a name that is not known")
+            else:
+                words.append(self._word(child))
+        if commands_run_by(words) is None:
+            raise Unclear(f"{words[0].text} of what steers other commands")
+
+    def _for(self, node: Node) -> None:
+        for child in node.children:
+            match child.type:
+                case "variable_name":
+                    if steers(text_of(child)):
+                        raise Unclear(f"{text_of(child)} changes what commands do")
+                    self._script.numbers.assign(text_of(child), number=False)
+                case "for" | "select" | "in" | ";" | "((" | "))" | "\n":
+                    continue
+                case kind:
+                    self._looped(kind, child, counting=node.type == "c_style_for_statement")
+
+    def _looped(self, kind: str, node: Node, *, counting: bool) -> None:
+        if kind in ("do_group", "compound_statement"):
+            self._again(node)
+        elif counting:
+            self._evaluated.loop_head(node)
+        else:
+            self._word(node)
+
+    def _again(self, node: Node) -> None:
+        """What may be run many times: nobody knows how far it goes if it changes its folder."""
+        before = self._folders
+        self._within(node)
+        if self._folders != before:
+            self._folders = None
+            self._script.strays = True
+
+    def _case_item(self, node: Node) -> None:
+        before = self._folders
+        pattern = True
+        for child in node.children:
+            if pattern and child.type not in (")", "(", "|"):
+                if child.type == "extglob_pattern":
+                    check_pattern(child)
+                else:
+                    self._word(child)
+            elif child.type == ")":
+                pattern = False
+            else:
+                self.visit(child)
+        self._folders = either(before, self._folders)
+
+    def _function(self, node: Node) -> None:
+        name = next(text_of(child) for child in node.children if child.type == "word")
+        if not plain_name(name) or commands_run_by([Word(name)]) is None or steers(name):
+            raise Unclear(f"a function called {name}")
+        before = self._folders
+        for child in node.children:
+            if child.type not in ("function", "word", "(", ")"):
+                # Nobody knows where it will be called.
+                self._folders = start = before if before == frozenset({""}) else None
+                self.visit(child)
+                self._script.strays |= self._folders != start
+        self._folders = before
+
+    def _redirected(self, node: Node) -> None:
+        redirects = [child for child in node.children if child.type.endswith("_redirect")]
+        bodies = [child for child in node.children if not child.type.endswith("_redirect")]
+        if len(bodies) == 1 and bodies[0].type == "list":
+            self._list(bodies[0], redirects)
+            return
+        for child in (*redirects, *bodies):
+            self.visit(child)
+
+    def _redirect(self, node: Node) -> None:
+        if node.type == "heredoc_redirect":
+            self._heredoc(node)
+        elif node.type == "file_redirect":
+            self._file_redirect(node)
+        else:
+            for child in node.children:
+                if child.type != "<<<":
+                    self._word(child)
+
+    def _file_redirect(self, node: Node) -> None:
+        operator, targets = "", []
+        for child in node.children:
+            if child.type == "file_descriptor":
+                continue
+            if not child.is_named:
+                operator = child.type
+            else:
+                targets.append(self._word(child))
+        if len(targets) != 1:
+            if operator in (">&-", "<&-") and not targets:
+                return
+            raise Unclear("words behind a redirection")
+        duplicates = operator in (">&", "<&") and targets[0].known and re.fullmatch(r"\d*-?", targets[0].text)
+        if not duplicates:
+            self._script.opened.append(Opened(targets[0], operator not in ("<", "<&"), self._folders))
+
+    def _heredoc(self, node: Node) -> None:
+        start = next((child for child in node.children if child.type == "heredoc_start"), None)
+        end = next((child for child in node.children if child.type == "heredoc_end"), None)
+        if start is None or end is None:
+            raise Unclear("a here-document without an end")
+        mark = text_of(start)
+        delimiter = re.sub(r"[\\'\"]", "", mark)
+        if not re.fullmatch(r"[\w.-]+", delimiter) or text_of(end).strip("\t") != delimiter:
+            raise Unclear("the end of a here-document")
+        for child in node.children:
+            if child.type == "heredoc_body":
+                if any(line.strip() == delimiter for line in text_of(child).split("\n")):
+                    raise Unclear("the end of a here-document")
+                if mark == delimiter:
+                    self._expanded_body(child)
+            elif child.type not in ("<<", "<<-", "heredoc_start", "heredoc_end", "file_descriptor"):
+                self.visit(child)
+
+    def _expanded_body(self, node: Node) -> None:
+        bare, expansions = without_expansions(node)
+        if expands(bare):
+            raise Unclear("an expansion in a here-document")
+        for child in expansions:
+            self.visit(child)
+
+
+_VALUES = names("string raw_string ansi_c_string concatenation simple_expansion expansion number translated_string")
+
+
+def _is_cd(node: Node) -> bool:
+    return node.type == "command" and text_of(node).startswith("cd ")
+
+
+def _moves(command: Simple) -> bool:
+    return bool(command.words) and command.words[0].text in ("cd", "pushd", "popd")
