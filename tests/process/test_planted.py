@@ -2,25 +2,12 @@
 
 import os
 import subprocess
-import tempfile
 import time
-from pathlib import Path
 
 import pytest
-from test_sandbox import Sheltered
+from sheltered import Sheltered
 
 from bridle.workspace.git import git_folders
-
-
-@pytest.fixture
-def place():
-    with tempfile.TemporaryDirectory(dir="/var/tmp", ignore_cleanup_errors=True) as folder:
-        yield Path(folder)
-
-
-@pytest.fixture
-def shut_in(place):
-    return Sheltered(place)
 
 
 def without_git(shut_in):

@@ -94,7 +94,7 @@ def _sets(words: Sequence[Word]) -> bool:
             return False
         if re.fullmatch(r"[-+][eufxnC]*o?", word.text) or word.text in ("pipefail", "errexit", "nounset", "xtrace"):
             continue
-        return not word.text.startswith(("-", "+")) and False
+        return not word.text.startswith(("-", "+"))
     return True
 
 

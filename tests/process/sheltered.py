@@ -1,0 +1,48 @@
+"""A person's machine: a home with secrets, a project under git, and commands that are shut in."""
+
+import asyncio
+import os
+import subprocess
+
+from hands import TOOLS
+
+from bridle.config.settings import SandboxSettings
+from bridle.shelter import Shelter
+from bridle.tools.tool import Invocation
+
+BASH = TOOLS["bash"]
+NAMED = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
+
+
+class Sheltered:
+    """A person's machine: a home with secrets, a project under git, and commands that are shut in."""
+
+    def __init__(self, folder, **settings):
+        self.home, self.project, self.other = folder / "home", folder / "project", folder / "other"
+        for path in (self.home / ".ssh", self.home / ".cache", self.project, self.other, folder / "state" / "outputs"):
+            path.mkdir(parents=True)
+        (self.home / ".ssh" / "id_rsa").write_text("the private key\n")
+        (self.home / ".netrc").write_text("the password\n")
+        (folder / "state" / "journal.db").write_text("every session\n")
+        (folder / "state" / "outputs" / "s").mkdir()
+        (folder / "state" / "outputs" / "s" / "call.txt").write_text("a long output\n")
+        subprocess.run(["git", "init", "-q", "-b", "main", self.project], check=True)
+        self.environment = {**os.environ, **NAMED, "HOME": str(self.home)}
+        self.shelter = Shelter(
+            SandboxSettings(mode="required", **settings),
+            self.environment,
+            (folder / "state",),
+            folder / "state" / "outputs",
+        )
+
+    def __call__(self, command, **more):
+        given = BASH.check({"command": command, **more})
+        invocation = Invocation("c", "s", self.project, {}, 60.0, environment=self.environment)
+        invocation.sandbox, invocation.bounds = self.shelter.sandbox("s"), self.shelter.bounds()
+
+        async def work():
+            output = await BASH.run(given, invocation)
+            await self.shelter.close()
+            return output
+
+        return asyncio.run(work())
