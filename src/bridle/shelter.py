@@ -54,12 +54,14 @@ class Shelter:
             writable=_paths(self.settings.writable),
             hidden=(*self.guarded, *_paths(self.settings.hidden)),
             network=self.settings.network,
-            programs=(Path(sys.prefix), Path(sys.base_prefix), *map(Path, self._path())),
+            programs=(Path(sys.prefix), Path(sys.base_prefix), *self._path()),
             readable=((self.outputs / session).resolve(),) if self.outputs is not None else (),
         )
 
-    def _path(self) -> list[str]:
-        return [entry for entry in self.environment.get("PATH", "").split(":") if entry.startswith("/")]
+    def _path(self) -> list[Path]:
+        """The folders of programs; of a virtual environment, the whole of it."""
+        entries = [Path(entry) for entry in self.environment.get("PATH", "").split(":") if entry.startswith("/")]
+        return [entry.parent if (entry.parent / "pyvenv.cfg").exists() else entry for entry in entries]
 
     def bounds(self) -> dict[str, int]:
         """How much a command may take; what is 0 is not bounded."""

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import subprocess
+from pathlib import Path
 
 from hands import TOOLS
 
@@ -11,6 +12,7 @@ from bridle.shelter import Shelter
 from bridle.tools.tool import Invocation
 
 BASH = TOOLS["bash"]
+ROOT = Path(__file__).parents[2]
 NAMED = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
 
 
@@ -27,7 +29,8 @@ class Sheltered:
         (folder / "state" / "outputs" / "s").mkdir()
         (folder / "state" / "outputs" / "s" / "call.txt").write_text("a long output\n")
         subprocess.run(["git", "init", "-q", "-b", "main", self.project], check=True)
-        self.environment = {**os.environ, **NAMED, "HOME": str(self.home)}
+        path = f"{ROOT}/.uv/bin:{os.environ['PATH']}"
+        self.environment = {**os.environ, **NAMED, "HOME": str(self.home), "PATH": path}
         self.shelter = Shelter(
             SandboxSettings(mode="required", **settings),
             self.environment,

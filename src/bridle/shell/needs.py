@@ -185,4 +185,6 @@ def _may_lead_out(text: str) -> bool:
 
 
 def _public(place: Place) -> bool:
+    if place.path.is_relative_to(Path("~").expanduser()):
+        return False
     return str(place.path) in NO_FILES or any(place.path.is_relative_to(top) for top in PUBLIC)
