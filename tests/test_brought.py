@@ -298,3 +298,14 @@ def test_after_an_edit_a_formatter_tidies_and_diagnostics_speak(home):
     # The model may go on without reading what the formatter made of it.
     assert edited.startswith("Replaced in a b.txt: 1 place.")
     assert (home.project / "a b.txt").read_text() == "A bAle\nhAy\nless\n"
+
+
+def test_the_doctor_says_what_is_in_force(home):
+    said = home.run("doctor").stdout.splitlines()
+    assert said[0] == "✗ no sandbox: it is switched off"
+    home.environment["BRIDLE_SANDBOX__MODE"] = "auto"
+    assert home.run("doctor").stdout.startswith("✓ commands run in a sandbox (")
+    home.environment["PATH"] = "/nonexistent"
+    lines = home.run("doctor").stdout.splitlines()
+    assert lines[0] == "✗ no sandbox: bubblewrap is not installed (Debian: apt-get install bubblewrap)"
+    assert "✗ git is missing: apt-get install git" in lines

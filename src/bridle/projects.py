@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -12,10 +13,18 @@ from bridle.config.claude import claude_rules
 from bridle.config.load import approvals_file, config_home, load, trust_file
 from bridle.config.trust import Trust, TrustState, project_root
 from bridle.core.permission import Rule
+from bridle.process.sandbox import sandbox_program
 from bridle.tools.brought import brought_tools, without_doubles
 from bridle.tools.tool import Tool
+from bridle.workspace.reach import kernel_resolves
 from bridle.workspace.skills import Skill, find_skills
 
+TRUST_WORDS: dict[TrustState, str] = {
+    "trusted": "trusted, as it is now",
+    "changed": "not trusted: it has changed since",
+    "declined": "not trusted, as you said",
+    "unknown": "not trusted (`bridle trust`)",
+}
 SKILL_FOLDERS = (".bridle/skills", ".claude/skills", ".opencode/skill", ".opencode/skills", ".agents/skills")
 
 
@@ -43,6 +52,28 @@ class Project:
     def ignored(self) -> tuple[str, ...]:
         """What the project's files say in vain, as long as nobody trusts them."""
         return load(self.directory, environment=self._environment).ignored
+
+    def in_force(self) -> list[tuple[bool, str]]:
+        """What holds commands and files here: whether each piece is there, and the words for it."""
+        loaded = load(self.directory, environment=self._environment)
+        mode = loaded.settings.sandbox.mode
+        program, why_not = sandbox_program()
+        shut_in = bool(program) and mode != "off"
+        sandbox = (
+            f"commands run in a sandbox ({program})" if shut_in else f"no sandbox: {why_not or 'it is switched off'}"
+        )
+        walk = "the kernel walks paths" if kernel_resolves() else "paths are walked step by step"
+        found = [(bool(shutil.which(name)), name) for name in ("git",)]
+        return [
+            (shut_in, sandbox),
+            (True, f"files are reached by handle: {walk}"),
+            *(
+                (there, f"{name} is {'there' if there else 'missing: apt-get install ' + name}")
+                for there, name in found
+            ),
+            (True, f"this project is {TRUST_WORDS[self.state()]}"),
+            (True, f"{len(self.approvals())} approvals for good (`bridle permissions`)"),
+        ]
 
     def trust(self) -> None:
         """Let the project's files count, as they are now."""
