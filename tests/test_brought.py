@@ -309,3 +309,44 @@ def test_the_doctor_says_what_is_in_force(home):
     lines = home.run("doctor").stdout.splitlines()
     assert lines[0] == "✗ no sandbox: bubblewrap is not installed (Debian: apt-get install bubblewrap)"
     assert "✗ git is missing: apt-get install git" in lines
+
+
+NAMED_SECRETS = """
+OPENAI_API_KEY ANTHROPIC_API_KEY AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN GITHUB_TOKEN GH_TOKEN
+GITLAB_TOKEN NPM_TOKEN NODE_AUTH_TOKEN PYPI_TOKEN TWINE_PASSWORD UV_PUBLISH_TOKEN DOCKER_PASSWORD
+POSTGRES_PASSWORD PGPASSWORD MYSQL_PWD SLACK_BOT_TOKEN SLACK_WEBHOOK_URL STRIPE_API_KEY
+TWILIO_AUTH_TOKEN SENTRY_DSN HF_TOKEN AZURE_CLIENT_SECRET HEROKU_API_KEY CLOUDFLARE_API_TOKEN
+DD_API_KEY VAULT_TOKEN JWT_SECRET SECRET_KEY SECRET_KEY_BASE ENCRYPTION_KEY SSH_PRIVATE_KEY
+GPG_PASSPHRASE ADMIN_PASSWD SMTP_PASS BASIC_AUTH MY_PAT APIKEY TOKEN PASSWORD SESSION_COOKIE
+"""
+SHAPED_SECRETS = {
+    "A": "ghp_0123456789abcdefghij0123456789abcdef",
+    "B": "sk-proj-0123456789abcdefghijklmnop",
+    "C": "AKIAABCDEFGHIJKLMNOP",
+    "D": "xoxb-123456789012-abcdefghijkl",
+    "DATABASE_URL": "postgres://horse:battery-staple@db.example/stable",
+    "F": "-----BEGIN OPENSSH PRIVATE KEY-----\nbase64base64\n-----END",
+    "G": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJl",
+    "H": "glpat-0123456789abcdefghij",
+    "I": "sk_live_0123456789abcdefghijklmn",
+    "J": "AIza0123456789abcdefghijklmnopqrstuvwxyz",
+}
+
+
+@pytest.mark.parametrize("sandbox", ["off", "auto"])
+def test_fifty_planted_secrets_reach_no_command_and_no_file(home, sandbox):
+    named = {name: f"planted-{number}-{name.lower()}" for number, name in enumerate(NAMED_SECRETS.split())}
+    planted = {**named, **SHAPED_SECRETS}
+    assert len(planted) >= 50
+    hooked(home, ("before_call", f"env >> {home.folder}/hook-env; true", ""))
+    look = "env; python3 -c 'import os; print(dict(os.environ))'; cat /proc/self/environ; echo looked"
+    model = home.script(calls(("bash", {"command": look})), {"text": "Done."})
+    done = home.run(
+        *("run", "--model", model, "--on-ask", "allow", "--format", "json", "go"),
+        **{**planted, "BRIDLE_SANDBOX__MODE": sandbox, "PLAIN": "plain-value"},
+    )
+    assert "plain-value" in done.stdout and "looked" in done.stdout
+    kept = "".join(path.read_bytes().decode(errors="replace") for path in home.folder.rglob("*") if path.is_file())
+    seen = done.stdout + done.stderr + kept
+    lines = [line for value in planted.values() for line in value.splitlines() if "-----" not in line]
+    assert [line for line in lines if line in seen] == []

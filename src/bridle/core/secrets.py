@@ -6,8 +6,14 @@ import re
 from collections.abc import Collection, Mapping
 
 _SECRET = re.compile(
-    r"API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|_KEY$|^KEY$|SECRET|TOKEN|PASSW(OR)?D|PASSPHRASE|CREDENTIAL|_PAT$|_PWD$",
+    r"API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|_KEY$|^KEY$|SECRET|TOKEN|PASSW(OR)?D|PASSPHRASE|CREDENTIAL|_PAT$|_PWD$|"
+    r"_PASS$|^PASS$|_CREDS?$|_DSN$|WEBHOOK|_JWT$|_AUTH$|_KEY_BASE$|COOKIE",
     re.IGNORECASE,
+)
+_SHAPED = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY|\b(gh[pousr]_\w{20}|github_pat_\w{20}|glpat-[\w-]{15}|sk-[\w-]{20}|"
+    r"xox[abprs]-[\w-]{10}|AKIA[0-9A-Z]{16}|AIza[\w-]{30}|ya29\.[\w-]{20}|npm_\w{30}|pypi-[\w-]{30}|hf_\w{20}|[rs]k_live_\w{16}|"
+    r"SG\.[\w-]{16}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.)|://[^/\s:@]+:[^/\s@]+@"
 )
 
 
@@ -16,10 +22,17 @@ def is_secret(name: str) -> bool:
     return _SECRET.search(name) is not None
 
 
+def looks_secret(value: str) -> bool:
+    """Whether a value has the shape of a key, or is an address with a password in it, whatever it is called."""
+    return _SHAPED.search(value) is not None
+
+
 def without_secrets(
     environment: Mapping[str, str], *, known: Collection[str] = (), passes: Collection[str] = ()
 ) -> dict[str, str]:
-    """The environment for a command: without what is called secret or is `known` to be, but for what is let pass."""
+    """The environment for a command: without what is called or looks secret, or is `known` to be; but `passes` does."""
     return {
-        name: value for name, value in environment.items() if name in passes or not (name in known or is_secret(name))
+        name: value
+        for name, value in environment.items()
+        if name in passes or not (name in known or is_secret(name) or looks_secret(value))
     }
