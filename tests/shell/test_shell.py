@@ -1,6 +1,5 @@
 """What a command line needs to be allowed: a corpus of tricks and habits, and a real bash as the judge of the judge."""
 
-import random
 from collections import Counter
 
 import pytest
@@ -29,7 +28,8 @@ def test_the_corpus_is_large_and_has_no_row_twice():
 
 
 def test_a_real_bash_runs_nothing_that_was_not_allowed():
-    found, allowed = false_allows(seed=random.randrange(1_000_000), count=2_000)
+    # The same lines each time, so that a failure is a change of ours; `scripts/shell` looks for new ones.
+    found, allowed = false_allows(seed=2_026, count=2_000)
     assert found == []
     assert allowed > 200
 
