@@ -116,7 +116,7 @@ def test_a_project_that_nobody_trusts_names_no_provider(home):
         (home.project / "bridle.toml").write_text(provider(server))
         done = home.run("run", "--model", "ours/small", "hi", OUR_KEY=KEY)
     assert (done.returncode, server.bodies) == (2, [])
-    assert "providers.ours.base_url is ignored: this project is not trusted" in done.stderr
+    assert "providers.ours is ignored: this project is not trusted" in done.stderr
 
 
 def test_a_missing_key_says_where_it_may_come_from(home):

@@ -9,6 +9,7 @@ BridleError
 │   ├── LeaseLost        another process writes to this session now
 │   └── NoSuchSession    there is no session of this id
 ├── BudgetRefused        the ledger has no room; carries what is short
+├── ServerFailed         a server of tools cannot be used
 └── ToolFailed           a tool ends with an error that the model reads
 """
 
@@ -58,6 +59,10 @@ class BudgetRefused(BridleError):
     def __init__(self, shortage: Shortage) -> None:
         super().__init__(f"no room for {shortage.limit} in account {shortage.account}")
         self.shortage = shortage
+
+
+class ServerFailed(BridleError):
+    """A server of tools cannot be used; the text says why."""
 
 
 class ToolFailed(BridleError):

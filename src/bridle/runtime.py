@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from bridle.config.settings import Permissions, Settings
+from bridle.config.settings import McpServer, Permissions, Settings
 from bridle.core.agent import Agent
 from bridle.core.context import sound
 from bridle.core.events import Entry, Live, PartDelta, SessionInfo
@@ -24,7 +24,7 @@ from bridle.engine.engine import Parked
 from bridle.engine.local import LocalEngine
 from bridle.errors import ConfigError, JournalRefused
 from bridle.journal.journal import Journal, SessionRow
-from bridle.journal.memory import MemoryJournal
+from bridle.journal.kinds import open_journal
 from bridle.model.model import Model
 from bridle.models import Models as Models
 from bridle.seams import Seams
@@ -35,6 +35,7 @@ from bridle.turn.actions import Actions, TurnActions
 from bridle.turn.rig import Rig
 
 if TYPE_CHECKING:
+    from bridle.mcp.servers import Servers
     from bridle.projects import Project
 
 LOOK_SECONDS = 0.2
@@ -69,7 +70,7 @@ class Runtime:
         self.directory = Path(directory).absolute()
         environment = os.environ if environment is None else environment
         self.models = Models(dict(models or {}), self.settings, environment, self.directory)
-        self.journal = _journal(journal, self.settings, self.seams)
+        self.journal = open_journal(journal, self.settings.journal.durability, self.seams)
         self.bus = Bus()
         self.room = SettingsTackRoom(
             self.settings,
@@ -85,6 +86,7 @@ class Runtime:
             environment,
             user or UsersOwn(),
         )
+        self.servers = _servers(self.room, self.directory, environment)
         self.notices: tuple[str, ...] = ()
         self.engine = LocalEngine(self.journal, self.room, self.bus, self.seams, _actions(self.settings))
 
@@ -103,40 +105,17 @@ class Runtime:
         With `in_memory` nothing is opened or written: for whoever only wants to look.
         """
         # Loaded only here: a library that brings its own tools and settings never needs them.
-        from bridle.config.load import approvals_file, config_home, data_home, load, state_home
         from bridle.engine.steplog import StepLog
-        from bridle.projects import brought_by
-        from bridle.tools.registry import builtin_tools
+        from bridle.opening import opened
 
         environment = os.environ if environment is None else environment
-        folder = Path(directory).absolute()
-        loaded = load(folder, environment=environment, flags=flags, trusted=trusted)
-        built_in = builtin_tools()
-        brought = brought_by(folder, environment, built_in, trusted=loaded.trusted)
-        path = loaded.settings.journal.path or data_home(environment) / "journal.db"
-        runtime = cls(
-            journal=None if in_memory else path,
-            settings=loaded.settings,
-            origins=loaded.origins,
-            restrictions=loaded.restrictions,
-            tools=brought.tools,
-            directory=folder,
-            outputs=state_home(environment) / "outputs",
-            subagents=None,
-            environment=environment,
-            user=UsersOwn(
-                tuple(home(environment).resolve() for home in (config_home, data_home, state_home)),
-                frozenset({"task", "skill", *(tool.spec.name for tool in built_in)}),
-                approvals_file(environment),
-                brought.skills,
-                brought.stricter,
-            ),
-        )
-        runtime.notices = loaded.notices
+        found = opened(Path(directory).absolute(), environment, flags=flags, trusted=trusted)
+        runtime = cls(**{**found.arguments, **({"journal": None} if in_memory else {})})
+        runtime.notices = found.notices
         if not in_memory:
-            runtime.bus.listen(StepLog(state_home(environment) / "bridle.log", runtime.seams.clock))
+            runtime.bus.listen(StepLog(found.log, runtime.seams.clock))
             more = (getattr(runtime.journal, "notice", ""), runtime.room.shelter.warning())
-            runtime.notices += (*brought.problems, *filter(None, more))
+            runtime.notices += (*found.problems, *filter(None, more))
         return runtime
 
     async def __aenter__(self) -> Runtime:
@@ -156,6 +135,8 @@ class Runtime:
                 self.engine.wake(session)
             await self.engine.close()
         finally:
+            if self.servers is not None:
+                await self.servers.close()
             await self.room.shelter.close()
             await self.models.close()
             await self.journal.close()
@@ -213,6 +194,8 @@ class Runtime:
     async def _check(self, session: str, item: PromptItem) -> None:
         """Refuse a prompt whose turn could not begin, while there is still somebody to tell."""
         state = self.engine.session(session) or await self.load(session)
+        if self.servers is not None:
+            await self.servers.prepare()
         await self.models.prepare(self.room.model_ref(state, item.options))
         opening = self.room.open(state, item, state.turns + 1)
         if opening.problem:
@@ -365,6 +348,16 @@ def open_models(directory: str | Path = ".", *, trusted: bool = False) -> tuple[
     return Models({}, loaded.settings, os.environ, folder), loaded.notices
 
 
+def add_mcp_server(name: str, fields: Mapping[str, Any]) -> Path:
+    """Add a server of tools to the user's own configuration: the file that has it now."""
+    from bridle.config.added import add_server
+    from bridle.config.load import config_home
+
+    path = config_home(os.environ) / "config.toml"
+    add_server(path, name, McpServer(**fields))
+    return path
+
+
 def open_project(directory: str | Path = ".") -> Project:
     """What the user has said about a project: approvals for good, and trust."""
     from bridle.projects import Project
@@ -381,12 +374,20 @@ def _actions(settings: Settings) -> Callable[[Rig], Actions]:
     return lambda rig: HookedActions(TurnActions(rig), rig)
 
 
-def _journal(given: Journal | str | Path | None, settings: Settings, seams: Seams) -> Journal:
-    if given is None:
-        return MemoryJournal()
-    if isinstance(given, (str, Path)):
-        # Loaded only when sessions are kept: a turn in memory needs no database.
-        from bridle.journal.sqlite import SqliteJournal
+def _servers(room: SettingsTackRoom, directory: Path, environment: Mapping[str, str]) -> Servers | None:
+    if not room.settings.mcp:
+        return None
+    # Loaded only where there are servers.
+    from bridle.config.load import data_home
+    from bridle.mcp.servers import Servers
 
-        return SqliteJournal(Path(given).expanduser(), seams=seams, durability=settings.journal.durability)
-    return given
+    room.toolbox.more = servers = Servers(
+        room.settings,
+        directory=directory,
+        environment=environment,
+        known=room.commands_environment() or environment,
+        shelter=room.shelter,
+        home=data_home(environment),
+        seams=room.seams,
+    )
+    return servers

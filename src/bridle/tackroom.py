@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import platform
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +13,7 @@ import msgspec
 
 from bridle.config.agents import all_agents, prompt_file, rules, rules_of
 from bridle.config.approvals import Approvals
+from bridle.config.fits import check_files, need_price
 from bridle.config.limits import check_limits
 from bridle.config.settings import Permissions, Settings
 from bridle.core.agent import Agent, ModelInfo
@@ -21,10 +21,9 @@ from bridle.core.compaction import compact_at
 from bridle.core.inbox import PromptItem, TurnOptions
 from bridle.core.ledger import Account, TreeLimits
 from bridle.core.limits import LOWEST_OUTPUT_TOKENS, Limits, effective_cap
-from bridle.core.messages import Attachment
 from bridle.core.options import RESERVED_OPTIONS, layered
 from bridle.core.parts import File, Notice, TurnStart
-from bridle.core.permission import Rule, denied_outright
+from bridle.core.permission import Rule
 from bridle.core.retry import RetryPolicy
 from bridle.core.secrets import without_secrets
 from bridle.core.session import Session
@@ -33,9 +32,10 @@ from bridle.errors import ConfigError
 from bridle.model.model import Model
 from bridle.seams import Seams
 from bridle.shelter import Shelter
+from bridle.toolbox import Toolbox
 from bridle.tools.skill import listed, skill_tool
 from bridle.tools.task import task_tool
-from bridle.tools.tool import Tool, asks
+from bridle.tools.tool import Tool
 from bridle.turn.rig import Deadlines, Opening, Tack
 from bridle.users import UsersOwn as UsersOwn
 from bridle.workspace.git import git_folders
@@ -43,10 +43,8 @@ from bridle.workspace.git import git_folders
 FindModel = Callable[[str], tuple[Model, ModelInfo]]
 Choose = Callable[[], tuple[str, str]]
 """A model that nobody named, and why it was taken; raises `ConfigError` if there is none."""
-PATCHES = re.compile(r"(^|/)(gpt-(?!4|3|oss)|codex|o[34](-|$))")
+
 SHUT_IN = "\nCommands run in a sandbox: no network, and a /tmp of their own that file tools do not see."
-SMALL_TOOLS = ("read", "write", "edit", "bash")
-"""What a small model is told of, unless somebody asks for more."""
 
 
 @dataclass(slots=True)
@@ -68,6 +66,7 @@ class SettingsTackRoom:
     environment: Mapping[str, str] | None = None
     user: UsersOwn = field(default_factory=UsersOwn)
     shelter: Shelter = field(init=False)
+    toolbox: Toolbox = field(init=False)
 
     def __post_init__(self) -> None:
         self.shelter = Shelter(self.settings.sandbox, self.environment or {}, self.user.guarded, self.outputs)
@@ -79,6 +78,7 @@ class SettingsTackRoom:
         if self.subagents:
             described = {name: self.agents[name].description for name in self.subagents}
             self.tools = {**self.tools, "task": task_tool(described)}
+        self.toolbox = Toolbox(self.tools, self.user.built_in)
 
     def open(self, session: Session, item: PromptItem, number: int) -> Opening:
         options = item.options or TurnOptions()
@@ -102,14 +102,16 @@ class SettingsTackRoom:
             ref, why = self._chosen()
             chosen = (Notice(f"{number}.notice.model", "model", f"model {ref}: {why}"),)
         _, info = self._model(ref)
-        _check_files(info, files)
+        check_files(info, files)
         self._prompts()
         variant = options.variant or (before.variant if before is not None and before.model == ref else "")
         self._options(info, agent, variant)
         limits, cap, notices = self._limits(options, agent, number)
+        if mandate is None:
+            notices = (*notices, *self._news(session, number))
         if limits.cost is not None or self._tree_cost() or (mandate is not None and mandate.priced):
-            _need_price(info)
-        tools = tuple(self._tools(agent, options, info))
+            need_price(info)
+        tools = tuple(self.toolbox.chosen(agent, options, info, self._rules(agent)))
         system = self._system(session, agent, options, info, tools)
         start = TurnStart(
             f"{number}.start",
@@ -238,33 +240,13 @@ class SettingsTackRoom:
             limits = msgspec.structs.replace(limits, tool_calls=None)
         return limits, cap, notices
 
-    def _tools(self, agent: Agent, options: TurnOptions, info: ModelInfo) -> list[str]:
-        allowed = self._rules(agent)
-        wanted = {**agent.tools, **options.tools}
-        without = options.mandate.without if options.mandate is not None else ()
-        return [
-            name
-            for name, tool in self.tools.items()
-            if wanted.get(name, wanted.get("*", True))
-            and not denied_outright(allowed, tool.permission)
-            and (agent.offers is None or name in agent.offers)
-            and name not in without
-            and (name in wanted or agent.offers is not None or name not in self._other_hand(info))
-            and (not asks(tool) or options.on_ask in ("person", "pause"))
-            and (not info.small or name in SMALL_TOOLS or name in wanted or name not in self.user.built_in)
-        ]
-
-    def _other_hand(self, info: ModelInfo) -> frozenset[str]:
-        """The built-in tools for changing files that a model does not use: some write patches, most edit."""
-        unused = {"edit", "write"} if PATCHES.search(info.ref) else {"apply_patch"}
-        return self.user.built_in & unused if self.user.built_in >= {"edit", "write", "apply_patch"} else frozenset()
-
-    def _without(self, agent: Agent, start: TurnStart) -> tuple[str, ...]:
-        """The tools that are kept from this turn, and so from everything below it; not those it merely does not use."""
-        used = agent.offers if agent.offers is not None else self.tools
-        banned = [name for name in self.tools if name not in start.tools and name in used]
-        above = start.mandate.without if start.mandate is not None else ()
-        return (*above, *(name for name in banned if name not in above))
+    def _news(self, session: Session, number: int) -> Iterator[Notice]:
+        """What there is to know of tools that come and go, as far as this session was not told."""
+        news = self.toolbox.more.news() if self.toolbox.more is not None else ()
+        told = {part.text for part in session.parts.values() if isinstance(part, Notice)} if news else set()
+        for place, text in enumerate(news):
+            if text not in told:
+                yield Notice(f"{number}.notice.mcp.{place}", "mcp", text)
 
     def _may_start(self, start: TurnStart) -> dict[str, str]:
         depth = start.mandate.depth if start.mandate is not None else 0
@@ -282,7 +264,10 @@ class SettingsTackRoom:
             header="",
             agent=prompt_file("small.md" if info.small else "build.md") if agent.prompt is None else agent.prompt,
             environment=environment + (SHUT_IN if "bash" in tools and self.shelter.sandboxed else ""),
-            instructions=(listed(self.user.skills),) if "skill" in tools else (),
+            instructions=(
+                *((listed(self.user.skills),) if "skill" in tools else ()),
+                *((self.toolbox.more.instructions(),) if self.toolbox.more is not None else ()),
+            ),
             call=options.system,
             user=self.settings.prompts.system,
         )
@@ -292,10 +277,11 @@ class SettingsTackRoom:
         agent = self.agents.get(start.agent) or Agent(start.agent)
         model, info = self._model(start.model)
         retry, deadlines = self.settings.retry, self.settings.deadlines
+        there = self.toolbox.all()
         return Tack(
             model=model,
             info=info,
-            tools={name: self.tools[name] for name in start.tools if name in self.tools},
+            tools={name: there[name] for name in start.tools if name in there},
             rules=self._rules(agent),
             restrictions=(rules_of(self.restrictions), self.user.stricter),
             directory=Path(session.info.directory),
@@ -304,10 +290,10 @@ class SettingsTackRoom:
             ceiling=self.settings.behavior.ceiling,
             subagents=self._may_start(start),
             max_depth=self.settings.tree.depth,
-            without=self._without(agent, start),
+            without=self.toolbox.kept_from(agent, start),
             tree_cost=self._tree_cost(),
             prunes=self.settings.compaction.prune,
-            environment=self._environment(),
+            environment=self.commands_environment(),
             guarded=(*self.user.guarded, *git_folders(Path(session.info.directory)), *self._skill_folders()),
             readable=self._readable(session.info.id),
             hooks=self.settings.hooks,
@@ -336,7 +322,7 @@ class SettingsTackRoom:
     def _rules(self, agent: Agent) -> tuple[Rule, ...]:
         return rules(self.settings.permission, agent, sandboxed="bash" in self.tools and self.shelter.sandboxed)
 
-    def _environment(self) -> dict[str, str] | None:
+    def commands_environment(self) -> dict[str, str] | None:
         """What commands get: no keys, and nothing else that is called a secret, but for what the user lets pass."""
         if self.environment is None:
             return None
@@ -369,23 +355,3 @@ class SettingsTackRoom:
         folder = self.outputs / session
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return str(folder / f"{call}.txt")
-
-
-def _check_files(info: ModelInfo, files: Sequence[File]) -> None:
-    """Raise `ConfigError` if the model cannot look at what is attached."""
-    for file in files:
-        sort = Attachment(file.path, file.media, file.data).sort
-        if file.data and sort not in info.takes:
-            seen = " and ".join(sorted(info.takes)) or "text alone"
-            raise ConfigError(
-                f"{file.path}: {info.ref} does not take {sort} files (it takes {seen}); name another model, "
-                f'or set [models."{info.ref}"] takes = ["{sort}"] if you know better'
-            )
-
-
-def _need_price(info: ModelInfo) -> None:
-    if info.price is None:
-        raise ConfigError(
-            f"a cost limit needs a price, and none is known for {info.ref}: set "
-            f'[models."{info.ref}"] price = {{ input = …, output = … }} (US dollars for a million tokens)'
-        )

@@ -7,13 +7,15 @@ import os
 import pwd
 import tomllib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
 import msgspec
 
+from bridle.config.imported import imported
 from bridle.config.settings import Permissions, Settings
-from bridle.config.trust import Trust, TrustState, project_root
+from bridle.config.trust import Trust, TrustState, project_folders, project_root
 from bridle.core.ledger import TREE_BOUNDS
 from bridle.core.limits import LIMIT_NAMES, MAX_STEPS, LimitName, wrong_limit
 from bridle.core.options import layered
@@ -28,6 +30,7 @@ STEP_SPELLINGS = ("steps", "max_steps", "maxSteps", "maxTurns")
 
 MAY_ONLY_LOWER = ("behavior.max_steps", "behavior.ceiling", "limits.", "tree.")
 """What a project that nobody trusted may set, where it makes limits smaller."""
+NAMED_SECTIONS = ("mcp", "providers")
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -53,26 +56,13 @@ def load(
 ) -> Loaded:
     """Read every layer; raises `ConfigError` with the file, the key and the way out."""
     environment = os.environ if environment is None else environment
-    notices: list[str] = []
     user_path = config_home(environment) / "config.toml"
     user = _read(user_path)
-    project_path = _project_file(directory)
-    project = _read(project_path) if project_path is not None else {}
-    restrictions: Permissions = {}
-    ignored: list[str] = []
     state: TrustState = "trusted" if trusted else Trust(trust_file(environment)).state(project_root(directory))
-    if state != "trusted":
-        restrictions = _read_restrictions(str(project_path), project.pop("permission", {}))
-        project, ignored = _untrusted(project, user)
-        why = "has changed since you trusted it" if state == "changed" else "is not trusted"
-        way_out = "(`bridle trust`, or --trust for one run)"
-        notices += [f"{project_path}: {key} is ignored: this project {why} {way_out}" for key in ignored]
-    elif _ceiling(project) > _ceiling(user):
-        project = _without_ceiling(project)
-        notices.append(f"{project_path}: behavior.ceiling is ignored: only your own configuration may raise it")
+    brought = _brought(directory, user, state)
     layers = [
         (str(user_path), user),
-        (str(project_path), project),
+        *brought.layers,
         ("environment", _from_environment(environment)),
         ("flag", _nested(flags or {})),
     ]
@@ -85,7 +75,50 @@ def load(
         settings = msgspec.convert(merged, Settings)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{_blame(str(error), origins)}{error}") from error
-    return Loaded(settings, origins, restrictions, tuple(notices), state == "trusted", tuple(ignored))
+    return Loaded(
+        settings,
+        origins,
+        brought.restrictions,
+        tuple(brought.notices),
+        state == "trusted",
+        tuple(key for keys in brought.ignored.values() for key in keys),
+    )
+
+
+@dataclass(slots=True)
+class _Brought:
+    """What the project's files say, as far as it counts."""
+
+    layers: list[tuple[str, Table]] = field(default_factory=list)
+    restrictions: Permissions = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)
+    ignored: dict[str, list[str]] = field(default_factory=dict)
+    """By file, what counts only after trust."""
+
+
+def _brought(directory: Path, user: Table, state: TrustState) -> _Brought:
+    """The files for other programs, and over them our own."""
+    brought = _Brought()
+    tables: list[tuple[str, Table]] = []
+    for file in (file for folder in reversed(project_folders(directory)) for file in imported(folder)):
+        tables.append((str(file.path), file.table))
+        brought.notices += file.problems
+    own = _project_file(directory)
+    if own is not None:
+        tables.append((str(own), _read(own)))
+    for origin, table in tables:
+        if state != "trusted":
+            brought.restrictions |= _read_restrictions(origin, table.pop("permission", {}))
+            table, ignored = _untrusted(table, user)
+            brought.ignored[origin] = ignored
+            why = "has changed since you trusted it" if state == "changed" else "is not trusted"
+            way_out = "(`bridle trust`, or --trust for one run)"
+            brought.notices += [f"{origin}: {key} is ignored: this project {why} {way_out}" for key in ignored]
+        elif _ceiling(table) > _ceiling(user):
+            table = _without_ceiling(table)
+            brought.notices.append(f"{origin}: behavior.ceiling is ignored: only your own configuration may raise it")
+        brought.layers.append((origin, table))
+    return brought
 
 
 def config_home(environment: Mapping[str, str]) -> Path:
@@ -130,12 +163,8 @@ def _person(environment: Mapping[str, str]) -> Path:
 
 
 def _project_file(directory: Path) -> Path | None:
-    for folder in (directory, *directory.parents):
-        if (folder / PROJECT_FILE).is_file():
-            return folder / PROJECT_FILE
-        if (folder / ".git").exists():
-            return None
-    return None
+    files = (folder / PROJECT_FILE for folder in project_folders(directory))
+    return next((path for path in files if path.is_file()), None)
 
 
 def _read(path: Path) -> Table:
@@ -199,8 +228,14 @@ def _untrusted(project: Table, user: Table) -> tuple[Table, list[str]]:
         if lowers:
             kept[key] = value
         else:
-            ignored.append(key)
-    return _unflattened(project, kept), ignored
+            ignored.append(_named(key))
+    return _unflattened(project, kept), list(dict.fromkeys(ignored))
+
+
+def _named(key: str) -> str:
+    """What a person is told of a key: of a server or a provider its name is enough."""
+    section, _, rest = key.partition(".")
+    return f"{section}.{rest.partition('.')[0]}" if section in NAMED_SECTIONS else key
 
 
 def _read_restrictions(origin: str, table: Any) -> Permissions:
@@ -246,6 +281,9 @@ def _check(origin: str, table: Table) -> None:
             least, most = TREE_BOUNDS[name]
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
                 raise ConfigError(f"{origin}: {key} must be a whole number from {least} to {most}, not {value!r}")
+        if section == "mcp" and (name != "start_wait" or isinstance(value, bool) or not 0 <= value <= 600):
+            wanted = "a number of seconds up to 600" if name == "start_wait" else "a table with a command or a url"
+            raise ConfigError(f"{origin}: {key} must be {wanted}, not {value!r}")
         if key in ("behavior.max_steps", "behavior.ceiling"):
             _check_limit(origin, key, "steps", value)
             if value == 0:
@@ -277,9 +315,11 @@ def _check_keys(origin: str, table: Mapping[str, Any], schema: Any, prefix: str)
 
 def _descend(origin: str, table: Mapping[str, Any], schema: Any, prefix: str) -> None:
     if get_origin(schema) is dict:
+        inner = get_args(schema)[1]
         for key, value in table.items():
             if isinstance(value, Mapping):
-                _check_keys(origin, value, get_args(schema)[1], f"{prefix}{key}.")
+                for option in (inner, *get_args(inner)):
+                    _check_keys(origin, value, option, f"{prefix}{key}.")
         return
     for option in (schema, *get_args(schema)):
         _check_keys(origin, table, option, prefix)

@@ -120,6 +120,32 @@ class HookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seconds: float = 60.0
 
 
+class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A server of tools: a command to start, or an address. `{env:NAME}` and `{file:PATH}` in values are filled in."""
+
+    command: list[str] = []
+    """The program and its words; it runs in the sandbox and ends with Bridle."""
+    url: str = ""
+    transport: Literal["http", "sse"] = "http"
+    """How to speak to the address: streamable HTTP, or what was used before it."""
+    headers: dict[str, str] = {}
+    environment: dict[str, str] = {}
+    """Variables for the command; those that are called like a secret are not passed on by themselves."""
+    folder: str = ""
+    """Where the command starts; empty means in the project."""
+    network: bool = False
+    """Give the command the network."""
+    sandbox: bool = True
+    """Without it the command may do whatever you may."""
+    enabled: bool = True
+    seconds: float = 60.0
+    """How long a call may take."""
+    client_id: str = ""
+    """For OAuth, where a server does not register whoever comes."""
+    client_secret: str = ""
+    scope: str = ""
+
+
 class CareSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     files: str
     """A pattern of paths in the project."""
@@ -187,6 +213,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Commands that put a file in order after it was edited."""
     diagnostics: list[CareSettings] = []
     """Commands that say what is wrong with a file after it was edited; the model reads it."""
+    mcp: dict[str, McpServer | float] = {}
+    """Servers of tools by name, and `start_wait`: the seconds that a turn waits for servers it does not know yet."""
     providers: dict[str, Provider] = {}
     models: dict[str, ModelSettings] = {}
     agents: dict[str, AgentSettings] = {}

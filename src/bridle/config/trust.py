@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+from bridle.config.imported import CLAUDE_SERVERS, OPENCODE
 from bridle.config.kept import Kept
 from bridle.errors import ConfigError
 
-FILES = ("bridle.toml",)
+FILES = ("bridle.toml", CLAUDE_SERVERS, *OPENCODE)
 FOLDERS = (".bridle",)
 MOST_BYTES = 50_000_000
 DECLINED = "no:"
@@ -51,21 +53,29 @@ class Trust:
         return known
 
 
-def project_root(directory: Path) -> Path:
-    """The folder whose files a project brings: the nearest one with any of them, at most up to the root of git."""
+def project_folders(directory: Path) -> list[Path]:
+    """A folder and those above it, as far as they may bring something: up to the root of git, where there is one."""
+    found: list[Path] = []
     for folder in (directory, *directory.parents):
-        if any((folder / name).exists() for name in (*FILES, *FOLDERS)):
-            return folder
+        found.append(folder)
         if (folder / ".git").exists():
             break
+    return found
+
+
+def project_root(directory: Path) -> Path:
+    """The folder that is trusted or not: the nearest one that brings something."""
+    for folder in project_folders(directory):
+        if any((folder / name).exists() for name in (*FILES, *FOLDERS)):
+            return folder
     return directory
 
 
 def fingerprint(project: Path) -> str:
-    """A digest of everything that a project brings for Bridle: names and contents."""
+    """A digest of everything that counts in a folder for Bridle, also of what lies above it: names and contents."""
     found = hashlib.blake2b(digest_size=32)
     size = 0
-    for path in _brought(project):
+    for path in (path for folder in project_folders(project) for path in _brought(folder)):
         try:
             content = path.read_bytes()
         except OSError as error:
@@ -73,7 +83,7 @@ def fingerprint(project: Path) -> str:
         size += len(content)
         if size > MOST_BYTES:
             raise ConfigError(f"{project}: its files for Bridle are larger than {MOST_BYTES} bytes")
-        name = str(path.relative_to(project)).encode("utf-8", errors="surrogateescape")
+        name = os.path.relpath(path, project).encode("utf-8", errors="surrogateescape")
         found.update(b"%d %s %d " % (len(name), name, len(content)))
         found.update(content)
     return found.hexdigest()

@@ -14,7 +14,7 @@ import typer
 from bridle.core.inbox import TurnOptions
 from bridle.errors import BridleError, ConfigError
 from bridle.runtime import Runtime, leave
-from bridle.surfaces.cli import manage, models, project, run
+from bridle.surfaces.cli import manage, mcp, models, project, run
 from bridle.surfaces.cli.text import plain
 
 app = typer.Typer(
@@ -41,6 +41,7 @@ app.command("doctor")(project.doctor)
 app.add_typer(project.permissions, name="permissions")
 app.add_typer(models.models, name="models")
 app.add_typer(models.auth, name="auth")
+app.add_typer(mcp.mcp, name="mcp")
 app.add_typer(config, name="config")
 app.add_typer(testing, name="testing")
 

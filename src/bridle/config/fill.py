@@ -1,0 +1,31 @@
+"""Values with `{env:NAME}`, `{env:NAME:-otherwise}` and `{file:PATH}` in them, filled in when they are needed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from bridle.errors import ConfigError
+
+PLACE = re.compile(r"\{(env|file):([^{}]+)\}")
+
+
+def filled(text: str, environment: Mapping[str, str], folder: Path) -> str:
+    """The text with what the places stand for; raises `ConfigError` if a variable or a file is missing."""
+
+    def found(place: re.Match[str]) -> str:
+        sort, name = place[1], place[2]
+        if sort == "file":
+            path = folder / Path(name).expanduser()
+            try:
+                return path.read_text(encoding="utf-8").strip()
+            except (OSError, UnicodeDecodeError) as error:
+                raise ConfigError(f"{place[0]} cannot be read: {error}") from error
+        variable, given, otherwise = name.partition(":-")
+        value = environment.get(variable, otherwise if given else None)
+        if value is None:
+            raise ConfigError(f"{place[0]}: there is no variable {variable} in the environment")
+        return value
+
+    return PLACE.sub(found, text)

@@ -1,0 +1,31 @@
+"""Whether a turn and its model fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bridle.core.agent import ModelInfo
+from bridle.core.messages import Attachment
+from bridle.core.parts import File
+from bridle.errors import ConfigError
+
+
+def check_files(info: ModelInfo, files: Sequence[File]) -> None:
+    """Raise `ConfigError` if the model cannot look at what is attached."""
+    for file in files:
+        sort = Attachment(file.path, file.media, file.data).sort
+        if file.data and sort not in info.takes:
+            seen = " and ".join(sorted(info.takes)) or "text alone"
+            raise ConfigError(
+                f"{file.path}: {info.ref} does not take {sort} files (it takes {seen}); name another model, "
+                f'or set [models."{info.ref}"] takes = ["{sort}"] if you know better'
+            )
+
+
+def need_price(info: ModelInfo) -> None:
+    """Raise `ConfigError` if nobody knows what the model costs."""
+    if info.price is None:
+        raise ConfigError(
+            f"a cost limit needs a price, and none is known for {info.ref}: set "
+            f'[models."{info.ref}"] price = {{ input = …, output = … }} (US dollars for a million tokens)'
+        )

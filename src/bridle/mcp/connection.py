@@ -1,0 +1,166 @@
+"""One server, connected: a task of its own holds the client, since whoever opens it must close it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import mcp_types
+from mcp import Client, MCPError
+from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+
+from bridle.errors import ServerFailed
+from bridle.mcp.pins import Definition, Offer
+from bridle.mcp.transport import Streams, Watch
+
+MOST_MESSAGES = 2_000
+"""That a server may send in a second."""
+MOST_PAGES = 20
+LIST_SECONDS = 30.0
+END_SECONDS = 3.0
+
+# What the library has to say is said by us where it matters; to a terminal it would write whole tracebacks.
+logging.getLogger("mcp").addHandler(logging.NullHandler())
+
+Open = Callable[[Watch], AbstractAsyncContextManager[Streams]]
+
+
+class Connection:
+    """To be used in one event loop. `close` must be called, and may be called twice."""
+
+    def __init__(self, open: Open, changed: Callable[[], None], root: Path) -> None:
+        """`changed` is called whenever the server says that its tools are others now; `root` is what it may know of."""
+        self._open = open
+        self._root = root
+        self._changed = changed
+        self._came = 0
+        self._second = 0
+        self._refused = 0
+        self.failure = ""
+        """Why it was ended, if it was."""
+        self._over = asyncio.Event()
+        self._client: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+        self._task = asyncio.ensure_future(self._hold())
+
+    @property
+    def alive(self) -> bool:
+        return not self._task.done() and not self._over.is_set()
+
+    async def over(self) -> None:
+        """Return once it has ended."""
+        await self._over.wait()
+
+    def gone(self, why: str = "it has ended") -> None:
+        """The server is not there any more, or must not be."""
+        self.failure = self.failure or why
+        self._over.set()
+
+    async def client(self) -> Client:
+        """The client, once it is connected; raises `ServerFailed`."""
+        await asyncio.wait([self._client])
+        failure = self._client.exception()
+        if failure is not None:
+            raise ServerFailed(told(failure)) from failure
+        return self._client.result()
+
+    async def _hold(self) -> None:
+        try:
+            async with Client(
+                self._open(self),
+                message_handler=self._message,
+                list_roots_callback=self._roots,
+                client_info=mcp_types.Implementation(name="bridle", version=version("bridle")),
+                cache=None,
+            ) as client:
+                self._client.set_result(client)
+                heeding = asyncio.ensure_future(self._heed(client))
+                try:
+                    await self._over.wait()
+                finally:
+                    heeding.cancel()
+                    await asyncio.wait([heeding])
+        except Exception as error:
+            # Whatever a server and its library come to, the turn goes on without them.
+            refused = f" (HTTP {self._refused})" if self._refused else ""
+            self.failure = self.failure or told(error) + refused
+            if not self._client.done():
+                self._client.set_exception(ServerFailed(self.failure))
+        finally:
+            self._over.set()
+            if not self._client.done():
+                self._client.set_exception(ServerFailed(self.failure or "it was closed"))
+            # Nobody may have waited for it.
+            self._client.exception()
+
+    async def _heed(self, client: Client) -> None:
+        """Newer servers speak of changes only to who listens; older ones say so by themselves."""
+        with suppress(ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError):
+            async with client.listen(tools_list_changed=True) as heard:
+                async for _ in heard:
+                    self.came()
+                    self._changed()
+
+    async def _roots(self, context: Any) -> mcp_types.ListRootsResult:
+        return mcp_types.ListRootsResult.model_validate({"roots": [{"uri": self._root.as_uri()}]})
+
+    async def _message(self, message: Any) -> None:
+        self.came()
+        if isinstance(message, mcp_types.ToolListChangedNotification):
+            self._changed()
+
+    def refused(self, status: int) -> None:
+        self._refused = status
+
+    def came(self) -> bool:
+        """Count what the server sends; too much of it ends the connection."""
+        second = int(asyncio.get_running_loop().time())
+        self._came = self._came + 1 if second == self._second else 1
+        self._second = second
+        if self._came > MOST_MESSAGES:
+            self.gone(f"it sent more than {MOST_MESSAGES} messages in a second")
+        return self._came > MOST_MESSAGES
+
+    async def offer(self) -> Offer:
+        """What the server offers now; raises `ServerFailed`."""
+        client = await self.client()
+        try:
+            async with asyncio.timeout(LIST_SECONDS):
+                tools: dict[str, Definition] = {}
+                cursor: str | None = None
+                for _ in range(MOST_PAGES):
+                    page = await client.list_tools(cursor=cursor)
+                    for tool in page.tools:
+                        tools[tool.name] = Definition(tool.name, tool.description or "", dict(tool.input_schema))
+                    cursor = page.next_cursor
+                    if cursor is None:
+                        break
+        except Exception as error:
+            raise ServerFailed(f"its tools cannot be listed: {self.failure or told(error)}") from error
+        return Offer(tools, client.instructions or "", client.server_capabilities.resources is not None)
+
+    async def close(self) -> None:
+        self._over.set()
+        # A server that does not let go holds up nothing: what was started for it is owned.
+        await asyncio.wait([self._task], timeout=END_SECONDS)
+        self._task.cancel()
+        await asyncio.wait([self._task], timeout=END_SECONDS)
+
+
+def told(error: BaseException) -> str:
+    """What went wrong in one line, from inside of the groups in which the library wraps it."""
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    if isinstance(error, TimeoutError):
+        return "it did not answer in time"
+    text = error.message if isinstance(error, MCPError) else str(error)
+    return " ".join(text.split())[:500] or type(error).__name__
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether a failure says that the server cannot be reached any more, rather than that it refused something."""
+    return not isinstance(error, MCPError) or error.code == mcp_types.CONNECTION_CLOSED

@@ -1,0 +1,267 @@
+"""A configured server: it is connected when it is needed, a few times if it ends, and asked."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bridle.config.fill import filled
+from bridle.config.settings import McpServer
+from bridle.errors import ConfigError, ServerFailed
+from bridle.mcp.pins import Definition, Pin, Pins, key_of
+from bridle.process.sandbox import Openings, inside_environment
+from bridle.seams import Seams, in_thread
+from bridle.shelter import Shelter
+from bridle.tools.bash import NO_NETWORK
+from bridle.tools.shut_in import ShutIn
+from bridle.workspace.files import located
+
+if TYPE_CHECKING:
+    from bridle.mcp.connection import Connection
+    from bridle.mcp.transport import Started
+
+MOST_STARTS = 4
+"""Of a server that ends again and again, in one process."""
+CONNECT_SECONDS = 30.0
+LOGIN_SECONDS = 330.0
+AFTER_CHANGE_SECONDS = 0.2
+SHOWN_COMPLAINTS = 600
+
+
+@dataclass(slots=True)
+class Surroundings:
+    """What all servers of a runtime have around them."""
+
+    directory: Path
+    environment: Mapping[str, str]
+    """What the user's own values are filled in from."""
+    known: Mapping[str, str]
+    """What commands get to know of it."""
+    shelter: Shelter
+    pins: Pins
+    seams: Seams
+    auth: Path
+    """The file with the tokens of servers."""
+
+
+class Link:
+    """See `Servers`."""
+
+    def __init__(self, name: str, server: McpServer, around: Surroundings) -> None:
+        self.name = name
+        self.server = server
+        self.key = key_of(name, server)
+        self.problem = ""
+        """Why it could not be used the last time."""
+        self.pin: Pin | None = None
+        self._around = around
+        self._connection: Connection | None = None
+        self._started: Started | None = None
+        self._starts = 0
+        self._show: Callable[[str], None] | None = None
+        self._connecting = asyncio.Lock()
+        self._taking: asyncio.Task[None] | None = None
+
+    async def connected(self) -> Connection:
+        """A connection whose offer is known; raises `ServerFailed`."""
+        async with self._connecting:
+            if self._connection is not None and self._connection.alive:
+                return self._connection
+            await self._let_go()
+            try:
+                async with asyncio.timeout(CONNECT_SECONDS if self._show is None else LOGIN_SECONDS):
+                    return await self._connect()
+            except TimeoutError:
+                await self._fail(f"it did not answer within {CONNECT_SECONDS:g} s")
+            except ServerFailed as error:
+                await self._fail(str(error))
+            except (ConfigError, OSError) as error:
+                await self._fail(f"it cannot be started: {error}")
+            raise ServerFailed(self.problem)
+
+    @property
+    def complaints(self) -> str:
+        """The last of what its command has complained about."""
+        return self._started.complaints if self._started is not None else ""
+
+    async def log_in(self, show: Callable[[str], None]) -> None:
+        """Let a person log in; raises `ServerFailed`."""
+        self._show = show
+        try:
+            await self._let_go()
+            await self.connected()
+        finally:
+            self._show = None
+
+    def log_out(self) -> bool:
+        """Forget the tokens; False if there are none."""
+        from bridle.mcp.login import Tokens
+
+        return Tokens(self._around.auth, self.key, self.server, self._around.seams.clock).forget()
+
+    async def _connect(self) -> Connection:
+        if self._starts == MOST_STARTS:
+            raise ServerFailed(f"it was started {MOST_STARTS} times and ended each time")
+        self._starts += 1
+        # A second of work: beside the event loop, and only where a server is used.
+        await in_thread(_load)
+        from bridle.mcp.connection import Connection
+
+        self._connection = Connection(self._way(), self._changed, self._around.directory)
+        await self._take(self._connection)
+        self.problem = ""
+        return self._connection
+
+    async def _fail(self, problem: str) -> None:
+        complaints = self.complaints.strip()
+        await self._let_go()
+        said = f"; it said: …{complaints[-SHOWN_COMPLAINTS:]}" if complaints else ""
+        shut_in = self.server.command and self.server.sandbox and not self.server.network
+        hint = f" (mcp.{self.name}.network = true gives it the network)" if shut_in and NO_NETWORK.search(said) else ""
+        if self.server.url and re.search(r"wants a login|\b401\b|Unauthorized", problem):
+            hint = f" (`bridle mcp auth {self.name}` logs in)"
+        self.problem = f"{problem}{hint}{said}"
+
+    async def _let_go(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
+
+    async def _take(self, connection: Connection) -> None:
+        """Learn what the server offers, and compare it with what was accepted."""
+        offer, left_out = (await connection.offer()).bounded()
+        now = self._around.seams.clock.wall()
+        self.pin = self._around.pins.take(self.key, offer, now)
+        self.problem = left_out
+
+    def _changed(self) -> None:
+        """The server says that it offers something else: look once, however often it says so meanwhile."""
+        if self._taking is None or self._taking.done():
+            self._taking = asyncio.ensure_future(self._take_again())
+
+    async def _take_again(self) -> None:
+        await asyncio.sleep(AFTER_CHANGE_SECONDS)
+        connection = self._connection
+        if connection is not None and connection.alive:
+            try:
+                await self._take(connection)
+            except (ServerFailed, ConfigError) as error:
+                self.problem = str(error)
+
+    async def call(self, definition: Definition, arguments: dict[str, Any], show: Callable[[str], None]) -> Any:
+        """The result of a tool; raises `ServerFailed`, also if the tool is not what was accepted."""
+        connection = await self.connected()
+        if self.pin is None or self.pin.now.tools.get(definition.name) != definition:
+            raise ServerFailed(
+                f"{definition.name} is no longer what was accepted. A person has to look at it: "
+                f"`bridle mcp approve {self.name}`"
+            )
+
+        async def progress(done: float, total: float | None, message: str | None) -> None:
+            show(f"{message or f'{done:g}' + (f' of {total:g}' if total else '')}\n")
+
+        return await self._asked(
+            connection, lambda client: client.call_tool(definition.name, arguments, progress_callback=progress)
+        )
+
+    async def resources(self) -> list[tuple[str, str]]:
+        """The addresses and names of what it has besides tools."""
+        connection = await self.connected()
+        listed = await self._asked(connection, lambda client: client.list_resources())
+        return [(str(resource.uri), resource.name) for resource in listed.resources]
+
+    async def resource(self, uri: str) -> Sequence[Any]:
+        connection = await self.connected()
+        return tuple((await self._asked(connection, lambda client: client.read_resource(uri))).contents)
+
+    async def prompts(self) -> list[Any]:
+        connection = await self.connected()
+        return list((await self._asked(connection, lambda client: client.list_prompts())).prompts)
+
+    async def prompt(self, name: str, arguments: dict[str, str]) -> list[Any]:
+        connection = await self.connected()
+        return list((await self._asked(connection, lambda client: client.get_prompt(name, arguments))).messages)
+
+    async def _asked(self, connection: Connection, ask: Callable[[Any], Any]) -> Any:
+        """The server's answer, or why there is none: it may end, flood, or answer nonsense."""
+        from bridle.mcp.connection import is_lost, told
+
+        client = await connection.client()
+        asking = asyncio.ensure_future(ask(client))
+        over = asyncio.ensure_future(connection.over())
+        try:
+            async with asyncio.timeout(self.server.seconds):
+                await asyncio.wait([asking, over], return_when=asyncio.FIRST_COMPLETED)
+                if asking.done():
+                    answer = asking.result()
+                    self._starts = 0
+                    return answer
+                raise ServerFailed(connection.failure or "it has ended")
+        except TimeoutError:
+            raise ServerFailed(f"it did not answer within {self.server.seconds:g} s") from None
+        except ServerFailed:
+            raise
+        except Exception as error:
+            if is_lost(error):
+                connection.gone()
+            raise ServerFailed(connection.failure or told(error)) from error
+        finally:
+            for task in (asking, over):
+                task.cancel()
+            await asyncio.wait([asking, over])
+
+    def _way(self) -> Any:
+        from bridle.mcp.transport import Remote, Started
+
+        server, around = self.server, self._around
+        if bool(server.command) == bool(server.url):
+            raise ConfigError("it needs a command or a url, and not both")
+        fill = {name: filled(value, around.environment, around.directory) for name, value in self._values().items()}
+        if server.url:
+            url = filled(server.url, around.environment, around.directory)
+            auth = self._auth(url)
+            return Remote(url, server.transport == "sse", fill, auth, server.seconds).opened
+        words = [filled(word, around.environment, around.directory) for word in server.command]
+        self._started = self._command(words, {**around.known, **fill}, Started)
+        return self._started.opened
+
+    def _values(self) -> Mapping[str, str]:
+        return self.server.headers if self.server.url else self.server.environment
+
+    def _auth(self, url: str) -> Any:
+        if any(name.lower() == "authorization" for name in self.server.headers):
+            return None
+        from bridle.mcp.login import login
+
+        return login(self.key, url, self.server, self._around.auth, self._around.seams.clock, self._show)
+
+    def _command(self, words: list[str], environment: dict[str, str], made: Callable[..., Started]) -> Started:
+        around = self._around
+        place = located(around.directory, self.server.folder or ".")
+        sandbox = around.shelter.sandbox(f"mcp-{re.sub(r'[^A-Za-z0-9_-]', '_', self.name)}")
+        if sandbox is None or not self.server.sandbox:
+            program = shutil.which(words[0], path=environment.get("PATH"))
+            if program is None:
+                raise ConfigError(f"there is no program {words[0]}")
+            command = [program, *words[1:]]
+        else:
+            network = self.server.network or sandbox.network
+            command = ShutIn.at(place, sandbox).around(words, Openings(network=network))
+            environment = inside_environment(environment)
+        return made(command, place.path, environment, around.shelter.bounds())
+
+    async def close(self) -> None:
+        if self._taking is not None:
+            self._taking.cancel()
+        await self._let_go()
+
+
+def _load() -> None:
+    from bridle.mcp import connection, transport
+
+    assert connection and transport

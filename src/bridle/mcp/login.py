@@ -1,0 +1,205 @@
+"""Logging in to a server with OAuth: by a person in a browser once, from then on by what was stored."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import msgspec
+from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
+from mcp.client.auth.oauth2 import OAuthContext
+from mcp.shared.auth import (
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthMetadata,
+    OAuthToken,
+    ProtectedResourceMetadata,
+)
+from pydantic import AnyUrl
+
+from bridle.config.kept import Kept
+from bridle.config.settings import McpServer
+from bridle.errors import ServerFailed
+from bridle.seams import Clock
+
+WAIT_SECONDS = 300.0
+WANTS_LOGIN = "it wants a login"
+PORT = 19_876
+"""Where the browser comes back to; servers remember it, so it stays the same."""
+PAGE = "<!doctype html><title>Bridle</title><p>{}. You can close this page."
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """What is kept of one server, as the library writes it."""
+
+    tokens: str = ""
+    client: str = ""
+    server: str = ""
+    """Whom to ask for new tokens."""
+    resource: str = ""
+    expires: float | None = None
+    """When, in seconds since 1970, the tokens have to be exchanged for new ones."""
+
+
+class Tokens:
+    """The tokens of one server, in a file of the user's that nobody else can read. See `TokenStorage`."""
+
+    context: OAuthContext
+
+    def __init__(self, path: Path, key: str, server: McpServer, clock: Clock) -> None:
+        self._clock = clock
+        self._kept: Kept[dict[str, Stored]] = Kept(path, dict[str, Stored], {})
+        self._key = key
+        self._server = server
+
+    async def get_tokens(self) -> OAuthToken | None:
+        found = self._stored().tokens
+        return OAuthToken.model_validate_json(found) if found else None
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        found, about = self.context.oauth_metadata, self.context.protected_resource_metadata
+        self._change(
+            tokens=tokens.model_dump_json(),
+            server=found.model_dump_json() if found is not None else "",
+            resource=about.model_dump_json() if about is not None else "",
+            expires=self._clock.wall() + tokens.expires_in if tokens.expires_in is not None else None,
+        )
+
+    def recall(self, context: OAuthContext) -> None:
+        """Tell a new process what the last one found out: the library forgets when tokens expire, and whom to ask."""
+        self.context = context
+        kept = self._stored()
+        if kept.server:
+            context.oauth_metadata = OAuthMetadata.model_validate_json(kept.server)
+        if kept.resource:
+            context.protected_resource_metadata = ProtectedResourceMetadata.model_validate_json(kept.resource)
+        context.token_expiry_time = kept.expires
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        found = self._stored().client
+        if found:
+            return OAuthClientInformationFull.model_validate_json(found)
+        if not self._server.client_id:
+            return None
+        secret = self._server.client_secret or None
+        return OAuthClientInformationFull.model_validate(
+            {
+                "client_id": self._server.client_id,
+                "client_secret": secret,
+                "redirect_uris": [_back()],
+                "token_endpoint_auth_method": "client_secret_post" if secret else "none",
+            }
+        )
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self._change(client=client_info.model_dump_json())
+
+    def forget(self) -> bool:
+        """Log out; False if nobody was logged in."""
+        known = self._key in self._kept.read()
+        self._kept.change(lambda table: {key: kept for key, kept in table.items() if key != self._key})
+        return known
+
+    @property
+    def stored(self) -> bool:
+        """Whether somebody has logged in."""
+        return bool(self._stored().tokens)
+
+    def _stored(self) -> Stored:
+        return self._kept.read().get(self._key, Stored())
+
+    def _change(self, **fields: str | float | None) -> None:
+        def change(table: dict[str, Stored]) -> dict[str, Stored]:
+            return {**table, self._key: msgspec.structs.replace(table.get(self._key, Stored()), **fields)}
+
+        self._kept.change(change)
+
+
+def login(
+    key: str, url: str, server: McpServer, path: Path, clock: Clock, show: Callable[[str], None] | None
+) -> OAuthClientProvider | None:
+    """What answers a server that wants a login: from what is stored, and then by a person who opens what is shown.
+
+    With neither there is nothing that could answer.
+    """
+    tokens = Tokens(path, key, server, clock)
+    if show is None and not tokens.stored:
+        return None
+    back = _Back()
+
+    async def redirect(address: str) -> None:
+        if show is None:
+            raise ServerFailed(WANTS_LOGIN)
+        await back.listen()
+        show(address)
+
+    metadata = OAuthClientMetadata(
+        client_name="Bridle",
+        redirect_uris=[AnyUrl(_back())],
+        grant_types=["authorization_code", "refresh_token"],
+        response_types=["code"],
+        scope=server.scope or None,
+    )
+    provider = OAuthClientProvider(url, metadata, tokens, redirect, back.result)
+    tokens.recall(provider.context)
+    return provider
+
+
+def _back() -> str:
+    return f"http://127.0.0.1:{PORT}/callback"
+
+
+class _Back:
+    """Waits on loopback for the browser to come back."""
+
+    def __init__(self) -> None:
+        self._answer: asyncio.Future[AuthorizationCodeResult] = asyncio.get_running_loop().create_future()
+        self._server: asyncio.Server | None = None
+
+    async def listen(self) -> None:
+        try:
+            self._server = await asyncio.start_server(self._serve, "127.0.0.1", PORT, limit=16_384)
+        except OSError as error:
+            raise ServerFailed(
+                f"port {PORT} on loopback is needed for the login, and cannot be had: {error}"
+            ) from error
+
+    async def result(self) -> AuthorizationCodeResult:
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                return await self._answer
+        except TimeoutError:
+            raise ServerFailed(f"nobody has logged in within {WAIT_SECONDS:g} s") from None
+        finally:
+            if self._server is not None:
+                self._server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(10):
+                first = (await reader.readline()).decode("latin-1").split()
+            asked = urlsplit(first[1]) if len(first) > 1 else urlsplit("/")
+            given = {name: values[0] for name, values in parse_qs(asked.query).items()}
+            known = asked.path == "/callback" and ("code" in given or "error" in given)
+            words = self._taken(given) if known else "There is nothing here"
+            body = PAGE.format(words).encode()
+            head = f"HTTP/1.1 {200 if known else 404} OK\r\nContent-Type: text/html\r\nContent-Length: {len(body)}"
+            writer.write(f"{head}\r\nConnection: close\r\n\r\n".encode() + body)
+            await writer.drain()
+        except (TimeoutError, OSError, ValueError):
+            # Somebody else knocked, or left; the one who is awaited will come again.
+            return
+        finally:
+            writer.close()
+
+    def _taken(self, given: dict[str, str]) -> str:
+        if self._answer.done():
+            return "This login is over"
+        if "error" in given:
+            self._answer.set_exception(ServerFailed(f"the login was refused: {given['error']}"))
+            return "The login was refused"
+        result = AuthorizationCodeResult(code=given["code"], state=given.get("state"), iss=given.get("iss"))
+        self._answer.set_result(result)
+        return "You are logged in"

@@ -1,0 +1,146 @@
+"""All servers of a runtime: what they offer is known from what was accepted; a new one is waited for, but not long."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from bridle.config.settings import McpServer, Settings
+from bridle.errors import ConfigError, ServerFailed
+from bridle.mcp.link import Link, Surroundings
+from bridle.mcp.looking import Look, look
+from bridle.mcp.pins import Pins
+from bridle.mcp.tools import RESOURCE, resource_tool, server_tool, shown
+from bridle.seams import Seams
+from bridle.shelter import Shelter
+from bridle.tools.tool import Tool
+
+START_WAIT_SECONDS = 5.0
+FRESH_SECONDS = 3_600.0
+"""How long nobody looks whether a server that is not used offers something else."""
+
+
+class Servers:
+    """Never raises into a turn: a server that cannot be used is named, and its calls fail."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        directory: Path,
+        environment: Mapping[str, str],
+        known: Mapping[str, str],
+        shelter: Shelter,
+        home: Path,
+        seams: Seams,
+    ) -> None:
+        """`known` is what commands get of the environment; in `home` lie pins and tokens."""
+        pins = Pins(home / "mcp.json")
+        self._around = Surroundings(directory, environment, known, shelter, pins, seams, home / "mcp-auth.json")
+        given = settings.mcp.get("start_wait", START_WAIT_SECONDS)
+        self._start_wait = given if isinstance(given, (int, float)) else START_WAIT_SECONDS
+        self.links = {
+            name: Link(name, server, self._around)
+            for name, server in settings.mcp.items()
+            if isinstance(server, McpServer) and server.enabled
+        }
+        self._looking: dict[str, asyncio.Task[None]] = {}
+        self._unread = ""
+        self._read_pins()
+
+    def _read_pins(self) -> None:
+        try:
+            pins = self._around.pins.all()
+        except ConfigError as error:
+            self._unread = str(error)
+            return
+        for link in self.links.values():
+            link.pin = pins.get(link.key, link.pin)
+
+    async def prepare(self) -> None:
+        """Learn what new servers offer, all at once, for a short while; who is late is there in the next turn."""
+        now = self._around.seams.clock.wall()
+        fresh = [name for name, link in self.links.items() if link.pin is None]
+        for name, link in self.links.items():
+            stale = link.pin is None or now - link.pin.seen > FRESH_SECONDS
+            if stale and not link.problem and name not in self._looking:
+                self._looking[name] = asyncio.ensure_future(self._look(link))
+        awaited = [self._looking[name] for name in fresh if name in self._looking]
+        if awaited:
+            await asyncio.wait(awaited, timeout=self._start_wait)
+
+    @staticmethod
+    async def _look(link: Link) -> None:
+        try:
+            await link.connected()
+        except ServerFailed as error:
+            link.problem = str(error)
+
+    def tools(self, taken: Mapping[str, Tool]) -> dict[str, Tool]:
+        """The tools that count now, besides those that there are."""
+        found: dict[str, Tool] = {}
+        with_resources: dict[str, Link] = {}
+        for link in self.links.values():
+            offer = link.pin.now if link.pin is not None else None
+            if offer is None:
+                continue
+            for definition in offer.tools.values():
+                made = server_tool(link, definition)
+                if made.spec.name not in taken and made.spec.name not in found:
+                    found[made.spec.name] = made
+            if offer.resources:
+                with_resources[link.name] = link
+        if with_resources and RESOURCE not in taken:
+            found[RESOURCE] = resource_tool(with_resources)
+        return found
+
+    def instructions(self) -> str:
+        """What servers say about their use."""
+        said = {link.name: link.pin.now.instructions for link in self.links.values() if link.pin is not None}
+        parts = [f'<server name="{name}">\n{text}\n</server>' for name, text in said.items() if text]
+        return "What servers of tools say about their use:\n" + "\n".join(parts) if parts else ""
+
+    def news(self) -> list[str]:
+        """What the reader must know of servers."""
+        found = [self._unread] if self._unread else []
+        for link in self.links.values():
+            if link.problem:
+                found.append(f"mcp server {link.name}: {link.problem}")
+            elif link.pin is None:
+                found.append(f"mcp server {link.name} has not answered yet: its tools are left out of this turn")
+            if link.pin is not None and link.pin.changes():
+                changed = ", ".join(link.pin.changes()[:5])
+                found.append(
+                    f"mcp server {link.name} offers something else than you accepted ({changed}): that is left out "
+                    f"until you look at it with `bridle mcp approve {link.name}`"
+                )
+        return found
+
+    def accept(self, name: str) -> None:
+        """What a server offers now counts from the next turn on."""
+        self._around.pins.accept(self.links[name].key)
+        self._read_pins()
+
+    async def look(self, name: str | None = None, *, closely: bool = False) -> list[Look]:
+        """See what all of them offer now, or one of them."""
+        links = [link for link in self.links.values() if name in (None, link.name)]
+        return list(await asyncio.gather(*(look(link, closely=closely) for link in links)))
+
+    async def log_in(self, name: str, show: Callable[[str], None]) -> str:
+        """Let a person log in to a server, at the address that is shown; what went wrong, if anything."""
+        try:
+            await self.links[name].log_in(show)
+        except ServerFailed as error:
+            return str(error)
+        return ""
+
+    async def prompt(self, name: str, prompt: str, arguments: Mapping[str, str]) -> str:
+        """The text of a prompt of a server; raises `ServerFailed`."""
+        return shown([message.content for message in await self.links[name].prompt(prompt, dict(arguments))])
+
+    async def close(self) -> None:
+        """End all of them. May be called twice."""
+        for task in self._looking.values():
+            task.cancel()
+        await asyncio.gather(*(link.close() for link in self.links.values()))

@@ -1,0 +1,127 @@
+"""The tools of servers, as the model is told of them: by what was accepted, whether the server runs or not."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from bridle.core.permission import Access
+from bridle.core.states import Ask
+from bridle.core.stream import ToolSpec
+from bridle.errors import ServerFailed, ToolFailed
+from bridle.mcp.pins import Definition
+from bridle.tools.tool import Invocation, Output, StructTool, struct_schema
+from bridle.workspace.files import Files
+
+if TYPE_CHECKING:
+    from bridle.mcp.link import Link
+
+LONGEST_NAME = 64
+RESOURCE = "resource"
+
+
+@dataclass(slots=True)
+class ServerTool:
+    """One tool of one server. See `Tool`."""
+
+    link: Link
+    definition: Definition
+    spec: ToolSpec
+    permission: str
+    timeout_seconds: float
+    repeatable: bool = False
+    ignored_arguments: frozenset[str] = frozenset()
+    starts_child: bool = False
+
+    def check(self, arguments: Mapping[str, Any]) -> Any:
+        """Whether they fit its schema, the server says itself."""
+        return dict(arguments)
+
+    def accesses(self, arguments: Any, directory: Path) -> tuple[Access, ...]:
+        return (Access(self.permission, "*"),)
+
+    def asks(self, arguments: Any, id: str) -> Ask | None:
+        return None
+
+    def shows(self, arguments: Any, files: Files, known_files: dict[str, str]) -> str:
+        return ""
+
+    async def run(self, arguments: Any, invocation: Invocation) -> Output:
+        try:
+            result = await self.link.call(self.definition, arguments, invocation.print)
+        except ServerFailed as error:
+            raise ToolFailed(f"{self.link.name}: {error}") from error
+        return Output(shown(result.content) or _structured(result), failed=bool(result.is_error))
+
+
+def server_tool(link: Link, definition: Definition) -> ServerTool:
+    name = tool_name(link.name, definition.name)
+    spec = ToolSpec(name, definition.description or definition.name, definition.schema)
+    return ServerTool(link, definition, spec, name, link.server.seconds)
+
+
+def tool_name(server: str, tool: str) -> str:
+    """SERVER_TOOL, in letters that every provider takes."""
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", f"{server}_{tool}")
+    if len(name) <= LONGEST_NAME:
+        return name
+    return f"{name[: LONGEST_NAME - 9]}_{hashlib.blake2b(name.encode(), digest_size=4).hexdigest()}"
+
+
+class ResourceArguments(msgspec.Struct, forbid_unknown_fields=True):
+    server: Annotated[str, msgspec.Meta(description="The server")]
+    uri: Annotated[str, msgspec.Meta(description="What to read; left out, it lists what there is")] = ""
+
+
+def resource_tool(links: Mapping[str, Link]) -> StructTool:
+    """Reads what servers have besides tools."""
+
+    async def resource(given: ResourceArguments, invocation: Invocation) -> Output:
+        link = links.get(given.server)
+        if link is None:
+            raise ToolFailed(f"There is no server {given.server!r} (there are: {', '.join(links)}).")
+        try:
+            if not given.uri:
+                lines = [f"{uri}  {name}" for uri, name in await link.resources()]
+                return Output("\n".join(lines) or "[it has none]")
+            return Output(shown(await link.resource(given.uri)))
+        except ServerFailed as error:
+            raise ToolFailed(f"{given.server}: {error}") from error
+
+    description = f"Lists or reads resources of a server: {', '.join(links)}."
+    return StructTool(
+        spec=ToolSpec(RESOURCE, description, struct_schema(ResourceArguments)),
+        arguments=ResourceArguments,
+        work=resource,
+        permission=RESOURCE,
+        needs=lambda given, directory: (Access(RESOURCE, f"{given.server} {given.uri}".strip()),),
+        repeatable=True,
+    )
+
+
+def _structured(result: Any) -> str:
+    given = result.structured_content
+    return msgspec.json.encode(given).decode() if given is not None else "[no output]"
+
+
+def shown(content: Sequence[Any]) -> str:
+    """What a model can read of a server's answer; of the rest it is told that it is there."""
+    return "\n".join(_block(block) for block in content)
+
+
+def _block(block: Any) -> str:
+    inner = getattr(block, "resource", block)
+    text = getattr(inner, "text", None)
+    if isinstance(text, str):
+        return text
+    media = getattr(inner, "mime_type", None) or "unknown"
+    size = len(getattr(inner, "data", None) or getattr(inner, "blob", None) or "")
+    if size:
+        return f"[{media}, {size * 3 // 4} bytes]"
+    return f"[{getattr(inner, 'uri', None) or type(inner).__name__}]"

@@ -1,0 +1,202 @@
+"""The ways to a server: a command of ours that is owned and shut in, or an address; what comes back is bounded."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import anyio
+import httpx2
+import mcp_types
+from mcp.shared.message import SessionMessage
+
+from bridle.process.piped import CHUNK, Piped
+
+Streams = tuple[Any, Any]
+"""What a client reads messages from, and what it writes them to."""
+MOST_LINE = 16 << 20
+MOST_RESPONSE = 64 << 20
+KEPT_COMPLAINTS = 4_000
+COMPLAINT_PAUSE_SECONDS = 0.01
+"""Between two pieces of what a server complains about: a flood of it costs it time, not us."""
+LAST_WORDS_SECONDS = 0.5
+CONNECT_SECONDS = 30.0
+
+
+class Watch(Protocol):
+    """Whoever has to know how a server behaves."""
+
+    def came(self) -> bool:
+        """A message, or what stands in the place of one; True if it was one too many."""
+
+    def gone(self) -> None:
+        """The server has ended."""
+
+    def refused(self, status: int) -> None:
+        """The server has answered a request with an HTTP status that says no."""
+
+
+@dataclass(slots=True)
+class Started:
+    """A command that serves: how it is started, and what it has complained about."""
+
+    command: Sequence[str]
+    folder: Path
+    environment: Mapping[str, str]
+    bounds: Mapping[str, int] = field(default_factory=dict)
+    complaints: str = ""
+
+    @asynccontextmanager
+    async def opened(self, watch: Watch) -> AsyncIterator[Streams]:
+        """The streams of a client, as long as the command runs."""
+        theirs, ours = os.pipe()
+        try:
+            piped = Piped(
+                self.command,
+                folder=self.folder,
+                environment=self.environment,
+                bounds=self.bounds,
+                given=theirs,
+                apart=True,
+            )
+        except BaseException:
+            os.close(ours)
+            raise
+        finally:
+            os.close(theirs)
+        pipe = os.fdopen(ours, "wb", buffering=0)
+        into, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        outgoing, out_of = anyio.create_memory_object_stream[SessionMessage](0)
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._listen, piped, into, watch)
+                tasks.start_soon(self._complaints, piped)
+                tasks.start_soon(self._speak, pipe, out_of, into)
+                try:
+                    yield incoming, outgoing
+                finally:
+                    tasks.cancel_scope.cancel()
+        finally:
+            for stream in (into, incoming, outgoing, out_of):
+                stream.close()
+            pipe.close()
+            with anyio.CancelScope(shield=True):
+                await piped.end()
+
+    async def _listen(self, piped: Piped, into: Any, watch: Watch) -> None:
+        with into:
+            async for line in _lines(piped.output):
+                if watch.came():
+                    return
+                try:
+                    message = mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+                except ValueError:
+                    # Some print where they should not; what comes after it may be a message.
+                    continue
+                try:
+                    await into.send(SessionMessage(message))
+                except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    return
+            # It has gone, or sends what cannot be a message; perhaps it has said why.
+            await asyncio.sleep(LAST_WORDS_SECONDS)
+            watch.gone()
+
+    async def _complaints(self, piped: Piped) -> None:
+        while chunk := await piped.errors.read(CHUNK):
+            self.complaints = (self.complaints + chunk.decode("utf-8", errors="replace"))[-KEPT_COMPLAINTS:]
+            await asyncio.sleep(COMPLAINT_PAUSE_SECONDS)
+
+    async def _speak(self, pipe: Any, out_of: Any, into: Any) -> None:
+        loop = asyncio.get_running_loop()
+        transport, protocol = await loop.connect_write_pipe(lambda: asyncio.streams.FlowControlMixin(loop=loop), pipe)
+        writer = asyncio.StreamWriter(transport, protocol, None, loop)
+        try:
+            async for sent in out_of:
+                writer.write(sent.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+                await writer.drain()
+        except (ConnectionError, OSError):
+            # It reads no more: whoever waits for an answer learns that it is gone.
+            into.close()
+        finally:
+            transport.abort()
+
+
+async def _lines(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """Its lines, up to one that is longer than any message may be."""
+    rest = bytearray()
+    while chunk := await reader.read(CHUNK):
+        rest += chunk
+        *whole, last = rest.split(b"\n") if b"\n" in chunk else (rest,)
+        for line in whole:
+            if line.strip():
+                yield bytes(line)
+        rest = bytearray(last)
+        if len(rest) > MOST_LINE:
+            return
+
+
+@dataclass(slots=True)
+class Remote:
+    """A server at an address."""
+
+    url: str
+    sse: bool
+    headers: Mapping[str, str]
+    auth: httpx2.Auth | None
+    seconds: float
+
+    @asynccontextmanager
+    async def opened(self, watch: Watch) -> AsyncIterator[Streams]:
+        """The streams of a client."""
+
+        async def look(response: httpx2.Response) -> None:
+            stream = response.stream
+            assert isinstance(stream, httpx2.AsyncByteStream)
+            response.stream = _Bounded(stream)
+            if response.is_error:
+                watch.refused(response.status_code)
+
+        def client(
+            headers: dict[str, str] | None = None,
+            timeout: httpx2.Timeout | None = None,
+            auth: httpx2.Auth | None = None,
+        ) -> httpx2.AsyncClient:
+            return httpx2.AsyncClient(headers=headers, timeout=timeout, auth=auth, event_hooks={"response": [look]})
+
+        if self.sse:
+            from mcp.client.sse import sse_client
+
+            async with sse_client(self.url, dict(self.headers), auth=self.auth, httpx_client_factory=client) as streams:
+                yield streams
+            return
+        from mcp.client.streamable_http import streamable_http_client
+
+        timeout = httpx2.Timeout(CONNECT_SECONDS, read=self.seconds)
+        async with (
+            client(dict(self.headers), timeout, self.auth) as made,
+            streamable_http_client(self.url, http_client=made) as streams,
+        ):
+            yield streams
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """What a server sends in one response, up to a bound."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = MOST_RESPONSE
+        async for chunk in self._stream:
+            left -= len(chunk)
+            if left < 0:
+                raise httpx2.ReadError(f"the server sent more than {MOST_RESPONSE} bytes in one response")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

@@ -1,0 +1,47 @@
+"""What the user's runtime for a project is made of: settings, tools, and the user's own files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bridle.config.load import approvals_file, config_home, data_home, load, state_home
+from bridle.projects import brought_by
+from bridle.tools.registry import builtin_tools
+from bridle.users import UsersOwn
+
+
+class Opened(NamedTuple):
+    """The arguments of a runtime, and what its reader must know; `problems` only if something is to be run."""
+
+    arguments: dict[str, Any]
+    notices: tuple[str, ...]
+    problems: tuple[str, ...]
+    log: Path
+
+
+def opened(folder: Path, environment: Mapping[str, str], *, flags: Mapping[str, Any] | None, trusted: bool) -> Opened:
+    """Read everything; raises `ConfigError`."""
+    loaded = load(folder, environment=environment, flags=flags, trusted=trusted)
+    built_in = builtin_tools()
+    brought = brought_by(folder, environment, built_in, trusted=loaded.trusted)
+    arguments = {
+        "journal": loaded.settings.journal.path or data_home(environment) / "journal.db",
+        "settings": loaded.settings,
+        "origins": loaded.origins,
+        "restrictions": loaded.restrictions,
+        "tools": brought.tools,
+        "directory": folder,
+        "outputs": state_home(environment) / "outputs",
+        "subagents": None,
+        "environment": environment,
+        "user": UsersOwn(
+            tuple(home(environment).resolve() for home in (config_home, data_home, state_home)),
+            frozenset({"task", "skill", *(tool.spec.name for tool in built_in)}),
+            approvals_file(environment),
+            brought.skills,
+            brought.stricter,
+        ),
+    }
+    return Opened(arguments, loaded.notices, tuple(brought.problems), state_home(environment) / "bridle.log")

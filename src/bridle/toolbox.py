@@ -1,0 +1,82 @@
+"""Which tools a turn is told of: all that there are, but for what its rules, its agent or its model leave out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from bridle.core.agent import Agent, ModelInfo
+from bridle.core.inbox import TurnOptions
+from bridle.core.parts import TurnStart
+from bridle.core.permission import Rule, denied_outright, matches
+from bridle.tools.tool import Tool, asks
+
+PATCHES = re.compile(r"(^|/)(gpt-(?!4|3|oss)|codex|o[34](-|$))")
+SMALL_TOOLS = ("read", "write", "edit", "bash")
+"""What a small model is told of, unless somebody asks for more."""
+
+
+class Brings(Protocol):
+    """Tools that come and go while a runtime lives."""
+
+    def tools(self, taken: Mapping[str, Tool]) -> Mapping[str, Tool]:
+        """Those that count now, besides those that there are."""
+
+    def instructions(self) -> str:
+        """What they say about their use."""
+
+    def news(self) -> Sequence[str]:
+        """What the reader must know of them."""
+
+
+@dataclass(slots=True)
+class Toolbox:
+    """All tools of a runtime."""
+
+    own: Mapping[str, Tool]
+    built_in: frozenset[str]
+    """Those that a small model is told of only if somebody asks for them."""
+    more: Brings | None = None
+
+    def all(self) -> Mapping[str, Tool]:
+        """Every tool that there is now."""
+        return {**self.own, **self.more.tools(self.own)} if self.more is not None else self.own
+
+    def chosen(self, agent: Agent, options: TurnOptions, info: ModelInfo, rules: Sequence[Rule]) -> list[str]:
+        """The names of those that a turn is told of."""
+        wanted = {**agent.tools, **options.tools}
+        without = options.mandate.without if options.mandate is not None else ()
+        return [
+            name
+            for name, tool in self.all().items()
+            if _wanted(wanted, name)
+            and not denied_outright(rules, tool.permission)
+            and (agent.offers is None or name in agent.offers)
+            and name not in without
+            and (name in wanted or agent.offers is not None or name not in self._other_hand(info))
+            and (not asks(tool) or options.on_ask in ("person", "pause"))
+            and (not info.small or name in SMALL_TOOLS or name in wanted or name not in self.built_in)
+        ]
+
+    def _other_hand(self, info: ModelInfo) -> frozenset[str]:
+        """The built-in tools for changing files that a model does not use: some write patches, most edit."""
+        unused = {"edit", "write"} if PATCHES.search(info.ref) else {"apply_patch"}
+        return self.built_in & unused if self.built_in >= {"edit", "write", "apply_patch"} else frozenset()
+
+    def kept_from(self, agent: Agent, start: TurnStart) -> tuple[str, ...]:
+        """The tools that are kept from this turn, and so from everything below it; not those it merely does not use."""
+        there = self.all()
+        used = agent.offers if agent.offers is not None else there
+        banned = [name for name in there if name not in start.tools and name in used]
+        above = start.mandate.without if start.mandate is not None else ()
+        return (*above, *(name for name in banned if name not in above))
+
+
+def _wanted(wanted: Mapping[str, bool], name: str) -> bool:
+    """Whether a tool is asked for: by its name, or by the last pattern that fits it."""
+    if name in wanted:
+        return wanted[name]
+    fitting = [given for pattern, given in wanted.items() if matches(pattern, name)]
+    return fitting[-1] if fitting else True

@@ -1,0 +1,341 @@
+"""Servers of tools in a turn: real ones over both transports; some hang, flood, end, or change what they offer."""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from bridle import ScriptedModel, call
+from bridle.config.settings import McpServer, SandboxSettings, Settings
+from bridle.core.inbox import TurnOptions
+from bridle.core.parts import Call, Notice
+from bridle.runtime import Runtime
+
+SERVER = Path(__file__).with_name("mcp_server.py")
+ALLOWED = {"*": "allow"}
+
+
+@pytest.fixture
+def place():
+    """A folder that the sandbox's own /tmp does not hide."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp", ignore_cleanup_errors=True) as folder:
+        (Path(folder) / "project").mkdir()
+        (Path(folder) / "home").mkdir()
+        yield Path(folder)
+
+
+class World:
+    """A person with servers; each `turn` is a runtime of its own, as in a new process."""
+
+    def __init__(self, place, **servers):
+        self.place, self.servers = place, servers
+        self.permission, self.mode, self.wait = ALLOWED, "off", 20.0
+        self.environment = {**os.environ, "HOME": str(place / "home"), "XDG_DATA_HOME": "", "SECRET_TOKEN": "hunter2"}
+
+    def runtime(self, *replies):
+        settings = Settings(
+            model="scripted:x",
+            mcp={"start_wait": self.wait, **self.servers},
+            permission=self.permission,
+            sandbox=SandboxSettings(mode=self.mode),
+        )
+        self.model = ScriptedModel(replies)
+        return Runtime(
+            settings=settings,
+            models={"scripted:x": self.model},
+            directory=self.place / "project",
+            environment=self.environment,
+        )
+
+    async def prompted(self, runtime, **options):
+        session = await runtime.create()
+        id = await runtime.prompt(session, "go", options=TurnOptions(**options) if options else None)
+        result = await runtime.wait(session, id)
+        parts = (await runtime.load(session)).parts.values()
+        return Turn(result, [part for part in parts if isinstance(part, Call)], notices(parts))
+
+    def turn(self, *replies, **options):
+        async def play():
+            async with self.runtime(*replies) as runtime:
+                return await self.prompted(runtime, **options)
+
+        return asyncio.run(play())
+
+    def seen(self):
+        """The tools and the system prompt of the last request."""
+        request = self.model.requests[-1]
+        return [spec.name for spec in request.tools], request.system
+
+
+class Turn:
+    def __init__(self, result, made, told):
+        self.reason, self.text, self.told = result.reason, result.text, told
+        self.outputs = [getattr(part.state, "output", getattr(part.state, "text", "")) for part in made]
+        self.states = [type(part.state).__name__ for part in made]
+
+
+def notices(parts):
+    return [part.text for part in parts if isinstance(part, Notice)]
+
+
+def stdio(*words, **more):
+    return McpServer(command=[sys.executable, str(SERVER), "stdio", *map(str, words)], **more)
+
+
+def habit(name, **more):
+    return McpServer(command=[sys.executable, str(SERVER), name], **more)
+
+
+def alive(place):
+    """Processes whose folder is the project."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and str((entry / "cwd").readlink()).startswith(str(place)):
+                found.append(entry.name)
+        except OSError:
+            continue
+    return found
+
+
+@pytest.fixture
+def address():
+    """A server over HTTP in a process of its own."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    process = subprocess.Popen([sys.executable, SERVER, "http", str(port)], stderr=subprocess.DEVNULL)
+    for _ in range(100):
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            break
+        except OSError:
+            time.sleep(0.1)
+    yield f"http://127.0.0.1:{port}/mcp"
+    process.kill()
+    process.wait()
+
+
+def test_a_turn_uses_a_server_over_standard_input_and_output(place):
+    world = World(place, stable=stdio())
+    turn = world.turn(
+        [
+            call("stable_add", a=2, b=3),
+            call("stable_kick"),
+            call("stable_odd_name_here"),
+            call("stable_variable", name="SECRET_TOKEN"),
+        ],
+        "Done.",
+    )
+    assert (turn.reason, turn.text, turn.told) == ("answered", "Done.", [])
+    assert turn.states == ["Done", "Failed", "Done", "Done"]
+    assert turn.outputs == ["5", "Error executing tool kick", "odd", "[unset]"]
+    names, system = world.seen()
+    assert {"stable_add", "resource"} <= set(names)
+    assert (
+        'What servers of tools say about their use:\n<server name="stable">\nFeed before riding.\n</server>' in system
+    )
+    assert alive(place) == []
+
+
+def test_a_turn_uses_a_server_over_http_with_headers(place, address):
+    world = World(place, web=McpServer(url=address, headers={"X-Stable": "key {env:SECRET_TOKEN}"}))
+    turn = world.turn([call("web_add", a=2, b=3), call("web_header", name="x-stable"), call("web_kick")], "Done.")
+    assert (turn.outputs, turn.told) == (["5", "key hunter2", "Error executing tool kick"], [])
+
+
+def test_a_server_is_asked_about_like_any_tool(place):
+    world = World(place, stable=stdio())
+    world.permission = {}
+    turn = world.turn(call("stable_add", a=1, b=1), "Done.")
+    assert turn.outputs == ["not executed: stable_add needs a person's permission, and nobody can be asked"]
+    world.permission = {"stable_*": "allow"}
+    assert world.turn(call("stable_add", a=1, b=1), "Done.").outputs == ["2"]
+    world.permission = {"stable_*": "deny"}
+    world.turn("Done.")
+    assert [name for name in world.seen()[0] if name.startswith("stable")] == []
+
+
+def test_tools_are_switched_off_by_a_pattern(place):
+    world = World(place, stable=stdio())
+    world.turn("Done.", tools={"stable_*": False, "stable_add": True})
+    assert world.seen()[0] == ["stable_add", "resource"]
+
+
+def test_resources_are_listed_and_read(place):
+    world = World(place, stable=stdio())
+    turn = world.turn(
+        [
+            call("resource", server="stable"),
+            call("resource", server="stable", uri="stable://horses"),
+            call("resource", server="x"),
+        ],
+        "Done.",
+    )
+    assert turn.outputs == [
+        "stable://horses  horses",
+        "Bucephalus, Rocinante",
+        "There is no server 'x' (there are: stable).",
+    ]
+
+
+def test_what_is_known_is_offered_without_starting_the_server(place):
+    started = place / "started"
+    world = World(place, stable=stdio(started))
+    world.turn("Done.")
+    assert started.read_text() == "started\n"
+    world.turn("Done.")
+    assert started.read_text() == "started\n"
+    assert "stable_add" in world.seen()[0]
+    # It is started when it is called.
+    assert world.turn(call("stable_add", a=1, b=1), "Done.").outputs == ["2"]
+    assert started.read_text() == "started\nstarted\n"
+
+
+def test_a_server_that_hangs_delays_a_turn_by_the_wait_and_no_more(place):
+    world = World(place, stable=stdio(), slow=habit("hang"))
+    world.wait = 4.0
+    began = time.monotonic()
+    turn = world.turn(call("stable_add", a=1, b=1), "Done.")
+    assert (turn.reason, turn.outputs) == ("answered", ["2"])
+    assert turn.told == ["mcp server slow has not answered yet: its tools are left out of this turn"]
+    assert time.monotonic() - began < 12
+    assert alive(place) == []
+
+
+@pytest.mark.parametrize("kind", ["garbage", "endless", "notify", "ping", "answers"])
+def test_a_server_that_floods_is_ended_and_the_turn_goes_on(place, kind):
+    world = World(place, wild=habit(kind))
+    world.wait = 15.0
+    turn = world.turn("Done.")
+    assert (turn.reason, turn.text) == ("answered", "Done.")
+    assert len(turn.told) == 1 and turn.told[0].startswith("mcp server wild: "), turn.told
+    assert "messages in a second" in turn.told[0] or "ended" in turn.told[0] or "closed" in turn.told[0].lower()
+    assert alive(place) == []
+
+
+def test_a_server_that_complains_for_ever_costs_little_and_says_so(place):
+    world = World(place, loud=habit("complain"))
+    world.wait = 3.0
+    turn = world.turn("Done.")
+    assert turn.told == ["mcp server loud has not answered yet: its tools are left out of this turn"]
+    assert alive(place) == []
+
+
+def test_a_server_that_ends_at_once_says_why(place):
+    turn = World(place, dead=habit("gone"), typo=McpServer(command=["no-such-program"])).turn("Done.")
+    assert len(turn.told) == 2
+    assert "no licence found" in turn.told[0]
+    assert turn.told[1] == "mcp server typo: it cannot be started: there is no program no-such-program"
+
+
+def test_a_server_that_ends_in_a_call_is_started_again_a_few_times(place):
+    started = place / "started"
+    world = World(place, stable=stdio(started))
+    turn = world.turn(call("stable_leave"), call("stable_add", a=1, b=1), "Done.")
+    assert (turn.states, turn.outputs[1]) == (["Failed", "Done"], "2")
+    assert started.read_text().count("started") == 2
+    turn = world.turn(*[call("stable_leave") for _ in range(2)], call("stable_add", a=1, b=2), "Done.")
+    assert turn.outputs[-1] == "3"
+
+
+def test_a_call_that_takes_too_long_fails_and_the_server_can_be_used_again(place):
+    world = World(place, stable=stdio(seconds=1.0))
+    turn = world.turn(call("stable_wait", seconds=1.6), call("stable_add", a=1, b=1), "Done.")
+    assert turn.states == ["Failed", "Done"]
+
+
+def test_changed_definitions_wait_for_a_persons_word(place):
+    world = World(place, stable=stdio())
+
+    async def play():
+        async with world.runtime(call("stable_grow"), call("stable_wait", seconds=1.5), "Grown.") as runtime:
+            first = await world.prompted(runtime)
+            world.model._replies = world.model._replies[2:]
+            second = await world.prompted(runtime)
+            before = world.seen()[0]
+            runtime.servers.accept("stable")
+            third = await world.prompted(runtime)
+            return first, second, before, third, world.seen()[0]
+
+    first, second, before, third, after = asyncio.run(play())
+    assert (first.outputs, first.told) == (["grown", "done"], [])
+    assert (second.outputs, second.told) == (
+        [],
+        [
+            "mcp server stable offers something else than you accepted (add: changed, saddle: new): that is left out "
+            "until you look at it with `bridle mcp approve stable`"
+        ],
+    )
+    assert "stable_add" not in before and "stable_saddle" not in before and "stable_kick" in before
+    assert third.told == []
+    assert "stable_add" in after and "stable_saddle" in after
+
+
+def test_a_tool_that_changes_in_the_middle_of_a_turn_is_not_called(place):
+    turn = World(place, stable=stdio()).turn(
+        call("stable_grow"), call("stable_wait", seconds=1.5), call("stable_add", a=1, b=1), "Done."
+    )
+    assert turn.outputs == [
+        "grown",
+        "done",
+        "stable: add is no longer what was accepted. A person has to look at it: `bridle mcp approve stable`",
+    ]
+
+
+def test_a_local_server_is_shut_in(place):
+    outside = place / "outside"
+    world = World(place, stable=stdio(environment={"GIVEN": "{env:SECRET_TOKEN}"}))
+    world.mode = "required"
+    turn = world.turn(
+        [
+            call("stable_touch", path=str(outside)),
+            call("stable_touch", path=str(place / "project" / "inside")),
+            call("stable_variable", name="GIVEN"),
+        ],
+        "Done.",
+    )
+    assert turn.states == ["Failed", "Done", "Done"]
+    assert turn.outputs[2] == "hunter2"
+    assert not outside.exists() and (place / "project" / "inside").exists()
+    assert alive(place) == []
+
+
+@pytest.mark.parametrize("mode", ["off", "required"])
+def test_no_server_outlives_a_killed_bridle(place, mode):
+    program = f"""
+import asyncio, sys
+sys.path[:0] = {[str(Path(__file__).parent)]!r}
+from pathlib import Path
+from test_servers import World, stdio, call
+world = World(Path({str(place)!r}), stable=stdio())
+world.mode = {mode!r}
+world.turn(call("stable_wait", seconds=60), "never")
+"""
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 20
+    while not alive(place) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(1.5)
+    assert alive(place)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    deadline = time.monotonic() + 3
+    while alive(place) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert alive(place) == []
+
+
+def test_a_damaged_file_of_pins_is_named_and_breaks_nothing(place):
+    data = place / "home" / ".local" / "share" / "bridle"
+    data.mkdir(parents=True)
+    (data / "mcp.json").write_text("{nonsense")
+    turn = World(place, stable=stdio()).turn("Done.")
+    assert turn.reason == "answered"
+    assert all("mcp.json: cannot be read" in text for text in turn.told) and turn.told
