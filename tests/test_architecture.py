@@ -34,7 +34,7 @@ BUDGETS = {
     "core/compaction.py": 150,
     "core/session.py": 240,  # raised from 200: the view names everything that may be open in a tree
     "core/fold.py": 220,
-    "core/moves.py": 250,
+    "core/moves.py": 260,  # raised from 250: what calls have read to look at goes behind their results
     "turn/actions.py": 150,
     "turn/record.py": 120,  # raised from 100: what is held is written with what follows it
     "turn/processor.py": 250,  # raised from 200: growth that could not be written is taken back here

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 from stories import look, tell
 
-from bridle import Reply, ScriptedModel, call, tool
+from bridle import Output, Reply, ScriptedModel, call, tool
 from bridle.config.settings import CompactionSettings, Settings
 from bridle.core.compaction import PLACEHOLDER
-from bridle.core.messages import ResultMessage, UserMessage
+from bridle.core.messages import Attachment, ResultMessage, UserMessage
 from bridle.core.parts import Compaction, Request
 from bridle.core.states import Usage
 from bridle.testing.scripted import ScriptedError
@@ -253,3 +253,33 @@ def test_few_outputs_are_not_worth_pruning_and_one_setting_turns_it_off():
         settings=Settings(agent="build", compaction=CompactionSettings(prune=False)),
     )
     assert off.parts(Compaction) == []
+
+
+PICTURE = Attachment("horse.png", "image/png", "aGk=")
+
+
+@tool
+async def photograph(key: str = "") -> Output:
+    """Show a picture."""
+    return Output(f"[a picture {key}]", attached=(PICTURE,))
+
+
+def test_what_a_call_shows_stands_behind_the_results_of_its_step():
+    """The story is checked on all three wires and against a full scan, as every story is."""
+    story = tell(
+        ScriptedModel([[call("photograph", key="a"), call("look", key="b"), call("photograph", key="c")], "A horse."]),
+        tools=(photograph, look),
+    )
+    shown = story.model.requests[-1].messages[-4:]
+    assert [type(message).__name__ for message in shown] == ["ResultMessage"] * 3 + ["UserMessage"]
+    assert shown[-1] == UserMessage("1.1.1.0.0.attached", "[read: horse.png, horse.png]", (PICTURE, PICTURE))
+
+
+def test_old_pictures_are_pruned_like_old_outputs():
+    rounds = [[call("photograph", key=f"{turn}.{number}") for number in range(8)] for turn in range(20)]
+    story = tell(ScriptedModel([*rounds, "Horses."]), tools=(photograph,))
+    messages = story.session.messages
+    gone = [message for message in messages if message.text == PLACEHOLDER]
+    assert gone and all(not message.attachments for message in gone)
+    newest = [message for message in messages if message.id.endswith(".attached")][-1]
+    assert newest.attachments == (PICTURE,) * 8

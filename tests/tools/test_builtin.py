@@ -1,10 +1,12 @@
 """The built-in tools on real files and real processes."""
 
 import time
+from base64 import b64encode
 
 import pytest
 from hands import TOOLS, Use
 
+from bridle.core.messages import Attachment
 from bridle.core.permission import DEFAULT_RULES, Access, judge
 from bridle.errors import ToolFailed
 
@@ -31,9 +33,28 @@ def test_read_numbers_the_lines_and_says_how_to_read_on(use):
 
 def test_read_lists_a_folder_and_refuses_what_is_no_text(use, project):
     assert use("read", filePath=".").text == "readme.md\nsrc/"
-    (project / "image.png").write_bytes(b"\x89PNG\0\0")
-    with pytest.raises(ToolFailed, match=r"image\.png is a binary file"):
-        use("read", filePath="image.png")
+    (project / "image.bin").write_bytes(b"\x89PNG\0\0")
+    with pytest.raises(ToolFailed, match=r"image\.bin is a binary file"):
+        use("read", filePath="image.bin")
+
+
+@pytest.mark.parametrize(
+    ("content", "media"),
+    [
+        (b"\x89PNG\r\n\x1a\n\0\0", "image/png"),
+        (b"\xff\xd8\xff\0", "image/jpeg"),
+        (b"RIFF\0\0\0\0WEBP", "image/webp"),
+        (b"%PDF-1.7 text", "application/pdf"),
+    ],
+)
+def test_read_shows_images_and_documents_whatever_they_are_called(use, project, content, media):
+    (project / "horse.txt").write_bytes(content)
+    shown = use("read", filePath="horse.txt")
+    assert shown.text == f"[{media}, {len(content)} bytes: shown below]"
+    assert shown.attached == (Attachment("horse.txt", media, b64encode(content).decode()),)
+    (project / "horse.txt").write_bytes(content + bytes(5_000_000))
+    with pytest.raises(ToolFailed, match=r"too large to look at"):
+        use("read", filePath="horse.txt")
 
 
 def test_a_missing_file_comes_with_a_suggestion(use):

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from bridle.core.messages import AssistantMessage, Message, ResultMessage, UserMessage, characters
+from bridle.core.messages import ATTACHED, AssistantMessage, Message, ResultMessage, UserMessage, characters
 from bridle.core.parts import Compaction
 
 COMPACT_AT = 0.85
@@ -58,9 +58,11 @@ def pruned(messages: Sequence[Message], part: Compaction) -> list[Message]:
     """The messages with the outputs of these results gone."""
     gone = set(part.pruned)
     return [
-        msgspec.structs.replace(message, text=PLACEHOLDER)
-        if isinstance(message, ResultMessage) and message.id in gone
-        else message
+        message
+        if message.id not in gone
+        else msgspec.structs.replace(message, text=PLACEHOLDER)
+        if isinstance(message, ResultMessage)
+        else UserMessage(message.id, PLACEHOLDER)
         for message in messages
     ]
 
@@ -70,11 +72,13 @@ def prunable(messages: Sequence[Message], characters_per_token: float) -> tuple[
     newest, block = 0.0, 0.0
     found: list[str] = []
     for message in reversed(messages):
-        if not isinstance(message, ResultMessage) or message.name in NEVER_PRUNED:
+        is_result = isinstance(message, ResultMessage) and message.name not in NEVER_PRUNED
+        if not is_result and not message.id.endswith(ATTACHED):
             continue
-        tokens = len(message.text) / characters_per_token
+        size = characters(message)
+        tokens = size / characters_per_token
         newest += tokens
-        if newest > PRUNE_BEYOND_TOKENS and len(message.text) > len(PLACEHOLDER):
+        if newest > PRUNE_BEYOND_TOKENS and size > len(PLACEHOLDER):
             found.append(message.id)
             block += tokens
     return tuple(reversed(found)) if block >= PRUNE_BLOCK_TOKENS else ()

@@ -9,6 +9,8 @@ import msgspec
 
 ATTACHMENT_CHARACTERS = 6_000
 """What an image weighs in the estimate of a context, until the provider has counted."""
+ATTACHED = ".attached"
+"""How the id of a message ends that shows what calls have read."""
 BYTES_TO_CHARACTERS_OF_A_DOCUMENT = 8
 
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 import msgspec
 
 from bridle.core.events import CallMoved, RequestMoved
-from bridle.core.messages import AssistantMessage, CallMessage, ResultMessage, Thought, Words
+from bridle.core.messages import (
+    ATTACHED,
+    AssistantMessage,
+    Attachment,
+    CallMessage,
+    ResultMessage,
+    Thought,
+    UserMessage,
+    Words,
+)
 from bridle.core.parts import Call, Reasoning, Request, StepFinish, Text
 from bridle.core.permission import DOOM_LOOP
 from bridle.core.session import OpenTurn, Session
@@ -156,18 +165,24 @@ def _close_batch(session: Session, turn: OpenTurn) -> None:
     if not all(isinstance(state, Ended) for state in turn.batch.values()):
         return
     synthesize = bool(turn.batch)
+    attached: list[Attachment] = []
     for id, state in turn.batch.items():
         call = session.call(id)
         assert isinstance(state, (Done, Failed, Refused))
         text = f"{state.output}\n\n[{call.note}]" if call.note else state.output
         session.say(ResultMessage(f"{id}.result", id, call.name, text, not isinstance(state, Done)))
         synthesize = synthesize and isinstance(state, Done) and state.synthesize
+        attached += state.attached if isinstance(state, Done) else ()
         if not isinstance(state, Refused):
             turn.repetition.add(call.digest, state.digest)
         elif state.refusal.name == "invalid":
             turn.repetition.add_malformed()
         elif state.refusal.name in REFUSALS_THAT_REPEAT:
             turn.repetition.add(call.digest, state.refusal.name)
+    if attached:
+        # No wire takes images in every result, and all take them from a user.
+        names = ", ".join(each.name for each in attached)
+        session.say(UserMessage(f"{next(iter(turn.batch))}{ATTACHED}", f"[read: {names}]", tuple(attached)))
     if synthesize:
         turn.synthesis = "due"
         turn.last_batch = tuple(turn.batch)

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from bridle.core.limits import LimitName, Reason, Spent
+from bridle.core.messages import Attachment
 from bridle.core.permission import Access
 
 Scope = Literal["turn", "tree", "day", "month"]
@@ -136,6 +137,8 @@ class Done(msgspec.Struct, frozen=True, tag="done", omit_defaults=True):
     """Whether the output stays at hand for later calls, also when the context was compacted."""
     seen: dict[str, str] = {}
     """The files that the model has seen by this call, with a digest of what they hold."""
+    attached: tuple[Attachment, ...] = ()
+    """Images and documents for the model to look at."""
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed", omit_defaults=True):

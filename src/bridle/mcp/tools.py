@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
+from bridle.core.media import media_of
+from bridle.core.messages import Attachment
 from bridle.core.permission import Access
 from bridle.core.states import Ask
 from bridle.core.stream import ToolSpec
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from bridle.mcp.link import Link
 
 LONGEST_NAME = 64
+MOST_PICTURE = 7_000_000
 RESOURCE = "resource"
 
 
@@ -57,7 +61,8 @@ class ServerTool:
             result = await self.link.call(self.definition, arguments, invocation.print)
         except ServerFailed as error:
             raise ToolFailed(f"{self.link.name}: {error}") from error
-        return Output(shown(result.content) or _structured(result), failed=bool(result.is_error))
+        text = shown(result.content) or _structured(result)
+        return Output(text, failed=bool(result.is_error), attached=_pictures(self.spec.name, result.content))
 
 
 def server_tool(link: Link, definition: Definition) -> ServerTool:
@@ -103,6 +108,21 @@ def resource_tool(links: Mapping[str, Link]) -> StructTool:
         needs=lambda given, directory: (Access(RESOURCE, f"{given.server} {given.uri}".strip()),),
         repeatable=True,
     )
+
+
+def _pictures(name: str, content: Sequence[Any]) -> tuple[Attachment, ...]:
+    """What a model may look at; whether it is what it says, its first bytes tell."""
+    found = [block for block in content if getattr(block, "type", "") == "image" and len(block.data) < MOST_PICTURE]
+    sorts = [media_of(_beginning(block.data)) for block in found]
+    pairs = zip(found, sorts, strict=True)
+    return tuple(Attachment(name, sort, block.data) for block, sort in pairs if sort.startswith("image/"))
+
+
+def _beginning(data: str) -> bytes:
+    try:
+        return b64decode(data[:64])
+    except ValueError:
+        return b""
 
 
 def _structured(result: Any) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Annotated
 
 import msgspec
 
+from bridle.core.media import media_of
+from bridle.core.messages import Attachment
 from bridle.errors import ToolFailed
 from bridle.seams import in_thread
 from bridle.tools.builtin import builtin
@@ -21,6 +24,8 @@ MAX_LINES = 2_000
 MAX_LINE = 2_000
 BLOCK = 65_536
 MOST_BYTES = 200_000_000
+MOST_TO_LOOK_AT = 5_000_000
+"""Of an image or a document: some providers take no more."""
 
 
 class ReadArguments(msgspec.Struct, forbid_unknown_fields=True):
@@ -36,7 +41,10 @@ async def read(given: ReadArguments, invocation: Invocation) -> Output:
     if folder is not None:
         return Output(folder)
     with files.opened(place) as handle:
-        if b"\0" in os.pread(handle, BINARY_LOOK, 0):
+        beginning = os.pread(handle, BINARY_LOOK, 0)
+        if media := media_of(beginning):
+            return _shown_as(media, place.shown, b"".join(_blocks(handle)))
+        if b"\0" in beginning:
             raise ToolFailed(f"{place.shown} is a binary file.")
         if os.fstat(handle).st_size > MAX_BYTES:
             # Long outputs of tools lie in such files: they are read in pieces, and are not for editing.
@@ -44,6 +52,14 @@ async def read(given: ReadArguments, invocation: Invocation) -> Output:
         content = b"".join(_blocks(handle))
     invocation.sees(str(place.path), digest(content))
     return Output(_part(_lines([content]), given))
+
+
+def _shown_as(media: str, name: str, content: bytes) -> Output:
+    """An image or a document, which the model looks at."""
+    if len(content) > MOST_TO_LOOK_AT:
+        raise ToolFailed(f"{name} is too large to look at: {len(content)} bytes, at most {MOST_TO_LOOK_AT}.")
+    shown = Attachment(name, media, b64encode(content).decode())
+    return Output(f"[{media}, {len(content)} bytes: shown below]", digest=digest(content), attached=(shown,))
 
 
 def _in_pieces(handle: int, given: ReadArguments) -> str:

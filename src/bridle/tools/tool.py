@@ -11,6 +11,7 @@ from typing import Annotated, Any, Protocol, get_type_hints
 
 import msgspec
 
+from bridle.core.messages import Attachment
 from bridle.core.permission import Access
 from bridle.core.states import Ask
 from bridle.core.stream import ToolSpec
@@ -37,6 +38,8 @@ class Output(msgspec.Struct, frozen=True):
     """A file with the whole, where the text is only a part of it."""
     digest: str = ""
     """Of the whole, where the text is only a part of it."""
+    attached: tuple[Attachment, ...] = ()
+    """Images and documents for the model to look at."""
     synthesize: bool = False
     """If every call of a step says so, one request writes the answer from their results, and the turn ends."""
 

@@ -239,4 +239,5 @@ def _ended(rig: Rig, call: Call, output: Output, seen: dict[str, str]) -> Done |
     files = tuple(map(sound, output.files))
     if output.failed:
         return Failed(text, digest, files, stored)
-    return Done(text, digest, files, stored, synthesize=output.synthesize, kept=output.kept, seen=seen)
+    kept, synthesize, attached = output.kept, output.synthesize, output.attached
+    return Done(text, digest, files, stored, synthesize=synthesize, kept=kept, seen=seen, attached=attached)

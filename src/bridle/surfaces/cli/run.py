@@ -13,6 +13,7 @@ import typer
 
 from bridle.core.inbox import TurnOptions
 from bridle.core.limits import LIMIT_NAMES, LimitName, wrong_limit
+from bridle.core.media import media_of
 from bridle.core.parts import File, OnAsk
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
@@ -151,13 +152,6 @@ def _prompt(words: list[str]) -> str:
 
 
 MOST_BYTES = 20 * 1024 * 1024
-MARKS = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF8", "image/gif"),
-    (b"%PDF-", "application/pdf"),
-)
-"""By their first bytes files are known, not by what they are called."""
 
 
 def _attached(path: Path) -> File:
@@ -168,7 +162,7 @@ def _attached(path: Path) -> File:
             content = stream.read(MOST_BYTES + 1)
         if len(content) > MOST_BYTES:
             raise ConfigError(f"--file {path} is larger than {MOST_BYTES // 2**20} MB")
-        media = _media(content)
+        media = media_of(content)
         if media:
             return File(str(path), media=media, data=b64encode(content).decode())
         return File(str(path), content.decode("utf-8"))
@@ -176,9 +170,3 @@ def _attached(path: Path) -> File:
         raise ConfigError(f"--file {path} cannot be read: {error}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"--file {path} is neither text nor PNG, JPEG, GIF, WebP or PDF: {error}") from error
-
-
-def _media(content: bytes) -> str:
-    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        return "image/webp"
-    return next((media for mark, media in MARKS if content.startswith(mark)), "")
