@@ -29,13 +29,14 @@ class Owned:
         output: int,
         errors: int | None = None,
         given: int | None = None,
+        passes: Sequence[int] = (),
         environment: Mapping[str, str] | None = None,
         bounds: Mapping[str, int] | None = None,
     ) -> None:
         """Start a command by its full path; what it prints goes to `output`, complaints perhaps elsewhere.
 
-        It reads from `given`, if that is not None. `bounds` are its most processes, and the most bytes of memory and
-        of a file for each of them.
+        It reads from `given`, if that is not None, and has the handles that it `passes`. `bounds` are its most
+        processes, and the most bytes of memory and of a file for each of them.
         """
         limits = dict(bounds or {}) | ({"input": given} if given is not None else {})
         theirs, self._lifeline = os.pipe()
@@ -43,7 +44,7 @@ class Owned:
             self._process = subprocess.Popen(
                 # Isolated and without site-packages: nothing of the project is loaded.
                 [sys.executable, "-I", "-S", str(KEEPER), *map("{0[0]}={0[1]}".format, limits.items()), "--", *command],
-                pass_fds=() if given is None else (given,),
+                pass_fds=(*passes, *(() if given is None else (given,))),
                 cwd=folder,
                 env=environment,
                 stdin=theirs,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from bridle.process.doorway import Doorway
 from bridle.process.owned import Owned
 
 CHUNK = 65_536
@@ -28,8 +29,10 @@ class Piped:
         bounds: Mapping[str, int] | None = None,
         given: int | None = None,
         apart: bool = False,
+        doorway: Doorway | None = None,
     ) -> None:
-        """`apart` says that what it complains about is read apart from what it prints."""
+        """`apart` says that what it complains about is read apart from what it prints; a doorway ends with it."""
+        self._doorway = doorway
         self.output = asyncio.StreamReader(limit=LONGEST)
         self.errors = asyncio.StreamReader(limit=LONGEST) if apart else self.output
         pipes = [os.pipe() for _ in range(2 if apart else 1)]
@@ -41,16 +44,21 @@ class Piped:
                 output=into[0],
                 errors=into[-1],
                 given=given,
+                passes=doorway.passes if doorway is not None else (),
                 environment=environment,
                 bounds=bounds,
             )
         except BaseException:
             for mine, _ in pipes:
                 os.close(mine)
+            if doorway is not None:
+                doorway.drop()
             raise
         finally:
             for _, theirs in pipes:
                 os.close(theirs)
+            if doorway is not None:
+                doorway.started()
         self._transports: list[asyncio.ReadTransport] = []
         readers = (self.output, self.errors)
         ours = [(pipe[0], reader) for pipe, reader in zip(pipes, readers, strict=False)]
@@ -84,6 +92,8 @@ class Piped:
     async def end(self) -> None:
         """End it with everything that it started, and read no more."""
         await self.owned.end()
+        if self._doorway is not None:
+            await self._doorway.close()
         await asyncio.wait([self._connected])
         for transport in self._transports:
             transport.close()

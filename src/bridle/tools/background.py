@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bridle.errors import ToolFailed
+from bridle.process.doorway import Doorway
 from bridle.process.piped import Piped
 
 MOST_KEPT = 200_000
@@ -26,6 +27,7 @@ class Background:
         folder: Path,
         environment: Mapping[str, str] | None,
         bounds: Mapping[str, int],
+        doorway: Doorway | None = None,
     ) -> None:
         self.shown = shown
         self._unread = ""
@@ -33,7 +35,9 @@ class Background:
         self.status: int | None = None
         theirs, self._input = os.pipe()
         try:
-            self._piped = Piped(command, folder=folder, given=theirs, environment=environment, bounds=bounds)
+            self._piped = Piped(
+                command, folder=folder, given=theirs, environment=environment, bounds=bounds, doorway=doorway
+            )
         except BaseException:
             os.close(self._input)
             raise

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
+from bridle.core.addresses import is_host
 from bridle.core.permission import Access
 from bridle.errors import ToolFailed
+from bridle.process.doorway import Doorway
 from bridle.process.piped import Piped
 from bridle.process.sandbox import inside_environment
 from bridle.tools.background import MOST_RUNNING, Background
@@ -24,6 +27,8 @@ from bridle.workspace.files import accesses, beyond, located
 LONGEST_SECONDS = 600.0
 FIRST_LOOK_SECONDS = 0.5
 NETWORK = "network"
+HOST = "host"
+PRIVATE = "private_network"
 NO_NETWORK = re.compile(
     r"(?i:could not resolve|name resolution|name or service not known|network is unreachable|no address associated|"
     r"failed to establish a new connection|dial tcp|nodename nor servname|could not connect to server|"
@@ -39,29 +44,31 @@ class BashArguments(msgspec.Struct, forbid_unknown_fields=True):
     workdir: Annotated[str | None, msgspec.Meta(description="The folder to run it in")] = None
     background: Annotated[bool, msgspec.Meta(description="Let it go on")] = False
     outside: Annotated[
-        list[str], msgspec.Meta(description='Needed beyond the sandbox: "network", or a folder to write to')
+        list[str], msgspec.Meta(description='Needed beyond the sandbox: "network", a host, or a folder')
     ] = []
 
 
+@dataclass(slots=True)
+class Prepared:
+    """A command as it is started: perhaps in the sandbox, perhaps with a way out to some hosts."""
+
+    words: list[str]
+    folder: Path
+    environment: Mapping[str, str] | None
+    shut_in: ShutIn | None = None
+    doorway: Doorway | None = None
+
+
 async def bash(given: BashArguments, invocation: Invocation) -> Output:
-    place = located(invocation.directory, given.workdir or ".")
-    if not place.path.is_dir():
-        raise ToolFailed(f"{given.workdir or place.path} is not a folder.")
-    command = ["/bin/bash", "-c", given.command]
-    environment = invocation.environment
-    shut_in = ShutIn.at(place, invocation.sandbox) if invocation.sandbox is not None else None
-    if shut_in is not None:
-        alone = is_single(given.command)
-        command = shut_in.around(
-            command, openings(given.outside, _needs(given, place.project), invocation, alone=alone)
-        )
-        environment = inside_environment(os.environ if environment is None else environment)
+    if given.background and not invocation.backgrounds.room(invocation.session):
+        raise ToolFailed(f"{MOST_RUNNING} commands run in the background already; end one of them first.")
+    ready = _prepared(given, invocation)
     if given.background:
-        return await _in_background(command, given, place.path, environment, invocation)
-    status, seconds = await _run(command, given, place.path, environment, invocation)
+        return await _in_background(ready, given, invocation)
+    status, seconds = await _run(ready, given, invocation)
     text = invocation.printed.text()
-    hint = _hint(text, given, invocation) if status else ""
-    hint += shut_in.looked_after() if shut_in is not None else ""
+    hint = _hint(text, given, invocation, ready.doorway) if status else ""
+    hint += ready.shut_in.looked_after() if ready.shut_in is not None else ""
     if status is None:
         return invocation.output(f"{text}\n\n[timed out after {seconds:g} s]{hint}", failed=True)
     if status == 0:
@@ -69,16 +76,48 @@ async def bash(given: BashArguments, invocation: Invocation) -> Output:
     return invocation.output(f"{text}\n\n[exit status {status}]{hint}", failed=True)
 
 
-async def _run(
-    command: list[str],
-    given: BashArguments,
-    folder: Path,
-    environment: Mapping[str, str] | None,
-    invocation: Invocation,
-) -> tuple[int | None, float | None]:
+def _prepared(given: BashArguments, invocation: Invocation) -> Prepared:
+    place = located(invocation.directory, given.workdir or ".")
+    if not place.path.is_dir():
+        raise ToolFailed(f"{given.workdir or place.path} is not a folder.")
+    command = ["/bin/bash", "-c", given.command]
+    if invocation.sandbox is None:
+        return Prepared(command, place.path, invocation.environment)
+    shut_in = ShutIn.at(place, invocation.sandbox)
+    asked = [path for path in given.outside if not _is_host(path, invocation.directory)]
+    opened = openings(asked, _needs(given, place.project), invocation, alone=is_single(given.command))
+    environment = inside_environment(os.environ if invocation.environment is None else invocation.environment)
+    words = shut_in.around((), opened)
+    doorway = None
+    if not opened.network and (invocation.hosts or len(asked) < len(given.outside)):
+        doorway = _doorway(invocation)
+        command, environment = doorway.inside(command), doorway.environment(environment)
+    return Prepared([*words, *command], place.path, environment, shut_in, doorway)
+
+
+def _doorway(invocation: Invocation) -> Doorway:
+    permits = invocation.permits
+
+    def allowed(permission: str) -> Callable[[str], bool]:
+        return lambda host: permits is None or permits(Access(permission, host.lower()))
+
+    return Doorway(allowed(HOST), allowed(PRIVATE), os.environ)
+
+
+def _is_host(text: str, directory: Path) -> bool:
+    return text != NETWORK and is_host(text) and not (directory / text).exists()
+
+
+async def _run(ready: Prepared, given: BashArguments, invocation: Invocation) -> tuple[int | None, float | None]:
     """The exit status, or none if its time was up, and that time."""
     seconds = None if given.timeout is None else max(given.timeout, 1) / 1000
-    piped = Piped(command, folder=folder, environment=environment, bounds=invocation.bounds)
+    piped = Piped(
+        ready.words,
+        folder=ready.folder,
+        environment=ready.environment,
+        bounds=invocation.bounds,
+        doorway=ready.doorway,
+    )
     try:
         async with asyncio.timeout(seconds):
             return await piped.run(invocation.print), seconds
@@ -88,34 +127,38 @@ async def _run(
         return None, seconds
 
 
-async def _in_background(
-    command: list[str],
-    given: BashArguments,
-    folder: Path,
-    environment: Mapping[str, str] | None,
-    invocation: Invocation,
-) -> Output:
-    backgrounds = invocation.backgrounds
-    if not backgrounds.room(invocation.session):
-        raise ToolFailed(f"{MOST_RUNNING} commands run in the background already; end one of them first.")
-    started = Background(command, given.command, folder=folder, environment=environment, bounds=invocation.bounds)
+async def _in_background(ready: Prepared, given: BashArguments, invocation: Invocation) -> Output:
+    started = Background(
+        ready.words,
+        given.command,
+        folder=ready.folder,
+        environment=ready.environment,
+        bounds=invocation.bounds,
+        doorway=ready.doorway,
+    )
     try:
         await asyncio.sleep(FIRST_LOOK_SECONDS)
     except BaseException:
         await started.end()
         raise
-    id = backgrounds.add(invocation.session, started)
+    id = invocation.backgrounds.add(invocation.session, started)
     state = "is running" if started.status is None else f"has ended with status {started.status}"
     return Output(f"{started.read()}\n[{id} {state}]".lstrip("\n"))
 
 
-def _hint(text: str, given: BashArguments, invocation: Invocation) -> str:
+def _hint(text: str, given: BashArguments, invocation: Invocation, doorway: Doorway | None) -> str:
     """What the sandbox may have had to do with a failure, and how to ask for more."""
     if invocation.sandbox is None:
         return ""
     tail = text[-5_000:]
+    if doorway is not None and doorway.refused:
+        hosts = ", ".join(f'"{host}"' for host in doorway.refused)
+        return f"\n[the sandbox lets no command reach these hosts; to ask a person: outside: [{hosts}]]"
     if NO_NETWORK.search(tail) and NETWORK not in given.outside:
-        return '\n[the sandbox has no network; to ask a person for it, run this again with outside: ["network"]]'
+        return (
+            '\n[the sandbox has no network; to ask a person for it, run this again with outside: ["network"], '
+            'or with the hosts that it needs, such as outside: ["pypi.org"]]'
+        )
     if READ_ONLY.search(tail):
         return (
             "\n[the sandbox lets commands write only to the project, caches and /tmp; to ask a person for another "
@@ -143,6 +186,8 @@ def _needs(given: BashArguments, directory: Path) -> tuple[Access, ...]:
     for wanted in given.outside:
         if wanted == NETWORK:
             needed += (Access(NETWORK, given.command),)
+        elif _is_host(wanted, directory):
+            needed += (Access(HOST, wanted.lower()),)
         else:
             needed += (Access("external_directory", beyond(located(directory, wanted))),)
     return needed

@@ -76,6 +76,8 @@ class Invocation:
     """Folders of Bridle's own, which no file tool writes to."""
     sandbox: Sandbox | None = None
     """What commands run in; None means that there is none."""
+    hosts: bool = False
+    """Whether there are hosts that commands in the sandbox may reach without being asked about."""
     bounds: Mapping[str, int] = field(default_factory=dict)
     """How much a command may take: processes, bytes of memory, bytes of a file."""
     backgrounds: Backgrounds = field(default_factory=Backgrounds)

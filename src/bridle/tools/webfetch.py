@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import socket
 import sys
 import tempfile
@@ -13,6 +12,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 import msgspec
 
+from bridle.core.addresses import is_public
 from bridle.core.permission import Access
 from bridle.errors import ToolFailed
 from bridle.process.piped import Piped
@@ -25,14 +25,6 @@ MOST_REDIRECTS = 5
 PRIVATE = "private_network"
 PAGE = Path(__file__).with_name("page.py")
 PAGE_MEMORY = 1 << 30
-NOT_PUBLIC = tuple(
-    ipaddress.ip_network(network)
-    for network in (
-        *("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "::/96", "::ffff:0:0/96", "::ffff:0:0:0/96"),
-        *("fec0::/10", "192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32", "100.64.0.0/10"),
-    )
-)
-"""What stands for another address, or is public by name alone."""
 
 
 class WebfetchArguments(msgspec.Struct, forbid_unknown_fields=True):
@@ -96,7 +88,7 @@ async def _pinned(url: str, invocation: Invocation) -> tuple[str, dict[str, str]
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     numbers = [str(entry[4][0]) for entry in found]
     allowed = invocation.permits is None or invocation.permits(Access(PRIVATE, host))
-    if not numbers or (not allowed and not all(map(_is_public, numbers))):
+    if not numbers or (not allowed and not all(map(is_public, numbers))):
         raise ToolFailed(f"{host} is not on the public internet; a rule `{PRIVATE}` may allow it.")
     number = f"[{numbers[0]}]" if ":" in numbers[0] else numbers[0]
     where = parts._replace(netloc=f"{number}:{port}").geturl()
@@ -117,13 +109,6 @@ def _parts(url: str) -> SplitResult:
     if not sound:
         raise ToolFailed(f"{url!r} is no address of a web page; it begins with http:// or https://.")
     return parts
-
-
-def _is_public(number: str) -> bool:
-    address = ipaddress.ip_address(number.partition("%")[0])
-    if any(address in network for network in NOT_PUBLIC if network.version == address.version):
-        return False
-    return address.is_global and not address.is_multicast
 
 
 async def _converted(text: str, form: str, invocation: Invocation) -> str:
@@ -160,7 +145,7 @@ def _access(url: str) -> Access:
 def _named_private(host: str) -> bool:
     """Whether the name itself says that it is no public one."""
     try:
-        return not _is_public(host)
+        return not is_public(host)
     except ValueError:
         return "." not in host or host.endswith((".local", ".internal", ".localhost", ".lan", ".home", ".corp"))
 

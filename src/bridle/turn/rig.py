@@ -198,6 +198,12 @@ class Rig:
         """Whether a person has said always to this."""
         return any(covers(saved, access) for saved in (*self.session.always, *self.tack.approved))
 
+    @property
+    def hosts(self) -> bool:
+        """Whether somebody has allowed a host for commands: in a rule that says so, or with an always."""
+        ruled = any(rule.permission == "host" and rule.verdict == "allow" for rule in self.tack.rules)
+        return ruled or any(saved.permission == "host" for saved in (*self.session.always, *self.tack.approved))
+
     def permits(self, granted: frozenset[Access], access: Access) -> bool:
         """Whether a call may touch this: it was judged and granted, or nobody would be asked."""
         given = any(covers(each, access) for each in granted)

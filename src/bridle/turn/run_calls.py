@@ -154,6 +154,7 @@ async def _run_one(rig: Rig, id: str) -> None:
     invocation.environment = rig.tack.environment
     invocation.guarded = rig.tack.guarded
     invocation.sandbox, invocation.bounds = rig.tack.sandbox, rig.tack.bounds
+    invocation.hosts = rig.hosts
     invocation.backgrounds = rig.tack.backgrounds
     invocation.formatters, invocation.diagnostics = rig.tack.formatters, rig.tack.diagnostics
     invocation.recall = lambda name: rig.session.kept.get(name, "")

@@ -1,0 +1,155 @@
+"""Hosts that a command in the sandbox may reach, and no others: by a proxy that asks for each."""
+
+import asyncio
+import http.server
+import socket
+import threading
+
+import pytest
+from sheltered import BASH
+
+from bridle import Runtime, ScriptedModel, Settings, call
+from bridle.config.settings import SandboxSettings
+from bridle.core.inbox import TurnOptions
+from bridle.core.parts import Call
+from bridle.core.permission import Access
+from bridle.tackroom import UsersOwn
+from bridle.tools.tool import Invocation
+
+FETCH = "python3 -c \"import urllib.request as u; print(u.urlopen('http://{}:{}/x').read().decode())\""
+TUNNEL = (
+    "python3 -c \"import http.client as h; c = h.HTTPConnection('127.0.0.1', 3128); c.set_tunnel('{}', {}); "
+    "c.request('GET', '/x'); print(c.getresponse().read().decode())\""
+)
+
+
+class Stable(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = f"{self.path} for {self.headers['Host'].partition(':')[0]}".encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *words):
+        pass
+
+
+@pytest.fixture
+def port(monkeypatch):
+    """A server on loopback; every name leads there, as if the world were that small."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Stable)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    port = server.server_address[1]
+    real = socket.getaddrinfo
+
+    def found(host, *more, **named):
+        return real("127.0.0.1" if str(host).endswith(".example.com") else host, *more, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+    for name in ("https_proxy", "HTTPS_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    yield port
+    server.shutdown()
+    server.server_close()
+
+
+def run(shut_in, command, *granted, outside=(), hosts=False, private=True):
+    """A call to which a person said yes as far as `granted` goes."""
+    given = BASH.check({"command": command, "outside": list(outside)})
+    invocation = Invocation("c", "s", shut_in.project, {}, 60.0, environment=shut_in.environment, hosts=hosts)
+    invocation.sandbox, invocation.bounds = shut_in.shelter.sandbox("s"), shut_in.shelter.bounds()
+    invocation.permits = lambda access: access in granted or (private and access.permission == "private_network")
+
+    async def work():
+        output = await BASH.run(given, invocation)
+        await shut_in.shelter.close()
+        return output
+
+    return asyncio.run(work())
+
+
+def host(name):
+    return Access("host", name)
+
+
+@pytest.mark.parametrize("way", [FETCH, TUNNEL], ids=["plain", "tunnel"])
+def test_a_command_reaches_the_hosts_it_was_given(shut_in, port, way):
+    name = "pypi.example.com"
+    output = run(shut_in, way.format(name, port), host(name), outside=[name])
+    assert (output.text, output.failed) == (f"/x for {name}\n", False)
+
+
+@pytest.mark.parametrize("way", [FETCH, TUNNEL], ids=["plain", "tunnel"])
+def test_it_reaches_no_other_and_is_told_how_to_ask(shut_in, port, way):
+    command = way.format("evil.example.com", port)
+    output = run(shut_in, command, host("pypi.example.com"), outside=["pypi.example.com"])
+    assert output.failed
+    assert (
+        '[the sandbox lets no command reach these hosts; to ask a person: outside: ["evil.example.com"]]' in output.text
+    )
+    # Around the proxy there is no network at all.
+    direct = f"python3 -c \"import socket; socket.create_connection(('127.0.0.1', {port}))\""
+    assert "Connection refused" in run(shut_in, direct, host("pypi.example.com"), outside=["pypi.example.com"]).text
+
+
+def test_hosts_that_were_allowed_for_good_need_no_word(shut_in, port):
+    name = "pypi.example.com"
+    assert run(shut_in, FETCH.format(name, port), host(name), hosts=True).text == f"/x for {name}\n"
+    without = run(shut_in, FETCH.format(name, port), host(name))
+    assert without.failed and 'such as outside: ["pypi.org"]' in without.text
+
+
+def test_a_public_name_that_leads_into_a_private_network_is_no_way_there(shut_in, port):
+    name = "rebound.example.com"
+    assert run(shut_in, FETCH.format(name, port), host(name), outside=[name], private=False).failed
+
+
+def test_a_host_is_asked_about_by_its_name_and_a_folder_stays_a_folder(shut_in):
+    (shut_in.project / "static.files").mkdir()
+    given = BASH.check({"command": "true", "outside": ["PyPI.org", "static.files", "network", "/opt"]})
+    asked = [(access.permission, access.pattern) for access in BASH.accesses(given, shut_in.project)]
+    assert asked == [
+        ("host", "pypi.org"),
+        ("external_directory", f"{shut_in.project}/static.files/*"),
+        ("network", "true"),
+        ("external_directory", "/opt/*"),
+    ]
+
+
+def test_many_connections_and_much_data_pass_and_nothing_is_left(shut_in, port):
+    name = "pypi.example.com"
+    many = " & ".join([FETCH.format(name, port)] * 12) + " & wait"
+    assert run(shut_in, many, host(name), outside=[name]).text == f"/x for {name}\n" * 12
+
+
+def test_an_always_to_a_host_holds_for_the_next_command(shut_in, port, tmp_path):
+    name = "pypi.example.com"
+    fetch = {"command": FETCH.format(name, port)}
+    model = ScriptedModel([call("bash", **fetch, outside=[name]), "One.", call("bash", **fetch), "Two."])
+    settings = Settings(
+        sandbox=SandboxSettings(mode="required"), permission={"private_network": "allow", "bash": "allow"}
+    )
+
+    async def work():
+        async with Runtime(
+            settings=settings,
+            models={"scripted": model},
+            tools=[BASH],
+            directory=shut_in.project,
+            environment=shut_in.environment,
+            user=UsersOwn(approvals=tmp_path / "approvals.json"),
+        ) as runtime:
+            session = await runtime.create()
+            options = TurnOptions(model="scripted", on_ask="pause")
+            first = await runtime.prompt(session, "go", options=options)
+            asked = (await runtime.wait(session, first)).asks
+            await runtime.answer(session, asked[0].id, "always")
+            await runtime.wait(session, first)
+            await runtime.wait(session, await runtime.prompt(session, "again", options=options))
+            parts = (await runtime.load(session)).parts.values()
+            return [ask.text for ask in asked], [part.state.output for part in parts if isinstance(part, Call)]
+
+    assert asyncio.run(work()) == ([f"Allow host: {name}?"], [f"/x for {name}\n"] * 2)
+    assert name in (tmp_path / "approvals.json").read_text()
