@@ -350,3 +350,17 @@ def test_fifty_planted_secrets_reach_no_command_and_no_file(home, sandbox):
     seen = done.stdout + done.stderr + kept
     lines = [line for value in planted.values() for line in value.splitlines() if "-----" not in line]
     assert [line for line in lines if line in seen] == []
+
+
+def test_what_a_project_brings_through_a_linked_folder_is_pinned_too(home):
+    (home.project / ".bridle").mkdir()
+    real = home.project / "real"
+    real.mkdir()
+    (home.project / ".bridle" / "tools").symlink_to(real)
+    (real / "weigh.py").write_text(WEIGH)
+    assert home.run("trust").returncode == 0
+    assert "is trusted, as it is now" not in home.run("doctor").stderr
+    (real / "weigh.py").write_text(WEIGH + "\nopen('OWNED', 'w')\n")
+    home.run("run", "--model", home.script({"text": "Done."}), "go")
+    assert not (home.project / "OWNED").exists()
+    assert "it has changed since" in home.run("doctor").stdout

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bridle.config.load import approvals_file, config_home, data_home, load, state_home
+from bridle.config.instructions import Instructions, own_files
+from bridle.config.load import approvals_file, config_home, data_home, load, person, state_home
 from bridle.projects import brought_by
 from bridle.tools.registry import builtin_tools
 from bridle.users import UsersOwn
@@ -25,6 +26,7 @@ def opened(folder: Path, environment: Mapping[str, str], *, flags: Mapping[str, 
     """Read everything; raises `ConfigError`."""
     loaded = load(folder, environment=environment, flags=flags, trusted=trusted)
     built_in = builtin_tools()
+    patterns = loaded.settings.instructions
     brought = brought_by(folder, environment, built_in, trusted=loaded.trusted)
     arguments = {
         "journal": loaded.settings.journal.path or data_home(environment) / "journal.db",
@@ -41,6 +43,7 @@ def opened(folder: Path, environment: Mapping[str, str], *, flags: Mapping[str, 
             frozenset({"task", "skill", *(tool.spec.name for tool in built_in)}),
             approvals_file(environment),
             brought.skills,
+            Instructions(folder, own_files(person(environment), config_home(environment)), patterns).text,
             brought.stricter,
         ),
     }

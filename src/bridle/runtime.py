@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from bridle.config.settings import McpServer, Permissions, Settings
+from bridle.config.settings import McpServer, Settings
 from bridle.core.agent import Agent
 from bridle.core.context import sound
 from bridle.core.events import Entry, Live, PartDelta, SessionInfo
@@ -16,6 +16,7 @@ from bridle.core.fold import load as load_session
 from bridle.core.inbox import AbortItem, AnswerItem, CompactItem, ExtendItem, InboxItem, PromptItem, TurnOptions
 from bridle.core.limits import LimitName, wrong_limit
 from bridle.core.parts import Extension, File, Notice, TurnStart
+from bridle.core.permission import Rule
 from bridle.core.result import Result, result_of
 from bridle.core.session import Session
 from bridle.core.status import Status, status_of
@@ -54,7 +55,7 @@ class Runtime:
         tools: Iterable[Tool] = (),
         agents: Iterable[Agent] = (),
         directory: str | Path = ".",
-        restrictions: Permissions | None = None,
+        restrictions: Sequence[tuple[Rule, ...]] = (),
         outputs: Path | None = None,
         subagents: Sequence[str] | None = (),
         seams: Seams | None = None,
@@ -79,7 +80,7 @@ class Runtime:
             {tool.spec.name: tool for tool in tools},
             self.seams,
             {agent.name: agent for agent in agents},
-            restrictions or {},
+            tuple(restrictions),
             outputs,
             subagents,
             self.models.choose,

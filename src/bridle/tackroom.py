@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from bridle.config.agents import all_agents, prompt_file, rules, rules_of
+from bridle.config.agents import all_agents, prompt_file, rules
 from bridle.config.approvals import Approvals
 from bridle.config.fits import check_files, need_price
 from bridle.config.limits import check_limits
-from bridle.config.settings import Permissions, Settings
+from bridle.config.settings import Settings
 from bridle.core.agent import Agent, ModelInfo
 from bridle.core.compaction import compact_at
 from bridle.core.inbox import PromptItem, TurnOptions
@@ -24,6 +24,7 @@ from bridle.core.limits import LOWEST_OUTPUT_TOKENS, Limits, effective_cap
 from bridle.core.options import RESERVED_OPTIONS, layered
 from bridle.core.parts import File, Notice, TurnStart
 from bridle.core.permission import Rule
+from bridle.core.provider import Provider
 from bridle.core.retry import RetryPolicy
 from bridle.core.secrets import without_secrets
 from bridle.core.session import Session
@@ -57,7 +58,7 @@ class SettingsTackRoom:
     tools: Mapping[str, Tool]
     seams: Seams
     agents: dict[str, Agent] = field(default_factory=dict)
-    restrictions: Permissions = field(default_factory=dict)
+    restrictions: tuple[tuple[Rule, ...], ...] = ()
     outputs: Path | None = None
     subagents: Sequence[str] | None = ()
     """The agents that a `task` call may start; None means all whose mode says so."""
@@ -72,7 +73,8 @@ class SettingsTackRoom:
         self.shelter = Shelter(self.settings.sandbox, self.environment or {}, self.user.guarded, self.outputs)
         self.agents = {**all_agents(self.settings, self.origins), **self.agents}
         if self.subagents is None:
-            self.subagents = [name for name, agent in self.agents.items() if agent.mode != "primary"]
+            usable = (agent for agent in self.agents.values() if agent.mode != "primary" and not agent.hidden)
+            self.subagents = [agent.name for agent in usable]
         if self.user.skills:
             self.tools = {**self.tools, "skill": skill_tool(self.user.skills)}
         if self.subagents:
@@ -105,6 +107,7 @@ class SettingsTackRoom:
         check_files(info, files)
         self._prompts()
         variant = options.variant or (before.variant if before is not None and before.model == ref else "")
+        variant = variant or (agent.variant if agent.variant in info.variants else "")
         self._options(info, agent, variant)
         limits, cap, notices = self._limits(options, agent, number)
         if mandate is None:
@@ -242,7 +245,7 @@ class SettingsTackRoom:
 
     def _news(self, session: Session, number: int) -> Iterator[Notice]:
         """What there is to know of tools that come and go, as far as this session was not told."""
-        news = self.toolbox.more.news() if self.toolbox.more is not None else ()
+        news = self.toolbox.more.news(self.toolbox.own) if self.toolbox.more is not None else ()
         told = {part.text for part in session.parts.values() if isinstance(part, Notice)} if news else set()
         for place, text in enumerate(news):
             if text not in told:
@@ -265,6 +268,7 @@ class SettingsTackRoom:
             agent=prompt_file("small.md" if info.small else "build.md") if agent.prompt is None else agent.prompt,
             environment=environment + (SHUT_IN if "bash" in tools and self.shelter.sandboxed else ""),
             instructions=(
+                *((self.user.instructions(),) if self.user.instructions is not None else ()),
                 *((listed(self.user.skills),) if "skill" in tools else ()),
                 *((self.toolbox.more.instructions(),) if self.toolbox.more is not None else ()),
             ),
@@ -276,14 +280,14 @@ class SettingsTackRoom:
         assert session.info is not None
         agent = self.agents.get(start.agent) or Agent(start.agent)
         model, info = self._model(start.model)
-        retry, deadlines = self.settings.retry, self.settings.deadlines
+        retry = self.settings.retry
         there = self.toolbox.all()
         return Tack(
             model=model,
             info=info,
             tools={name: there[name] for name in start.tools if name in there},
             rules=self._rules(agent),
-            restrictions=(rules_of(self.restrictions), self.user.stricter),
+            restrictions=(*self.restrictions, self.user.stricter),
             directory=Path(session.info.directory),
             layers=start.mandate.rules if start.mandate is not None else (),
             prompts=self._prompts(),
@@ -301,7 +305,7 @@ class SettingsTackRoom:
             diagnostics=self.settings.diagnostics,
             options=self._options(info, agent, start.variant),
             retry=RetryPolicy(retry.retries, retry.total_seconds, retry.longest_wait),
-            deadlines=Deadlines(deadlines.first_event_seconds, deadlines.idle_seconds, deadlines.request_seconds),
+            deadlines=self._deadlines(start.model),
             store_output=self._store if self.outputs is not None else None,
             output_file=self._output_file if self.outputs is not None else None,
             sandbox=self.shelter.sandbox(session.info.id) if "bash" in start.tools else None,
@@ -310,6 +314,15 @@ class SettingsTackRoom:
             if self.user.approvals is not None
             else None,
             backgrounds=self.shelter.backgrounds,
+        )
+
+    def _deadlines(self, ref: str) -> Deadlines:
+        """How long requests may take: as for all, but for what is set for this provider."""
+        given, own = self.settings.deadlines, self.settings.providers.get(ref.partition("/")[0]) or Provider()
+        return Deadlines(
+            own.first_event_seconds or given.first_event_seconds,
+            own.idle_seconds or given.idle_seconds,
+            own.request_seconds or given.request_seconds,
         )
 
     def _readable(self, session: str) -> tuple[Path, ...]:

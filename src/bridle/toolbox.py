@@ -27,7 +27,7 @@ class Brings(Protocol):
     def instructions(self) -> str:
         """What they say about their use."""
 
-    def news(self) -> Sequence[str]:
+    def news(self, taken: Mapping[str, Tool]) -> Sequence[str]:
         """What the reader must know of them."""
 
 

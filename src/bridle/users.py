@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,5 +21,7 @@ class UsersOwn:
     approvals: Path | None = None
     """The file in which approvals for good are kept; None means that they end with their session."""
     skills: Mapping[str, Skill] = field(default_factory=dict)
+    instructions: Callable[[], str] | None = None
+    """What files say that are written for agents, as it is now."""
     stricter: tuple[Rule, ...] = ()
     """Rules from elsewhere, which can only make the others stricter."""

@@ -3,6 +3,7 @@
 import pytest
 
 from bridle.config.load import load
+from bridle.core.permission import Rule
 from bridle.errors import ConfigError
 
 
@@ -63,7 +64,7 @@ def test_a_project_that_nobody_trusted_may_only_lower(world):
     settings = loaded.settings
     assert (settings.model, settings.behavior.max_steps, settings.behavior.ceiling) == (None, 10, 200)
     assert (settings.limits.cost, settings.limits.tokens, settings.permission) == (5.0, 50, {})
-    assert loaded.restrictions == {"bash": "allow", "edit": "deny"}
+    assert loaded.restrictions == ((Rule("bash", "*", "allow"), Rule("edit", "*", "deny")),)
     ignored = [notice.split(": ")[1].split(" ")[0] for notice in loaded.notices]
     assert ignored == ["model", "behavior.ceiling", "limits.cost", "journal.path"]
 

@@ -78,8 +78,12 @@ def test_servers_from_files_of_other_programs_count_after_trust(home, name, cont
 )
 def test_a_file_that_cannot_be_read_is_named(home, name, content, words):
     (home.project / name).write_text(content)
-    done = home.run("run", "--model", home.script({"text": "Done."}), "go")
+    model = home.script({"text": "Done."})
+    done = home.run("run", "--model", model, "--trust", "go")
     assert (done.returncode, words in done.stderr, "Traceback" in done.stderr) == (2, True, False)
+    # Nobody has trusted it: then it is said, and does no harm.
+    done = home.run("run", "--model", model, "go")
+    assert (done.returncode, words in done.stderr) == (0, True)
 
 
 def test_servers_that_make_no_sense_are_left_out_and_named(home):

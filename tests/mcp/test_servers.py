@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -20,15 +19,6 @@ from bridle.runtime import Runtime
 
 SERVER = Path(__file__).with_name("mcp_server.py")
 ALLOWED = {"*": "allow"}
-
-
-@pytest.fixture
-def place():
-    """A folder that the sandbox's own /tmp does not hide."""
-    with tempfile.TemporaryDirectory(dir="/var/tmp", ignore_cleanup_errors=True) as folder:
-        (Path(folder) / "project").mkdir()
-        (Path(folder) / "home").mkdir()
-        yield Path(folder)
 
 
 class World:

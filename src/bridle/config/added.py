@@ -25,23 +25,31 @@ def add_server(path: Path, name: str, server: McpServer) -> None:
     if bool(server.command) == bool(server.url):
         raise ConfigError("a server needs a command or a url, and not both")
     try:
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
-        known = tomllib.loads(text).get("mcp", {})
+        text = path.read_bytes().decode("utf-8") if path.exists() else ""
+        known = tomllib.loads(text.replace("\r\n", "\n")).get("mcp", {})
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
+    if not isinstance(known, dict):
+        raise ConfigError(f"{path}: mcp must be a table, not {known!r}")
     if name in known:
         raise ConfigError(f"{path} has a server {name} already: change it there")
     defaults = msgspec.to_builtins(McpServer())
     fields = {key: value for key, value in msgspec.to_builtins(server).items() if value != defaults[key]}
     lines = [f"[mcp.{name}]", *(f"{key} = {_toml(value)}" for key, value in fields.items())]
-    whole = (text.rstrip() + "\n\n" if text.strip() else "") + "\n".join(lines) + "\n"
-    tomllib.loads(whole)
+    end = "\r\n" if "\r\n" in text else "\n"
+    whole = (text.rstrip() + end * 2 if text.strip() else "") + end.join(lines) + end
+    try:
+        tomllib.loads(whole.replace("\r\n", "\n"))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(
+            f"{path}: nothing can be added at its end ({error}): write {lines[0]} there yourself"
+        ) from error
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = path.with_name(f".{path.name}.{os.getpid()}")
         handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(whole)
+        with os.fdopen(handle, "wb") as file:
+            file.write(whole.encode("utf-8"))
         fresh.replace(path.resolve())
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written: {error}") from error
@@ -52,5 +60,5 @@ def _toml(value: Any) -> str:
         return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(inner)}" for key, inner in value.items()) + " }"
     if isinstance(value, list):
         return "[" + ", ".join(_toml(inner) for inner in value) + "]"
-    # A text in JSON is one in TOML too; so are numbers, true and false.
-    return json.dumps(value)
+    # A text in JSON is one in TOML too, but for one letter; so are numbers, true and false.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

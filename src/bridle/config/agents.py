@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.resources import files
+from pathlib import Path
 
-from bridle.config.settings import AgentSettings, Permissions, Settings
+from bridle.config.settings import AgentSettings, AnyPermissions, Settings
 from bridle.core.agent import Agent
 from bridle.core.limits import Limits
+from bridle.core.options import layered
 from bridle.core.permission import DEFAULT_RULES, SANDBOXED_RULES, Rule
 from bridle.errors import ConfigError
 
@@ -43,6 +45,9 @@ def all_agents(settings: Settings, origins: Mapping[str, str]) -> dict[str, Agen
     """Built-in agents, and the settings' over them."""
     agents = builtin_agents()
     for name, given in settings.agents.items():
+        if given.disable:
+            agents.pop(name, None)
+            continue
         source = next((origin for key, origin in origins.items() if key.startswith(f"agents.{name}.")), "settings")
         agents[name] = _agent(name, given, agents.get(name), source)
     return agents
@@ -50,6 +55,7 @@ def all_agents(settings: Settings, origins: Mapping[str, str]) -> dict[str, Agen
 
 def _agent(name: str, given: AgentSettings, below: Agent | None, source: str) -> Agent:
     below = below or Agent(name, prompt=None)
+    tools = given.tools
     spelled = {given.steps, given.max_steps, given.maxSteps, given.maxTurns} - {None}
     if len(spelled) > 1:
         raise ConfigError(f"{source}: agents.{name} has two spellings of steps with different values: {spelled}")
@@ -63,26 +69,48 @@ def _agent(name: str, given: AgentSettings, below: Agent | None, source: str) ->
     return Agent(
         name,
         given.description or below.description,
-        given.prompt or below.prompt,
+        _prompt(name, given) or below.prompt,
         given.model or below.model,
         below.steps if steps is None else steps,
         limits.over(below.limits),
-        {**below.tools, **given.tools},
-        below.permission,
-        {**below.options, **given.options},
+        {**below.tools, **(tools if isinstance(tools, dict) else {})},
+        (*below.permission, *rules_of(given.permission)),
+        layered(below.options, _sampling(given), given.options),
         source,
         given.mode or below.mode,
+        given.variant or below.variant,
+        given.output if given.output is not None else below.output,
+        given.hidden or below.hidden,
+        given.color or below.color,
+        below.reads_only,
+        frozenset(tools) if isinstance(tools, list) else below.offers,
     )
 
 
-def rules(permission: Permissions, agent: Agent, *, sandboxed: bool) -> tuple[Rule, ...]:
+def _sampling(given: AgentSettings) -> dict[str, float]:
+    values = {"temperature": given.temperature, "top_p": given.top_p}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _prompt(name: str, given: AgentSettings) -> str:
+    if not given.prompt_file:
+        return given.prompt
+    try:
+        return Path(given.prompt_file).expanduser().read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the prompt of agent {name}, {given.prompt_file}, cannot be read: {error}") from error
+
+
+def rules(permission: AnyPermissions, agent: Agent, *, sandboxed: bool) -> tuple[Rule, ...]:
     """All rules in the order in which the last match wins: defaults, settings, agent."""
     shut_in = SANDBOXED_RULES if sandboxed else ()
     return (*DEFAULT_RULES, *shut_in, *rules_of(permission), *agent.permission)
 
 
-def rules_of(permission: Permissions) -> tuple[Rule, ...]:
+def rules_of(permission: AnyPermissions) -> tuple[Rule, ...]:
     """The rules of a settings table, in its order."""
+    if isinstance(permission, list):
+        return tuple(Rule(given.permission, given.pattern, given.verdict) for given in permission)
     found: list[Rule] = []
     for name, value in permission.items():
         patterns = {"*": value} if isinstance(value, str) else value

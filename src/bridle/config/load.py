@@ -6,19 +6,22 @@ import difflib
 import os
 import pwd
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
 import msgspec
 
-from bridle.config.imported import imported
-from bridle.config.settings import Permissions, Settings
+from bridle.config.agents import rules_of
+from bridle.config.imported import imported, imported_for_user
+from bridle.config.lowering import leaves, untrusted
+from bridle.config.settings import AnyPermissions, Settings
 from bridle.config.trust import Trust, TrustState, project_folders, project_root
 from bridle.core.ledger import TREE_BOUNDS
 from bridle.core.limits import LIMIT_NAMES, MAX_STEPS, LimitName, wrong_limit
 from bridle.core.options import layered
+from bridle.core.permission import Rule
 from bridle.errors import ConfigError
 
 PROJECT_FILE = "bridle.toml"
@@ -28,18 +31,14 @@ Table = dict[str, Any]
 
 STEP_SPELLINGS = ("steps", "max_steps", "maxSteps", "maxTurns")
 
-MAY_ONLY_LOWER = ("behavior.max_steps", "behavior.ceiling", "limits.", "tree.")
-"""What a project that nobody trusted may set, where it makes limits smaller."""
-NAMED_SECTIONS = ("mcp", "providers")
-
 
 class Loaded(msgspec.Struct, frozen=True):
     """The settings in force, where each came from, and what the reader must know."""
 
     settings: Settings
     origins: Mapping[str, str]
-    restrictions: Permissions
-    """Permissions of a project that nobody trusted: they can only make the others stricter."""
+    restrictions: tuple[tuple[Rule, ...], ...]
+    """Rules of a project that nobody trusted: they can only make the others stricter."""
     notices: tuple[str, ...] = ()
     trusted: bool = False
     """Whether the user's word stands behind what the project brings."""
@@ -60,7 +59,9 @@ def load(
     user = _read(user_path)
     state: TrustState = "trusted" if trusted else Trust(trust_file(environment)).state(project_root(directory))
     brought = _brought(directory, user, state)
+    own = list(imported_for_user(person(environment), config_home(environment)))
     layers = [
+        *((str(file.path), file.table) for file in own),
         (str(user_path), user),
         *brought.layers,
         ("environment", _from_environment(environment)),
@@ -69,7 +70,7 @@ def load(
     origins: dict[str, str] = {}
     for origin, table in layers:
         _check(origin, table)
-        origins.update((key, origin) for key, _ in _leaves(table))
+        origins.update((key, origin) for key, _ in leaves(table))
     merged = layered(*(table for _, table in layers))
     try:
         settings = msgspec.convert(merged, Settings)
@@ -78,8 +79,8 @@ def load(
     return Loaded(
         settings,
         origins,
-        brought.restrictions,
-        tuple(brought.notices),
+        tuple(rules for rules in brought.restrictions if rules),
+        (*(f"{file.path}: {problem}" for file in own for problem in file.problems), *brought.notices),
         state == "trusted",
         tuple(key for keys in brought.ignored.values() for key in keys),
     )
@@ -90,7 +91,7 @@ class _Brought:
     """What the project's files say, as far as it counts."""
 
     layers: list[tuple[str, Table]] = field(default_factory=list)
-    restrictions: Permissions = field(default_factory=dict)
+    restrictions: list[tuple[Rule, ...]] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     ignored: dict[str, list[str]] = field(default_factory=dict)
     """By file, what counts only after trust."""
@@ -100,16 +101,21 @@ def _brought(directory: Path, user: Table, state: TrustState) -> _Brought:
     """The files for other programs, and over them our own."""
     brought = _Brought()
     tables: list[tuple[str, Table]] = []
-    for file in (file for folder in reversed(project_folders(directory)) for file in imported(folder)):
-        tables.append((str(file.path), file.table))
-        brought.notices += file.problems
+    try:
+        for file in (file for folder in reversed(project_folders(directory)) for file in imported(folder)):
+            tables.append((str(file.path), file.table))
+            brought.notices += [f"{file.path}: {problem}" for problem in file.problems]
+    except ConfigError as error:
+        if state == "trusted":
+            raise
+        brought.notices.append(f"{error} (ignored: this project is not trusted)")
     own = _project_file(directory)
     if own is not None:
         tables.append((str(own), _read(own)))
     for origin, table in tables:
         if state != "trusted":
-            brought.restrictions |= _read_restrictions(origin, table.pop("permission", {}))
-            table, ignored = _untrusted(table, user)
+            brought.restrictions.append(_read_restrictions(origin, table.pop("permission", {})))
+            table, ignored = untrusted(table, user)
             brought.ignored[origin] = ignored
             why = "has changed since you trusted it" if state == "changed" else "is not trusted"
             way_out = "(`bridle trust`, or --trust for one run)"
@@ -148,10 +154,10 @@ def approvals_file(environment: Mapping[str, str]) -> Path:
 
 def _home(environment: Mapping[str, str], variable: str, fallback: str) -> Path:
     base = environment.get(variable, "")
-    return (Path(base) if base else _person(environment) / fallback) / "bridle"
+    return (Path(base) if base else person(environment) / fallback) / "bridle"
 
 
-def _person(environment: Mapping[str, str]) -> Path:
+def person(environment: Mapping[str, str]) -> Path:
     """The person's own directory; an empty HOME is none."""
     home = environment.get("HOME", "")
     if home:
@@ -207,40 +213,9 @@ def _nested(flat: Mapping[str, Any]) -> Table:
     return table
 
 
-def _leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in table.items():
-        if isinstance(value, Mapping) and value:
-            yield from _leaves(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
-
-
-def _untrusted(project: Table, user: Table) -> tuple[Table, list[str]]:
-    """What a project may say without being trusted: smaller limits."""
-    mine = dict(_leaves(user))
-    defaults = dict(_leaves(msgspec.to_builtins(Settings())))
-    kept: Table = {}
-    ignored: list[str] = []
-    for key, value in _leaves(project):
-        bound = mine.get(key, defaults.get(key))
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        lowers = key.startswith(MAY_ONLY_LOWER) and (not number or bound is None or value <= bound)
-        if lowers:
-            kept[key] = value
-        else:
-            ignored.append(_named(key))
-    return _unflattened(project, kept), list(dict.fromkeys(ignored))
-
-
-def _named(key: str) -> str:
-    """What a person is told of a key: of a server or a provider its name is enough."""
-    section, _, rest = key.partition(".")
-    return f"{section}.{rest.partition('.')[0]}" if section in NAMED_SECTIONS else key
-
-
-def _read_restrictions(origin: str, table: Any) -> Permissions:
+def _read_restrictions(origin: str, table: Any) -> tuple[Rule, ...]:
     try:
-        return msgspec.convert(table, Permissions)
+        return rules_of(msgspec.convert(table, AnyPermissions))
     except msgspec.ValidationError as error:
         raise ConfigError(f"{origin}: permission: {error}") from error
 
@@ -255,21 +230,9 @@ def _without_ceiling(table: Table) -> Table:
     return {**table, "behavior": {key: value for key, value in table["behavior"].items() if key != "ceiling"}}
 
 
-def _unflattened(table: Mapping[str, Any], kept: Mapping[str, Any], prefix: str = "") -> Table:
-    result: Table = {}
-    for key, value in table.items():
-        if isinstance(value, Mapping) and value:
-            inner = _unflattened(value, kept, f"{prefix}{key}.")
-            if inner:
-                result[key] = inner
-        elif f"{prefix}{key}" in kept:
-            result[key] = value
-    return result
-
-
 def _check(origin: str, table: Table) -> None:
     _check_keys(origin, table, Settings, "")
-    for key, value in _leaves(table):
+    for key, value in leaves(table):
         section, _, name = key.rpartition(".")
         limited = section in ("limits", "limits.daily", "limits.monthly", "tree") or section.endswith(".limits")
         for limit in LIMIT_NAMES:
@@ -281,7 +244,7 @@ def _check(origin: str, table: Table) -> None:
             least, most = TREE_BOUNDS[name]
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
                 raise ConfigError(f"{origin}: {key} must be a whole number from {least} to {most}, not {value!r}")
-        if section == "mcp" and (name != "start_wait" or isinstance(value, bool) or not 0 <= value <= 600):
+        if section == "mcp" and (name != "start_wait" or not _is_number(value) or not 0 <= value <= 600):
             wanted = "a number of seconds up to 600" if name == "start_wait" else "a table with a command or a url"
             raise ConfigError(f"{origin}: {key} must be {wanted}, not {value!r}")
         if key in ("behavior.max_steps", "behavior.ceiling"):
@@ -292,6 +255,10 @@ def _check(origin: str, table: Table) -> None:
             _check_limit(origin, key, "steps", value)
             if value == 0 and name != "steps":
                 raise ConfigError(f"{origin}: {key} must be more than 0; an agent that only talks has steps = 0")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _check_limit(origin: str, key: str, limit: LimitName, value: Any) -> None:

@@ -14,6 +14,17 @@ VerdictWord = Literal["allow", "ask", "deny"]
 Permissions = dict[str, VerdictWord | dict[str, VerdictWord]]
 
 
+class PermissionRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One of several rules in their order, where a table by permission would not keep it."""
+
+    permission: str
+    verdict: VerdictWord
+    pattern: str = "*"
+
+
+AnyPermissions = Permissions | list[PermissionRule]
+
+
 class Behavior(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_steps: int | None = None
     """Steps of a turn whose agent says nothing; unset means the ceiling alone."""
@@ -181,22 +192,53 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     description: str = ""
     mode: Literal["primary", "subagent", "all"] | None = None
     prompt: str = ""
+    prompt_file: str = ""
+    """A file with the prompt."""
     model: str | None = None
+    variant: str = ""
+    temperature: float | None = None
+    top_p: float | None = None
     steps: int | None = None
     max_steps: int | None = None
     maxSteps: int | None = None
     maxTurns: int | None = None
     """Other spellings of `steps`, for agents that were written elsewhere."""
     limits: AgentLimits = AgentLimits()
-    tools: dict[str, bool] = {}
+    tools: dict[str, bool] | list[str] = {}
+    """Tools that are switched on or off, by name or pattern; or a list of the only ones."""
+    permission: AnyPermissions = {}
     options: dict[str, Any] = {}
+    output: dict[str, Any] | None = None
+    """A JSON schema for its answer."""
+    hidden: bool = False
+    """Not listed, and not offered to other agents."""
+    disable: bool = False
+    """There is no such agent."""
+    color: str = ""
+
+
+class CommandSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    template: str
+    """The prompt; `$ARGUMENTS`, `$1`, `@file` and !`command` stand for something."""
+    description: str = ""
+    agent: str | None = None
+    model: str | None = None
+
+
+class UiSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    theme: Literal["auto", "light", "dark", "contrast"] = "auto"
+    """The colours of the terminal."""
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Everything that can be set."""
 
     model: str | None = None
+    small_model: str | None = None
+    """For titles and other small things; without it, the session's own."""
     agent: str = "build"
+    instructions: list[str] = []
+    """More files with instructions, by pattern."""
     behavior: Behavior = Behavior()
     limits: LimitSettings = LimitSettings()
     tree: TreeSettings = TreeSettings()
@@ -205,7 +247,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     compaction: CompactionSettings = CompactionSettings()
     journal: JournalSettings = JournalSettings()
     prompts: PromptSettings = PromptSettings()
-    permission: Permissions = {}
+    permission: AnyPermissions = {}
     shell: ShellSettings = ShellSettings()
     sandbox: SandboxSettings = SandboxSettings()
     hooks: list[HookSettings] = []
@@ -218,3 +260,6 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     providers: dict[str, Provider] = {}
     models: dict[str, ModelSettings] = {}
     agents: dict[str, AgentSettings] = {}
+    commands: dict[str, CommandSettings] = {}
+    """Prompts with a name, for `bridle run /NAME`."""
+    ui: UiSettings = UiSettings()

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Literal
 
 from bridle.config.imported import CLAUDE_SERVERS, OPENCODE
+from bridle.config.imported import FOLDERS as DEFINITIONS
 from bridle.config.kept import Kept
 from bridle.errors import ConfigError
 
 FILES = ("bridle.toml", CLAUDE_SERVERS, *OPENCODE)
-FOLDERS = (".bridle",)
+FOLDERS = (".bridle", *(name for name, _ in DEFINITIONS if not name.startswith(".bridle")))
 MOST_BYTES = 50_000_000
 DECLINED = "no:"
 TrustState = Literal["trusted", "changed", "declined", "unknown"]
@@ -94,6 +95,13 @@ def _brought(project: Path) -> Iterator[Path]:
         if (project / name).is_file():
             yield project / name
     for name in FOLDERS:
-        for path in sorted((project / name).rglob("*")):
-            if path.is_file():
-                yield path
+        # Links are followed, as whoever reads these folders follows them.
+        seen: set[str] = set()
+        for folder, below, files in os.walk(project / name, followlinks=True):
+            real = os.path.realpath(folder)
+            if real in seen:
+                below.clear()
+                continue
+            seen.add(real)
+            below.sort()
+            yield from (path for path in (Path(folder) / file for file in sorted(files)) if path.is_file())

@@ -56,8 +56,17 @@ class Agent(msgspec.Struct, frozen=True, omit_defaults=True):
     tools: Mapping[str, bool] = {}
     permission: tuple[Rule, ...] = ()
     options: Mapping[str, Any] = {}
+    """Also temperature and the like."""
     source: str = "built-in"
     mode: Literal["primary", "subagent", "all"] = "all"
     """Whether a person may choose it, a `task` call, or both."""
+    variant: str = ""
+    output: Mapping[str, Any] | None = None
+    """A JSON schema for its answer."""
+    hidden: bool = False
+    """Not listed, and not offered to other agents."""
+    color: str = ""
+    reads_only: bool = False
+    """Its commands find the project read-only."""
     offers: frozenset[str] | None = None
     """The tools that its model is told of, where that is a choice and no ban; none means all that it may have."""

@@ -39,6 +39,8 @@ class Provider(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     base_url: str = ""
     key_env: str = ""
     """The variable of the environment that holds its key."""
+    key: str = ""
+    """A key that was found in a file of another program; `{env:NAME}` and `{file:PATH}` in it are filled in."""
     auth: Literal["", "bearer", "x-api-key", "none"] = ""
     headers: dict[str, str] = {}
     ca_bundle: str = ""
@@ -46,5 +48,9 @@ class Provider(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     proxy: str = ""
     """The proxy for this provider; without it, the environment's."""
     connect_seconds: float = 15.0
+    first_event_seconds: float | None = None
+    idle_seconds: float | None = None
+    request_seconds: float | None = None
+    """Deadlines for this provider, in place of those for all."""
     options: dict[str, Any] = {}
     quirks: dict[str, Any] = {}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import mcp_types
+import msgspec
 from mcp import Client, MCPError
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 
@@ -22,6 +23,7 @@ MOST_MESSAGES = 2_000
 """That a server may send in a second."""
 MOST_PAGES = 20
 LIST_SECONDS = 30.0
+GONE = 404
 END_SECONDS = 3.0
 
 # What the library has to say is said by us where it matters; to a terminal it would write whole tracebacks.
@@ -109,24 +111,25 @@ class Connection:
         return mcp_types.ListRootsResult.model_validate({"roots": [{"uri": self._root.as_uri()}]})
 
     async def _message(self, message: Any) -> None:
-        self.came()
         if isinstance(message, mcp_types.ToolListChangedNotification):
             self._changed()
 
     def refused(self, status: int) -> None:
         self._refused = status
+        if status == GONE and self._client.done():
+            self.gone("its session is over")
 
-    def came(self) -> bool:
+    def came(self, weight: int = 1) -> bool:
         """Count what the server sends; too much of it ends the connection."""
         second = int(asyncio.get_running_loop().time())
-        self._came = self._came + 1 if second == self._second else 1
+        self._came = self._came + weight if second == self._second else weight
         self._second = second
         if self._came > MOST_MESSAGES:
             self.gone(f"it sent more than {MOST_MESSAGES} messages in a second")
         return self._came > MOST_MESSAGES
 
-    async def offer(self) -> Offer:
-        """What the server offers now; raises `ServerFailed`."""
+    async def offer(self) -> tuple[Offer, bool]:
+        """What the server offers now, and whether there would be more of it; raises `ServerFailed`."""
         client = await self.client()
         try:
             async with asyncio.timeout(LIST_SECONDS):
@@ -139,12 +142,18 @@ class Connection:
                     cursor = page.next_cursor
                     if cursor is None:
                         break
+                more = cursor is not None
         except Exception as error:
             raise ServerFailed(f"its tools cannot be listed: {self.failure or told(error)}") from error
-        return Offer(tools, client.instructions or "", client.server_capabilities.resources is not None)
+        offer = Offer(tools, client.instructions or "", client.server_capabilities.resources is not None)
+        # Once through JSON, so that it equals what was kept of it.
+        return msgspec.json.decode(msgspec.json.encode(offer), type=Offer), more
 
     async def close(self) -> None:
         self._over.set()
+        if not self._client.done():
+            # Nobody listens yet for the end.
+            self._task.cancel()
         # A server that does not let go holds up nothing: what was started for it is owned.
         await asyncio.wait([self._task], timeout=END_SECONDS)
         self._task.cancel()
@@ -159,8 +168,3 @@ def told(error: BaseException) -> str:
         return "it did not answer in time"
     text = error.message if isinstance(error, MCPError) else str(error)
     return " ".join(text.split())[:500] or type(error).__name__
-
-
-def is_lost(error: BaseException) -> bool:
-    """Whether a failure says that the server cannot be reached any more, rather than that it refused something."""
-    return not isinstance(error, MCPError) or error.code == mcp_types.CONNECTION_CLOSED

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bridle.config.fill import filled
+import msgspec
+
 from bridle.config.settings import McpServer
 from bridle.errors import ConfigError, ServerFailed
 from bridle.mcp.pins import Definition, Pin, Pins, key_of
@@ -20,13 +21,15 @@ from bridle.shelter import Shelter
 from bridle.tools.bash import NO_NETWORK
 from bridle.tools.shut_in import ShutIn
 from bridle.workspace.files import located
+from bridle.workspace.fill import filled, filled_in
 
 if TYPE_CHECKING:
     from bridle.mcp.connection import Connection
     from bridle.mcp.transport import Started
 
 MOST_STARTS = 4
-"""Of a server that ends again and again, in one process."""
+STARTS_SECONDS = 300.0
+"""Of a server that ends again and again."""
 CONNECT_SECONDS = 30.0
 LOGIN_SECONDS = 330.0
 AFTER_CHANGE_SECONDS = 0.2
@@ -55,16 +58,19 @@ class Link:
     def __init__(self, name: str, server: McpServer, around: Surroundings) -> None:
         self.name = name
         self.server = server
-        self.key = key_of(name, server)
+        self.key = key_of(name, server, around.directory)
         self.problem = ""
         """Why it could not be used the last time."""
         self.pin: Pin | None = None
         self._around = around
         self._connection: Connection | None = None
         self._started: Started | None = None
-        self._starts = 0
+        self._starts: list[float] = []
         self._show: Callable[[str], None] | None = None
         self._connecting = asyncio.Lock()
+        self._says_changed = False
+        self._secrets: set[str] = set()
+        """Values that were filled in; no text that anybody reads has them."""
         self._taking: asyncio.Task[None] | None = None
 
     async def connected(self) -> Connection:
@@ -80,14 +86,18 @@ class Link:
                 await self._fail(f"it did not answer within {CONNECT_SECONDS:g} s")
             except ServerFailed as error:
                 await self._fail(str(error))
-            except (ConfigError, OSError) as error:
+            except (ConfigError, OSError, ValueError, RuntimeError) as error:
                 await self._fail(f"it cannot be started: {error}")
+            except asyncio.CancelledError:
+                # What it offers was not compared with what was accepted: nobody may call it like this.
+                await asyncio.shield(self._let_go())
+                raise
             raise ServerFailed(self.problem)
 
     @property
     def complaints(self) -> str:
         """The last of what its command has complained about."""
-        return self._started.complaints if self._started is not None else ""
+        return self._without_secrets(self._started.complaints) if self._started is not None else ""
 
     async def log_in(self, show: Callable[[str], None]) -> None:
         """Let a person log in; raises `ServerFailed`."""
@@ -105,16 +115,17 @@ class Link:
         return Tokens(self._around.auth, self.key, self.server, self._around.seams.clock).forget()
 
     async def _connect(self) -> Connection:
-        if self._starts == MOST_STARTS:
-            raise ServerFailed(f"it was started {MOST_STARTS} times and ended each time")
-        self._starts += 1
+        now = self._around.seams.clock.monotonic()
+        self._starts = [start for start in self._starts if now - start < STARTS_SECONDS]
+        if len(self._starts) == MOST_STARTS:
+            raise ServerFailed(f"it was started {MOST_STARTS} times in a short while and ended each time")
+        self._starts.append(now)
         # A second of work: beside the event loop, and only where a server is used.
         await in_thread(_load)
         from bridle.mcp.connection import Connection
 
         self._connection = Connection(self._way(), self._changed, self._around.directory)
         await self._take(self._connection)
-        self.problem = ""
         return self._connection
 
     async def _fail(self, problem: str) -> None:
@@ -125,7 +136,7 @@ class Link:
         hint = f" (mcp.{self.name}.network = true gives it the network)" if shut_in and NO_NETWORK.search(said) else ""
         if self.server.url and re.search(r"wants a login|\b401\b|Unauthorized", problem):
             hint = f" (`bridle mcp auth {self.name}` logs in)"
-        self.problem = f"{problem}{hint}{said}"
+        self.problem = self._without_secrets(f"{problem}{hint}{said}")
 
     async def _let_go(self) -> None:
         connection, self._connection = self._connection, None
@@ -134,24 +145,27 @@ class Link:
 
     async def _take(self, connection: Connection) -> None:
         """Learn what the server offers, and compare it with what was accepted."""
-        offer, left_out = (await connection.offer()).bounded()
-        now = self._around.seams.clock.wall()
-        self.pin = self._around.pins.take(self.key, offer, now)
-        self.problem = left_out
+        offered, more = await connection.offer()
+        offer, left_out = offered.bounded()
+        self.pin = self._around.pins.take(self.key, offer, self._around.seams.clock.wall())
+        self.problem = left_out or ("some of its tools are left out: they are too many" if more else "")
 
     def _changed(self) -> None:
-        """The server says that it offers something else: look once, however often it says so meanwhile."""
+        """The server says that it offers something else: look, and once more if it says so meanwhile."""
+        self._says_changed = True
         if self._taking is None or self._taking.done():
             self._taking = asyncio.ensure_future(self._take_again())
 
     async def _take_again(self) -> None:
-        await asyncio.sleep(AFTER_CHANGE_SECONDS)
-        connection = self._connection
-        if connection is not None and connection.alive:
-            try:
-                await self._take(connection)
-            except (ServerFailed, ConfigError) as error:
-                self.problem = str(error)
+        while self._says_changed:
+            self._says_changed = False
+            await asyncio.sleep(AFTER_CHANGE_SECONDS)
+            connection = self._connection
+            if connection is not None and connection.alive:
+                try:
+                    await self._take(connection)
+                except (ServerFailed, ConfigError) as error:
+                    self.problem = self._without_secrets(str(error))
 
     async def call(self, definition: Definition, arguments: dict[str, Any], show: Callable[[str], None]) -> Any:
         """The result of a tool; raises `ServerFailed`, also if the tool is not what was accepted."""
@@ -189,7 +203,7 @@ class Link:
 
     async def _asked(self, connection: Connection, ask: Callable[[Any], Any]) -> Any:
         """The server's answer, or why there is none: it may end, flood, or answer nonsense."""
-        from bridle.mcp.connection import is_lost, told
+        from bridle.mcp.connection import told
 
         client = await connection.client()
         asking = asyncio.ensure_future(ask(client))
@@ -199,7 +213,7 @@ class Link:
                 await asyncio.wait([asking, over], return_when=asyncio.FIRST_COMPLETED)
                 if asking.done():
                     answer = asking.result()
-                    self._starts = 0
+                    self._starts.clear()
                     return answer
                 raise ServerFailed(connection.failure or "it has ended")
         except TimeoutError:
@@ -207,9 +221,7 @@ class Link:
         except ServerFailed:
             raise
         except Exception as error:
-            if is_lost(error):
-                connection.gone()
-            raise ServerFailed(connection.failure or told(error)) from error
+            raise ServerFailed(self._without_secrets(connection.failure or told(error))) from error
         finally:
             for task in (asking, over):
                 task.cancel()
@@ -221,14 +233,27 @@ class Link:
         server, around = self.server, self._around
         if bool(server.command) == bool(server.url):
             raise ConfigError("it needs a command or a url, and not both")
-        fill = {name: filled(value, around.environment, around.directory) for name, value in self._values().items()}
+        fill = {name: self._filled(value) for name, value in self._values().items()}
         if server.url:
-            url = filled(server.url, around.environment, around.directory)
+            if any(not value.isprintable() for value in fill.values()):
+                raise ConfigError("a header has a line break or another control character in it")
+            url = self._filled(server.url)
             auth = self._auth(url)
             return Remote(url, server.transport == "sse", fill, auth, server.seconds).opened
-        words = [filled(word, around.environment, around.directory) for word in server.command]
+        words = [self._filled(word) for word in server.command]
         self._started = self._command(words, {**around.known, **fill}, Started)
         return self._started.opened
+
+    def _filled(self, text: str) -> str:
+        value = filled(text, self._around.environment, self._around.directory)
+        if value != text:
+            self._secrets.update(filled_in(text, self._around.environment, self._around.directory))
+        return value
+
+    def _without_secrets(self, text: str) -> str:
+        for secret in sorted(self._secrets, key=len, reverse=True):
+            text = text.replace(secret, "[…]")
+        return text
 
     def _values(self) -> Mapping[str, str]:
         return self.server.headers if self.server.url else self.server.environment
@@ -238,7 +263,11 @@ class Link:
             return None
         from bridle.mcp.login import login
 
-        return login(self.key, url, self.server, self._around.auth, self._around.seams.clock, self._show)
+        names = ("client_id", "client_secret", "scope")
+        server = msgspec.structs.replace(
+            self.server, **{name: self._filled(getattr(self.server, name)) for name in names}
+        )
+        return login(self.key, url, server, self._around.auth, self._around.seams.clock, self._show)
 
     def _command(self, words: list[str], environment: dict[str, str], made: Callable[..., Started]) -> Started:
         around = self._around

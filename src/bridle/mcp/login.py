@@ -127,12 +127,15 @@ def login(
     tokens = Tokens(path, key, server, clock)
     if show is None and not tokens.stored:
         return None
+    if show is not None:
+        # A person begins anew: the server may have forgotten us meanwhile.
+        tokens.forget()
     back = _Back()
 
     async def redirect(address: str) -> None:
         if show is None:
             raise ServerFailed(WANTS_LOGIN)
-        await back.listen()
+        await back.listen(parse_qs(urlsplit(address).query).get("state", [""])[0])
         show(address)
 
     metadata = OAuthClientMetadata(
@@ -157,8 +160,12 @@ class _Back:
     def __init__(self) -> None:
         self._answer: asyncio.Future[AuthorizationCodeResult] = asyncio.get_running_loop().create_future()
         self._server: asyncio.Server | None = None
+        self._state = ""
 
-    async def listen(self) -> None:
+    async def listen(self, state: str) -> None:
+        """Wait for whoever brings this state along; nobody else knows it."""
+        self._state = state
+        self._answer = asyncio.get_running_loop().create_future()
         try:
             self._server = await asyncio.start_server(self._serve, "127.0.0.1", PORT, limit=16_384)
         except OSError as error:
@@ -182,7 +189,8 @@ class _Back:
                 first = (await reader.readline()).decode("latin-1").split()
             asked = urlsplit(first[1]) if len(first) > 1 else urlsplit("/")
             given = {name: values[0] for name, values in parse_qs(asked.query).items()}
-            known = asked.path == "/callback" and ("code" in given or "error" in given)
+            known = asked.path == "/callback" and given.get("state") == self._state
+            known = known and ("code" in given or "error" in given)
             words = self._taken(given) if known else "There is nothing here"
             body = PAGE.format(words).encode()
             head = f"HTTP/1.1 {200 if known else 404} OK\r\nContent-Type: text/html\r\nContent-Length: {len(body)}"

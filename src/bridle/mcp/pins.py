@@ -6,11 +6,13 @@ import hashlib
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any
+from unicodedata import category
 
 import msgspec
 
 from bridle.config.kept import Kept
 from bridle.config.settings import McpServer
+from bridle.errors import ConfigError
 
 MOST_TOOLS = 256
 MOST_BYTES = 200_000
@@ -65,7 +67,8 @@ class Pin(msgspec.Struct, frozen=True):
         current = self.offered.tools
         kept = {name: tool for name, tool in self.accepted.tools.items() if current.get(name) == tool}
         same = self.accepted.instructions == self.offered.instructions
-        return Offer(kept, self.accepted.instructions if same else "", self.offered.resources)
+        resources = self.accepted.resources and self.offered.resources
+        return Offer(kept, self.accepted.instructions if same else "", resources)
 
     def changes(self) -> list[str]:
         """What waits for the user's word, one line each."""
@@ -78,13 +81,20 @@ class Pin(msgspec.Struct, frozen=True):
             if before.get(name) != tool
         ]
         changed = self.offered.instructions and self.offered.instructions != self.accepted.instructions
+        lines += ["its resources: new"] if self.offered.resources and not self.accepted.resources else []
         return [*lines, "its instructions: changed"] if changed else lines
 
     def told(self) -> list[str]:
         """What has changed, as a person reads it before accepting it."""
         before = _described(self.accepted)
         after = _described(self.offered or self.accepted)
-        return list(unified_diff(before, after, "accepted", "offered", lineterm="", n=1))
+        return [_visible(line) for line in unified_diff(before, after, "accepted", "offered", lineterm="", n=1)]
+
+
+def _visible(line: str) -> str:
+    """A line whose letters can all be seen: a model reads also those that a terminal does not show."""
+    hidden = ("Cf", "Co", "Cn", "Cs", "Zl", "Zp")
+    return "".join(f"\\u{{{ord(each):x}}}" if category(each) in hidden else each for each in line)
 
 
 def _described(offer: Offer) -> list[str]:
@@ -92,6 +102,7 @@ def _described(offer: Offer) -> list[str]:
     for tool in sorted(offer.tools.values(), key=lambda tool: tool.name):
         schema = msgspec.json.format(msgspec.json.encode(tool.schema), indent=1).decode()
         lines += [f"tool {tool.name}", *tool.description.splitlines(), *schema.splitlines()]
+    lines += ["resources"] if offer.resources else []
     return [*lines, "instructions", *offer.instructions.splitlines()]
 
 
@@ -113,19 +124,19 @@ class Pins:
 
         return self._kept.change(change)[key]
 
-    def accept(self, key: str) -> None:
-        """From now on what it offers counts."""
+    def accept(self, key: str, seen: Pin) -> None:
+        """From now on what it offers counts, if that is what was seen; raises `ConfigError` if it is not."""
 
         def change(pins: dict[str, Pin]) -> dict[str, Pin]:
             pin = pins.get(key)
-            if pin is None or pin.offered is None:
-                return pins
+            if pin is None or pin.offered is None or pin.offered != seen.offered:
+                raise ConfigError("it offers something else by now: look at it again")
             return {**pins, key: Pin(pin.offered, None, pin.seen)}
 
         self._kept.change(change)
 
 
-def key_of(name: str, server: McpServer) -> str:
-    """A server is another one when its name, its command or its address changes."""
-    told = msgspec.json.encode([server.command, server.url])
+def key_of(name: str, server: McpServer, directory: Path) -> str:
+    """A server is another one when its name, its command or its address changes; a command, also in another folder."""
+    told = msgspec.json.encode([server.command, server.url, [str(directory), server.folder] if server.command else []])
     return f"{name} {hashlib.blake2b(told, digest_size=12).hexdigest()}"

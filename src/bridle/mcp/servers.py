@@ -11,12 +11,13 @@ from bridle.errors import ConfigError, ServerFailed
 from bridle.mcp.link import Link, Surroundings
 from bridle.mcp.looking import Look, look
 from bridle.mcp.pins import Pins
-from bridle.mcp.tools import RESOURCE, resource_tool, server_tool, shown
+from bridle.mcp.tools import RESOURCE, ServerTool, resource_tool, server_tool, shown, tool_name
 from bridle.seams import Seams
 from bridle.shelter import Shelter
 from bridle.tools.tool import Tool
 
 START_WAIT_SECONDS = 5.0
+AGAIN_SECONDS = 60.0
 FRESH_SECONDS = 3_600.0
 """How long nobody looks whether a server that is not used offers something else."""
 
@@ -46,6 +47,7 @@ class Servers:
             if isinstance(server, McpServer) and server.enabled
         }
         self._looking: dict[str, asyncio.Task[None]] = {}
+        self._looked: dict[str, float] = {}
         self._unread = ""
         self._read_pins()
 
@@ -64,7 +66,10 @@ class Servers:
         fresh = [name for name, link in self.links.items() if link.pin is None]
         for name, link in self.links.items():
             stale = link.pin is None or now - link.pin.seen > FRESH_SECONDS
-            if stale and not link.problem and name not in self._looking:
+            before = self._looked.get(name)
+            idle = name not in self._looking or self._looking[name].done()
+            if stale and idle and (before is None or now - before > AGAIN_SECONDS):
+                self._looked[name] = now
                 self._looking[name] = asyncio.ensure_future(self._look(link))
         awaited = [self._looking[name] for name in fresh if name in self._looking]
         if awaited:
@@ -87,7 +92,7 @@ class Servers:
                 continue
             for definition in offer.tools.values():
                 made = server_tool(link, definition)
-                if made.spec.name not in taken and made.spec.name not in found:
+                if made.spec.name not in taken and made.spec.name not in found and not self._of_another(made):
                     found[made.spec.name] = made
             if offer.resources:
                 with_resources[link.name] = link
@@ -95,13 +100,30 @@ class Servers:
             found[RESOURCE] = resource_tool(with_resources)
         return found
 
+    def _of_another(self, made: ServerTool) -> bool:
+        """Whether a tool is called as if it were another server's, for which other rules hold."""
+        own = tool_name(made.link.name, "")
+        others = (tool_name(name, "") for name in self.links if name != made.link.name)
+        return any(made.spec.name.startswith(other) and len(other) > len(own) for other in others)
+
+    def left_out(self, taken: Mapping[str, Tool]) -> list[str]:
+        """The tools that count and that nobody can call, because there is another one of that name."""
+        found = self.tools(taken)
+        lost: list[str] = []
+        for link in self.links.values():
+            for definition in (link.pin.now.tools if link.pin is not None else {}).values():
+                made = found.get(tool_name(link.name, definition.name))
+                if not isinstance(made, ServerTool) or made.link is not link or made.definition != definition:
+                    lost.append(f"mcp server {link.name}: its tool {definition.name} is left out: its name is taken")
+        return lost
+
     def instructions(self) -> str:
         """What servers say about their use."""
         said = {link.name: link.pin.now.instructions for link in self.links.values() if link.pin is not None}
         parts = [f'<server name="{name}">\n{text}\n</server>' for name, text in said.items() if text]
         return "What servers of tools say about their use:\n" + "\n".join(parts) if parts else ""
 
-    def news(self) -> list[str]:
+    def news(self, taken: Mapping[str, Tool]) -> list[str]:
         """What the reader must know of servers."""
         found = [self._unread] if self._unread else []
         for link in self.links.values():
@@ -115,11 +137,14 @@ class Servers:
                     f"mcp server {link.name} offers something else than you accepted ({changed}): that is left out "
                     f"until you look at it with `bridle mcp approve {link.name}`"
                 )
-        return found
+        return [*found, *self.left_out(taken)]
 
     def accept(self, name: str) -> None:
-        """What a server offers now counts from the next turn on."""
-        self._around.pins.accept(self.links[name].key)
+        """What a server was seen to offer counts from the next turn on; raises `ConfigError`."""
+        link = self.links[name]
+        if link.pin is None:
+            raise ConfigError(f"{name} has offered nothing yet")
+        self._around.pins.accept(link.key, link.pin)
         self._read_pins()
 
     async def look(self, name: str | None = None, *, closely: bool = False) -> list[Look]:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from bridle.mcp.link import Link
 
 LONGEST_NAME = 64
-MOST_PICTURE = 7_000_000
+MOST_PICTURES = 7_000_000
+"""Letters of all pictures of one result."""
 RESOURCE = "resource"
 
 
@@ -111,18 +112,22 @@ def resource_tool(links: Mapping[str, Link]) -> StructTool:
 
 
 def _pictures(name: str, content: Sequence[Any]) -> tuple[Attachment, ...]:
-    """What a model may look at; whether it is what it says, its first bytes tell."""
-    found = [block for block in content if getattr(block, "type", "") == "image" and len(block.data) < MOST_PICTURE]
-    sorts = [media_of(_beginning(block.data)) for block in found]
-    pairs = zip(found, sorts, strict=True)
-    return tuple(Attachment(name, sort, block.data) for block, sort in pairs if sort.startswith("image/"))
+    """What a model may look at, if it is what it says, and not too much of it."""
+    found: list[Attachment] = []
+    left = MOST_PICTURES
+    for block in content:
+        data = getattr(block, "data", "") if getattr(block, "type", "") == "image" else ""
+        left -= len(data)
+        sort = _sort(data) if data and left >= 0 else ""
+        found += [Attachment(name, sort, data)] if sort.startswith("image/") else []
+    return tuple(found)
 
 
-def _beginning(data: str) -> bytes:
+def _sort(data: str) -> str:
     try:
-        return b64decode(data[:64])
+        return media_of(b64decode(data, validate=True))
     except ValueError:
-        return b""
+        return ""
 
 
 def _structured(result: Any) -> str:

@@ -25,13 +25,15 @@ KEPT_COMPLAINTS = 4_000
 COMPLAINT_PAUSE_SECONDS = 0.01
 """Between two pieces of what a server complains about: a flood of it costs it time, not us."""
 LAST_WORDS_SECONDS = 0.5
+STREAM_WEIGHT = 200
+"""How many messages a stream counts for that a server lets us open."""
 CONNECT_SECONDS = 30.0
 
 
 class Watch(Protocol):
     """Whoever has to know how a server behaves."""
 
-    def came(self) -> bool:
+    def came(self, weight: int = 1) -> bool:
         """A message, or what stands in the place of one; True if it was one too many."""
 
     def gone(self) -> None:
@@ -128,15 +130,16 @@ class Started:
 
 async def _lines(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
     """Its lines, up to one that is longer than any message may be."""
-    rest = bytearray()
+    rest: list[bytes] = []
+    size = 0
     while chunk := await reader.read(CHUNK):
-        rest += chunk
-        *whole, last = rest.split(b"\n") if b"\n" in chunk else (rest,)
-        for line in whole:
-            if line.strip():
-                yield bytes(line)
-        rest = bytearray(last)
-        if len(rest) > MOST_LINE:
+        first, *others = chunk.split(b"\n")
+        rest.append(first)
+        size += len(first)
+        for line in others:
+            yield b"".join(rest)
+            rest, size = [line], len(line)
+        if size > MOST_LINE:
             return
 
 
@@ -155,24 +158,30 @@ class Remote:
         """The streams of a client."""
 
         async def look(response: httpx2.Response) -> None:
+            if response.headers.get("content-encoding", "identity") != "identity":
+                # A small body may unfold to more than any memory holds.
+                raise httpx2.ReadError("the server packs what it sends, although it was asked not to")
             stream = response.stream
             assert isinstance(stream, httpx2.AsyncByteStream)
             response.stream = _Bounded(stream)
             if response.is_error:
                 watch.refused(response.status_code)
+            elif response.request.method == "GET" and watch.came(STREAM_WEIGHT):
+                raise httpx2.ReadError("the server ends its streams again and again")
 
         def client(
             headers: dict[str, str] | None = None,
             timeout: httpx2.Timeout | None = None,
             auth: httpx2.Auth | None = None,
         ) -> httpx2.AsyncClient:
-            return httpx2.AsyncClient(headers=headers, timeout=timeout, auth=auth, event_hooks={"response": [look]})
+            given = {**(headers or {}), "accept-encoding": "identity"}
+            return httpx2.AsyncClient(headers=given, timeout=timeout, auth=auth, event_hooks={"response": [look]})
 
         if self.sse:
             from mcp.client.sse import sse_client
 
             async with sse_client(self.url, dict(self.headers), auth=self.auth, httpx_client_factory=client) as streams:
-                yield streams
+                yield _Counted(streams[0], watch), streams[1]
             return
         from mcp.client.streamable_http import streamable_http_client
 
@@ -181,7 +190,37 @@ class Remote:
             client(dict(self.headers), timeout, self.auth) as made,
             streamable_http_client(self.url, http_client=made) as streams,
         ):
-            yield streams
+            yield _Counted(streams[0], watch), streams[1]
+
+
+class _Counted:
+    """A stream of messages that are counted as they are taken. Everything else is left to the stream itself."""
+
+    def __init__(self, stream: Any, watch: Watch) -> None:
+        self._stream = stream
+        self._watch = watch
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    async def __aenter__(self) -> _Counted:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> Any:
+        return await self._stream.__aexit__(*error)
+
+    def __aiter__(self) -> _Counted:
+        return self
+
+    async def __anext__(self) -> Any:
+        if self._watch.came():
+            raise StopAsyncIteration
+        return await self._stream.__anext__()
+
+    async def receive(self) -> Any:
+        self._watch.came()
+        return await self._stream.receive()
 
 
 class _Bounded(httpx2.AsyncByteStream):

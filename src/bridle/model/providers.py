@@ -20,6 +20,7 @@ from bridle.model.http import LOOPBACK, Lane
 from bridle.model.keys import Keys
 from bridle.model.local import SERVERS, window
 from bridle.model.model import Model
+from bridle.workspace.fill import filled
 
 if TYPE_CHECKING:
     from bridle.model.bridge import BridgeModel
@@ -82,11 +83,14 @@ class Providers:
         address = self._environment.get(ADDRESSES[name], "") if name in ADDRESSES else ""
         if found is not None and address and (given is None or not given.base_url):
             found = msgspec.structs.replace(found, base_url=_address(name, address))
+        if found is not None and "{env:" in found.base_url:
+            base_url = filled(found.base_url, self._environment, self._directory)
+            found = msgspec.structs.replace(found, base_url=base_url)
         if found is not None:
             _check_address(f"[providers.{name}] base_url", found.base_url)
         if found is not None and "${" in found.base_url:
-            filled = PLACE.sub(lambda place: self._environment.get(place[1], place[0]), found.base_url)
-            found = msgspec.structs.replace(found, base_url=filled)
+            whole = PLACE.sub(lambda place: self._environment.get(place[1], place[0]), found.base_url)
+            found = msgspec.structs.replace(found, base_url=whole)
         return found
 
     def variables(self, name: str, provider: Provider) -> tuple[str, ...]:
@@ -165,9 +169,13 @@ class Providers:
 
     def _key(self, name: str, provider: Provider) -> str | None:
         found = self.keys.find(name, self.variables(name, provider))
+        if found is None and provider.key:
+            return filled(provider.key, self._environment, self._directory) or None
         return found.value if found is not None else None
 
     def _headers(self, name: str, provider: Provider) -> Callable[[], Mapping[str, str]]:
+        given = {key: filled(value, self._environment, self._directory) for key, value in provider.headers.items()}
+        provider = msgspec.structs.replace(provider, headers=given)
         return lambda: headers_of(provider, self._key(name, provider) if provider.auth != "none" else None)
 
     async def close(self) -> None:

@@ -50,6 +50,8 @@ SECRETS = (
 SOCKETS = ("/run", "/var/run", "/var/lib/docker")
 """Behind sockets sit programs that run outside of the sandbox."""
 RESOLVERS = ("/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf", "/run/nscd")
+OBEYED = (".bridle", "bridle.toml", ".mcp.json", "opencode.json", "opencode.jsonc", ".opencode", ".claude")
+"""What programs of this kind obey when they are started in a project."""
 SESSION_VARIABLES = frozenset(
     {
         "DBUS_SESSION_BUS_ADDRESS",
@@ -160,7 +162,7 @@ def _protected(project: Path, git: Iterable[Path], held: Iterable[Path], *, conf
         if config or path.name != "config":
             words += ["--ro-bind-try", str(path), str(path)]
     pointer = project / ".git"
-    for path in (project / ".bridle", project / "bridle.toml", *((pointer,) if pointer.is_file() else ())):
+    for path in (*(project / name for name in OBEYED), *((pointer,) if pointer.is_file() else ())):
         words += ["--ro-bind-try", str(path), str(path)]
     return words
 

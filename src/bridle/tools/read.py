@@ -17,6 +17,7 @@ from bridle.seams import in_thread
 from bridle.tools.builtin import builtin
 from bridle.tools.changes import BINARY_LOOK, MAX_BYTES
 from bridle.tools.list import listing
+from bridle.tools.nested import nested_instructions
 from bridle.tools.tool import Invocation, Output
 from bridle.workspace.files import accesses, digest, located
 
@@ -51,7 +52,9 @@ async def read(given: ReadArguments, invocation: Invocation) -> Output:
             return Output(await in_thread(partial(_in_pieces, os.dup(handle), given)))
         content = b"".join(_blocks(handle))
     invocation.sees(str(place.path), digest(content))
-    return Output(_part(_lines([content]), given))
+    told = nested_instructions(place.path, invocation)
+    text = _part(_lines([content]), given)
+    return Output(f"{text}\n\n{told}" if told else text)
 
 
 def _shown_as(media: str, name: str, content: bytes) -> Output:

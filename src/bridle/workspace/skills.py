@@ -8,6 +8,9 @@ from pathlib import Path
 
 import msgspec
 
+from bridle.errors import ConfigError
+from bridle.workspace.frontmatter import document
+
 MOST_SKILLS = 200
 MOST_BYTES = 200_000
 LONGEST = 300
@@ -47,16 +50,9 @@ def _head(path: Path) -> dict[str, str]:
             text = file.read(MOST_BYTES).decode("utf-8", errors="replace")
     except OSError:
         return {}
-    found = re.match(r"\A\ufeff?---\s*\n(.*?)\n---\s*(\n|\Z)", text, flags=re.DOTALL)
-    if found is None:
-        return {}
-    # Loaded when there is a skill: most turns have none.
-    import yaml
-
     try:
-        fields = yaml.safe_load(found[1])
-    except (yaml.YAMLError, RecursionError, ValueError):
-        fields = dict(re.findall(r"^(\w[\w-]*):[ \t]*(.+)$", found[1], flags=re.MULTILINE))
-    if not isinstance(fields, dict):
-        return {}
-    return {str(key): str(value).strip("\"' ") for key, value in fields.items() if isinstance(value, (str, int, float))}
+        fields = document(text).head
+    except ConfigError:
+        head = text.partition("\n---")[0]
+        fields = dict(re.findall(r"^(\w[\w-]*):[ \t]*(.+)$", head, flags=re.MULTILINE))
+    return {key: str(value).strip("\"' ") for key, value in fields.items() if isinstance(value, (str, int, float))}

@@ -51,11 +51,13 @@ def listed(dir: Dir = Path(), trust: Trusted = False) -> None:
     Example: bridle mcp list
     """
 
-    async def work(servers: Any) -> None:
-        for seen in await servers.look():
+    async def work(servers: Any) -> int:
+        found = await servers.look()
+        for seen in found:
             counted = f"{len(seen.tools)} tools" if not seen.problem else f"✗ {seen.problem}"
             waits = f", {len(seen.changes)} changes wait: bridle mcp approve {seen.name}" if seen.changes else ""
             typer.echo(plain(f"{seen.name}  {seen.where}\n    {counted}{waits}"))
+        return 1 if any(seen.problem for seen in found) else 0
 
     _with_servers(dir, trust, work)
 
@@ -73,7 +75,11 @@ def add(
     Examples: bridle mcp add docs https://example.com/mcp --header "Authorization=Bearer {env:DOCS_TOKEN}"
     bridle mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
     """
-    remote = len(where) == 1 and where[0].startswith(("http://", "https://"))
+    remote = len(where) == 1 and where[0].lower().startswith(("http://", "https://"))
+    if remote and (env or network):
+        raise ConfigError("--env and --network are for a command, not for an address")
+    if not remote and header:
+        raise ConfigError("--header is for an address, not for a command")
     fields: dict[str, Any] = {"url": where[0]} if remote else {"command": where, "network": network}
     fields |= {"headers": _pairs(header)} if remote else {"environment": _pairs(env)}
     typer.echo(f"added to {add_mcp_server(name, fields)}; `bridle mcp debug {name}` tries it")
@@ -96,6 +102,7 @@ def approve(
         seen = (await servers.look(name))[0]
         if seen.problem:
             typer.echo(f"✗ {plain(seen.problem)}")
+            return 1
         if not seen.changes:
             typer.echo("it offers what you have accepted")
             return 0

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bridle.errors import ConfigError
 
+SHORTEST_SECRET = 3
 PLACE = re.compile(r"\{(env|file):([^{}]+)\}")
 
 
@@ -17,10 +18,10 @@ def filled(text: str, environment: Mapping[str, str], folder: Path) -> str:
     def found(place: re.Match[str]) -> str:
         sort, name = place[1], place[2]
         if sort == "file":
-            path = folder / Path(name).expanduser()
             try:
+                path = folder / Path(name).expanduser()
                 return path.read_text(encoding="utf-8").strip()
-            except (OSError, UnicodeDecodeError) as error:
+            except (OSError, ValueError, RuntimeError) as error:
                 raise ConfigError(f"{place[0]} cannot be read: {error}") from error
         variable, given, otherwise = name.partition(":-")
         value = environment.get(variable, otherwise if given else None)
@@ -29,3 +30,9 @@ def filled(text: str, environment: Mapping[str, str], folder: Path) -> str:
         return value
 
     return PLACE.sub(found, text)
+
+
+def filled_in(text: str, environment: Mapping[str, str], folder: Path) -> list[str]:
+    """The values alone that were filled in, as far as they are long enough to be secret."""
+    values = [filled(place[0], environment, folder) for place in PLACE.finditer(text)]
+    return [value for value in values if len(value) > SHORTEST_SECRET]

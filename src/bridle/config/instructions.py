@@ -1,0 +1,57 @@
+"""The instructions of a turn: the user's own, those of the project, and those that the settings name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from bridle.config.markdown import split
+from bridle.config.trust import project_folders
+from bridle.errors import ConfigError
+from bridle.workspace.instructions import NAME, OTHER_NAME, instruction_files, instructions_of
+
+MOST_FILES = 50
+
+
+@dataclass(slots=True, frozen=True)
+class Instructions:
+    """Read anew for each turn, so that a turn sees what the files say when it begins."""
+
+    directory: Path
+    own: tuple[Path, ...]
+    """The user's files, of which the first that there is counts."""
+    patterns: Sequence[str] = ()
+
+    def text(self) -> str:
+        """All of them, each with its path."""
+        pieces = [(path, instructions_of(path, path.parent)) for path in self.own if path.is_file()][:1]
+        folders = project_folders(self.directory)
+        top = folders[-1] if (folders[-1] / ".git").exists() else None
+        for path in instruction_files(reversed(folders)):
+            said = instructions_of(path, top or path.parent)
+            pieces.append((path, _without_agents(said) if path.name == NAME else said))
+        pieces += [(path, instructions_of(path, Path("/"))) for path in self._named()]
+        return "\n\n".join(f"Instructions from {path}:\n{said.strip()}" for path, said in pieces if said.strip())
+
+    def _named(self) -> list[Path]:
+        found: dict[Path, None] = {}
+        for pattern in self.patterns:
+            whole = self.directory / Path(pattern).expanduser()
+            matching = Path(whole.anchor).glob(str(whole.relative_to(whole.anchor)))
+            found |= dict.fromkeys(sorted(islice(matching, MOST_FILES)))
+        return [path for path in found if path.is_file()]
+
+
+def own_files(home: Path, config: Path) -> tuple[Path, ...]:
+    """Where a person's own instructions may lie."""
+    return (config / NAME, home / ".config" / "opencode" / NAME, home / ".claude" / OTHER_NAME)
+
+
+def _without_agents(text: str) -> str:
+    """The words of a file that defines agents besides."""
+    try:
+        return split(text)[0]
+    except ConfigError:
+        return text

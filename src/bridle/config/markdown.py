@@ -1,0 +1,166 @@
+"""Agents and commands from Markdown files: a head of fields, and the words of the prompt."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bridle.config.borrowed import Table, agent_from_claude, agent_from_opencode
+from bridle.errors import ConfigError
+from bridle.workspace.frontmatter import Document, document, fields
+
+MOST_BYTES = 1_000_000
+MOST_FILES = 500
+BUILT_IN = frozenset({"build", "plan", "general", "explore", "refactorer", "architect"})
+"""Agents that are there in any case: a definition of theirs that cannot be read must not be passed over."""
+
+Found = tuple[Path, Table, list[str]]
+
+
+def opencode_agents(folder: Path) -> Iterator[Found]:
+    """The agents of a folder, each called by its path below it; those of a folder of modes are primary ones."""
+    primary = folder.name.startswith("mode")
+    for path in _files(folder):
+        name = str(path.relative_to(folder).with_suffix(""))
+
+        def made(read: Document, path: Path = path, name: str = name) -> tuple[str, Table, list[str]]:
+            given = {"prompt": read.body.strip(), **read.head} if read.body.strip() else read.head
+            table, unknown = agent_from_opencode(given, path.parent, f"agents.{name}")
+            return name, {"mode": "primary", **table} if primary else table, unknown
+
+        yield _agent(path, name, made)
+
+
+def claude_agents(folder: Path) -> Iterator[Found]:
+    """The agents of a folder of Claude's, each called by its name or by its file's."""
+    seen: set[str] = set()
+    for path in _files(folder):
+
+        def made(read: Document, path: Path = path) -> tuple[str, Table, list[str]]:
+            name = str(read.head.get("name") or path.stem).strip()
+            if name in seen:
+                raise ConfigError(f"there is another one of the name {name}")
+            seen.add(name)
+            return name, *agent_from_claude({**read.head, "prompt": read.body.strip() or None}, f"agents.{name}")
+
+        yield _agent(path, path.stem, made)
+
+
+def _agent(path: Path, name: str, made: Any) -> Found:
+    """One agent of one file; one that cannot be read is left out, unless there is another one of its name."""
+    try:
+        called, table, unknown = made(document(_text(path)))
+    except ConfigError as error:
+        if name in BUILT_IN:
+            raise ConfigError(f"{path}: {error}") from error
+        return path, {}, [f"the agent {name} is left out: {error}"]
+    problems = [f"not taken over: {', '.join(unknown)}"] if unknown else []
+    return path, {"agents": {called: table}}, problems
+
+
+def commands(folder: Path) -> Iterator[Found]:
+    """The commands of a folder, each called by its path below it."""
+    for path in _files(folder):
+        name = str(path.relative_to(folder).with_suffix(""))
+        try:
+            read = document(_text(path))
+        except ConfigError as error:
+            yield path, {}, [f"the command {name} is left out: {error}"]
+            continue
+        known = ("description", "agent", "model")
+        table = {key: str(read.head[key]) for key in known if isinstance(read.head.get(key), str) and read.head[key]}
+        if table.get("model") == "inherit":
+            del table["model"]
+        yield path, {"commands": {name: {**table, "template": read.body.strip()}}}, []
+
+
+def agents_md(path: Path) -> Iterator[tuple[Table, list[str]]]:
+    """The agents of an `AGENTS.md` with one head for each of them."""
+    try:
+        _, blocks = split(_text(path))
+    except ConfigError as error:
+        yield {}, [f"its agents are left out: {error}"]
+        return
+    seen: set[str] = set()
+    for head, body in blocks:
+        name = str(head["name"]).strip()
+        if name in seen:
+            yield {}, [f"the agent {name} is left out: there is another one of that name above it"]
+            continue
+        seen.add(name)
+        try:
+            table, unknown = agent_from_opencode({"prompt": body, **head}, path.parent, f"agents.{name}")
+        except ConfigError as error:
+            if name in BUILT_IN:
+                raise ConfigError(f"{path}: {error}") from error
+            yield {}, [f"the agent {name} is left out: {error}"]
+            continue
+        yield {"agents": {name: table}}, [f"{name}: not taken over: {', '.join(unknown)}"] if unknown else []
+
+
+def split(text: str) -> tuple[str, list[tuple[dict[str, Any], str]]]:
+    """The words before the first agent, and each agent's head and words; a head is one that names its agent.
+
+    Raises `ConfigError` if something begins like a head and cannot be read.
+    """
+    text = text.removeprefix("\ufeff")
+    lines = _dashes(text)
+    heads: list[tuple[int, int, dict[str, Any]]] = []
+    place = 0
+    while place + 1 < len(lines):
+        (start, after), (end, behind) = lines[place], lines[place + 1]
+        head = _head(text[after:end])
+        if head is not None:
+            heads.append((start, behind, head))
+        place += 1 if head is None else 2
+    if not heads:
+        return text, []
+    ends = [*(start for start, _, _ in heads[1:]), len(text)]
+    blocks = [(head, text[after:until].strip()) for (_, after, head), until in zip(heads, ends, strict=True)]
+    return text[: heads[0][0]], blocks
+
+
+def _dashes(text: str) -> list[tuple[int, int]]:
+    """Where lines of dashes begin and end, but for those in a block of code."""
+    found: list[tuple[int, int]] = []
+    fence = ""
+    place = 0
+    for line in text.splitlines(keepends=True):
+        bare = line.strip()
+        if fence:
+            fence = "" if bare.startswith(fence) and not bare.strip(fence[0]) else fence
+        elif bare.startswith(("```", "~~~")):
+            fence = bare[: len(bare) - len(bare.lstrip(bare[0]))]
+        elif line.rstrip() == "---":
+            found.append((place, place + len(line)))
+        place += len(line)
+    return found
+
+
+def _head(text: str) -> dict[str, Any] | None:
+    if not re.search(r"^name:", text, flags=re.MULTILINE):
+        return None
+    try:
+        head = fields(text)
+    except ConfigError as error:
+        if text.startswith("name:"):
+            raise ConfigError(
+                f"the head that begins with {text.partition(chr(10))[0]!r} makes no sense: {error}"
+            ) from error
+        return None
+    return head if isinstance(head.get("name"), str) and head["name"].strip() else None
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*.md") if path.is_file())[:MOST_FILES]
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise ConfigError(f"larger than {MOST_BYTES} bytes")
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot be read: {error}") from error

@@ -1,0 +1,187 @@
+"""What OpenCode's own configuration says, in the words of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bridle.config.borrowed import Table, agent_from_opencode, permissions
+from bridle.config.servers import servers_from_opencode
+from bridle.config.settings import CommandSettings
+from bridle.core.options import layered
+from bridle.core.provider import Provider
+from bridle.errors import ConfigError
+
+WIRES = {
+    "@ai-sdk/openai-compatible": "chat",
+    "@ai-sdk/openai": "responses",
+    "@ai-sdk/anthropic": "messages",
+    "@openrouter/ai-sdk-provider": "chat",
+}
+SILENT = frozenset(
+    {"$schema", "theme", "keybinds", "tui", "autoupdate", "username", "layout", "logLevel", "snapshot", "server"}
+)
+"""What has no meaning here, and whose absence nobody misses."""
+TAKEN = frozenset(
+    {"model", "small_model", "default_agent", "agent", "agents", "mode", "permission", "permissions", "tools", "mcp"}
+    | {"instructions", "command", "commands", "provider", "providers", "subagent_depth", "compaction"}
+)
+
+
+def from_opencode(content: Table, path: Path) -> tuple[Table, list[str]]:
+    """A table of ours, and what of it cannot be taken over; raises `ConfigError` with the key."""
+    table: Table = {}
+    problems: list[str] = []
+    for theirs, ours in (("model", "model"), ("small_model", "small_model"), ("default_agent", "agent")):
+        if isinstance(content.get(theirs), str):
+            table[ours] = content[theirs]
+    if isinstance(content.get("instructions"), list):
+        table["instructions"] = [str(path.parent / str(name)) for name in content["instructions"]]
+    table |= _agents(content, path, problems)
+    table |= _permission(content)
+    table |= _commands(content, problems)
+    found, unknown = servers_from_opencode(content.get("mcp"))
+    table |= {"mcp": found} if found else {}
+    problems += unknown
+    providers, models = _providers(content.get("provider") or content.get("providers"), problems)
+    table |= {"providers": providers} if providers else {}
+    table |= {"models": models} if models else {}
+    table |= _rest(content)
+    left = sorted(set(content) - TAKEN - SILENT)
+    if left:
+        problems.append(f"not taken over: {', '.join(left)}")
+    return table, problems
+
+
+def _agents(content: Table, path: Path, problems: list[str]) -> Table:
+    agents: Table = {}
+    for section in ("mode", "agent", "agents"):
+        for name, given in _table(content, section).items():
+            where = f"{section}.{name}"
+            made, unknown = agent_from_opencode(given, path.parent, where)
+            if section == "mode":
+                made.setdefault("mode", "primary")
+            agents[name] = layered(agents.get(name, {}), made)
+            if unknown:
+                problems.append(f"{where}: not taken over: {', '.join(unknown)}")
+    return {"agents": agents} if agents else {}
+
+
+def _permission(content: Table) -> Table:
+    """Their rules; a tool that is switched off for all is one that is denied."""
+    given = content.get("permission", content.get("permissions"))
+    rules = permissions(given, "permission") if given is not None else {}
+    off = [name for name, on in _table(content, "tools").items() if on is False]
+    if off:
+        denied = permissions(dict.fromkeys(off, "deny"), "tools")
+        if isinstance(rules, list):
+            rules += [{"permission": name, "verdict": "deny"} for name in denied]
+        else:
+            assert isinstance(denied, dict)
+            rules |= denied
+    return {"permission": rules} if rules else {}
+
+
+def _commands(content: Table, problems: list[str]) -> Table:
+    found: Table = {}
+    for section in ("command", "commands"):
+        for name, given in _table(content, section).items():
+            fields = given if isinstance(given, Mapping) else {"template": given}
+            table = {key: fields[key] for key in ("template", "description", "agent", "model") if fields.get(key)}
+            try:
+                msgspec.convert(table, CommandSettings)
+            except msgspec.ValidationError as error:
+                problems.append(f"{section}.{name} is left out: {error}")
+                continue
+            found[name] = table
+    return {"commands": found} if found else {}
+
+
+def _providers(given: Any, problems: list[str]) -> tuple[Table, Table]:
+    providers: Table = {}
+    models: Table = {}
+    for name, fields in given.items() if isinstance(given, Mapping) else ():
+        if not isinstance(fields, Mapping):
+            problems.append(f"provider.{name} is left out: it must be an object")
+            continue
+        npm = fields.get("npm") or fields.get("package")
+        if npm is not None and npm not in WIRES:
+            problems.append(
+                f"provider.{name} is left out: Bridle does not know the package {npm} (known: {', '.join(WIRES)})"
+            )
+            continue
+        table = _provider(npm, fields.get("options"))
+        try:
+            msgspec.convert(table, Provider)
+        except msgspec.ValidationError as error:
+            problems.append(f"provider.{name} is left out: {error}")
+            continue
+        if table.get("key"):
+            problems.append(f"provider.{name} has its key in this file: a variable or `bridle auth login` is safer")
+        providers |= {name: table} if table else {}
+        models |= {f"{name}/{model}": found for model, found in _models(fields.get("models"))}
+    return providers, models
+
+
+def _provider(npm: Any, options: Any) -> Table:
+    table: Table = {"wire": WIRES[npm]} if npm is not None else {}
+    given = dict(options) if isinstance(options, Mapping) else {}
+    if given.get("baseURL"):
+        table["base_url"] = str(given["baseURL"]).rstrip("/")
+    key = given.get("apiKey")
+    if isinstance(key, str) and key:
+        variable = key.removeprefix("{env:").removesuffix("}")
+        table |= {"key_env": variable} if key == f"{{env:{variable}}}" and variable.isidentifier() else {"key": key}
+    if isinstance(given.get("headers"), Mapping):
+        table["headers"] = {str(name): str(value) for name, value in given["headers"].items()}
+    for theirs, ours in (
+        ("timeout", "request_seconds"),
+        ("headerTimeout", "first_event_seconds"),
+        ("chunkTimeout", "idle_seconds"),
+    ):
+        if isinstance(given.get(theirs), (int, float)) and not isinstance(given[theirs], bool) and given[theirs] > 0:
+            table[ours] = given[theirs] / 1000
+    return table
+
+
+def _models(given: Any) -> list[tuple[str, Table]]:
+    found: list[tuple[str, Table]] = []
+    for name, fields in given.items() if isinstance(given, Mapping) else ():
+        if not isinstance(fields, Mapping):
+            continue
+        table: Table = {}
+        limit, cost = fields.get("limit"), fields.get("cost")
+        if isinstance(limit, Mapping):
+            sizes = {"context_window": limit.get("context"), "max_output_tokens": limit.get("output")}
+            table |= {key: size for key, size in sizes.items() if isinstance(size, int) and size > 0}
+        if isinstance(cost, Mapping) and {"input", "output"} <= set(cost):
+            kinds = ("input", "output", "cache_read", "cache_write")
+            table["price"] = {kind: cost[kind] for kind in kinds if isinstance(cost.get(kind), (int, float))}
+        if isinstance(fields.get("options"), Mapping):
+            table["options"] = dict(fields["options"])
+        if isinstance(fields.get("variants"), Mapping):
+            table["variants"] = {str(key): dict(each) for key, each in fields["variants"].items() if each}
+        found += [(str(name), table)] if table else []
+    return found
+
+
+def _rest(content: Table) -> Table:
+    table: Table = {}
+    depth = content.get("subagent_depth")
+    if isinstance(depth, int) and not isinstance(depth, bool):
+        table["tree"] = {"depth": max(0, min(depth, 3))}
+    given = content.get("compaction")
+    if isinstance(given, Mapping):
+        known = {key: given[key] for key in ("auto", "prune") if isinstance(given.get(key), bool)}
+        table |= {"compaction": known} if known else {}
+    return table
+
+
+def _table(content: Table, key: str) -> Table:
+    section = content.get(key)
+    if section is not None and not isinstance(section, dict):
+        raise ConfigError(f"{key} must be a table, not {section!r}")
+    return section or {}

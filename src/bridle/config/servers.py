@@ -1,0 +1,98 @@
+"""Servers of tools as other programs name them, in the words of our settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from bridle.config.settings import McpServer
+
+Table = dict[str, Any]
+
+
+def servers_from_claude(given: Any) -> tuple[Table, list[str]]:
+    """The servers of a `.mcp.json`, and what is wrong with those that are left out."""
+    return _taken(given, _from_claude)
+
+
+def servers_from_opencode(given: Any) -> tuple[Table, list[str]]:
+    """The servers of an `opencode.json`, and what is wrong with those that are left out."""
+    return _taken(given, _from_opencode)
+
+
+def _taken(given: Any, convert: Callable[[Any], Table]) -> tuple[Table, list[str]]:
+    kept: Table = {}
+    problems: list[str] = []
+    for name, server in given.items() if isinstance(given, Mapping) else ():
+        try:
+            table = convert(server)
+            msgspec.convert(table, McpServer)
+        except (msgspec.ValidationError, TypeError, ValueError, ArithmeticError) as error:
+            problems.append(f"the server {name} is left out: {error}")
+            continue
+        kept[str(name)] = table
+    return kept, problems
+
+
+def _from_claude(given: Any) -> Table:
+    if not isinstance(given, dict):
+        raise TypeError("it must be an object")
+    sort = given.get("type") or ("http" if given.get("url") else "stdio")
+    if sort == "stdio":
+        command = given.get("command")
+        if not isinstance(command, str):
+            raise TypeError("it has no command")
+        words = [command, *_strings(given.get("args", []), "args")]
+        return {"command": [_ours(word) for word in words], "environment": _filled(given.get("env"))}
+    if sort not in ("http", "streamable-http", "sse"):
+        raise ValueError(f"its type {sort!r} is not known (stdio, http or sse)")
+    address = {"url": _ours(str(given.get("url", ""))), "headers": _filled(given.get("headers"))}
+    return {**address, "transport": "sse"} if sort == "sse" else address
+
+
+def _from_opencode(given: Any) -> Table:
+    if not isinstance(given, dict):
+        raise TypeError("it must be an object")
+    table: Table = {"enabled": given.get("enabled", True)}
+    if isinstance(given.get("timeout"), int):
+        table["seconds"] = given["timeout"] / 1000
+    if given.get("type", "local") == "local":
+        command = given.get("command")
+        words = [command] if isinstance(command, str) else _strings(command, "command")
+        table |= {"command": words, "environment": _plain(given.get("environment"))}
+        return {**table, "folder": str(given["cwd"])} if given.get("cwd") else table
+    oauth = given.get("oauth")
+    known = oauth if isinstance(oauth, dict) else {}
+    names = {"clientId": "client_id", "clientSecret": "client_secret", "scope": "scope"}
+    return {
+        **table,
+        "url": str(given.get("url", "")),
+        "headers": _plain(given.get("headers")),
+        **{ours: str(known[theirs]) for theirs, ours in names.items() if known.get(theirs)},
+    }
+
+
+def _strings(given: Any, key: str) -> list[str]:
+    if not isinstance(given, list) or not all(isinstance(word, str) for word in given):
+        raise TypeError(f"its {key} must be a list of texts")
+    return given
+
+
+def _plain(given: Any) -> dict[str, str]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise TypeError("its variables and headers must be objects")
+    return {str(name): str(value) for name, value in given.items()}
+
+
+def _filled(given: Any) -> dict[str, str]:
+    return {name: _ours(value) for name, value in _plain(given).items()}
+
+
+def _ours(text: str) -> str:
+    """Their way of naming a variable as ours."""
+    return re.sub(r"\$\{(\w+)(:-[^}]*)?\}", r"{env:\1\2}", text)

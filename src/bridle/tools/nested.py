@@ -1,0 +1,24 @@
+"""Instructions that lie beside or above a file that is read: the model gets them with it, once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bridle.tools.tool import Invocation
+from bridle.workspace.files import digest
+from bridle.workspace.instructions import beneath, instruction_files, instructions_of
+
+
+def nested_instructions(path: Path, invocation: Invocation) -> str:
+    """What the folders of a file have to say that this session was not told yet."""
+    pieces: list[str] = []
+    project = invocation.directory.resolve()
+    for folder in beneath(project, path):
+        for found in instruction_files([folder]):
+            said = instructions_of(found, project)
+            if found == path or str(found) in invocation.known_files or not said.strip():
+                continue
+            invocation.sees(str(found), digest(said.encode()))
+            shown = found.relative_to(project)
+            pieces.append(f"[Instructions from {shown}, for everything beneath its folder:\n{said.strip()}]")
+    return "\n\n".join(pieces)

@@ -1,0 +1,97 @@
+"""The head of a Markdown file: YAML between two lines of dashes, read strictly where it can be, and never as code."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NamedTuple
+
+from bridle.errors import ConfigError
+
+HEAD = re.compile(r"\A(?:---[ \t]*\r?\n)(.*?)(?:^---[ \t]*(?:\r?\n|\Z))", re.DOTALL | re.MULTILINE)
+MOST_HEAD = 100_000
+FIELD = re.compile(r"([A-Za-z_][\w-]*):[ \t]+(\S.*?)[ \t]*")
+PLAIN = re.compile(r"""[^\s"'\[{|>&*!%@`#-]""")
+"""How a value begins that may be plain words, and so may be put in quotes."""
+
+
+class Document(NamedTuple):
+    """A file in two: what its head says, and what comes after it."""
+
+    head: dict[str, Any]
+    body: str
+
+
+def document(text: str) -> Document:
+    """A file with or without a head; raises `ConfigError` if there is one that cannot be understood."""
+    text = text.removeprefix("\ufeff")
+    found = HEAD.match(text)
+    if found is None:
+        if re.match(r"---[ \t]*\r?\n", text):
+            raise ConfigError("its head never ends: the second line of dashes is missing")
+        return Document({}, text)
+    return Document(fields(found[1]), text[found.end() :])
+
+
+def fields(yaml_text: str) -> dict[str, Any]:
+    """What YAML says, if that is a table; words that only lack quotes get them. Raises `ConfigError`."""
+    if len(yaml_text) > MOST_HEAD:
+        raise ConfigError(f"its head is longer than {MOST_HEAD} letters")
+    try:
+        content = _read(yaml_text)
+    except ConfigError:
+        mended = "\n".join(_quoted(line) for line in yaml_text.splitlines())
+        content = _read(mended)
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise ConfigError("its head is no table of keys and values")
+    return {str(key): value for key, value in content.items()}
+
+
+def _quoted(line: str) -> str:
+    """A line whose value strict YAML may have refused because of a colon, with that value in quotes."""
+    found = FIELD.fullmatch(line.rstrip())
+    if found is not None and line.startswith(f"{found[1]}:\t"):
+        line = f"{found[1]}: {found[2]}"
+    if found is None or not PLAIN.match(found[2]) or (": " not in found[2] and not found[2].endswith(":")):
+        return line
+    return f"{found[1]}: {json.dumps(found[2], ensure_ascii=False)}"
+
+
+def _read(text: str) -> Any:
+    # Loaded where there is a head: most turns read none.
+    import yaml
+
+    try:
+        return yaml.load(text, Loader=_loader())
+    except (yaml.YAMLError, RecursionError, ValueError, TypeError, OverflowError) as error:
+        place = getattr(error, "problem_mark", None)
+        where = f"line {place.line + 2}: " if place is not None else ""
+        raise ConfigError(f"{where}{getattr(error, 'problem', None) or error}") from error
+
+
+def _loader() -> Any:
+    import yaml
+
+    class Strict(yaml.SafeLoader):
+        """Without aliases, which can stand for more than any memory holds, and without keys that are given twice."""
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                untyped: Any = self
+                event = untyped.get_event()
+                raise yaml.composer.ComposerError(None, None, f"alias *{event.anchor} is not taken", event.start_mark)
+            return super().compose_node(parent, index)
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            seen: set[Any] = set()
+            for key, _ in node.value:
+                name = self.construct_object(key, deep=True)
+                if not isinstance(name, (str, int, float, bool)) or name in seen:
+                    problem = f"the key {name!r} is there twice" if name in seen else "a key must be a word"
+                    raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+                seen.add(name)
+            return super().construct_mapping(node, deep=deep)
+
+    return Strict

@@ -1,0 +1,43 @@
+"""Files with instructions for agents: which of them count, and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+NAME, OTHER_NAME = "AGENTS.md", "CLAUDE.md"
+MOST_BYTES = 100_000
+
+
+def instruction_files(folders: Iterable[Path]) -> list[Path]:
+    """The files of these folders: all of the one name, or where there is none at all, those of the other."""
+    folders = list(folders)
+    for name in (NAME, OTHER_NAME):
+        found = [folder / name for folder in folders if (folder / name).is_file()]
+        if found:
+            return found
+    return []
+
+
+def instructions_of(path: Path, root: Path) -> str:
+    """What a file says, as far as it is not too long; nothing if it leads out of its root, or is no text."""
+    try:
+        real = path.resolve()
+        if not real.is_relative_to(root.resolve()) or not real.is_file():
+            return ""
+        with real.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except (OSError, RuntimeError):
+        return ""
+    if b"\0" in content:
+        return ""
+    text = content[:MOST_BYTES].decode("utf-8", errors="replace").removeprefix("\ufeff").replace("\r\n", "\n")
+    return f"{text}\n[… it goes on]" if len(content) > MOST_BYTES else text
+
+
+def beneath(project: Path, file: Path) -> list[Path]:
+    """The folders between a project and a file in it, without the project's own, the nearest last."""
+    if not file.is_relative_to(project):
+        return []
+    between = [folder for folder in file.parents if folder != project and folder.is_relative_to(project)]
+    return list(reversed(between))
