@@ -81,8 +81,27 @@ def read_turn(entries, crowded=False):
         synthesis(turn),
         last_errand(turn),
         compactions(turn),
+        *output(start, turn),
         crowded or overflowed(turn) or wanted(turn),
     )
+
+
+def output(start, turn):
+    """Whether an answer must fit a schema, and whether the last step gave one; and how often it was reminded."""
+    states, finished = {}, False
+    for _, event in turn:
+        if is_part(event, StepStart):
+            states, finished = {}, False
+        elif is_part(event, Call):
+            states[event.part.id] = event.part.state
+        elif isinstance(event, CallMoved):
+            states[event.id] = event.state
+        elif is_part(event, StepFinish):
+            finished = True
+    ended = finished and all(isinstance(state, (Done, Failed, Refused)) for state in states.values())
+    given = ended and any(isinstance(state, Done) and state.answers for state in states.values())
+    reminded = sum(is_part(event, Notice) and event.part.about == "output" for _, event in turn)
+    return ("given" if given else "wanted" if start.output is not None else ""), reminded
 
 
 def places(turn):

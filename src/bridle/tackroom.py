@@ -37,6 +37,7 @@ from bridle.toolbox import Toolbox
 from bridle.tools.skill import listed, skill_tool
 from bridle.tools.task import task_tool
 from bridle.tools.tool import Tool
+from bridle.turn.outputs import INSTRUCTION, Wanted
 from bridle.turn.rig import Deadlines, Opening, Tack
 from bridle.users import UsersOwn as UsersOwn
 from bridle.workspace.git import git_folders
@@ -114,8 +115,12 @@ class SettingsTackRoom:
             notices = (*notices, *self._news(session, number))
         if limits.cost is not None or self._tree_cost() or (mandate is not None and mandate.priced):
             need_price(info)
+        output = options.output if options.output is not None else agent.output
+        output = dict(output) if output is not None else None
+        if output is not None:
+            Wanted(output).check()
         tools = tuple(self.toolbox.chosen(agent, options, info, self._rules(agent)))
-        system = self._system(session, agent, options, info, tools)
+        system = self._system(session, agent, options, info, tools, asks_for_output=output is not None)
         start = TurnStart(
             f"{number}.start",
             number,
@@ -132,6 +137,7 @@ class SettingsTackRoom:
             info.context_window,
             self._compact_at(info),
             variant,
+            output,
         )
         return Opening(start, self._accounts(start), (*chosen, *notices))
 
@@ -258,7 +264,14 @@ class SettingsTackRoom:
         return {name: self.agents[name].description for name in self.subagents or ()}
 
     def _system(
-        self, session: Session, agent: Agent, options: TurnOptions, info: ModelInfo, tools: Sequence[str]
+        self,
+        session: Session,
+        agent: Agent,
+        options: TurnOptions,
+        info: ModelInfo,
+        tools: Sequence[str],
+        *,
+        asks_for_output: bool,
     ) -> str:
         assert session.info is not None
         today = datetime.fromtimestamp(self.seams.clock.wall(), UTC).date().isoformat()
@@ -271,6 +284,7 @@ class SettingsTackRoom:
                 *((self.user.instructions(),) if self.user.instructions is not None else ()),
                 *((listed(self.user.skills),) if "skill" in tools else ()),
                 *((self.toolbox.more.instructions(),) if self.toolbox.more is not None else ()),
+                *((INSTRUCTION,) if asks_for_output else ()),
             ),
             call=options.system,
             user=self.settings.prompts.system,
@@ -300,6 +314,7 @@ class SettingsTackRoom:
             environment=self.commands_environment(),
             guarded=(*self.user.guarded, *git_folders(Path(session.info.directory)), *self._skill_folders()),
             readable=self._readable(session.info.id),
+            output=Wanted(start.output) if start.output is not None else None,
             hooks=self.settings.hooks,
             formatters=self.settings.formatters,
             diagnostics=self.settings.diagnostics,

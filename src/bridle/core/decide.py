@@ -15,6 +15,7 @@ MAX_ATTEMPTS = 3
 MAX_EMPTY_REPLIES = 2
 MAX_BLANK_SUMMARIES = 2
 MAX_COMPACTIONS = 2
+MAX_REMINDERS = 3
 
 
 def decide(turn: Turn) -> Action:
@@ -33,6 +34,8 @@ def decide(turn: Turn) -> Action:
         return Wait(turn.waiting + turn.recalled)
     if turn.synthesis == "done":
         return Finish("synthesized")
+    if turn.output == "given" and not turn.prompted and turn.closing is None:
+        return Finish("answered")
     if step is None:
         return _begin(turn)
     if step.state in ("open", "interrupted"):
@@ -41,6 +44,8 @@ def decide(turn: Turn) -> Action:
         return Finish(step.closing)
     if step.empties and not turn.doom:
         return Finish("empty") if step.empties >= MAX_EMPTY_REPLIES else _again(turn, step)
+    if answered and turn.output == "wanted" and turn.reminded < MAX_REMINDERS and turn.cap > 0:
+        return _next_step(turn, step.number + 1)
     if answered or (turn.cap == 0 and turn.closing is None):
         return Finish("answered")
     if turn.synthesis == "due" and not turn.prompted and turn.closing is None:

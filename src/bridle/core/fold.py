@@ -116,7 +116,7 @@ def _put_in_turn(session: Session, turn: OpenTurn, part: Part) -> None:
             turn.steps += 1
             turn.step = Step(part.number, part.closing, began=session.elapsed)
             turn.words = []
-            turn.synthesis = ""
+            turn.synthesis = turn.output = ""
             turn.errand = None
         case StepFinish():
             finish_step(session, turn, part)
@@ -131,6 +131,8 @@ def _put_in_turn(session: Session, turn: OpenTurn, part: Part) -> None:
                 turn.warned |= {part.limit}
             elif part.about == "budget":
                 turn.noted.add(part.id)
+            elif part.about == "output":
+                turn.reminded += 1
         case ReservationRefused():
             turn.refused = turn.refused or part
             turn.closing_refused = turn.closing_refused or part.closing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -33,6 +33,7 @@ class TurnOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     limits: dict[LimitName, int | float] = {}
     mandate: Mandate | None = None
     variant: str | None = None
+    output: dict[str, Any] | None = None
 
 
 class AnswerItem(msgspec.Struct, frozen=True, tag="answer", omit_defaults=True):

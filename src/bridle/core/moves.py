@@ -172,7 +172,9 @@ def _close_batch(session: Session, turn: OpenTurn) -> None:
         text = f"{state.output}\n\n[{call.note}]" if call.note else state.output
         session.say(ResultMessage(f"{id}.result", id, call.name, text, not isinstance(state, Done)))
         synthesize = synthesize and isinstance(state, Done) and state.synthesize
-        attached += state.attached if isinstance(state, Done) else ()
+        if isinstance(state, Done):
+            attached += state.attached
+            turn.output = state.output if state.answers else turn.output
         if not isinstance(state, Refused):
             turn.repetition.add(call.digest, state.digest)
         elif state.refusal.name == "invalid":

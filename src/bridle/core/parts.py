@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -194,6 +194,8 @@ class TurnStart(msgspec.Struct, frozen=True, tag="turn_start", tag_field="kind",
     compact_at: int = 0
     """The tokens above which the context is compacted; 0 leaves it alone."""
     variant: str = ""
+    output: dict[str, Any] | None = None
+    """The JSON schema that the answer must fit."""
 
 
 class TurnFinish(msgspec.Struct, frozen=True, tag="turn_finish", tag_field="kind", omit_defaults=True):
@@ -209,6 +211,8 @@ class TurnFinish(msgspec.Struct, frozen=True, tag="turn_finish", tag_field="kind
     cut: bool = False
     unasked: bool = False
     files: tuple[str, ...] = ()
+    output: str = ""
+    """The answer that fits the schema, as JSON."""
 
 
 Part = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -44,6 +44,8 @@ class Result(msgspec.Struct, frozen=True):
     denied: bool = False
     turn: int = 0
     asks: tuple[Ask, ...] = ()
+    output: Any = None
+    """The answer, where it had to fit a schema; None if the turn ended without one."""
 
     @property
     def ended(self) -> bool:
@@ -116,4 +118,5 @@ def _finished(session: Session, id: str, prompt: str, finish: TurnFinish) -> Res
         finish.cut,
         finish.unasked,
         finish.number,
+        output=msgspec.json.decode(finish.output) if finish.output else None,
     )

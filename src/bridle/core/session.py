@@ -55,6 +55,8 @@ class OpenTurn:
         self.synthesis: Literal["", "due", "failed", "done"] = ""
         self.last_batch: tuple[str, ...] = ()
         self.errand: Errand | None = None
+        self.output = ""
+        self.reminded = 0
         self.compactions = 0
         self.compacted = 0
         self.overflowed = False
@@ -117,6 +119,8 @@ class OpenTurn:
             synthesis=self.synthesis,
             errand=self.errand,
             compactions=self.compactions,
+            output="given" if self.output else "wanted" if self.start.output is not None else "",
+            reminded=self.reminded,
             crowded=crowded or self.overflowed or self.wanted is not None,
             **found,
         )

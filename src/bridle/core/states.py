@@ -139,6 +139,8 @@ class Done(msgspec.Struct, frozen=True, tag="done", omit_defaults=True):
     """The files that the model has seen by this call, with a digest of what they hold."""
     attached: tuple[Attachment, ...] = ()
     """Images and documents for the model to look at."""
+    answers: bool = False
+    """It is the answer of the turn, which must fit a schema."""
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed", omit_defaults=True):

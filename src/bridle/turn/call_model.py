@@ -15,6 +15,7 @@ from bridle.core.states import Broken, Cut, CutBy, Replied, Usage
 from bridle.core.stream import ModelRequest
 from bridle.turn.children import budget_notices
 from bridle.turn.closing import closing_notice, counted, limit_notice, refused_call
+from bridle.turn.outputs import REMINDER
 from bridle.turn.processor import Processor
 from bridle.turn.rig import Rig
 from bridle.turn.sending import Sending, closing_need, input_tokens
@@ -50,6 +51,9 @@ class _Step:
             elapsed = self.rig.record.elapsed
             events += [PartPut(limit_notice(turn, name, action.number, elapsed)) for name in action.warn]
             events += [PartPut(notice) for notice in self.notices]
+            if turn.start.output is not None and turn.step is not None and turn.step.final:
+                id = f"{turn.start.number}.{action.number}.output"
+                events.append(PartPut(Notice(id, "output", REMINDER, told=True)))
             if action.closing is not None:
                 told = closing_notice(turn, action.closing, self.rig.tack.prompts["closing"], elapsed)
                 events.append(PartPut(told))
@@ -61,7 +65,10 @@ class _Step:
 
     def request(self, max_output: int) -> ModelRequest:
         rig, action = self.rig, self.action
-        omit = action.tools == "off" and rig.tack.info.closing_tools == "omit"
+        off, wanted = action.tools == "off", rig.tack.output
+        tools = () if off and (rig.tack.info.closing_tools == "omit" or wanted is not None) else rig.tack.specs
+        # Where the answer must fit a schema, the closing request may still ask for it.
+        tools += (wanted.spec,) if wanted is not None else ()
         return ModelRequest(
             id=self.id,
             session=rig.record.lease.session,
@@ -69,8 +76,8 @@ class _Step:
             model=rig.turn.start.model,
             system=rig.session.system,
             messages=rig.session.messages,
-            tools=() if omit else rig.tack.specs,
-            tool_choice="none" if action.tools == "off" else "auto",
+            tools=tools,
+            tool_choice="none" if off and wanted is None else "auto",
             max_output_tokens=max_output,
             options=rig.tack.options,
             takes=rig.tack.info.takes,
@@ -78,7 +85,7 @@ class _Step:
 
     def processor(self, prefix: str) -> Processor:
         refusal = refused_call(self.action.closing) if self.action.tools == "off" else None
-        return Processor(prefix, self.rig.tack.tools, refusal)
+        return Processor(prefix, self.rig.tack.tools, refusal, self.rig.tack.output)
 
     def keep(self, max_output: int) -> Spent:
         if self.closing or self.rig.turn.cap == 0:
@@ -87,6 +94,7 @@ class _Step:
         return closing_need(self.rig, self.reads + max_output)
 
     async def whole(self, processor: Processor, usage: Usage, dollars: float, change: Change) -> None:
+        processor.find_output()
         events = processor.parts(whole=True)
         calls = processor.calls
         if calls and self.rig.turn.cap == 0:

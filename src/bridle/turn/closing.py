@@ -136,7 +136,10 @@ async def finish(rig: Rig, action: Finish) -> Finish:
     spoken = step is not None and (step.final or step.closing is not None or step.cut or turn.cap == 0)
     spoken = spoken or reason == "synthesized"
     answer = tuple(turn.words) if spoken else ()
-    if not answer:
+    if not answer and turn.output:
+        events.append(PartPut(Text(f"{number}.text", turn.output, by="bridle")))
+        answer = (f"{number}.text",)
+    elif not answer:
         text = Text(f"{number}.text", summary(turn, reason, action.detail, elapsed), by="bridle")
         events.append(PartPut(text))
         answer = (text.id,)
@@ -156,6 +159,7 @@ async def finish(rig: Rig, action: Finish) -> Finish:
         cut=turn.cut,
         unasked=turn.unasked,
         files=tuple(turn.files),
+        output=turn.output,
     )
     await rig.record.append(*events, PartPut(ending), change=await closing_account(rig), weight="ending")
     return action

@@ -36,6 +36,7 @@ from bridle.core.stream import (
     ToolResult,
 )
 from bridle.tools.tool import Tool
+from bridle.turn.outputs import OUTPUT, Wanted
 from bridle.turn.repair_call import call_part
 
 MOST_TOKENS = 20_000_000
@@ -85,7 +86,15 @@ class _Growing:
 class Processor:
     """One try of one request, on its way from a stream to parts."""
 
-    def __init__(self, prefix: str, tools: Mapping[str, Tool], refusal: tuple[Refusal, str] | None) -> None:
+    def __init__(
+        self,
+        prefix: str,
+        tools: Mapping[str, Tool],
+        refusal: tuple[Refusal, str] | None,
+        wanted: Wanted | None = None,
+    ) -> None:
+        """A call that gives what is `wanted` is captured; one that comes although there are none is refused."""
+        self._wanted = wanted
         self.usage: Usage | None = None
         self.finish = ""
         self.error: Error | None = None
@@ -205,10 +214,18 @@ class Processor:
             call = msgspec.structs.replace(call, seal=event.seal)
         if event.id in self._results:
             return msgspec.structs.replace(call, state=self._results[event.id], invalid="")
+        if self._wanted is not None and event.name == OUTPUT:
+            return msgspec.structs.replace(call, state=self._wanted.captured(call.arguments), invalid="")
         if self._refusal is not None:
             refusal, text = self._refusal
             return msgspec.structs.replace(call, state=Refused(refusal, text))
         return call
+
+    def find_output(self) -> None:
+        """Words that are the answer which was wanted stand for the call that should have given it."""
+        arguments = self._wanted.found_in(self.text) if self._wanted is not None and not self.calls else ""
+        if arguments:
+            self._parts.append(ToolCall(OUTPUT, arguments, OUTPUT))
 
     @property
     def calls(self) -> int:

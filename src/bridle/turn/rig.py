@@ -25,6 +25,7 @@ from bridle.process.sandbox import Sandbox
 from bridle.seams import Seams
 from bridle.tools.background import Backgrounds
 from bridle.tools.tool import Care, Tool
+from bridle.turn.outputs import Wanted
 from bridle.turn.record import Record
 from bridle.turn.scope import Scope
 
@@ -91,6 +92,8 @@ class Tack:
     hooks: Sequence[HookSettings] = ()
     formatters: Sequence[Care] = ()
     diagnostics: Sequence[Care] = ()
+    output: Wanted | None = None
+    """What the answer must fit."""
     approvals: KeepsApprovals | None = None
     """What a person has said always to in this project, kept for good."""
 

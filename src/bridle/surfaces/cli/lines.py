@@ -164,7 +164,7 @@ class JsonLines:
             "result",
             reason=reason,
             text=result.text,
-            output=None,
+            output=result.output,
             steps=result.steps,
             tool_calls=result.tool_calls,
             tokens=result.tokens,

@@ -9,6 +9,7 @@ from base64 import b64encode
 from pathlib import Path
 from typing import Annotated, Any, Literal, TextIO, cast
 
+import msgspec
 import typer
 
 from bridle.core.inbox import TurnOptions
@@ -39,6 +40,7 @@ def run(
     no_reply: Annotated[bool, typer.Option("--no-reply", help="Only record the prompt.")] = False,
     system: Annotated[str, typer.Option(help="More for the system prompt.")] = "",
     tool: Annotated[list[str] | None, typer.Option(help="NAME=on or NAME=off; may be repeated.")] = None,
+    schema: Annotated[Path | None, typer.Option(help="A JSON schema that the answer must fit.")] = None,
     file: Annotated[list[Path] | None, typer.Option(help="Attach a text, an image or a PDF; may be repeated.")] = None,
     format: Annotated[str, typer.Option(help="text or json.")] = "text",
     on_ask: Annotated[str | None, typer.Option(help="deny, pause or allow what needs a person.")] = None,
@@ -54,7 +56,8 @@ def run(
     Examples: bridle run "fix the failing test"; git diff | bridle run --steps 5 "review this"
     """
     limits = _limits(steps, max_tool_calls, max_tokens, max_cost, max_seconds)
-    options = TurnOptions(agent, model, _on_ask(on_ask, format), system, _tools(tool or []), limits, variant=variant)
+    given = _on_ask(on_ask, format), system, _tools(tool or []), limits
+    options = TurnOptions(agent, model, *given, variant=variant, output=_schema(schema))
     text = _prompt(prompt or [])
     if not dir.is_dir():
         raise ConfigError(f"--dir {dir} is not a directory")
@@ -100,6 +103,18 @@ def _limits(*given: str | None) -> dict[LimitName, int | float]:
             raise ConfigError(f"{flag} {problem}")
         limits[name] = cast(int | float, value)
     return limits
+
+
+def _schema(path: Path | None) -> dict[str, Any] | None:
+    if path is None:
+        return None
+    try:
+        found = msgspec.json.decode(path.read_bytes())
+    except (OSError, msgspec.MsgspecError) as error:
+        raise ConfigError(f"--schema {path} cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise ConfigError(f"--schema {path}: a JSON schema is an object, not {found!r}")
+    return found
 
 
 def _number(text: str) -> int | float | str:
