@@ -47,10 +47,10 @@ BUDGETS = {
     "turn/run_calls.py": 250,
     "turn/settle.py": 120,
     "turn/closing.py": 200,  # raised from 150: the words of every ending stand together
-    "runtime.py": 400,  # raised from 200: the front door has a method for everything that a surface may ask
+    "runtime/runtime.py": 400,  # raised from 200: the front door has a method for everything that a surface may ask
     "wire.py": 150,
     "seams.py": 180,  # raised from 100: threads are started here and nowhere else
-    "models.py": 130,
+    "models.py": 140,  # raised from 130: what a family of models stands for
     "model/model.py": 80,
     "model/catalog.py": 220,  # raised from 150: two lists of prices, tiers, variants and the closing table
     "model/local.py": 100,

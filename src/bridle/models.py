@@ -85,6 +85,12 @@ class Models:
             self._choice = choice.ref, choice.why
         return self._choice
 
+    def alias(self, name: str) -> str | None:
+        """The newest model of a family whose provider has a key; None if there is none."""
+        from bridle.model.choose import newest
+
+        return newest(self.providers, name)
+
     def reachable(self) -> list[Reach]:
         """Everybody who can be asked right now."""
         from bridle.model.reach import reachable

@@ -42,7 +42,7 @@ class Shelter:
             return ""
         return f"commands run without a sandbox, so each of them is asked about: {sandbox_program()[1]}"
 
-    def sandbox(self, session: str) -> Sandbox | None:
+    def sandbox(self, session: str, *, read_only: bool = False) -> Sandbox | None:
         if not self.sandboxed:
             return None
         if self._scratch is None:
@@ -54,6 +54,7 @@ class Shelter:
             writable=_paths(self.settings.writable),
             hidden=(*self.guarded, *_paths(self.settings.hidden)),
             network=self.settings.network,
+            read_only=read_only,
             programs=(Path(sys.prefix), Path(sys.base_prefix), *self._path()),
             readable=((self.outputs / session).resolve(),) if self.outputs is not None else (),
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from bridle.config.agents import all_agents, prompt_file, rules
+from bridle.config.agents import all_agents, rules
 from bridle.config.approvals import Approvals
 from bridle.config.fits import check_files, need_price
 from bridle.config.limits import check_limits
@@ -33,6 +33,7 @@ from bridle.errors import ConfigError
 from bridle.model.model import Model
 from bridle.seams import Seams
 from bridle.shelter import Shelter
+from bridle.spoken import spoken, switched, words_of
 from bridle.toolbox import Toolbox
 from bridle.tools.skill import listed, skill_tool
 from bridle.tools.task import task_tool
@@ -43,6 +44,7 @@ from bridle.users import UsersOwn as UsersOwn
 from bridle.workspace.git import git_folders
 
 FindModel = Callable[[str], tuple[Model, ModelInfo]]
+ALIASES = frozenset({"sonnet", "opus", "haiku"})
 Choose = Callable[[], tuple[str, str]]
 """A model that nobody named, and why it was taken; raises `ConfigError` if there is none."""
 
@@ -64,6 +66,8 @@ class SettingsTackRoom:
     subagents: Sequence[str] | None = ()
     """The agents that a `task` call may start; None means all whose mode says so."""
     choose: Choose | None = None
+    alias: Callable[[str], str | None] | None = None
+    """The model that a family's name stands for, if it can be had."""
 
     environment: Mapping[str, str] | None = None
     user: UsersOwn = field(default_factory=UsersOwn)
@@ -106,13 +110,13 @@ class SettingsTackRoom:
             chosen = (Notice(f"{number}.notice.model", "model", f"model {ref}: {why}"),)
         _, info = self._model(ref)
         check_files(info, files)
-        self._prompts()
+        spoken(self.settings.prompts, self.agents)
         variant = options.variant or (before.variant if before is not None and before.model == ref else "")
         variant = variant or (agent.variant if agent.variant in info.variants else "")
         self._options(info, agent, variant)
         limits, cap, notices = self._limits(options, agent, number)
         if mandate is None:
-            notices = (*notices, *self._news(session, number))
+            notices = (*notices, *self._news(session, number), *switched(before, agent, number))
         if limits.cost is not None or self._tree_cost() or (mandate is not None and mandate.priced):
             need_price(info)
         output = options.output if options.output is not None else agent.output
@@ -151,7 +155,8 @@ class SettingsTackRoom:
     def _ref(self, session: Session, options: TurnOptions, agent: Agent) -> str | None:
         before = session.turn.start if session.turn is not None else None
         inherited = options.mandate.model if options.mandate is not None else None
-        return options.model or (before.model if before else None) or agent.model or inherited or self.settings.model
+        own = agent.model if agent.model not in ALIASES else self.alias(agent.model) if self.alias is not None else None
+        return options.model or (before.model if before else None) or own or inherited or self.settings.model
 
     def _chosen(self) -> tuple[str, str]:
         if self.choose is None:
@@ -257,6 +262,14 @@ class SettingsTackRoom:
             if text not in told:
                 yield Notice(f"{number}.notice.mcp.{place}", "mcp", text)
 
+    def bounds_of(self, agent: Agent) -> tuple[int, Limits]:
+        """The cap on an agent's steps and its other limits, as they are in force for a turn of a person's."""
+        try:
+            limits, cap, _ = self._limits(TurnOptions(), agent, 1)
+        except ConfigError:
+            return 0, agent.limits
+        return cap, limits
+
     def _may_start(self, start: TurnStart) -> dict[str, str]:
         depth = start.mandate.depth if start.mandate is not None else 0
         if depth >= self.settings.tree.depth:
@@ -278,7 +291,7 @@ class SettingsTackRoom:
         environment = f"Directory: {session.info.directory}\nPlatform: {platform.system()}\nDate: {today}"
         return system_prompt(
             header="",
-            agent=prompt_file("small.md" if info.small else "build.md") if agent.prompt is None else agent.prompt,
+            agent=words_of(agent, info),
             environment=environment + (SHUT_IN if "bash" in tools and self.shelter.sandboxed else ""),
             instructions=(
                 *((self.user.instructions(),) if self.user.instructions is not None else ()),
@@ -296,6 +309,7 @@ class SettingsTackRoom:
         model, info = self._model(start.model)
         retry = self.settings.retry
         there = self.toolbox.all()
+        reads_only = agent.reads_only or (start.mandate is not None and start.mandate.reads_only)
         return Tack(
             model=model,
             info=info,
@@ -304,7 +318,7 @@ class SettingsTackRoom:
             restrictions=(*self.restrictions, self.user.stricter),
             directory=Path(session.info.directory),
             layers=start.mandate.rules if start.mandate is not None else (),
-            prompts=self._prompts(),
+            prompts=spoken(self.settings.prompts, self.agents),
             ceiling=self.settings.behavior.ceiling,
             subagents=self._may_start(start),
             max_depth=self.settings.tree.depth,
@@ -323,7 +337,8 @@ class SettingsTackRoom:
             deadlines=self._deadlines(start.model),
             store_output=self._store if self.outputs is not None else None,
             output_file=self._output_file if self.outputs is not None else None,
-            sandbox=self.shelter.sandbox(session.info.id) if "bash" in start.tools else None,
+            reads_only=reads_only,
+            sandbox=self.shelter.sandbox(session.info.id, read_only=reads_only) if "bash" in start.tools else None,
             bounds=self.shelter.bounds(),
             approvals=Approvals(self.user.approvals, Path(session.info.directory))
             if self.user.approvals is not None
@@ -356,20 +371,6 @@ class SettingsTackRoom:
             return None
         known = {provider.key_env for provider in self.settings.providers.values()}
         return without_secrets(self.environment, known=known, passes=self.settings.shell.passes)
-
-    def _prompts(self) -> dict[str, str]:
-        given = self.settings.prompts
-        found: dict[str, str] = {}
-        for name, path in (
-            ("closing", given.closing),
-            ("compaction", given.compaction),
-            ("synthesis", given.synthesis),
-        ):
-            try:
-                found[name] = Path(path).expanduser().read_text(encoding="utf-8") if path else prompt_file(f"{name}.md")
-            except (OSError, UnicodeDecodeError) as error:
-                raise ConfigError(f"prompts.{name}: {path} cannot be read: {error}") from error
-        return found
 
     def _store(self, session: str, call: str, text: str) -> str:
         assert self.outputs is not None

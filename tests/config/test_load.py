@@ -81,9 +81,9 @@ ERRORS = [
         "config.toml: agents.x.maxSteps must be more than 0; an agent that only talks has steps = 0",
     ),
     ("[agents.x]\nmax_steps = 2.5", "config.toml: agents.x.max_steps must be a whole number, not 2.5"),
-    ("[limit]\ncost = 1", "config.toml: unknown key limit; did you mean limits?"),
-    ("[limits]\ncots = 1", "config.toml: unknown key limits.cots; did you mean limits.cost?"),
-    ("[agents.x]\nstep = 1", "config.toml: unknown key agents.x.step; did you mean agents.x.steps?"),
+    ("[limit]\ncost = 1", "config.toml: limit is not known; did you mean limits?"),
+    ("[limits]\ncots = 1", "config.toml: limits.cots is not known; did you mean limits.cost?"),
+    ("[agents.x]\nstep = 1", "config.toml: agents.x.step is not known; did you mean agents.x.steps?"),
     ("[limits]\ncost = -1", "config.toml: limits.cost must not be negative, not -1"),
     ("[limits]\ntokens = 1.5", "config.toml: limits.tokens must be a whole number, not 1.5"),
     ("[limits]\nseconds = nan", "config.toml: limits.seconds must be finite, not nan"),
@@ -117,6 +117,9 @@ def test_agents_of_the_settings_stand_over_the_built_in_ones(world):
         "architect": 20,
         "general": None,
         "explore": None,
+        "compaction": None,
+        "title": None,
+        "synthesis": None,
         "mine": 0,
     }
     assert (agents["mine"].prompt, agents["mine"].limits.cost) == ("Mine.", 1.5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -19,31 +20,51 @@ def prompt_file(name: str) -> str:
     return files("bridle.config").joinpath("prompts", name).read_text(encoding="utf-8")
 
 
-def builtin_agents() -> dict[str, Agent]:
+@cache
+def builtin_agents() -> Mapping[str, Agent]:
     """The agents that need no configuration."""
     looks_only = (Rule("edit", "*", "deny"),)
-    return {
-        agent.name: agent
-        for agent in (
-            Agent("build", "Does the work: reads, edits and runs.", None, mode="primary"),
-            Agent("plan", "Looks and plans; changes no file.", None, permission=looks_only, mode="primary"),
-            Agent("refactorer", "Small changes that keep behaviour; 5 steps.", None, steps=5),
-            Agent("architect", "Looks at the whole and plans; 20 steps.", None, steps=20),
-            Agent("general", "Any piece of work that can be told in one prompt.", None, mode="subagent"),
-            Agent(
-                "explore",
-                "Finds things in the project and reports where they are; changes nothing.",
-                prompt_file("explore.md"),
-                permission=(*looks_only, Rule("bash", "*", "deny")),
-                mode="subagent",
-            ),
-        )
-    }
+    agents = (
+        Agent("build", "Does the work: reads, edits and runs.", None, mode="primary"),
+        Agent(
+            "plan",
+            "Looks and plans; changes no file.",
+            prompt_file("plan.md"),
+            permission=looks_only,
+            mode="primary",
+            reads_only=True,
+        ),
+        Agent("refactorer", "Small changes that keep behaviour; 5 steps.", prompt_file("refactorer.md"), steps=5),
+        Agent("architect", "Looks at the whole and plans; 20 steps.", prompt_file("architect.md"), steps=20),
+        Agent(
+            "general",
+            "Any piece of work that can be told in one prompt.",
+            prompt_file("general.md"),
+            mode="subagent",
+        ),
+        Agent(
+            "explore",
+            "Finds things in the project and reports where they are; changes nothing.",
+            prompt_file("explore.md"),
+            permission=(*looks_only, Rule("bash", "*", "deny")),
+            mode="subagent",
+            reads_only=True,
+        ),
+        *(
+            Agent(name, words, prompt_file(f"{name}.md"), mode="primary", hidden=True)
+            for name, words in (
+                ("compaction", "Writes the summary that stands for a long conversation."),
+                ("title", "Names a session."),
+                ("synthesis", "Writes one answer from several results."),
+            )
+        ),
+    )
+    return {agent.name: agent for agent in agents}
 
 
 def all_agents(settings: Settings, origins: Mapping[str, str]) -> dict[str, Agent]:
     """Built-in agents, and the settings' over them."""
-    agents = builtin_agents()
+    agents = dict(builtin_agents())
     for name, given in settings.agents.items():
         if given.disable:
             agents.pop(name, None)

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import pwd
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Any
 
 import msgspec
 
 from bridle.config.agents import rules_of
+from bridle.config.check import line_of, problems
 from bridle.config.imported import imported, imported_for_user
 from bridle.config.lowering import leaves, untrusted
 from bridle.config.settings import AnyPermissions, Settings
 from bridle.config.trust import Trust, TrustState, project_folders, project_root
-from bridle.core.ledger import TREE_BOUNDS
-from bridle.core.limits import LIMIT_NAMES, MAX_STEPS, LimitName, wrong_limit
+from bridle.core.limits import MAX_STEPS
 from bridle.core.options import layered
 from bridle.core.permission import Rule
+from bridle.core.secrets import is_secret, looks_secret
 from bridle.errors import ConfigError
 
 PROJECT_FILE = "bridle.toml"
@@ -125,6 +125,53 @@ def _brought(directory: Path, user: Table, state: TrustState) -> _Brought:
             brought.notices.append(f"{origin}: behavior.ceiling is ignored: only your own configuration may raise it")
         brought.layers.append((origin, table))
     return brought
+
+
+def faults(directory: Path, *, environment: Mapping[str, str] | None = None) -> list[str]:
+    """Everything that is wrong in all files and in the environment, one line each, as if the project were trusted."""
+    environment = os.environ if environment is None else environment
+    found: list[str] = []
+    for path in (config_home(environment) / "config.toml", _project_file(directory)):
+        if path is None or not path.is_file():
+            continue
+        try:
+            table = _read(path)
+        except ConfigError as error:
+            found.append(str(error))
+            continue
+        text = path.read_text(encoding="utf-8")
+        for problem in problems(table):
+            line = line_of(text, problem.key)
+            found.append(f"{path}{f':{line}' if line else ''}: {problem.text}")
+    try:
+        own = list(imported_for_user(person(environment), config_home(environment)))
+        own += [file for folder in reversed(project_folders(directory)) for file in imported(folder)]
+    except ConfigError as error:
+        return [*found, str(error)]
+    for file in own:
+        found += [f"{file.path}: {words}" for words in file.problems]
+        found += [f"{file.path}: {problem.text}" for problem in problems(file.table)]
+    return found + [f"environment: {problem.text}" for problem in problems(_from_environment(environment))]
+
+
+def shown(loaded: Loaded) -> list[tuple[str, str, str]]:
+    """Every setting with its value and its origin; what may be secret is not shown."""
+    rows: list[tuple[str, str, str]] = []
+    for key, value in leaves(msgspec.to_builtins(loaded.settings)):
+        text = _value(key, value)
+        origin = loaded.origins.get(key) or next(
+            (origin for known, origin in loaded.origins.items() if known.startswith(f"{key}.")), "default"
+        )
+        rows.append((key, text, origin))
+    return rows
+
+
+def _value(key: str, value: Any) -> str:
+    name = key.rpartition(".")[2]
+    private = ".headers." in key or ".environment." in key or key.endswith((".key", ".client_secret"))
+    if isinstance(value, str) and (private or is_secret(name) or looks_secret(value)) and value:
+        return "[hidden]" if "{env:" not in value and "{file:" not in value else value
+    return msgspec.json.encode(value).decode()
 
 
 def config_home(environment: Mapping[str, str]) -> Path:
@@ -231,65 +278,9 @@ def _without_ceiling(table: Table) -> Table:
 
 
 def _check(origin: str, table: Table) -> None:
-    _check_keys(origin, table, Settings, "")
-    for key, value in leaves(table):
-        section, _, name = key.rpartition(".")
-        limited = section in ("limits", "limits.daily", "limits.monthly", "tree") or section.endswith(".limits")
-        for limit in LIMIT_NAMES:
-            if limited and name == limit:
-                _check_limit(origin, key, limit, value)
-        if key == "limits.subagent_tool_calls":
-            _check_limit(origin, key, "tool_calls", value)
-        if section == "tree" and name in TREE_BOUNDS:
-            least, most = TREE_BOUNDS[name]
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                raise ConfigError(f"{origin}: {key} must be a whole number from {least} to {most}, not {value!r}")
-        if section == "mcp" and (name != "start_wait" or not _is_number(value) or not 0 <= value <= 600):
-            wanted = "a number of seconds up to 600" if name == "start_wait" else "a table with a command or a url"
-            raise ConfigError(f"{origin}: {key} must be {wanted}, not {value!r}")
-        if key in ("behavior.max_steps", "behavior.ceiling"):
-            _check_limit(origin, key, "steps", value)
-            if value == 0:
-                raise ConfigError(f"{origin}: {key} must be more than 0: leave it out for the ceiling alone")
-        elif key.startswith("agents.") and name in STEP_SPELLINGS:
-            _check_limit(origin, key, "steps", value)
-            if value == 0 and name != "steps":
-                raise ConfigError(f"{origin}: {key} must be more than 0; an agent that only talks has steps = 0")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _check_limit(origin: str, key: str, limit: LimitName, value: Any) -> None:
-    problem = wrong_limit(limit, value)
-    if problem is not None:
-        raise ConfigError(f"{origin}: {key} {problem}")
-
-
-def _check_keys(origin: str, table: Mapping[str, Any], schema: Any, prefix: str) -> None:
-    if not (isinstance(schema, type) and issubclass(schema, msgspec.Struct)):
-        return
-    known = {field.name: field.type for field in msgspec.structs.fields(schema)}
-    for key, value in table.items():
-        if key not in known:
-            near = difflib.get_close_matches(key, known, 1)
-            hint = f"; did you mean {prefix}{near[0]}?" if near else f" (known: {', '.join(known)})"
-            raise ConfigError(f"{origin}: unknown key {prefix}{key}{hint}")
-        if isinstance(value, Mapping):
-            _descend(origin, value, known[key], f"{prefix}{key}.")
-
-
-def _descend(origin: str, table: Mapping[str, Any], schema: Any, prefix: str) -> None:
-    if get_origin(schema) is dict:
-        inner = get_args(schema)[1]
-        for key, value in table.items():
-            if isinstance(value, Mapping):
-                for option in (inner, *get_args(inner)):
-                    _check_keys(origin, value, option, f"{prefix}{key}.")
-        return
-    for option in (schema, *get_args(schema)):
-        _check_keys(origin, table, option, prefix)
+    found = next(problems(table), None)
+    if found is not None:
+        raise ConfigError(f"{origin}: {found.text}")
 
 
 def _blame(error: str, origins: Mapping[str, str]) -> str:

@@ -39,6 +39,7 @@ class Mandate(msgspec.Struct, frozen=True, omit_defaults=True):
     always: tuple[Access, ...] = ()
     seconds: float | None = None
     priced: bool = False
+    reads_only: bool = False
 
 
 class Prompt(msgspec.Struct, frozen=True, tag="prompt", tag_field="kind", omit_defaults=True):

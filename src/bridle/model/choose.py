@@ -73,6 +73,18 @@ def favourite(provider: str) -> str | None:
     return next((entry.id for entry in able if pattern.fullmatch(entry.id)), able[0].id if able else None)
 
 
+def newest(providers: Providers, family: str) -> str | None:
+    """The newest model with this word in its name, of a provider that has a key; Anthropic's own comes first."""
+    names = sorted((name for name, _ in keyed(providers)), key=lambda name: name != "anthropic")
+    for name in names:
+        known = listed().get(name)
+        able = [entry for entry in known.entries() if entry.tool_call and entry.status != "deprecated"] if known else []
+        found = next((entry.id for entry in able if re.search(rf"claude.*\b{family}\b", entry.id)), None)
+        if found is not None:
+            return f"{name}/{found}"
+    return None
+
+
 def servers(providers: Providers) -> list[Found]:
     """The servers on this machine that answer."""
     found: list[Found] = []

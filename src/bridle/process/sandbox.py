@@ -92,6 +92,8 @@ class Sandbox:
     """Whether every command has the network."""
     programs: tuple[Path, ...] = ()
     """Folders of programs, which are there also if they lie below the real /tmp."""
+    read_only: bool = False
+    """Whether the project may not be written either."""
     readable: tuple[Path, ...] = ()
     """What may be read although it lies in a hidden folder."""
 
@@ -114,10 +116,11 @@ class Sandbox:
         for path in _real(path for path in self.programs if path.resolve().is_relative_to("/tmp")):
             words += ["--ro-bind", path, path]
         home = self.home.resolve()
-        for path in _real((*(home / name for name in CACHES), *self.writable, *opened.writable, project, *git)):
+        own = () if self.read_only else (project, *git)
+        for path in _real((*(home / name for name in CACHES), *self.writable, *opened.writable, *own)):
             # A mount of its own cannot be moved out of the way.
             words += ["--bind", path, path]
-        words += _protected(project, git, held, config=not opened.git_config)
+        words += [] if self.read_only else _protected(project, git, held, config=not opened.git_config)
         hidden = _real((*(home / name for name in SECRETS), *self.hidden))
         for path in hidden:
             words += ["--tmpfs", path] if Path(path).is_dir() else ["--ro-bind", "/dev/null", path]

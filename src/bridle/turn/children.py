@@ -110,6 +110,7 @@ def _mandate(rig: Rig, call: str) -> Mandate:
         always=tuple(sorted(rig.session.always, key=lambda access: (access.permission, access.pattern))),
         seconds=None if allowed is None else max(1.0, allowed - closing_seconds(allowed) - rig.record.elapsed),
         priced=turn.limits.cost is not None or (above is not None and above.priced) or tack.tree_cost,
+        reads_only=tack.reads_only,
     )
 
 

@@ -84,6 +84,8 @@ class Tack:
     store_output: Callable[[str, str, str], str] | None = None
     output_file: Callable[[str, str], str] | None = None
     """The path of a file for the output of a call, which it may grow into."""
+    reads_only: bool = False
+    """Whether commands find the project read-only, here and below."""
     sandbox: Sandbox | None = None
     """What commands run in."""
     bounds: Mapping[str, int] = field(default_factory=dict)

@@ -11,11 +11,9 @@ from typing import Annotated
 
 import typer
 
-from bridle.core.inbox import TurnOptions
 from bridle.errors import BridleError, ConfigError
-from bridle.runtime import Runtime, leave
-from bridle.surfaces.cli import manage, mcp, models, project, run
-from bridle.surfaces.cli.text import plain
+from bridle.runtime import leave
+from bridle.surfaces.cli import agents, config, manage, mcp, models, project, run
 
 app = typer.Typer(
     name="bridle",
@@ -25,7 +23,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-config = typer.Typer(help="What is in force.", no_args_is_help=True)
 testing = typer.Typer(help="Test agents without tokens.", no_args_is_help=True)
 
 app.command("run")(run.run)
@@ -42,26 +39,10 @@ app.add_typer(project.permissions, name="permissions")
 app.add_typer(models.models, name="models")
 app.add_typer(models.auth, name="auth")
 app.add_typer(mcp.mcp, name="mcp")
-app.add_typer(config, name="config")
+app.command("init")(config.init)
+app.add_typer(agents.agents, name="agents")
+app.add_typer(config.config, name="config")
 app.add_typer(testing, name="testing")
-
-
-@config.command("prompt")
-def prompt(
-    agent: Annotated[str | None, typer.Option(help="Whose.")] = None,
-    model: Annotated[str | None, typer.Option(help="PROVIDER/MODEL, or scripted:FILE.")] = None,
-    system: Annotated[str, typer.Option(help="More for the system prompt.")] = "",
-    trust: Annotated[bool, typer.Option("--trust", help="Trust this project's files for this run.")] = False,
-) -> None:
-    """Show the system prompt as a turn would send it now.
-
-    Example: bridle config prompt --agent plan
-    """
-    options = TurnOptions(agent, model, system=system)
-    runtime = Runtime.open(trusted=trust, in_memory=True)
-    for notice in runtime.notices:
-        _say(f"! {plain(notice)}\n")
-    typer.echo(runtime.preview(options).system)
 
 
 @testing.command("serve")

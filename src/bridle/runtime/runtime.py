@@ -6,15 +6,15 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from bridle.config.settings import McpServer, Settings
+from bridle.config.settings import Settings
 from bridle.core.agent import Agent
 from bridle.core.context import sound
 from bridle.core.events import Entry, Live, PartDelta, SessionInfo
 from bridle.core.fold import load as load_session
 from bridle.core.inbox import AbortItem, AnswerItem, CompactItem, ExtendItem, InboxItem, PromptItem, TurnOptions
-from bridle.core.limits import LimitName, wrong_limit
+from bridle.core.limits import LimitName, Limits, wrong_limit
 from bridle.core.parts import Extension, File, Notice, TurnStart
 from bridle.core.permission import Rule
 from bridle.core.result import Result, result_of
@@ -27,9 +27,9 @@ from bridle.errors import ConfigError, JournalRefused
 from bridle.journal.journal import Journal, SessionRow
 from bridle.journal.kinds import open_journal
 from bridle.model.model import Model
-from bridle.models import Models as Models
+from bridle.models import Models
 from bridle.seams import Seams
-from bridle.seams import leave as leave
+from bridle.spoken import with_mentions
 from bridle.tackroom import SettingsTackRoom, UsersOwn
 from bridle.tools.tool import Tool
 from bridle.turn.actions import Actions, TurnActions
@@ -37,9 +37,16 @@ from bridle.turn.rig import Rig
 
 if TYPE_CHECKING:
     from bridle.mcp.servers import Servers
-    from bridle.projects import Project
 
 LOOK_SECONDS = 0.2
+
+
+class AgentRow(NamedTuple):
+    """An agent, and its limits as they are in force: the cap on its steps, and the others."""
+
+    agent: Agent
+    cap: int
+    limits: Limits
 
 
 class Runtime:
@@ -84,6 +91,7 @@ class Runtime:
             outputs,
             subagents,
             self.models.choose,
+            self.models.alias,
             environment,
             user or UsersOwn(),
         )
@@ -186,7 +194,8 @@ class Runtime:
         Raises `ConfigError` if the turn that it asks for cannot be had: no such agent or model, nonsense limits.
         """
         attached = tuple(File(sound(file.path), sound(file.text), file.media, file.data) for file in files)
-        item = PromptItem(id or self.seams.new_id("prm"), sound(text), attached, queue, reply, options)
+        words = with_mentions(sound(text), self.room.subagents or ())
+        item = PromptItem(id or self.seams.new_id("prm"), words, attached, queue, reply, options)
         if reply:
             await self._check(session, item)
         await self._submit(session, item)
@@ -201,6 +210,10 @@ class Runtime:
         opening = self.room.open(state, item, state.turns + 1)
         if opening.problem:
             raise ConfigError(opening.problem)
+
+    def agents(self) -> list[AgentRow]:
+        """Everybody who may run, with what bounds them."""
+        return [AgentRow(agent, *self.room.bounds_of(agent)) for agent in self.room.agents.values()]
 
     def preview(self, options: TurnOptions | None = None) -> TurnStart:
         """The turn that a first prompt would open now, with its system prompt; raises `ConfigError`."""
@@ -338,32 +351,6 @@ class Runtime:
     async def sessions(self) -> list[SessionRow]:
         """All sessions, the one that changed last first."""
         return await self.journal.sessions()
-
-
-def open_models(directory: str | Path = ".", *, trusted: bool = False) -> tuple[Models, tuple[str, ...]]:
-    """The user's models for a project, without a journal, and what the reader must know of the settings."""
-    from bridle.config.load import load
-
-    folder = Path(directory).absolute()
-    loaded = load(folder, trusted=trusted)
-    return Models({}, loaded.settings, os.environ, folder), loaded.notices
-
-
-def add_mcp_server(name: str, fields: Mapping[str, Any]) -> Path:
-    """Add a server of tools to the user's own configuration: the file that has it now."""
-    from bridle.config.added import add_server
-    from bridle.config.load import config_home
-
-    path = config_home(os.environ) / "config.toml"
-    add_server(path, name, McpServer(**fields))
-    return path
-
-
-def open_project(directory: str | Path = ".") -> Project:
-    """What the user has said about a project: approvals for good, and trust."""
-    from bridle.projects import Project
-
-    return Project(directory)
 
 
 def _actions(settings: Settings) -> Callable[[Rig], Actions]:

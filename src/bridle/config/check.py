@@ -1,0 +1,155 @@
+"""Everything that is wrong with a table of settings, each with its key and the way out."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, get_args, get_origin
+
+import msgspec
+
+from bridle.config.lowering import STEP_SPELLINGS, leaves
+from bridle.config.settings import Settings
+from bridle.core.ledger import TREE_BOUNDS
+from bridle.core.limits import LIMIT_NAMES, LimitName, wrong_limit
+
+MOST_WAIT = 600
+HEADER = re.compile(r"\s*\[\[?\s*(.+?)\s*\]\]?\s*(?:#.*)?")
+ASSIGNED = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong."""
+
+    key: str
+    words: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.key}: {self.words}" if self.words[:1].isupper() else f"{self.key} {self.words}"
+
+
+def problems(table: Mapping[str, Any]) -> Iterator[Problem]:
+    """All of them: keys that nobody knows, limits that make no sense, values of another type."""
+    unknown = list(_unknown(table, Settings, ""))
+    yield from unknown
+    strange = {problem.key for problem in unknown}
+    for key, value in leaves(table):
+        if any(key == each or key.startswith(f"{each}.") for each in strange):
+            continue
+        found = [Problem(key, words) for words in (*_wrong_limits(key, value), *_wrong_step(key, value))]
+        yield from found or _wrong_type(key, value, table)
+
+
+def _wrong_limits(key: str, value: Any) -> Iterator[str]:
+    section, _, name = key.rpartition(".")
+    limited = section in ("limits", "limits.daily", "limits.monthly", "tree") or section.endswith(".limits")
+    for limit in LIMIT_NAMES:
+        if limited and name == limit:
+            yield from _wrong(limit, value)
+    if key == "limits.subagent_tool_calls":
+        yield from _wrong("tool_calls", value)
+    if section == "tree" and name in TREE_BOUNDS:
+        least, most = TREE_BOUNDS[name]
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            yield f"must be a whole number from {least} to {most}, not {value!r}"
+    if section == "mcp" and (name != "start_wait" or not _is_number(value) or not 0 <= value <= MOST_WAIT):
+        is_wait = name == "start_wait"
+        wanted = f"a number of seconds up to {MOST_WAIT}" if is_wait else "a table with a command or a url"
+        yield f"must be {wanted}, not {value!r}"
+
+
+def _wrong_step(key: str, value: Any) -> Iterator[str]:
+    name = key.rpartition(".")[2]
+    if key in ("behavior.max_steps", "behavior.ceiling"):
+        yield from _wrong("steps", value)
+        if value == 0 and not isinstance(value, bool):
+            yield "must be more than 0: leave it out for the ceiling alone"
+    elif key.startswith("agents.") and name in STEP_SPELLINGS:
+        yield from _wrong("steps", value)
+        if value == 0 and not isinstance(value, bool) and name != "steps":
+            yield "must be more than 0; an agent that only talks has steps = 0"
+
+
+def _wrong(limit: LimitName, value: Any) -> Iterator[str]:
+    problem = wrong_limit(limit, value)
+    if problem is not None:
+        yield problem
+
+
+def _wrong_type(key: str, value: Any, table: Mapping[str, Any]) -> Iterator[Problem]:
+    """Whether one value alone fits; where an entry makes sense only as a whole, that."""
+    section, _, rest = key.partition(".")
+    if section in ("commands", "models"):
+        name = rest.partition(".")[0]
+        entry = table[section].get(name) if isinstance(table[section], Mapping) else None
+        alone: Mapping[str, Any] = {section: {name: entry}} if entry is not None else {section: table[section]}
+    else:
+        alone = _alone(key.split("."), value, table)
+    try:
+        msgspec.convert(alone, Settings)
+    except msgspec.ValidationError as error:
+        yield Problem(key, re.sub(r" - at `\$[^`]*`$", "", str(error)))
+
+
+def _alone(path: list[str], value: Any, table: Mapping[str, Any]) -> dict[str, Any]:
+    """The table with nothing but one value in it; keys may have dots in them."""
+    for length in range(len(path), 0, -1):
+        key = ".".join(path[:length])
+        if key in table:
+            inner = table[key]
+            nested = isinstance(inner, Mapping) and length < len(path)
+            return {key: _alone(path[length:], value, inner) if nested else value}
+    return {}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _unknown(table: Mapping[str, Any], schema: Any, prefix: str) -> Iterator[Problem]:
+    if not (isinstance(schema, type) and issubclass(schema, msgspec.Struct)):
+        return
+    known = {field.name: field.type for field in msgspec.structs.fields(schema)}
+    for key, value in table.items():
+        if key not in known:
+            near = difflib.get_close_matches(key, known, 1)
+            hint = f"did you mean {prefix}{near[0]}?" if near else f"(known: {', '.join(known)})"
+            yield Problem(f"{prefix}{key}", f"is not known; {hint}" if near else f"is not known {hint}")
+        elif isinstance(value, Mapping):
+            yield from _below(value, known[key], f"{prefix}{key}.")
+
+
+def _below(table: Mapping[str, Any], schema: Any, prefix: str) -> Iterator[Problem]:
+    if get_origin(schema) is dict:
+        inner = get_args(schema)[1]
+        for key, value in table.items():
+            if isinstance(value, Mapping):
+                for option in (inner, *get_args(inner)):
+                    yield from _unknown(value, option, f"{prefix}{key}.")
+        return
+    for option in (schema, *get_args(schema)):
+        yield from _unknown(table, option, prefix)
+
+
+def line_of(text: str, key: str) -> int:
+    """The line of a TOML file in which a key is set, or its table begins; 0 if it cannot be found."""
+    table = ""
+    best = 0
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := HEADER.fullmatch(line):
+            table = _bare(header[1])
+            if table == key or key.startswith(f"{table}."):
+                best = number
+        elif assigned := ASSIGNED.match(line):
+            whole = f"{table}.{_bare(assigned[1])}" if table else _bare(assigned[1])
+            if whole == key:
+                return number
+            if key.startswith(f"{whole}."):
+                best = number
+    return best
+
+
+def _bare(name: str) -> str:
+    return ".".join(piece.strip().strip("\"'") for piece in re.findall(r"""[\w-]+|"[^"]*"|'[^']*'""", name))

@@ -1,0 +1,30 @@
+"""The front door for every surface: a runtime, and what can be asked without one."""
+
+from bridle.models import Models
+from bridle.runtime.doors import (
+    add_mcp_server,
+    config_faults,
+    config_schema,
+    config_values,
+    open_models,
+    open_project,
+    write_agent,
+    write_starter,
+)
+from bridle.runtime.runtime import AgentRow, Runtime
+from bridle.seams import leave
+
+__all__ = [
+    "AgentRow",
+    "Models",
+    "Runtime",
+    "add_mcp_server",
+    "config_faults",
+    "config_schema",
+    "config_values",
+    "leave",
+    "open_models",
+    "open_project",
+    "write_agent",
+    "write_starter",
+]

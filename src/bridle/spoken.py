@@ -1,0 +1,59 @@
+"""What Bridle itself says to a model: an agent's words, those for each occasion, and what a prompt implies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from bridle.config.agents import prompt_file
+from bridle.config.settings import PromptSettings
+from bridle.core.agent import Agent, ModelInfo
+from bridle.core.parts import Notice, TurnStart
+from bridle.core.permission import Rule
+from bridle.errors import ConfigError
+from bridle.toolbox import PATCHES
+
+MENTION = re.compile(r"(?<![\w@./-])@([A-Za-z][\w/-]*)")
+NO_EDITS = Rule("edit", "*", "deny")
+
+
+def words_of(agent: Agent, info: ModelInfo) -> str:
+    """The agent's own words, or those for the family of its model."""
+    if agent.prompt is not None:
+        return agent.prompt
+    return prompt_file("small.md" if info.small else "patching.md" if PATCHES.search(info.ref) else "build.md")
+
+
+def spoken(given: PromptSettings, agents: Mapping[str, Agent]) -> dict[str, str]:
+    """The words for each occasion: from a file that the settings name, from an agent of that name, or our own."""
+    found: dict[str, str] = {}
+    for name, path in (("closing", given.closing), ("compaction", given.compaction), ("synthesis", given.synthesis)):
+        own = agents.get(name)
+        if not path and own is not None and own.source != "built-in" and own.prompt:
+            found[name] = own.prompt
+            continue
+        try:
+            found[name] = Path(path).expanduser().read_text(encoding="utf-8") if path else prompt_file(f"{name}.md")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"prompts.{name}: {path} cannot be read: {error}") from error
+    return found
+
+
+def switched(before: TurnStart | None, agent: Agent, number: int) -> tuple[Notice, ...]:
+    """What the model must know where another agent goes on."""
+    if before is None or before.agent == agent.name:
+        return ()
+    rights = "you may change files now, as far as the rules allow"
+    if NO_EDITS in agent.permission:
+        rights = "you must not change any file now"
+    text = f"[From here on you are the agent {agent.name}, no longer {before.agent}: {rights}.]"
+    return (Notice(f"{number}.notice.agent", "agent", text, told=True),)
+
+
+def with_mentions(text: str, subagents: Iterable[str]) -> str:
+    """A prompt that names a subagent with an @ asks for it."""
+    known = set(subagents)
+    named = dict.fromkeys(name for name in MENTION.findall(text) if name in known)
+    asked = [f"[The user wants the subagent {name} for this: start it with `task`.]" for name in named]
+    return "\n".join([text, "", *asked]) if asked else text

@@ -1,0 +1,102 @@
+"""Commands about agents: who may run, how far, and where each was defined."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bridle.core.limits import Limits
+from bridle.errors import ConfigError
+from bridle.runtime import AgentRow, Runtime, write_agent
+from bridle.surfaces.cli.text import plain
+
+agents = typer.Typer(help="Who may run.", invoke_without_command=True)
+Dir = Annotated[Path, typer.Option(help="The project.")]
+Trusted = Annotated[bool, typer.Option("--trust", help="Trust this project's files for this run.")]
+
+
+def _rows(directory: Path, trusted: bool) -> list[AgentRow]:
+    runtime = Runtime.open(directory, trusted=trusted, in_memory=True)
+    for notice in runtime.notices:
+        sys.stderr.write(f"! {plain(notice)}\n")
+    return runtime.agents()
+
+
+@agents.callback()
+def listed(
+    context: typer.Context,
+    dir: Dir = Path(),
+    trust: Trusted = False,
+    all: Annotated[bool, typer.Option("--all", help="Hidden ones too.")] = False,
+) -> None:
+    """List all agents with their limits, and where each was defined.
+
+    Example: bridle agents
+    """
+    if context.invoked_subcommand is not None:
+        return
+    for row in _rows(dir, trust):
+        if row.agent.hidden and not all:
+            continue
+        agent = row.agent
+        typer.echo(plain(f"{agent.name}  ({agent.mode}, {_bounds(row)})  {agent.source}\n    {agent.description}"))
+
+
+@agents.command("show")
+def show(name: Annotated[str, typer.Argument(help="Which.")], dir: Dir = Path(), trust: Trusted = False) -> None:
+    """Show everything about one agent.
+
+    Example: bridle agents show plan
+    """
+    rows = {row.agent.name: row for row in _rows(dir, trust)}
+    if name not in rows:
+        raise ConfigError(f"there is no agent {name!r} (known: {', '.join(sorted(rows))})")
+    row = rows[name]
+    agent = row.agent
+    lines = [f"name: {agent.name}", f"description: {agent.description}", f"mode: {agent.mode}", f"from: {agent.source}"]
+    lines += [f"model: {agent.model or 'the one that is set or chosen'}", f"limits: {_bounds(row)}"]
+    lines += [f"variant: {agent.variant}"] if agent.variant else []
+    lines += [f"tools: {', '.join(sorted(agent.offers)) or 'none'}"] if agent.offers is not None else []
+    lines += [f"tool {tool}: {'on' if on else 'off'}" for tool, on in agent.tools.items()]
+    lines += [f"{rule.verdict} {rule.permission} {rule.pattern}" for rule in agent.permission]
+    lines += [f"option {key}: {value!r}" for key, value in agent.options.items()]
+    lines += ["", agent.prompt if agent.prompt is not None else "(the words for the family of its model)"]
+    typer.echo(plain("\n".join(lines)))
+
+
+@agents.command("create")
+def create(
+    name: Annotated[str, typer.Argument(help="How it is called.")],
+    description: Annotated[str, typer.Option(help="What it is good for.")],
+    prompt: Annotated[str, typer.Option(help="Its words; without them, read from standard input.")] = "",
+    mode: Annotated[str, typer.Option(help="primary, subagent or all.")] = "all",
+    model: Annotated[str | None, typer.Option(help="PROVIDER/MODEL.")] = None,
+    steps: Annotated[int | None, typer.Option(help="At most so many steps.", min=0)] = None,
+    user: Annotated[bool, typer.Option("--user", help="For all your projects.")] = False,
+    dir: Dir = Path(),
+) -> None:
+    """Write the definition of an agent.
+
+    Example: bridle agents create reviewer --description "Reviews changes" --steps 10 --prompt "You review changes."
+    """
+    if mode not in ("primary", "subagent", "all"):
+        raise ConfigError(f"--mode must be primary, subagent or all, not {mode!r}")
+    words = prompt or ("" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.read())
+    if not words.strip():
+        raise ConfigError("no prompt: give one with --prompt, or pipe it in")
+    fields: dict[str, Any] = {"description": description, "mode": mode, "model": model, "steps": steps}
+    given = {key: value for key, value in fields.items() if value is not None}
+    typer.echo(f"written: {write_agent(None if user else dir, name, given, words)}")
+
+
+def _bounds(row: AgentRow) -> str:
+    named = [f"{row.cap} steps" if row.cap else "talks only", *_limits(row.limits)]
+    return ", ".join(named)
+
+
+def _limits(limits: Limits) -> list[str]:
+    units = {"tool_calls": "{} calls", "tokens": "{} tokens", "cost": "${}", "seconds": "{:g} s"}
+    return [words.format(getattr(limits, name)) for name, words in units.items() if getattr(limits, name) is not None]
