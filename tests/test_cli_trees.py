@@ -108,7 +108,7 @@ def test_a_daily_cost_limit_holds_over_all_sessions_and_processes(home):
         ("[tree]\nlive = 0\n", "tree.live must be a whole number from 1 to 64, not 0"),
         ("[limits.daily]\ncost = -1.0\n", "limits.daily.cost must not be negative"),
         ("[limits]\nsubagent_tool_calls = 2.5\n", "limits.subagent_tool_calls must be a whole number"),
-        ("[compaction]\nautomatic = true\n", "unknown key compaction.automatic; did you mean compaction.auto?"),
+        ("[compaction]\nautomatic = true\n", "compaction.automatic is not known; did you mean compaction.auto?"),
     ],
 )
 def test_nonsense_bounds_are_refused_by_name(home, text, words):

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from bridle.config.agents import all_agents, rules
 from bridle.config.load import load
+from bridle.config.settings import Settings
+from bridle.core.permission import Access, judge
 from bridle.testing.scripted import Scenario, read_scenario
 
 ROOT = Path(__file__).parent.parent
@@ -46,6 +49,81 @@ def test_every_settings_example_is_valid(tmp_path):
     (tmp_path / "bridle.toml").write_text(code)
     loaded = load(tmp_path, environment={"XDG_CONFIG_HOME": str(tmp_path / "none")}, trusted=True)
     assert (loaded.settings.agents["reviewer"].steps, loaded.notices) == (8, ())
+
+
+LIMITS = ROOT / "docs" / "limits.md"
+
+
+@pytest.mark.parametrize("number", range(len(blocks(LIMITS, "toml"))))
+def test_every_limit_that_the_page_shows_can_be_set(number, tmp_path):
+    (tmp_path / "home" / ".config" / "bridle").mkdir(parents=True)
+    (tmp_path / "home" / ".config" / "bridle" / "config.toml").write_text(blocks(LIMITS, "toml")[number])
+    loaded = load(tmp_path, environment={"HOME": str(tmp_path / "home")})
+    assert (loaded.settings != Settings(), loaded.notices) == (True, ())
+
+
+@pytest.mark.parametrize("page", [LIMITS, ROOT / "docs" / "agents.md"], ids=["limits", "agents"])
+def test_every_definition_that_a_page_shows_is_one(page, tmp_path):
+    head, *_ = blocks(page, "md")
+    (tmp_path / ".bridle" / "agents").mkdir(parents=True)
+    (tmp_path / ".bridle" / "agents" / "reviewer.md").write_text(head)
+    loaded = load(tmp_path, environment={"HOME": str(tmp_path)}, trusted=True)
+    reviewer = all_agents(loaded.settings, loaded.origins)["reviewer"]
+    assert (reviewer.steps, loaded.notices) == (8, ())
+    assert judge(rules({}, reviewer, sandboxed=True), Access("edit", "a.py")) == "deny"
+
+
+def commands_of(page):
+    lines = "\n".join(blocks(page, "sh")).splitlines()
+    return [line.partition("  #")[0].strip() for line in lines if re.match(r"(git diff \| )?bridle ", line)]
+
+
+@pytest.fixture
+def user(tmp_path):
+    """A person with a project, whose model answers at once; and a session of theirs."""
+    project = tmp_path / "project"
+    project.mkdir()
+    subprocess.run(["git", "init", "-q", project], check=True)
+    (tmp_path / "script.json").write_text('{"replies": [], "then": "Done.", "price": {"input": 1, "output": 1}}')
+    environment = {
+        "HOME": str(tmp_path),
+        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+        "BRIDLE_MODEL": f"scripted:{tmp_path}/script.json",
+        "BRIDLE_SANDBOX__MODE": "off",
+    }
+
+    def run(line):
+        return subprocess.run(
+            ["bash", "-c", line],
+            cwd=project,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            input="key\n",
+        )
+
+    begun = run("bridle run --format json hi")
+    run.session = re.search(r'"session":"(ses_\w+)"', begun.stdout)[1]
+    return run
+
+
+@pytest.mark.parametrize("line", commands_of(LIMITS))
+def test_every_command_on_the_page_of_limits_runs(line, user):
+    done = user(line)
+    assert (done.returncode, "Done." in done.stdout or "bridle run" not in line) == (
+        3 if "--steps 1" in line else 0,
+        True,
+    )
+
+
+@pytest.mark.parametrize("line", commands_of(ROOT / "README.md"))
+def test_every_command_of_the_readme_runs(line, user):
+    done = user(line.replace("SESSION", user.session).replace("ASK", "1.1.1.0.bash"))
+    assert "Traceback" not in done.stderr and "should not have happened" not in done.stderr
+    # Nothing is left to resume, to extend or to answer in a session that has ended, and a key cannot be tried here.
+    expected = {"resume": (2,), "extend": (0, 1, 2), "answer": (0, 1, 2), "auth": (0, 1, 2)}
+    assert done.returncode in expected.get(line.split("bridle ")[1].split()[0], (0,)), done.stderr
 
 
 def test_every_scenario_is_valid(tmp_path):

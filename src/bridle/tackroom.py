@@ -23,7 +23,7 @@ from bridle.core.ledger import Account, TreeLimits
 from bridle.core.limits import LOWEST_OUTPUT_TOKENS, Limits, effective_cap
 from bridle.core.options import RESERVED_OPTIONS, layered
 from bridle.core.parts import File, Notice, TurnStart
-from bridle.core.permission import Rule
+from bridle.core.permission import Access, Rule, Verdict, covers, judge, strictest
 from bridle.core.provider import Provider
 from bridle.core.retry import RetryPolicy
 from bridle.core.secrets import without_secrets
@@ -70,6 +70,7 @@ class SettingsTackRoom:
     """The model that a family's name stands for, if it can be had."""
 
     environment: Mapping[str, str] | None = None
+    directory: Path = Path()
     user: UsersOwn = field(default_factory=UsersOwn)
     shelter: Shelter = field(init=False)
     toolbox: Toolbox = field(init=False)
@@ -261,6 +262,14 @@ class SettingsTackRoom:
         for place, text in enumerate(news):
             if text not in told:
                 yield Notice(f"{number}.notice.mcp.{place}", "mcp", text)
+
+    def verdict(self, access: Access) -> Verdict:
+        """What the rules of a person's own turn say to something; an always answers an ask."""
+        own = rules(self.settings.permission, Agent(""), sandboxed="bash" in self.tools and self.shelter.sandboxed)
+        stricter = (judge(each, access, default="allow") for each in (*self.restrictions, self.user.stricter))
+        found = strictest((judge(own, access), *stricter))
+        saved = Approvals(self.user.approvals, self.directory).all() if self.user.approvals is not None else ()
+        return "allow" if found == "ask" and any(covers(each, access) for each in saved) else found
 
     def bounds_of(self, agent: Agent) -> tuple[int, Limits]:
         """The cap on an agent's steps and its other limits, as they are in force for a turn of a person's."""

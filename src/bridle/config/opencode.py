@@ -108,7 +108,7 @@ def _providers(given: Any, problems: list[str]) -> tuple[Table, Table]:
             problems.append(f"provider.{name} is left out: it must be an object")
             continue
         npm = fields.get("npm") or fields.get("package")
-        if npm is not None and npm not in WIRES:
+        if npm is not None and (not isinstance(npm, str) or npm not in WIRES):
             problems.append(
                 f"provider.{name} is left out: Bridle does not know the package {npm} (known: {', '.join(WIRES)})"
             )

@@ -141,6 +141,10 @@ def closing_seconds(seconds: float) -> float:
     return min(CLOSING_SECONDS, seconds / 10)
 
 
+MOST = 10**15
+"""More than anything that is counted here."""
+
+
 def wrong_limit(name: LimitName, value: object) -> str | None:
     """Why this value cannot be a limit, as the end of a sentence that began with its key; None if it can."""
     whole = name in ("steps", "tool_calls", "tokens")
@@ -148,8 +152,10 @@ def wrong_limit(name: LimitName, value: object) -> str | None:
         return f"must be a {'whole ' if whole else ''}number, not {value!r}"
     if whole and not isinstance(value, int):
         return f"must be a whole number, not {value!r}"
-    if not math.isfinite(value):
+    if isinstance(value, float) and not math.isfinite(value):
         return f"must be finite, not {value!r}"
+    if value > MOST:
+        return f"must be at most {MOST}"
     if value < 0:
         return f"must not be negative, not {value!r}"
     if value == 0 and name in ("tokens", "cost", "seconds"):

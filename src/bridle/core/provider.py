@@ -39,8 +39,6 @@ class Provider(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     base_url: str = ""
     key_env: str = ""
     """The variable of the environment that holds its key."""
-    key: str = ""
-    """A key that was found in a file of another program; `{env:NAME}` and `{file:PATH}` in it are filled in."""
     auth: Literal["", "bearer", "x-api-key", "none"] = ""
     headers: dict[str, str] = {}
     ca_bundle: str = ""
@@ -54,3 +52,5 @@ class Provider(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     """Deadlines for this provider, in place of those for all."""
     options: dict[str, Any] = {}
     quirks: dict[str, Any] = {}
+    key: str = ""
+    """A key that was found in a file of another program; `{env:NAME}` and `{file:PATH}` in it are filled in."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -93,6 +94,7 @@ class Runtime:
             self.models.choose,
             self.models.alias,
             environment,
+            self.directory,
             user or UsersOwn(),
         )
         self.servers = _servers(self.room, self.directory, environment)
@@ -347,6 +349,19 @@ class Runtime:
             if any(child.state in ("busy", "retry") for child in below):
                 return Status("busy")
         return status
+
+    async def allowances(self) -> list[tuple[str, float, float | None]]:
+        """What this user has spent today and this month, in US dollars, and the limits that are set."""
+        now = datetime.fromtimestamp(self.seams.clock.wall(), UTC)
+        given = self.settings.limits
+        found: list[tuple[str, float, float | None]] = []
+        for words, id, limit in (
+            ("today", f"day/{now:%Y-%m-%d}", given.daily.cost),
+            ("this month", f"month/{now:%Y-%m}", given.monthly.cost),
+        ):
+            account = await self.journal.account(id)
+            found.append((words, account.spent.cost if account is not None else 0.0, limit))
+        return found
 
     async def sessions(self) -> list[SessionRow]:
         """All sessions, the one that changed last first."""

@@ -13,7 +13,7 @@ import typer
 
 from bridle.errors import BridleError, ConfigError
 from bridle.runtime import leave
-from bridle.surfaces.cli import agents, config, manage, mcp, models, project, run
+from bridle.surfaces.cli import agents, config, manage, mcp, models, project, run, stats
 
 app = typer.Typer(
     name="bridle",
@@ -33,6 +33,7 @@ app.command("extend")(manage.extend)
 app.command("compact")(manage.compact)
 app.command("sessions")(manage.sessions)
 app.command("show")(manage.show)
+app.command("stats")(stats.stats)
 app.command("trust")(project.trust)
 app.command("doctor")(project.doctor)
 app.add_typer(project.permissions, name="permissions")

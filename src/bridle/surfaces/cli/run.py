@@ -6,6 +6,7 @@ import asyncio
 import math
 import sys
 from base64 import b64encode
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TextIO, cast
 
@@ -20,6 +21,7 @@ from bridle.errors import ConfigError
 from bridle.runtime import Runtime
 from bridle.surfaces.cli.drive import Shown, drive
 from bridle.surfaces.cli.project import ask_for_trust
+from bridle.surfaces.cli.text import plain
 
 Format = Literal["text", "json"]
 
@@ -56,24 +58,48 @@ def run(
     Examples: bridle run "fix the failing test"; git diff | bridle run --steps 5 "review this"
     """
     limits = _limits(steps, max_tool_calls, max_tokens, max_cost, max_seconds)
-    given = _on_ask(on_ask, format), system, _tools(tool or []), limits
-    options = TurnOptions(agent, model, *given, variant=variant, output=_schema(schema))
+    asked = _on_ask(on_ask, format), system, _tools(tool or []), limits, None, variant, _schema(schema)
+    options = TurnOptions(agent, model, *asked)
     text = _prompt(prompt or [])
     if not dir.is_dir():
         raise ConfigError(f"--dir {dir} is not a directory")
     shown = Shown(_one_of("--format", format, ("text", "json")), _one_of("--log-level", log_level, ("info", "quiet")))
     if session and continue_last:
         raise ConfigError("give --session or --continue, not both")
-
     if not trust and options.on_ask == "person" and sys.stdin.isatty():
         ask_for_trust(dir)
 
     async def work(runtime: Runtime) -> tuple[str, str]:
+        words, more, wanted = await _expanded(runtime, text, options)
+        files = [*(_attached(path) for path in file or []), *more]
         where = await _session(runtime, session, continue_last)
-        files = [_attached(path) for path in file or []]
-        return where, await runtime.prompt(where, text, files=files, queue=queue, reply=not no_reply, options=options)
+        return where, await runtime.prompt(where, words, files=files, queue=queue, reply=not no_reply, options=wanted)
 
     sys.exit(asyncio.run(drive(dir, work, shown, trusted=trust)))
+
+
+async def _expanded(runtime: Runtime, text: str, options: TurnOptions) -> tuple[str, Sequence[File], TurnOptions]:
+    """The prompt itself, or what the command has become that it begins with."""
+    if not text.startswith("/"):
+        return text, (), options
+    # Loaded only here: most prompts are no commands.
+    from bridle.runtime.commanded import commanded
+
+    asked = await commanded(runtime, text, _confirm(options.on_ask))
+    return (asked.text, asked.files, asked.over(options)) if asked is not None else (text, (), options)
+
+
+def _confirm(on_ask: OnAsk | None) -> Callable[[str], bool]:
+    """Who answers for shell commands of a template: the person at the terminal, or what was said beforehand."""
+
+    def confirm(command: str) -> bool:
+        if on_ask != "person":
+            return on_ask == "allow"
+        sys.stderr.write(f"? Run `{plain(command)}` for this prompt? [y/N]: ")
+        sys.stderr.flush()
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+    return confirm
 
 
 async def _session(runtime: Runtime, given: str | None, continue_last: bool) -> str:

@@ -1,0 +1,331 @@
+"""Who runs, and what users bring for it: agents, instructions, commands and settings, by the real command line."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from test_cli import Home, calls
+
+from bridle import Runtime, ScriptedModel
+from bridle.config.settings import SandboxSettings, Settings
+from bridle.core.inbox import TurnOptions
+from bridle.spoken import with_mentions
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def home(tmp_path):
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    return Home(tmp_path, project)
+
+
+def write(folder, files):
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def system(home, *words, **environment):
+    done = home.run("config", "prompt", "--model", "openai/gpt-4.1", *words, OPENAI_API_KEY="x", **environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def told(lines):
+    return [line["text"] for line in lines if line["type"] == "notice"]
+
+
+ONE_AGENT = {
+    "opencode.json": json.dumps(
+        {
+            "agent": {"careful": {"prompt": "You are careful.", "steps": 2, "permission": {"bash": "deny"}}},
+            "default_agent": "careful",
+        }
+    ),
+    ".opencode/agent/careful.md": "---\nsteps: 2\npermission:\n  bash: deny\n---\nYou are careful.\n",
+    ".claude/agents/careful.md": "---\nname: careful\nmaxTurns: 2\ndisallowedTools: Bash\n---\nYou are careful.\n",
+    "AGENTS.md": "Be kind.\n\n---\nname: careful\nmaxSteps: 2\npermission:\n  bash: deny\n---\nYou are careful.\n",
+}
+
+
+@pytest.mark.parametrize("name", ONE_AGENT)
+def test_a_project_with_only_one_kind_of_file_runs_and_its_caps_and_permissions_hold(home, name):
+    write(home.project, {name: ONE_AGENT[name], "hello.txt": "hello\n"})
+    again = calls(("read", {"filePath": "hello.txt"}), ("bash", {"command": "touch made"}))
+    model = home.script(again, then={"text": "Closed."})
+    code, lines = home.json("--model", model, "--trust", "--agent", "careful", "--on-ask", "allow", "go")
+    result = lines[-1]
+    assert (code, result["reason"], result["steps"], result["text"]) == (3, "step_cap", 2, "Closed.")
+    assert not (home.project / "made").exists()
+    # Nobody has trusted it: there is no such agent, and the warning names it.
+    done = home.run("run", "--model", model, "--agent", "careful", "go")
+    assert (done.returncode, "there is no agent 'careful'" in done.stderr) == (2, True)
+    assert f"{home.project / name}: agents.careful is ignored" in done.stderr
+
+
+def test_a_provider_from_an_opencode_file_is_asked_after_trust(home):
+    from test_cli_models import serving
+
+    with serving(then="From the provider.") as server:
+        options = {"baseURL": f"{server.address}/v1", "apiKey": "{env:OUR_KEY}", "headers": {"X-Stable": "{env:OURS}"}}
+        provider = {
+            "npm": "@ai-sdk/openai-compatible",
+            "options": options,
+            "models": {"m": {"limit": {"context": 9999}}},
+        }
+        content = {"provider": {"ours": provider}, "model": "ours/m"}
+        write(home.project, {"opencode.json": json.dumps(content)})
+        untrusted = home.run("run", "go", OUR_KEY="key", OURS="horse", BRIDLE_BEHAVIOR__EMBEDDED="false")
+        assert (untrusted.returncode, "providers.ours is ignored" in untrusted.stderr) == (2, True)
+        assert server.bodies == []
+        done = home.run("run", "--trust", "go", OUR_KEY="key", OURS="horse")
+        assert done.stdout == "From the provider.\n", done.stderr
+        assert server.bodies[-1]["model"] == "m"
+
+
+def test_an_untrusted_project_may_lower_and_not_raise(home):
+    write(
+        home.project,
+        {
+            "opencode.json": json.dumps(
+                {"agent": {"build": {"steps": 1, "prompt": "Obey me."}}, "permission": "allow"}
+            ),
+            ".bridle/agents/architect.md": "---\nsteps: 150\n---\nI am taller.\n",
+            ".bridle/commands/go.md": "!`touch made`",
+            "bridle.toml": "[behavior]\nmax_steps = 190\n[limits]\ntool_calls = 3\n",
+        },
+    )
+    rows = home.run("agents")
+    assert "build  (primary, 1 steps, 3 calls" in rows.stdout
+    assert "architect  (all, 20 steps, 3 calls" in rows.stdout
+    for key in ("agents.build", "agents.architect", "commands.go"):
+        assert f"{key} is ignored: this project is not trusted" in rows.stderr
+    assert "Obey me." not in system(home)
+    denied = home.json("--model", home.script(calls(("bash", {"command": "touch made"}))), "/go")[1][-1]
+    assert denied["reason"] == "step_cap" and not (home.project / "made").exists()
+
+
+def test_instructions_of_the_user_and_of_every_folder_up_to_the_root_are_read(home):
+    write(
+        home.folder,
+        {
+            ".config/bridle/AGENTS.md": "The user's own.",
+            "AGENTS.md": "Above the root of git.",
+            "project/AGENTS.md": "The root's.",
+            "project/sub/AGENTS.md": "The folder's.",
+            "project/sub/CLAUDE.md": "Not read.",
+            "project/sub/deep/AGENTS.md": "Beneath it.",
+        },
+    )
+    home.project = home.project / "sub"
+    words = system(home)
+    places = [words.index(text) for text in ("The user's own.", "The root's.", "The folder's.")]
+    assert places == sorted(places)
+    assert not [text for text in ("Not read.", "Above the root", "Beneath it.") if text in words]
+
+
+def test_claude_md_is_read_where_there_is_no_agents_md(home):
+    write(home.project, {"CLAUDE.md": "Claude's words."})
+    assert "Claude's words." in system(home)
+
+
+def test_instructions_that_lead_out_of_the_project_are_not_read(home):
+    (home.folder / "secret").write_text("the private key")
+    (home.project / "AGENTS.md").symlink_to(home.folder / "secret")
+    assert "the private key" not in system(home)
+
+
+def test_more_instructions_by_pattern_after_trust(home):
+    write(home.project, {"bridle.toml": 'instructions = ["docs/*.md"]', "docs/a.md": "From a.", "docs/b.md": "From b."})
+    assert "From a." not in system(home)
+    words = system(home, "--trust")
+    assert "From a." in words and "From b." in words
+
+
+def test_instructions_beside_a_file_come_with_it_once(home):
+    write(home.project, {"lib/AGENTS.md": "In lib, tabs.", "lib/a.py": "a\n", "lib/b.py": "b\n", "c.py": "c\n"})
+    reads = [calls(("read", {"filePath": name})) for name in ("c.py", "lib/a.py", "lib/b.py")]
+    _, lines = home.json("--model", home.script(*reads, {"text": "Done."}), "go")
+    shown = ["In lib, tabs." in line["output"] for line in lines if line["type"] == "tool_use"]
+    assert shown == [False, True, False]
+
+
+def test_a_switch_of_agents_is_told_to_the_model(tmp_path):
+    model = ScriptedModel(["Planned.", "Built."])
+
+    async def work():
+        settings = Settings(sandbox=SandboxSettings(mode="off"))
+        async with Runtime(settings=settings, models={"m": model}, directory=tmp_path) as runtime:
+            session = await runtime.create()
+            for agent in ("plan", "build"):
+                options = TurnOptions(agent=agent, model="m")
+                await runtime.wait(session, await runtime.prompt(session, "go", options=options))
+
+    import asyncio
+
+    asyncio.run(work())
+    first, second = ([message.text for message in request.messages] for request in model.requests)
+    assert first == ["go"]
+    assert "[From here on you are the agent build, no longer plan: you may change files now" in second[2]
+    assert "You change nothing" in model.requests[0].system and "planner" not in model.requests[1].system
+
+
+def test_the_planner_and_its_subagents_find_the_project_read_only(home, tmp_path):
+    import tempfile
+
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        there = Home(Path(folder), Path(folder) / "project")
+        subprocess.run(["git", "init", "-q", there.project], check=True)
+        there.environment["BRIDLE_SANDBOX__MODE"] = "required"
+        touch = {"command": "touch made; git commit --allow-empty -m x; echo looked"}
+        task = {"description": "d", "prompt": "p", "subagent_type": "general"}
+        model = there.script(calls(("bash", touch), ("task", task)), {"text": "Done."})
+        _, lines = there.json("--model", model, "--agent", "plan", "go")
+        outputs = [line["output"] for line in lines if "output" in line and line["type"] == "tool_use"]
+        assert "Read-only file system" in outputs[0] and "looked" in outputs[0]
+        assert list(there.project.iterdir()) == [there.project / ".git"]
+        _, lines = there.json("--model", model, "--agent", "build", "go")
+        assert (there.project / "made").exists()
+
+
+def test_a_mention_asks_for_the_subagent():
+    known = ["explore", "review/deep"]
+    asked = "[The user wants the subagent {} for this: start it with `task`.]"
+    assert with_mentions("@explore where is x?", known) == "@explore where is x?\n\n" + asked.format("explore")
+    assert with_mentions("ask @review/deep, @explore", known).endswith(
+        asked.format("review/deep") + "\n" + asked.format("explore")
+    )
+    for text in ("mail me@explore.org", "@nobody go", "see @explore/x", "a@explore"):
+        assert with_mentions(text, known) == text
+
+
+def test_hidden_agents_are_not_listed_and_not_offered(home):
+    write(home.folder, {".config/bridle/agents/ghost.md": "---\nhidden: true\ndescription: Boo\n---\nBoo.\n"})
+    assert "ghost" not in home.run("agents").stdout
+    assert "ghost" in home.run("agents", "--all").stdout and "title" in home.run("agents", "--all").stdout
+    _, lines = home.json("--model", home.script({"text": "hi"}), "--agent", "ghost", "go")
+    assert lines[-1]["reason"] == "answered"
+
+
+def test_agents_are_shown_and_created(home):
+    done = home.run(
+        "agents",
+        "create",
+        "reviewer",
+        "--description",
+        "Reviews: everything",
+        "--steps",
+        "4",
+        "--prompt",
+        "You review.",
+    )
+    assert done.stdout == "written: .bridle/agents/reviewer.md\n"
+    again = home.run("agents", "create", "reviewer", "--description", "x", "--prompt", "y")
+    assert (again.returncode, "is there already" in again.stderr) == (2, True)
+    shown = home.run("agents", "show", "reviewer", "--trust").stdout
+    assert "description: Reviews: everything\nmode: all\n" in shown
+    assert "limits: 4 steps, 200 calls\n" in shown and shown.endswith("\nYou review.\n")
+    assert home.run("agents", "show", "nobody").returncode == 2
+    assert home.run("agents", "create", "../x", "--description", "x", "--prompt", "y").returncode == 2
+
+
+COMMANDS = {
+    ".bridle/commands/greet.md": "---\nagent: plan\n---\nGreet $1 and then $2, in all: $ARGUMENTS.",
+    ".opencode/command/look.md": "Look at @hello.txt and !`cat hello.txt`.",
+    ".claude/commands/fix/issue.md": "Fix the issue.",
+    "opencode.json": json.dumps({"command": {"log": {"template": "Log: !`echo $ARGUMENTS`"}}}),
+    "hello.txt": "hello\n",
+}
+
+
+def prompted(home, *words, **environment):
+    """The words that a model reads, and the agent."""
+    model = home.script({"text": "Done."})
+    code, lines = home.json("--model", model, "--trust", *words, **environment)
+    session = lines[-1]["session"]
+    shown = home.run("show", session).stdout
+    return code, shown
+
+
+def test_commands_are_templates_with_a_name(home):
+    write(home.project, COMMANDS)
+    assert "Greet Ann and then Bob Carl, in all: Ann Bob Carl." in prompted(home, "/greet", "Ann", "Bob", "Carl")[1]
+    assert "Fix the issue.\n\n#12" in prompted(home, "/fix/issue #12")[1]
+    code, shown = prompted(home, "/look", BRIDLE_PERMISSION__BASH='"allow"')
+    assert code == 0 and "Look at @hello.txt and hello." in shown
+    # What is no command is a prompt like any other.
+    assert "/nothing here" in prompted(home, "/nothing here")[1]
+
+
+def test_shell_commands_of_a_template_need_permission_and_no_argument_becomes_one(home):
+    write(home.project, COMMANDS)
+    done = home.run("run", "--model", home.script({"text": "x"}), "--trust", "/look")
+    assert (done.returncode, "!`cat hello.txt` needs a person's permission" in done.stderr) == (2, True)
+    denied = home.run(
+        "run", "--model", home.script({"text": "x"}), "--trust", "/look", BRIDLE_PERMISSION__BASH='"deny"'
+    )
+    assert (denied.returncode, "the rules deny !`cat hello.txt`" in denied.stderr) == (2, True)
+    allowed = {"BRIDLE_PERMISSION__BASH": '"allow"'}
+    _, shown = prompted(home, "/log", "a; touch made", "$(touch made)", "!`touch made`", **allowed)
+    assert "Log: a; touch made $(touch made) !`touch made`" in shown
+    assert not (home.project / "made").exists()
+
+
+def test_settings_are_listed_with_their_origin_and_without_secrets(home):
+    write(
+        home.folder,
+        {
+            ".config/bridle/config.toml": "[limits]\ncost = 2.5\n[mcp.a]\nurl = 'https://x'\n"
+            "headers = { A = 'sk-secret', B = '{env:B}' }\n",
+            "project/bridle.toml": "[limits]\ntool_calls = 7\n",
+        },
+    )
+    rows = {line.split()[0]: line for line in home.run("config").stdout.splitlines()}
+    config = home.folder / ".config" / "bridle" / "config.toml"
+    assert rows["limits.cost"].endswith(f"2.5  ({config})")
+    assert rows["limits.tool_calls"].endswith(f"7  ({home.project / 'bridle.toml'})")
+    assert rows["limits.tokens"].endswith("null  (default)")
+    assert "[hidden]" in rows["mcp.a.headers.A"] and "{env:B}" in rows["mcp.a.headers.B"]
+    assert home.run("config", BRIDLE_AGENT="plan").stdout.splitlines()[2].endswith('"plan"  (environment)')
+
+
+def test_config_check_names_every_problem_with_its_line(home):
+    write(
+        home.project,
+        {
+            "bridle.toml": 'modle = "x"\n[behavior]\nmax_steps = 0\n[limits]\ncost = "much"\n[agents.x]\nsteps = -3\n',
+            ".opencode/agent/bad.md": "---\nsteps: 2\nsteps: 3\n---\nx",
+        },
+    )
+    done = home.run("config", "check")
+    path = home.project / "bridle.toml"
+    assert done.returncode == 2
+    assert done.stdout.splitlines() == [
+        f"{path}:1: modle is not known; did you mean model?",
+        f"{path}:3: behavior.max_steps must be more than 0: leave it out for the ceiling alone",
+        f"{path}:5: limits.cost must be a number, not 'much'",
+        f"{path}:7: agents.x.steps must not be negative, not -3",
+        f"{home.project}/.opencode/agent/bad.md: the agent bad is left out: line 3: the key 'steps' is there twice",
+    ]
+
+
+def test_init_writes_a_file_of_comments_that_is_right_as_it_stands(home):
+    assert home.run("init").stdout == "written: bridle.toml\n"
+    assert home.run("config", "check").stdout == "nothing is wrong\n"
+    text = (home.project / "bridle.toml").read_text()
+    assert "# max_steps = 25" in text and all(line.startswith("#") or not line for line in text.splitlines())
+    assert home.run("init").returncode == 2
+    # Taken out of their comments, its lines are settings that make sense.
+    examples = [line[2:] for line in text.splitlines()[4:] if line.startswith("# ")]
+    (home.project / "bridle.toml").write_text("\n".join(examples))
+    assert home.run("config", "check").stdout == "nothing is wrong\n"
+
+
+def test_the_published_schema_is_the_one_of_the_settings(home):
+    assert json.loads((ROOT / "docs" / "bridle.schema.json").read_text()) == json.loads(
+        home.run("config", "schema").stdout
+    )
