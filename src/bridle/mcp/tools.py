@@ -49,7 +49,7 @@ class ServerTool:
         return dict(arguments)
 
     def accesses(self, arguments: Any, directory: Path) -> tuple[Access, ...]:
-        return (Access(self.permission, "*"),)
+        return (Access(self.permission, "*", always="*"),)
 
     def asks(self, arguments: Any, id: str) -> Ask | None:
         return None
