@@ -299,7 +299,7 @@ class SettingsTackRoom:
         today = datetime.fromtimestamp(self.seams.clock.wall(), UTC).date().isoformat()
         environment = f"Directory: {session.info.directory}\nPlatform: {platform.system()}\nDate: {today}"
         return system_prompt(
-            header="",
+            header=(self.settings.providers.get(info.ref.partition("/")[0]) or Provider()).header,
             agent=words_of(agent, info),
             environment=environment + (SHUT_IN if "bash" in tools and self.shelter.sandboxed else ""),
             instructions=(

@@ -46,6 +46,8 @@ class Provider(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     proxy: str = ""
     """The proxy for this provider; without it, the environment's."""
     connect_seconds: float = 15.0
+    header: str = ""
+    """Words at the beginning of every system prompt for it."""
     first_event_seconds: float | None = None
     idle_seconds: float | None = None
     request_seconds: float | None = None

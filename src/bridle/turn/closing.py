@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bridle.core.action import Finish
 from bridle.core.compaction import prunable
 from bridle.core.events import PartPut, Recorded
@@ -111,7 +113,13 @@ def limit_notice(turn: OpenTurn, name: LimitName, number: int, elapsed: float) -
     return Notice(f"{turn.start.number}.notice.{name}", "limit", text, told=True, limit=name)
 
 
-def summary(turn: OpenTurn, reason: Reason, detail: str, elapsed: float) -> str:
+def open_todos(kept: str) -> list[str]:
+    """What the list of the last `todowrite` still has to be done."""
+    marked = (line.partition("] ") for line in kept.splitlines() if line.startswith(("[ ] ", "[>] ")))
+    return [words for _, _, words in marked]
+
+
+def summary(turn: OpenTurn, reason: Reason, detail: str, elapsed: float, todos: Sequence[str] = ()) -> str:
     """The text that Bridle writes from the record when the model gave none."""
     if turn.step is None and not turn.prompts and reason == "answered":
         return turn.compaction_words
@@ -119,6 +127,8 @@ def summary(turn: OpenTurn, reason: Reason, detail: str, elapsed: float) -> str:
     calls = ", ".join(f"{name} {count} times" if count > 1 else name for name, count in turn.tally.items())
     done = f"{counted(turn.steps, 'step')}, {counted(turn.tool_calls, 'tool call')}"
     lines.append(f"Done in this turn: {done}{f' ({calls})' if calls else ''}.")
+    if todos:
+        lines.append("Still to be done: " + "; ".join(todos) + ".")
     if turn.files:
         lines.append("Files changed: " + ", ".join(turn.files) + ".")
     lines.append('Nothing was lost: say "continue" to go on from here.')
@@ -140,7 +150,8 @@ async def finish(rig: Rig, action: Finish) -> Finish:
         events.append(PartPut(Text(f"{number}.text", turn.output, by="bridle")))
         answer = (f"{number}.text",)
     elif not answer:
-        text = Text(f"{number}.text", summary(turn, reason, action.detail, elapsed), by="bridle")
+        todos = open_todos(rig.session.kept.get("todowrite", ""))
+        text = Text(f"{number}.text", summary(turn, reason, action.detail, elapsed, todos), by="bridle")
         events.append(PartPut(text))
         answer = (text.id,)
     if reason not in QUIET:
