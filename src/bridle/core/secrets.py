@@ -36,3 +36,22 @@ def without_secrets(
         for name, value in environment.items()
         if name in passes or not (name in known or is_secret(name) or looks_secret(value))
     }
+
+
+_KEY_BLOCK = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
+_WHOLE = re.compile(
+    r"\b(?:gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{15,}|sk-[\w-]{20,}|xox[abprs]-[\w-]{10,}|AKIA[0-9A-Z]{16}|"
+    r"AIza[\w-]{30,}|ya29\.[\w-]{20,}|npm_\w{30,}|pypi-[\w-]{30,}|hf_\w{20,}|[rs]k_live_\w{16,}|SG\.[\w.-]{16,}|"
+    r"eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]*)"
+)
+_IN_ADDRESS = re.compile(r"(://[^/\s:@]+:)[^/\s@]+(?=@)")
+_ASSIGNED = re.compile(r"""([\w.-]*)(["']?\s*[=:]\s*["']?)([^\s"',;]{4,})""")
+REDACTED = "[redacted]"
+
+
+def redacted(text: str) -> str:
+    """A text without what is called or looks secret in it; it may take away too much, so that it takes enough."""
+    text = _KEY_BLOCK.sub(REDACTED, text)
+    text = _WHOLE.sub(REDACTED, text)
+    text = _IN_ADDRESS.sub(rf"\g<1>{REDACTED}", text)
+    return _ASSIGNED.sub(lambda found: f"{found[1]}{found[2]}{REDACTED}" if is_secret(found[1]) else found[0], text)

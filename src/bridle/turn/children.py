@@ -45,7 +45,9 @@ def child_of(rig: Rig, call: Call, busy: Collection[str]) -> Waiting | Refused:
         return Refused(Refusal("invalid"), f'There is no subagent "{given.subagent_type}". There are: {known}.')
     if not given.task_id:
         return Waiting(f"{rig.record.lease.session}.{call.id}")
-    if given.task_id not in rig.session.children:
+    # A fork has the same history, but the subagents in it belong to the session it was forked from.
+    ours = given.task_id.startswith(f"{rig.record.lease.session}.")
+    if given.task_id not in rig.session.children or not ours:
         return Refused(Refusal("invalid"), f'"{given.task_id}" is no subagent of this session')
     if given.task_id in busy:
         return Refused(Refusal("invalid"), f'"{given.task_id}" is still at work')

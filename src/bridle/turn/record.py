@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from bridle.core.events import Entry, Live, PartPut, Recorded
+from bridle.core.events import Entry, Live, PartPut, Recorded, SessionInfo
 from bridle.core.fold import fold
 from bridle.core.ledger import Change
 from bridle.core.parts import Halt
 from bridle.core.session import Session
-from bridle.errors import BudgetRefused, JournalFull
+from bridle.errors import BudgetRefused, JournalFull, LeaseLost
 from bridle.journal.journal import Held, Journal, Lease, Weight
 from bridle.seams import Clock
 
@@ -109,3 +109,16 @@ class Record:
         del self._held[: len(held)]
         for one in held:
             self.publish(self.lease.session, one.entry)
+
+
+async def copied(journal: Journal, info: SessionInfo, entries: Sequence[Entry]) -> None:
+    """Write a session as it was recorded elsewhere; raises `LeaseLost` if somebody drives it here."""
+    await journal.create(info)
+    lease = await journal.acquire(info.id)
+    if lease is None:
+        raise LeaseLost(f"session {info.id} is being driven: wait for it, or abort it")
+    try:
+        for entry in entries:
+            await journal.append(lease, entry)
+    finally:
+        await journal.release(lease)

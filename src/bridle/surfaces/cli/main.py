@@ -13,7 +13,7 @@ import typer
 
 from bridle.errors import BridleError, ConfigError
 from bridle.runtime import leave
-from bridle.surfaces.cli import agents, config, manage, mcp, models, project, run, stats
+from bridle.surfaces.cli import agents, config, manage, mcp, models, moving, project, run, stats
 
 app = typer.Typer(
     name="bridle",
@@ -33,6 +33,9 @@ app.command("extend")(manage.extend)
 app.command("compact")(manage.compact)
 app.command("sessions")(manage.sessions)
 app.command("show")(manage.show)
+app.command("export")(moving.export)
+app.command("import")(moving.take_in)
+app.command("fork")(moving.fork)
 app.command("stats")(stats.stats)
 app.command("trust")(project.trust)
 app.command("doctor")(project.doctor)

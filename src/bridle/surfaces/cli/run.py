@@ -38,6 +38,7 @@ def run(
     max_seconds: Annotated[str | None, typer.Option(help="At most so many seconds.")] = None,
     session: Annotated[str | None, typer.Option(help="Go on in this session.")] = None,
     continue_last: Annotated[bool, typer.Option("--continue", help="Go on in the last one of this directory.")] = False,
+    fork: Annotated[bool, typer.Option("--fork", help="In a copy of that session, which stays as it is.")] = False,
     queue: Annotated[bool, typer.Option("--queue", help="Wait for the running turn, instead of steering it.")] = False,
     no_reply: Annotated[bool, typer.Option("--no-reply", help="Only record the prompt.")] = False,
     system: Annotated[str, typer.Option(help="More for the system prompt.")] = "",
@@ -52,14 +53,13 @@ def run(
 ) -> None:
     """Answer a prompt, and exit with what became of it.
 
-    0 answered, 1 failed, 2 wrong usage, 3 a limit was reached, 4 something was denied, 5 a person is awaited,
-    130 aborted.
+    0 answered, 1 failed, 2 wrong usage, 3 a limit, 4 something was denied, 5 a person is awaited, 130 aborted.
 
-    Examples: bridle run "fix the failing test"; git diff | bridle run --steps 5 "review this"
+    Examples: bridle run "fix the failing test"; git diff | bridle run --steps 5 "review this"; bridle run /review
     """
     limits = _limits(steps, max_tool_calls, max_tokens, max_cost, max_seconds)
-    asked = _on_ask(on_ask, format), system, _tools(tool or []), limits, None, variant, _schema(schema)
-    options = TurnOptions(agent, model, *asked)
+    more = _on_ask(on_ask, format), system, _tools(tool or []), limits, None, variant, _schema(schema)
+    options = TurnOptions(agent, model, *more)
     text = _prompt(prompt or [])
     if not dir.is_dir():
         raise ConfigError(f"--dir {dir} is not a directory")
@@ -70,9 +70,9 @@ def run(
         ask_for_trust(dir)
 
     async def work(runtime: Runtime) -> tuple[str, str]:
-        words, more, wanted = await _expanded(runtime, text, options)
-        files = [*(_attached(path) for path in file or []), *more]
-        where = await _session(runtime, session, continue_last)
+        words, named, wanted = await _expanded(runtime, text, options)
+        files = [*(_attached(path) for path in file or []), *named]
+        where = await _session(runtime, session, continue_last, fork)
         return where, await runtime.prompt(where, words, files=files, queue=queue, reply=not no_reply, options=wanted)
 
     sys.exit(asyncio.run(drive(dir, work, shown, trusted=trust)))
@@ -102,7 +102,20 @@ def _confirm(on_ask: OnAsk | None) -> Callable[[str], bool]:
     return confirm
 
 
-async def _session(runtime: Runtime, given: str | None, continue_last: bool) -> str:
+async def _session(runtime: Runtime, given: str | None, continue_last: bool, fork: bool) -> str:
+    found = await _found(runtime, given, continue_last)
+    if found is None:
+        if fork:
+            raise ConfigError("--fork needs a session: give --session or --continue")
+        return await runtime.create()
+    if not fork:
+        return found
+    from bridle.runtime.moving import fork_session
+
+    return await fork_session(runtime, found)
+
+
+async def _found(runtime: Runtime, given: str | None, continue_last: bool) -> str | None:
     if given:
         await runtime.load(given)
         return given
@@ -112,7 +125,7 @@ async def _session(runtime: Runtime, given: str | None, continue_last: bool) -> 
             if row.info.directory == here:
                 return row.info.id
         raise ConfigError(f"--continue: there is no session in {here} yet")
-    return await runtime.create()
+    return None
 
 
 FLAGS = ("--steps", "--max-tool-calls", "--max-tokens", "--max-cost", "--max-seconds")

@@ -1,0 +1,137 @@
+"""Sessions that are carried elsewhere or go on in two directions."""
+
+import json
+
+import pytest
+from test_brought import NAMED_SECRETS, SHAPED_SECRETS
+from test_cli import Home, calls
+
+from bridle.core.secrets import redacted
+
+
+@pytest.fixture
+def home(tmp_path):
+    return person(tmp_path, "one")
+
+
+def person(folder, name):
+    home = folder / name
+    (home / "project").mkdir(parents=True)
+    return Home(home, home / "project")
+
+
+def session_of(home, *replies, prompt="go"):
+    _, lines = home.json("--model", home.script(*replies, {"text": "Done."}), "--on-ask", "allow", prompt)
+    return lines[-1]["session"]
+
+
+def a_tree_with_a_long_output(home):
+    task = {"description": "d", "prompt": "count", "subagent_type": "general"}
+    return session_of(home, calls(("bash", {"command": "seq 9000"}), ("task", task)))
+
+
+def test_export_import_export_is_byte_identical(home, tmp_path):
+    session = a_tree_with_a_long_output(home)
+    assert home.run("export", session, "-o", "out.json").stdout == "written: out.json\n"
+    exported = home.project / "out.json"
+    assert exported.stat().st_mode & 0o777 == 0o600
+    bundle = json.loads(exported.read_text())
+    assert len(bundle["sessions"]) == 2 and bundle["sessions"][0]["info"]["id"] == session
+    assert any(each.get("outputs") for each in bundle["sessions"])
+    other = person(tmp_path, "other")
+    (other.project / "in.json").write_bytes(exported.read_bytes())
+    assert other.run("import", "in.json").stdout == f"{session}\n"
+    assert other.run("export", session).stdout == exported.read_text()
+    assert other.run("show", session).stdout == home.run("show", session).stdout
+    # Again changes nothing; it goes on there.
+    assert other.run("import", "in.json").returncode == 0
+    assert other.json("--model", other.script({"text": "On."}), "--session", session, "go on")[1][-1]["text"] == "On."
+    refused = other.run("import", "in.json")
+    assert refused.returncode == 0, "what is there goes further, and has the same beginning"
+
+
+def test_an_import_that_contradicts_what_is_there_is_refused(home):
+    session = session_of(home, {"text": "One."})
+    bundle = json.loads(home.run("export", session).stdout)
+    bundle["sessions"][0]["entries"][-1]["at"] += 1
+    (home.project / "in.json").write_text(json.dumps(bundle))
+    done = home.run("import", "in.json")
+    assert (done.returncode, "is there already, and not the same" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("", "{}", "[]", '{"bridle": 1}', '{"bridle": 2, "sessions": []}', '{"bridle": 1, "sessions": []}'),
+        '{"bridle": 1, "sessions": [{"info": {"id": "../x", "directory": "/"}, "entries": []}]}',
+    ],
+)
+def test_what_is_no_export_is_refused_in_words(home, content):
+    (home.project / "in.json").write_text(content)
+    done = home.run("import", "in.json")
+    assert (done.returncode, "Traceback" in done.stderr, done.stderr.startswith("bridle: ")) == (2, False, True)
+    assert home.run("sessions").stdout == ""
+
+
+def test_a_fork_has_the_history_and_goes_its_own_way(home):
+    session = session_of(home, {"text": "One."})
+    home.json("--model", home.script({"text": "Two."}), "--session", session, "again")
+    before = home.run("export", session).stdout
+    forked = home.run("fork", session, "--turn", "2").stdout.strip()
+    _, lines = home.json("--model", home.script({"text": "Other."}), "--session", forked, "differently")
+    assert (lines[-1]["text"], lines[-1]["session"]) == ("Other.", forked)
+    shown = home.run("show", forked).stdout
+    assert "One." in shown and "Two." not in shown and "Other." in shown
+    assert home.run("export", session).stdout == before
+    _, lines = home.json("--model", home.script({"text": "Third."}), "--session", session, "--fork", "third")
+    assert lines[-1]["session"] not in (session, forked)
+    assert "Two." in home.run("show", lines[-1]["session"]).stdout
+    assert home.run("export", session).stdout == before
+    assert home.run("fork", session, "--turn", "9").returncode == 2
+    assert home.run("run", "--fork", "x").returncode == 2
+
+
+def test_a_fork_does_not_reach_the_subagents_of_the_other(home):
+    task = {"description": "d", "prompt": "p", "subagent_type": "general"}
+    session = session_of(home, calls(("task", task)))
+    (child,) = [each["info"]["id"] for each in json.loads(home.run("export", session).stdout)["sessions"][1:]]
+    forked = home.run("fork", session).stdout.strip()
+    model = home.script(calls(("task", {**task, "task_id": child})), {"text": "Done."})
+    _, lines = home.json("--model", model, "--session", forked, "again")
+    (used,) = [line for line in lines if line["type"] == "tool_use"]
+    assert f'"{child}" is no subagent of this session' in used["output"]
+
+
+def planted():
+    named = {name: f"planted-{number}-{name.lower()}" for number, name in enumerate(NAMED_SECRETS.split())}
+    return {**named, **SHAPED_SECRETS}
+
+
+def test_fifty_secrets_in_a_file_are_in_no_redacted_export(home):
+    secrets = planted()
+    assert len(secrets) >= 50
+    (home.project / "secrets.txt").write_text("".join(f"{name}={value}\n" for name, value in secrets.items()))
+    session = session_of(home, calls(("read", {"filePath": "secrets.txt"})))
+    plain, clean = home.run("export", session).stdout, home.run("export", session, "--redact").stdout
+    lines = [line for value in secrets.values() for line in value.splitlines() if "-----" not in line]
+    seen = [line for line in lines if line in plain]
+    assert len(seen) > 45, "unredacted it is exact"
+    assert [line for line in lines if line in clean] == []
+    assert json.loads(clean)["redacted"] is True
+    logs = (home.folder / ".local" / "state" / "bridle" / "bridle.log").read_text()
+    assert [line for line in lines if line in logs] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the key to the stable",
+        "token: 3",
+        "password = x",
+        "def tokenize(text): return text",
+        "https://a.b/c?d=e",
+        "sk-i",
+    ],
+)
+def test_ordinary_words_are_left_alone(text):
+    assert redacted(text) == text
