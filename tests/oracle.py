@@ -326,10 +326,23 @@ def prompted(turn, number):
 
 
 def doomed(turn):
+    misfits = waiting = 0
+    states = {}
     for _, event in turn:
         state = getattr(event, "state", None)
         if isinstance(state, Refused) and state.refusal.name == "doom_loop":
             return True
         if isinstance(state, Cut) and state.by == "chant" and not re.search(r"\.[cs]\d", event.id):
             return True
-    return False
+        if is_part(event, StepStart):
+            states, waiting = {}, 0
+        elif is_part(event, Call):
+            states[event.part.id] = event.part.state
+            is_misfit = isinstance(event.part.state, Refused) and event.part.state.refusal.name == "invalid"
+            waiting += event.part.name == "structured_output" and is_misfit
+        elif isinstance(event, CallMoved):
+            states[event.id] = event.state
+        closes = is_part(event, StepFinish) or isinstance(event, CallMoved)
+        if closes and all(isinstance(each, (Done, Failed, Refused)) for each in states.values()):
+            misfits, waiting = misfits + waiting, 0
+    return misfits >= 5

@@ -106,8 +106,8 @@ FAULTS = [
     Fault(
         "001.12",
         "src/bridle/turn/call_model.py",
-        "if calls and self.rig.turn.cap == 0:",
-        "if calls and self.rig.turn.cap < 0:",
+        "if refused and self.rig.turn.cap == 0:",
+        "if refused and self.rig.turn.cap < 0:",
         "tests/test_caps.py::test_steps_0_is_one_text_only_request_without_closing_or_sentinel",
     ),
     Fault(
@@ -288,8 +288,8 @@ FAULTS = [
     Fault(
         "003.56",
         "src/bridle/config/markdown.py",
-        "seen.add(name)\n        try:",
-        'seen.add(name)\n        head.pop("steps", None)\n        try:',
+        "        try:\n            if name in seen:",
+        '        head.pop("steps", None)\n        try:\n            if name in seen:',
         "tests/config/test_shapes.py::test_a_file_that_somebody_has_means_what_it_says",
     ),
     Fault(

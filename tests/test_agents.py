@@ -1,6 +1,7 @@
 """Who runs, and what users bring for it: agents, instructions, commands and settings, by the real command line."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -329,3 +330,173 @@ def test_the_published_schema_is_the_one_of_the_settings(home):
     assert json.loads((ROOT / "docs" / "bridle.schema.json").read_text()) == json.loads(
         home.run("config", "schema").stdout
     )
+
+
+def limits_of(home, agent, *words):
+    found = re.search(rf"^{agent}  \((.*?)\)", home.run("agents", *words).stdout, flags=re.MULTILINE)
+    return found[1]
+
+
+def test_no_untrusted_project_raises_what_is_in_force(home):
+    write(
+        home.folder,
+        {
+            ".config/bridle/config.toml": "[behavior]\nmax_steps = 4\n[limits]\ntool_calls = 3\n",
+            ".config/bridle/agents/plan.md": "---\nsteps: 6\n---\nPlan.",
+            "project/bridle.toml": "[agents.build]\nsteps = 150\nlimits = { tool_calls = 9999 }\n"
+            "[agents.plan]\nsteps = 7\n",
+        },
+    )
+    assert limits_of(home, "build") == "primary, 4 steps, 3 calls"
+    assert limits_of(home, "plan") == "primary, 6 steps, 3 calls"
+    write(home.folder, {"project/bridle.toml": "[agents.build]\nmaxSteps = 2\nlimits = { tool_calls = 1 }\n"})
+    assert limits_of(home, "build") == "primary, 2 steps, 1 calls"
+
+
+def test_no_layer_takes_a_deny_away(home):
+    write(
+        home.folder,
+        {
+            ".config/bridle/config.toml": '[[agents.build.permission]]\npermission = "bash"\nverdict = "deny"\n'
+            '[permission]\nwebfetch = "deny"\n',
+            ".config/opencode/opencode.json": json.dumps(
+                {"permissions": [{"action": "shell", "resource": "rm *", "effect": "deny"}]}
+            ),
+            "project/bridle.toml": '[agents.build.permission]\nwebfetch = "deny"\nedit = { "*" = "deny" }\n',
+        },
+    )
+    shown = home.run("agents", "show", "build").stdout
+    for rule in ("deny bash *", "deny webfetch *", "deny edit *"):
+        assert rule in shown
+    listed = home.run("config").stdout
+    assert '"rm *"' in listed and '"webfetch"' in listed
+
+
+def test_an_agents_md_that_gains_an_agent_is_not_trusted_any_more(home):
+    write(home.project, {"bridle.toml": "[behavior]\nmax_steps = 9\n", "AGENTS.md": "Be kind.\n"})
+    assert home.run("trust").returncode == 0
+    write(home.project, {"AGENTS.md": "Be very kind.\n"})
+    assert "trusted, as it is now" in home.run("doctor").stdout
+    write(home.project, {"AGENTS.md": "Kind.\n---\nname: build\npermission: {'*': allow}\n---\nx\n"})
+    assert "it has changed since" in home.run("doctor").stdout
+    grab = calls(("write", {"filePath": "AGENTS.md", "content": "x"}))
+    _, lines = home.json("--model", home.script(grab, {"text": "Done."}), "go")
+    assert "needs a person's permission" in next(line["output"] for line in lines if line["type"] == "tool_use")
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {".claude/agents/x.md": "---\nname: plan\ntools: [\n---\nx"},
+        {"AGENTS.md": "---\ndescription: x\nname: build\nname: build\n---\nx"},
+        {".bridle/agents/rev.md": "---\npermission: {edit: denyy}\n---\nx"},
+        {"opencode.json": '{"agent": {"build": {"permission": "nope"}}}'},
+    ],
+    ids=["claude", "agents_md", "over_the_users", "opencode"],
+)
+def test_a_broken_definition_of_somebody_who_is_there_anyway_is_an_error(home, files):
+    write(home.folder, {".config/bridle/agents/rev.md": "---\npermission: {edit: deny}\n---\nRev."})
+    write(home.project, files)
+    done = home.run("agents", "--trust")
+    assert (done.returncode, str(home.project / next(iter(files))) in done.stderr) == (2, True)
+    assert home.run("agents").returncode == 0
+
+
+def test_claude_patterns_hold_and_a_list_of_tools_holds_below(home):
+    write(
+        home.project,
+        {
+            ".claude/agents/scribe.md": "---\nname: scribe\ntools: Read, Write(docs/**), Task\n---\nx",
+            "a.txt": "a",
+        },
+    )
+    (home.project / "docs").mkdir()
+    task = {"description": "d", "prompt": "p", "subagent_type": "general"}
+    model = home.script(
+        calls(
+            ("write", {"filePath": "src.py", "content": "x"}),
+            ("write", {"filePath": "docs/a.md", "content": "x"}),
+            ("task", task),
+        ),
+        calls(("bash", {"command": "touch made"})),
+        {"text": "Done."},
+    )
+    home.json("--model", model, "--trust", "--agent", "scribe", "--on-ask", "allow", "go")
+    assert sorted(path.name for path in home.project.iterdir()) == [".claude", ".git", "a.txt", "docs"]
+    assert (home.project / "docs" / "a.md").exists()
+
+
+def test_instructions_are_instructions_and_nothing_else(home):
+    write(
+        home.project,
+        {".env": "KEY=planted-secret", "sub/a.py": "a\n", "other/AGENTS.md": "Secret rules.", "other/b.py": "b\n"},
+    )
+    (home.project / "AGENTS.md").symlink_to(".env")
+    (home.project / "sub" / "AGENTS.md").symlink_to("../.env")
+    assert "planted-secret" not in system(home)
+    reads = calls(("read", {"filePath": "sub/a.py"}), ("read", {"filePath": "other/b.py"}))
+    denied = {"BRIDLE_PERMISSION": '{ read = { "other/AGENTS.md" = "deny" } }'}
+    _, lines = home.json("--model", home.script(reads, {"text": "Done."}), "go", **denied)
+    said = "".join(line["output"] for line in lines if line["type"] == "tool_use")
+    assert "planted-secret" not in said and "Secret rules." not in said
+
+
+def test_arguments_never_become_commands_in_any_quotes(home):
+    write(
+        home.project,
+        {
+            ".bridle/commands/double.md": 'A !`echo "$1"`',
+            ".bridle/commands/single.md": "B !`echo '$1' $ARGUMENTS`",
+            ".bridle/commands/rest.md": "Fix $1 in $2: !`echo $1` and $1 again. See @notes.md.",
+            ".bridle/commands/env.md": "Look at @.env",
+            ".bridle/commands/plan.md": "---\nagent: plan\n---\n!`touch planned`",
+            "notes.md": "the notes",
+            ".env": "KEY=1",
+        },
+    )
+    allowed = {"BRIDLE_PERMISSION__BASH": '"allow"'}
+    assert "A $(touch made)" in prompted(home, "/double '$(touch made)'", **allowed)[1]
+    assert "B $1 `touch made`" in prompted(home, "/single '`touch made`'", **allowed)[1]
+    shown = prompted(home, "/rest a b c", **allowed)[1]
+    assert "Fix a in b c: a and a again." in shown
+    assert not (home.project / "made").exists()
+    done = home.run("run", "--model", home.script({"text": "x"}), "--trust", "/env")
+    assert (done.returncode, "@.env may not be read" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"bridle.toml": 'agents = "x"'},
+        {"opencode.json": '{"provider": {"p": {"models": {"m": {"variants": {"v": 3}}}}}}'},
+        {"opencode.json": '{"agent": {"x": {"options": 3, "request": {"body": {"a": 1}}}}}'},
+        {"bridle.toml": 'instructions = ["/**x/*.md", "~nobody/x", "/", ""]'},
+    ],
+)
+def test_nonsense_has_words(home, files):
+    write(home.project, files)
+    for words in (("agents",), ("agents", "--trust"), ("config", "check"), ("config", "prompt", "--trust")):
+        done = home.run(*words, OPENAI_API_KEY="x", BRIDLE_MODEL="openai/gpt-4.1")
+        assert "should not have happened" not in done.stderr and "Traceback" not in done.stderr
+
+
+def test_config_hides_secrets_wherever_they_stand(home):
+    secret = "hunter2hunter2"
+    write(
+        home.folder,
+        {
+            ".config/bridle/config.toml": f"""
+[mcp.a]
+command = ["srv", "--token", "{secret}", "--key=sk-{secret}{secret}", "--port", "80"]
+[mcp.b]
+url = "https://x/?api_key={secret}"
+headers = {{ A = "Bearer {secret} {{env:X}}" }}
+[[hooks]]
+on = "turn_end"
+command = "curl -H 'Authorization: Bearer sk-{secret}{secret}' x"
+"""
+        },
+    )
+    listed = home.run("config").stdout
+    assert secret not in listed
+    assert '"--port","80"' in listed and "{env:X}" in listed

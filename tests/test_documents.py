@@ -121,8 +121,8 @@ def test_every_command_on_the_page_of_limits_runs(line, user):
 def test_every_command_of_the_readme_runs(line, user):
     done = user(line.replace("SESSION", user.session).replace("ASK", "1.1.1.0.bash"))
     assert "Traceback" not in done.stderr and "should not have happened" not in done.stderr
-    # Nothing is left to resume, to extend or to answer in a session that has ended, and a key cannot be tried here.
-    expected = {"resume": (2,), "extend": (0, 1, 2), "answer": (0, 1, 2), "auth": (0, 1, 2)}
+    # Nothing is left to resume, to extend, to answer or to take in here, and a key cannot be tried.
+    expected = {"resume": (2,), "import": (2,), "extend": (0, 1, 2), "answer": (0, 1, 2), "auth": (0, 1, 2)}
     assert done.returncode in expected.get(line.split("bridle ")[1].split()[0], (0,)), done.stderr
 
 

@@ -8,7 +8,7 @@ import pytest
 from stories import look, tell
 from test_cli import Home
 
-from bridle import Agent, ConfigError, ScriptedModel, call
+from bridle import Agent, ConfigError, Limits, Reply, ScriptedModel, call
 from bridle.core.inbox import TurnOptions
 
 SCHEMA = {
@@ -136,3 +136,48 @@ def test_the_command_line_prints_it(tmp_path):
     assert json.loads(home.run("run", "--model", model, "--schema", "horse.json", "who?").stdout) == GOOD
     bad = home.run("run", "--model", model, "--schema", "hello.txt", "who?")
     assert (bad.returncode, "--schema hello.txt cannot be read" in bad.stderr) == (2, True)
+
+
+def test_answers_that_never_fit_close_the_turn():
+    story = told(*[call("structured_output", name="Rocinante", age=-number) for number in range(1, 40)])
+    assert (story.result.reason, story.result.output) == ("doom_loop", None)
+    assert story.result.steps <= 7
+
+
+@pytest.mark.parametrize("steps", [0, 1, 5])
+def test_words_beside_the_answer_are_not_the_answer(steps):
+    reply = Reply(text="Here it is.", calls=(GIVEN,))
+    result = told(reply, steps=steps).result
+    assert (json.loads(result.text), result.output) == (GOOD, GOOD)
+
+
+def test_what_is_defined_apart_can_be_found_from_the_root():
+    schema = {"type": "array", "items": {"$ref": "#/$defs/Horse"}, "$defs": {"Horse": SCHEMA}}
+    story = told(call("structured_output", value=[GOOD]), schema=schema)
+    (sent,) = [spec.schema for spec in story.model.requests[0].tools if spec.name == "structured_output"]
+    assert (story.result.output, sent["$defs"]) == ([GOOD], {"Horse": SCHEMA})
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"a": {"$ref": "file:///etc/passwd"}}, "required": ["a"]},
+        {"$ref": "http://127.0.0.1:9/schema.json"},
+        {"$schema": [], "type": "object"},
+    ],
+    ids=["file", "address", "nonsense"],
+)
+def test_a_schema_that_names_something_elsewhere_is_refused(schema):
+    with pytest.raises(ConfigError):
+        tell(ScriptedModel([GIVEN, call("structured_output", a=1)], then="x"), options=TurnOptions(output=schema))
+
+
+def test_a_reply_that_is_nested_without_end_is_only_words():
+    result = told("[" * 30_000, GIVEN).result
+    assert (result.reason, result.output) == ("answered", GOOD)
+
+
+def test_the_schema_is_counted_before_the_request_is_paid_for():
+    schema = {**SCHEMA, "description": "x" * 400_000}
+    story = told(GIVEN, schema=schema, limits=Limits(tokens=50_000))
+    assert (story.result.reason, len(story.model.requests)) == ("token_budget", 0)

@@ -52,20 +52,40 @@ def named(text: str, commands: Mapping[str, CommandSettings]) -> tuple[str, str]
     return found[1], (found[2] or "").strip()
 
 
-async def expanded(command: CommandSettings, arguments: str, directory: Path, run: Run, judge: Judge) -> Expanded:
-    """Put everything in its place: commands of the template run first, so that no argument can become one."""
+async def expanded(
+    command: CommandSettings, arguments: str, directory: Path, run: Run, may_read: Callable[[str], bool]
+) -> Expanded:
+    """Put everything in its place. Commands come from the template alone, and get the arguments as parameters."""
+    words = _words(command.template, arguments)
     pieces: list[str] = []
     at = 0
     for place in SHELL.finditer(command.template):
-        asked = _filled(place[1], arguments, quoted=True)
-        pieces += [_filled(command.template[at : place.start()], arguments), await run(asked)]
+        pieces += [_filled(command.template[at : place.start()], words, arguments), await run(_shell(place[1], words))]
         at = place.end()
-    pieces.append(_filled(command.template[at:], arguments))
+    pieces.append(_filled(command.template[at:], words, arguments))
     text = "".join(pieces)
     if arguments and not PLACE.search(command.template):
         text = f"{text}\n\n{arguments}"
     plain = "".join(pieces[::2]) + arguments
-    return Expanded(text.strip(), _files(plain, directory, judge), command.agent, command.model)
+    return Expanded(text.strip(), _files(plain, directory, may_read), command.agent, command.model)
+
+
+def _words(template: str, arguments: str) -> list[str]:
+    """The arguments one by one; the last that the template names takes all that is left."""
+    try:
+        words = shlex.split(arguments)
+    except ValueError:
+        words = arguments.split()
+    last = max((int(place[1]) for place in PLACE.finditer(template) if place[1] != "ARGUMENTS"), default=0)
+    return [*words[: last - 1], " ".join(words[last - 1 :])] if 0 < last < len(words) else words
+
+
+def _shell(command: str, words: list[str]) -> str:
+    """A command in which arguments are parameters of the shell: whatever is in them, they are no words of it."""
+    if not PLACE.search(command):
+        return command
+    given = " ".join(shlex.quote(word) for word in words)
+    return f"set -- {given}; {command.replace('$ARGUMENTS', '$*')}"
 
 
 async def run_shell(
@@ -76,6 +96,7 @@ async def run_shell(
     shelter: Shelter,
     judge: Judge,
     confirm: Callable[[str], bool],
+    read_only: bool = False,
 ) -> str:
     """What a command of a template prints; raises `ConfigError` if the rules deny it, or nobody allows it."""
     given = BASH.check({"command": command})
@@ -86,7 +107,7 @@ async def run_shell(
     if "ask" in verdicts and not confirm(command):
         raise ConfigError(f"!`{command}` needs a person's permission; a rule for bash may allow it beforehand")
     invocation = Invocation("command", "command", directory, {}, SHELL_SECONDS, environment=environment)
-    invocation.sandbox, invocation.bounds = shelter.sandbox("command"), shelter.bounds()
+    invocation.sandbox, invocation.bounds = shelter.sandbox("command", read_only=read_only), shelter.bounds()
     invocation.permits = lambda access: access in needed or judge(access) == "allow"
     try:
         async with asyncio.timeout(SHELL_SECONDS):
@@ -97,38 +118,24 @@ async def run_shell(
         raise ConfigError(f"!`{command}` did not end within {SHELL_SECONDS:g} s") from None
 
 
-def _filled(text: str, arguments: str, *, quoted: bool = False) -> str:
-    try:
-        words = shlex.split(arguments)
-    except ValueError:
-        words = arguments.split()
-    last = max((int(place[1]) for place in PLACE.finditer(text) if place[1] != "ARGUMENTS"), default=0)
-
-    if quoted:
-        # For a shell each of them is one word, whatever is in it.
-        words = [shlex.quote(word) for word in words]
-        arguments = " ".join(words)
-
+def _filled(text: str, words: list[str], arguments: str) -> str:
     def found(place: re.Match[str]) -> str:
         if place[1] == "ARGUMENTS":
             return arguments
         number = int(place[1])
-        if number == last:
-            # The last of them takes all that is left.
-            return " ".join(words[number - 1 :])
         return words[number - 1] if number <= len(words) else ""
 
     return PLACE.sub(found, text)
 
 
-def _files(text: str, directory: Path, judge: Judge) -> tuple[File, ...]:
+def _files(text: str, directory: Path, may_read: Callable[[str], bool]) -> tuple[File, ...]:
     """The files of the project that the words name with an @."""
     found: dict[str, File] = {}
-    for name in FILE.findall(text):
+    for name in (found.rstrip(".") for found in FILE.findall(text)):
         place = located(directory, name)
         if place.inside and place.path.is_file() and name not in found:
-            if judge(Access("read", place.shown)) == "deny":
-                raise ConfigError(f"the rules deny reading @{name}")
+            if not may_read(place.shown):
+                raise ConfigError(f"@{name} may not be read: the rules deny it, or nobody has allowed it")
             found[name] = File(name, _read(name, place.path))
     return tuple(found.values())
 

@@ -263,9 +263,9 @@ class SettingsTackRoom:
             if text not in told:
                 yield Notice(f"{number}.notice.mcp.{place}", "mcp", text)
 
-    def verdict(self, access: Access) -> Verdict:
-        """What the rules of a person's own turn say to something; an always answers an ask."""
-        own = rules(self.settings.permission, Agent(""), sandboxed="bash" in self.tools and self.shelter.sandboxed)
+    def verdict(self, access: Access, agent: Agent) -> Verdict:
+        """What the rules of a person's own turn with this agent say to something; an always answers an ask."""
+        own = self._rules(agent)
         stricter = (judge(each, access, default="allow") for each in (*self.restrictions, self.user.stricter))
         found = strictest((judge(own, access), *stricter))
         saved = Approvals(self.user.approvals, self.directory).all() if self.user.approvals is not None else ()

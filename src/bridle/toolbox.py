@@ -53,7 +53,7 @@ class Toolbox:
             for name, tool in self.all().items()
             if _wanted(wanted, name)
             and not denied_outright(rules, tool.permission)
-            and (agent.offers is None or name in agent.offers)
+            and (agent.offers is None or any(matches(each, name) for each in agent.offers))
             and name not in without
             and (name in wanted or agent.offers is not None or name not in self._other_hand(info))
             and (not asks(tool) or options.on_ask in ("person", "pause"))
@@ -68,7 +68,7 @@ class Toolbox:
     def kept_from(self, agent: Agent, start: TurnStart) -> tuple[str, ...]:
         """The tools that are kept from this turn, and so from everything below it; not those it merely does not use."""
         there = self.all()
-        used = agent.offers if agent.offers is not None else there
+        used = agent.offers if agent.offers is not None and not agent.bound else there
         banned = [name for name in there if name not in start.tools and name in used]
         above = start.mandate.without if start.mandate is not None else ()
         return (*above, *(name for name in banned if name not in above))

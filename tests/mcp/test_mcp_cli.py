@@ -71,9 +71,9 @@ def test_servers_from_files_of_other_programs_count_after_trust(home, name, cont
 @pytest.mark.parametrize(
     "name, content, words",
     [
-        (".mcp.json", "{", ".mcp.json:1: not valid JSON"),
+        (".mcp.json", "{", ".mcp.json: line 1: not valid JSON"),
         (".mcp.json", "[]", ".mcp.json: not a JSON object"),
-        ("opencode.json", '{\n"mcp": {\n"a": }\n}', "opencode.json:3: not valid JSON"),
+        ("opencode.json", '{\n"mcp": {\n"a": }\n}', "opencode.json: line 3: not valid JSON"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_named(home, name, content, words):

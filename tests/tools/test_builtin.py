@@ -41,10 +41,10 @@ def test_read_lists_a_folder_and_refuses_what_is_no_text(use, project):
 @pytest.mark.parametrize(
     ("content", "media"),
     [
-        (b"\x89PNG\r\n\x1a\n\0\0", "image/png"),
-        (b"\xff\xd8\xff\0", "image/jpeg"),
-        (b"RIFF\0\0\0\0WEBP", "image/webp"),
-        (b"%PDF-1.7 text", "application/pdf"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(8), "image/png"),
+        (b"\xff\xd8\xff\xe0\0\x10JFIF\0\1\1", "image/jpeg"),
+        (b"RIFF\0\0\0\0WEBPVP8 ", "image/webp"),
+        (b"%PDF-1.7\ntext", "application/pdf"),
     ],
 )
 def test_read_shows_images_and_documents_whatever_they_are_called(use, project, content, media):
@@ -55,6 +55,12 @@ def test_read_shows_images_and_documents_whatever_they_are_called(use, project, 
     (project / "horse.txt").write_bytes(content + bytes(5_000_000))
     with pytest.raises(ToolFailed, match=r"too large to look at"):
         use("read", filePath="horse.txt")
+
+
+@pytest.mark.parametrize("text", ["GIF8 is a format.\n", "%PDF- is how it begins\n"])
+def test_words_that_begin_like_a_picture_are_words(use, project, text):
+    (project / "notes.txt").write_text(text)
+    assert use("read", filePath="notes.txt").text == f"     1\t{text.strip()}"
 
 
 def test_a_missing_file_comes_with_a_suggestion(use):

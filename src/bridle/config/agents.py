@@ -77,6 +77,7 @@ def all_agents(settings: Settings, origins: Mapping[str, str]) -> dict[str, Agen
 def _agent(name: str, given: AgentSettings, below: Agent | None, source: str) -> Agent:
     below = below or Agent(name, prompt=None)
     tools = given.tools
+    only = tools if isinstance(tools, list) else given.offers
     spelled = {given.steps, given.max_steps, given.maxSteps, given.maxTurns} - {None}
     if len(spelled) > 1:
         raise ConfigError(f"{source}: agents.{name} has two spellings of steps with different values: {spelled}")
@@ -104,7 +105,8 @@ def _agent(name: str, given: AgentSettings, below: Agent | None, source: str) ->
         given.hidden or below.hidden,
         given.color or below.color,
         below.reads_only,
-        frozenset(tools) if isinstance(tools, list) else below.offers,
+        only is not None or below.bound,
+        frozenset(only) if only is not None else below.offers,
     )
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import msgspec
 
+from bridle.config.claude import claude_rule
 from bridle.config.settings import AgentSettings
-from bridle.core.permission import VERDICTS
+from bridle.core.permission import Verdict
 from bridle.errors import ConfigError
 
 Table = dict[str, Any]
@@ -46,16 +47,18 @@ def agent_from_opencode(given: Any, folder: Path, where: str) -> tuple[Table, li
     """An agent of OpenCode, of any age, and what is not taken over; raises `ConfigError`."""
     if not isinstance(given, Mapping):
         raise ConfigError(f"{where} must be a table, not {given!r}")
+    both = [given[key] for key in ("permission", "permissions") if given.get(key) is not None]
     fields = {RENAMED.get(str(key), str(key)): value for key, value in given.items() if value is not None}
     fields.pop("name", None)
     request = fields.pop("request", None)
     if isinstance(request, Mapping) and isinstance(request.get("body"), Mapping):
-        fields["options"] = {**request["body"], **(fields.get("options") or {})}
+        own = fields.get("options")
+        fields["options"] = {**request["body"], **(own if isinstance(own, Mapping) else {})}
     model = fields.get("model")
     if isinstance(model, str) and "#" in model:
         fields["model"], _, fields["variant"] = model.partition("#")
     if "permission" in fields:
-        fields["permission"] = permissions(fields["permission"], f"{where}.permission")
+        fields["permission"] = [rule for each in both for rule in permissions(each, f"{where}.permission")]
     if isinstance(fields.get("tools"), (str, list)):
         fields["tools"] = names(fields["tools"])
     prompt = fields.get("prompt")
@@ -98,16 +101,18 @@ def agent_from_claude(given: Mapping[str, Any], where: str) -> tuple[Table, list
 def _only(given: list[str], rules: list[Table]) -> list[str]:
     """Our names of the only tools that an agent has; of one with a pattern, the rules that go with it."""
     found: list[str] = []
+    narrowed: list[Table] = []
     for name in given:
         tool, bracket, _ = name.partition("(")
-        ours = _tool(tool)
+        ours = tool if tool == "*" else _tool(tool)
         if ours is None:
             continue
         found.append(ours)
         if bracket:
-            if not any(rule["permission"] == ours and rule["pattern"] == "*" for rule in rules):
-                rules.append({"permission": ours, "pattern": "*", "verdict": "deny"})
-            rules += _ruled(name, "allow")
+            denied = [{**rule, "pattern": "*", "verdict": "deny"} for rule in _ruled(name, "allow")]
+            rules += [rule for rule in denied if rule not in rules]
+            narrowed += _ruled(name, "allow")
+    rules += narrowed
     return sorted(set(found))
 
 
@@ -118,24 +123,15 @@ def _tool(name: str) -> str | None:
     return CLAUDE_TOOLS.get(name)
 
 
-def _ruled(name: str, verdict: str) -> list[Table]:
-    tool, _, pattern = name.partition("(")
-    ours = _tool(tool)
-    if ours is None:
-        return []
-    pattern = pattern.removesuffix(")")
-    patterns = ["*"]
-    if pattern.endswith(":*"):
-        patterns = [pattern.removesuffix(":*"), f"{pattern.removesuffix(':*')} *"]
-    elif pattern and pattern not in ("*", "**"):
-        patterns = [pattern]
-    return [{"permission": ACTIONS.get(ours, ours), "pattern": each, "verdict": verdict} for each in patterns]
+def _ruled(name: str, verdict: Verdict) -> list[Table]:
+    rules = claude_rule(name, verdict, Path("~").expanduser())
+    return [{"permission": rule.permission, "pattern": rule.pattern, "verdict": rule.verdict} for rule in rules]
 
 
-def permissions(given: Any, where: str) -> Table | list[Table]:
-    """Permissions of any age: a word for all, a table, or a list of rules in their order; raises `ConfigError`."""
+def permissions(given: Any, where: str) -> list[Table]:
+    """Permissions of any age as rules: a word for all, a table, or a list in its order; raises `ConfigError`."""
     if isinstance(given, str):
-        return {"*": given}
+        return [{"permission": "*", "pattern": "*", "verdict": given}]
     if isinstance(given, list):
         rules: list[Table] = []
         for place, rule in enumerate(given):
@@ -147,19 +143,16 @@ def permissions(given: Any, where: str) -> Table | list[Table]:
         return rules
     if not isinstance(given, Mapping):
         raise ConfigError(f"{where} must be a table, a list or a word, not {given!r}")
-    found: Table = {}
+    found: list[Table] = []
+    several: dict[str, int] = {}
     for key, value in given.items():
         name = ACTIONS.get(str(key), str(key))
-        found[name] = _both(found[name], value) if name in found else value
-    return found
-
-
-def _both(first: Any, second: Any) -> Any:
-    """Two of their permissions that are one of ours: the stricter word, or the rules of both."""
-    if isinstance(first, str) and isinstance(second, str):
-        return max(first, second, key=lambda word: VERDICTS.index(word) if word in VERDICTS else len(VERDICTS))
-    tables = [each if isinstance(each, Mapping) else {"*": each} for each in (first, second)]
-    return {**tables[0], **tables[1]}
+        several[name] = several.get(name, 0) + 1
+        patterns = value if isinstance(value, Mapping) else {"*": value}
+        found += [{"permission": name, "pattern": str(pattern), "verdict": word} for pattern, word in patterns.items()]
+    # Two of theirs that are one of ours: what either of them denies stays denied.
+    again = [rule for rule in found if several[rule["permission"]] > 1 and rule["verdict"] == "deny"]
+    return found + again
 
 
 def names(given: Any) -> list[str]:

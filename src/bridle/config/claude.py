@@ -45,7 +45,7 @@ def claude_rules(project: Path, home: Path) -> tuple[tuple[Rule, ...], list[str]
         for verdict in ORDER:
             for text in tables.get(verdict, ()):
                 if isinstance(text, str):
-                    found[verdict] += _rules(text, verdict, home)
+                    found[verdict] += claude_rule(text, verdict, home)
     return tuple(rule for verdict in ORDER for rule in found[verdict]), problems
 
 
@@ -59,7 +59,8 @@ def _permissions(path: Path) -> Mapping[str, Iterable[Any]]:
     return {key: value for key, value in permissions.items() if isinstance(value, list)}
 
 
-def _rules(text: str, verdict: Verdict, home: Path) -> list[Rule]:
+def claude_rule(text: str, verdict: Verdict, home: Path) -> list[Rule]:
+    """One of their rules, such as `Bash(git:*)`, as ours; none if it speaks of a tool that we do not have."""
     parsed = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text, flags=re.DOTALL)
     if parsed is None:
         return []

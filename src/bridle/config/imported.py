@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from bridle.config.borrowed import Table
-from bridle.config.markdown import agents_md, claude_agents, commands, opencode_agents
+from bridle.config.markdown import Found, agents_md, claude_agents, commands, opencode_agents
 from bridle.config.opencode import from_opencode
 from bridle.config.servers import servers_from_claude
 from bridle.errors import ConfigError
@@ -18,7 +18,7 @@ from bridle.errors import ConfigError
 CLAUDE_SERVERS = ".mcp.json"
 OPENCODE = ("opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc")
 AGENTS_MD = "AGENTS.md"
-FOLDERS: tuple[tuple[str, Callable[[Path], Iterator[tuple[Path, Table, list[str]]]]], ...] = (
+FOLDERS: tuple[tuple[str, Callable[[Path], Iterator[Found]]], ...] = (
     (".claude/agents", claude_agents),
     (".claude/commands", commands),
     (".opencode/mode", opencode_agents),
@@ -40,22 +40,38 @@ class Imported(NamedTuple):
     path: Path
     table: Table
     problems: list[str]
+    broken: tuple[str, ...] = ()
+    """Agents that it defines and that could not be read."""
+    error: str = ""
+    """Why nothing of it could be taken over."""
 
 
 def imported(folder: Path) -> Iterator[Imported]:
-    """What the files of other programs in one folder say; raises `ConfigError` where one makes no sense."""
+    """What the files of other programs in one folder say."""
     multiple = folder / AGENTS_MD
     if multiple.is_file():
-        yield from (Imported(multiple, *found) for found in agents_md(multiple))
+        yield from (Imported(*found) for found in agents_md(multiple))
     claude = folder / CLAUDE_SERVERS
     if claude.is_file():
-        servers, problems = servers_from_claude(read_json(claude).get("mcpServers"))
-        yield Imported(claude, {"mcp": servers} if servers else {}, problems)
+        yield _guarded(claude, _claude)
     for name in OPENCODE:
         yield from _opencode(folder / name)
     for name, read in FOLDERS:
         if (folder / name).is_dir():
             yield from (Imported(*found) for found in read(folder / name))
+
+
+def _claude(path: Path) -> tuple[Table, list[str]]:
+    servers, problems = servers_from_claude(read_json(path).get("mcpServers"))
+    return {"mcp": servers} if servers else {}, problems
+
+
+def _guarded(path: Path, read: Callable[[Path], tuple[Table, list[str]]]) -> Imported:
+    try:
+        return Imported(path, *read(path))
+    except (ConfigError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
+        # Somebody else's file: whatever is in it, there are words for it.
+        return Imported(path, {}, [], error=str(error).removeprefix(f"{path}: "))
 
 
 def imported_for_user(home: Path, own: Path) -> Iterator[Imported]:
@@ -77,11 +93,7 @@ def imported_for_user(home: Path, own: Path) -> Iterator[Imported]:
 
 def _opencode(path: Path) -> Iterator[Imported]:
     if path.is_file():
-        try:
-            yield Imported(path, *from_opencode(read_json(path), path))
-        except ConfigError as error:
-            text = str(error)
-            raise error if text.startswith(str(path)) else ConfigError(f"{path}: {text}") from error
+        yield _guarded(path, lambda path: from_opencode(read_json(path), path))
 
 
 def read_json(path: Path) -> Table:
@@ -110,4 +122,4 @@ def _lenient(path: Path, text: str) -> Any:
     except pyjson5.Json5DecoderException as error:
         place = re.search(r"near (\d+)", str(error))
         line = text.count("\n", 0, int(place[1])) + 1 if place else 1
-        raise ConfigError(f"{path}:{line}: not valid JSON: {error.args[0]}") from error
+        raise ConfigError(f"{path}: line {line}: not valid JSON: {error.args[0]}") from error

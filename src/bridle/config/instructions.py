@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from glob import iglob
 from itertools import islice
 from pathlib import Path
 
@@ -29,6 +30,9 @@ class Instructions:
         pieces = [(path, instructions_of(path, path.parent)) for path in self.own if path.is_file()][:1]
         folders = project_folders(self.directory)
         top = folders[-1] if (folders[-1] / ".git").exists() else None
+        if top is None:
+            # Without git nobody knows where the project ends; what lies above may be anybody's.
+            folders = folders[:1]
         for path in instruction_files(reversed(folders)):
             said = instructions_of(path, top or path.parent)
             pieces.append((path, _without_agents(said) if path.name == NAME else said))
@@ -38,9 +42,12 @@ class Instructions:
     def _named(self) -> list[Path]:
         found: dict[Path, None] = {}
         for pattern in self.patterns:
-            whole = self.directory / Path(pattern).expanduser()
-            matching = Path(whole.anchor).glob(str(whole.relative_to(whole.anchor)))
-            found |= dict.fromkeys(sorted(islice(matching, MOST_FILES)))
+            try:
+                matching = iglob(str(Path(pattern).expanduser()), root_dir=self.directory, recursive=True)
+                found |= dict.fromkeys(sorted(self.directory / name for name in islice(matching, MOST_FILES)))
+            except (RuntimeError, ValueError, OSError):
+                # A pattern that means nothing names nothing.
+                continue
         return [path for path in found if path.is_file()]
 
 

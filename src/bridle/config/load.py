@@ -5,24 +5,25 @@ from __future__ import annotations
 import os
 import pwd
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from bridle.config.agents import rules_of
+from bridle.config.agents import builtin_agents, rules_of
 from bridle.config.check import line_of, problems
-from bridle.config.imported import imported, imported_for_user
+from bridle.config.imported import Imported, imported, imported_for_user
 from bridle.config.lowering import leaves, untrusted
+from bridle.config.merging import merged
 from bridle.config.settings import AnyPermissions, Settings
 from bridle.config.trust import Trust, TrustState, project_folders, project_root
 from bridle.core.limits import MAX_STEPS
-from bridle.core.options import layered
 from bridle.core.permission import Rule
-from bridle.core.secrets import is_secret, looks_secret
+from bridle.core.secrets import is_secret, redacted
 from bridle.errors import ConfigError
+from bridle.workspace.fill import PLACE
 
 PROJECT_FILE = "bridle.toml"
 ENVIRONMENT_PREFIX = "BRIDLE_"
@@ -56,13 +57,14 @@ def load(
     """Read every layer; raises `ConfigError` with the file, the key and the way out."""
     environment = os.environ if environment is None else environment
     user_path = config_home(environment) / "config.toml"
-    user = _read(user_path)
-    state: TrustState = "trusted" if trusted else Trust(trust_file(environment)).state(project_root(directory))
-    brought = _brought(directory, user, state)
     own = list(imported_for_user(person(environment), config_home(environment)))
+    mine = [*((str(file.path), file.table) for file in own), (str(user_path), _read(user_path))]
+    for origin, table in mine:
+        _check(origin, table)
+    state: TrustState = "trusted" if trusted else Trust(trust_file(environment)).state(project_root(directory))
+    brought = _brought(directory, merged([table for _, table in mine]), state)
     layers = [
-        *((str(file.path), file.table) for file in own),
-        (str(user_path), user),
+        *mine,
         *brought.layers,
         ("environment", _from_environment(environment)),
         ("flag", _nested(flags or {})),
@@ -71,17 +73,17 @@ def load(
     for origin, table in layers:
         _check(origin, table)
         origins.update((key, origin) for key, _ in leaves(table))
-    merged = layered(*(table for _, table in layers))
     try:
-        settings = msgspec.convert(merged, Settings)
+        settings = msgspec.convert(merged([table for _, table in layers]), Settings)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{_blame(str(error), origins)}{error}") from error
+    is_trusted = state == "trusted"
     return Loaded(
         settings,
         origins,
         tuple(rules for rules in brought.restrictions if rules),
-        (*(f"{file.path}: {problem}" for file in own for problem in file.problems), *brought.notices),
-        state == "trusted",
+        (*_told(own, settings, trusted=True), *brought.notices, *_told(brought.files, settings, trusted=is_trusted)),
+        is_trusted,
         tuple(key for keys in brought.ignored.values() for key in keys),
     )
 
@@ -95,20 +97,14 @@ class _Brought:
     notices: list[str] = field(default_factory=list)
     ignored: dict[str, list[str]] = field(default_factory=dict)
     """By file, what counts only after trust."""
+    files: list[Imported] = field(default_factory=list)
 
 
 def _brought(directory: Path, user: Table, state: TrustState) -> _Brought:
     """The files for other programs, and over them our own."""
     brought = _Brought()
-    tables: list[tuple[str, Table]] = []
-    try:
-        for file in (file for folder in reversed(project_folders(directory)) for file in imported(folder)):
-            tables.append((str(file.path), file.table))
-            brought.notices += [f"{file.path}: {problem}" for problem in file.problems]
-    except ConfigError as error:
-        if state == "trusted":
-            raise
-        brought.notices.append(f"{error} (ignored: this project is not trusted)")
+    brought.files = [file for folder in reversed(project_folders(directory)) for file in imported(folder)]
+    tables = [(str(file.path), file.table) for file in brought.files]
     own = _project_file(directory)
     if own is not None:
         tables.append((str(own), _read(own)))
@@ -127,6 +123,17 @@ def _brought(directory: Path, user: Table, state: TrustState) -> _Brought:
     return brought
 
 
+def _told(files: Sequence[Imported], settings: Settings, *, trusted: bool) -> list[str]:
+    """What is wrong with imported files; raises `ConfigError` where passing over it would give more than was meant."""
+    found: list[str] = []
+    for file in files:
+        known = [name for name in file.broken if name in settings.agents or name in builtin_agents()]
+        if trusted and (file.error or known):
+            raise ConfigError(f"{file.path}: {file.error or file.problems[0]}")
+        found += [f"{file.path}: {problem}" for problem in (*file.problems, *filter(None, [file.error]))]
+    return found
+
+
 def faults(directory: Path, *, environment: Mapping[str, str] | None = None) -> list[str]:
     """Everything that is wrong in all files and in the environment, one line each, as if the project were trusted."""
     environment = os.environ if environment is None else environment
@@ -143,13 +150,10 @@ def faults(directory: Path, *, environment: Mapping[str, str] | None = None) -> 
         for problem in problems(table):
             line = line_of(text, problem.key)
             found.append(f"{path}{f':{line}' if line else ''}: {problem.text}")
-    try:
-        own = list(imported_for_user(person(environment), config_home(environment)))
-        own += [file for folder in reversed(project_folders(directory)) for file in imported(folder)]
-    except ConfigError as error:
-        return [*found, str(error)]
+    own = list(imported_for_user(person(environment), config_home(environment)))
+    own += [file for folder in reversed(project_folders(directory)) for file in imported(folder)]
     for file in own:
-        found += [f"{file.path}: {words}" for words in file.problems]
+        found += [f"{file.path}: {words}" for words in (*file.problems, *filter(None, [file.error]))]
         found += [f"{file.path}: {problem.text}" for problem in problems(file.table)]
     return found + [f"environment: {problem.text}" for problem in problems(_from_environment(environment))]
 
@@ -167,11 +171,14 @@ def shown(loaded: Loaded) -> list[tuple[str, str, str]]:
 
 
 def _value(key: str, value: Any) -> str:
-    name = key.rpartition(".")[2]
-    private = ".headers." in key or ".environment." in key or key.endswith((".key", ".client_secret"))
-    if isinstance(value, str) and (private or is_secret(name) or looks_secret(value)) and value:
-        return "[hidden]" if "{env:" not in value and "{file:" not in value else value
-    return msgspec.json.encode(value).decode()
+    private = any(part in key for part in (".headers.", ".environment.")) or key.endswith((".key", ".client_secret"))
+    if isinstance(value, str) and value and (private or is_secret(key.rpartition(".")[2])):
+        return "".join(place[0] for place in PLACE.finditer(value)) or "[hidden]"
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        flags = ["", *value]
+        secret = [is_secret(flag.lstrip("-").replace("-", "_")) and flag.startswith("-") for flag in flags]
+        value = ["[hidden]" if hidden else each for hidden, each in zip(secret, value, strict=False)]
+    return redacted(msgspec.json.encode(value).decode())
 
 
 def config_home(environment: Mapping[str, str]) -> Path:

@@ -9,7 +9,6 @@ import msgspec
 
 from bridle.config.agents import builtin_agents
 from bridle.config.settings import Settings
-from bridle.core.limits import LIMIT_NAMES
 
 Table = dict[str, Any]
 
@@ -31,7 +30,8 @@ def untrusted(project: Table, user: Table) -> tuple[Table, list[str]]:
     """What of a table counts all the same, and the names of the rest."""
     mine = dict(leaves(user))
     defaults = dict(leaves(msgspec.to_builtins(Settings())))
-    agents = _lowered_agents(project.get("agents"), user.get("agents"))
+    given = project.get("agents")
+    agents = _lowered_agents(given, user)
     kept: Table = {}
     ignored: list[str] = []
     for key, value in leaves({name: section for name, section in project.items() if name != "agents"}):
@@ -41,41 +41,58 @@ def untrusted(project: Table, user: Table) -> tuple[Table, list[str]]:
             kept[key] = value
         else:
             ignored.append(_named(key))
-    for name, given in project.get("agents", {}).items():
-        if given != agents.get(name, {}):
+    for name, fields in given.items() if isinstance(given, Mapping) else ():
+        if fields != agents.get(name, {}):
             ignored.append(f"agents.{name}")
     result = _unflattened(project, kept)
     return {**result, "agents": agents} if agents else result, list(dict.fromkeys(ignored))
 
 
-def _lowered_agents(given: Any, mine: Any) -> Table:
+def _lowered_agents(given: Any, user: Table) -> Table:
     """Of agents that there are anyway: fewer steps, smaller limits, what is denied."""
-    known = {name: agent.steps for name, agent in builtin_agents().items()}
+    known = builtin_agents()
+    mine = user.get("agents", {})
     found: Table = {}
     for name, fields in given.items() if isinstance(given, Mapping) else ():
-        own = mine.get(name) if isinstance(mine, Mapping) else None
-        if not isinstance(fields, Mapping) or (name not in known and own is None):
+        if not isinstance(fields, Mapping) or (name not in known and name not in mine):
             continue
+        bounds = _bounds(name, user)
         table: Table = {}
-        bounds = {"steps": known.get(name), **(own if isinstance(own, Mapping) else {})}
         for spelling in STEP_SPELLINGS:
-            if spelling in fields and _lower(fields[spelling], _steps(bounds)):
+            if spelling in fields and _lower(fields[spelling], bounds["steps"]):
                 table["steps"] = fields[spelling]
         limits = fields.get("limits")
-        mine_limits = bounds.get("limits")
-        lower = {
-            limit: limits[limit]
-            for limit in LIMIT_NAMES
-            if isinstance(limits, Mapping)
-            and limit in limits
-            and _lower(limits[limit], mine_limits.get(limit) if isinstance(mine_limits, Mapping) else None)
-        }
-        table |= {"limits": lower} if lower else {}
-        rules = fields.get("permission")
-        denied = {key: word for key, word in rules.items() if word == "deny"} if isinstance(rules, Mapping) else {}
-        table |= {"permission": denied} if denied else {}
+        if isinstance(limits, Mapping):
+            lower = {limit: value for limit, value in limits.items() if _lower(value, bounds.get(limit))}
+            table |= {"limits": lower} if lower else {}
+        table |= {"permission": denied} if (denied := _denies(fields.get("permission"))) else {}
         found |= {name: table} if table else {}
     return found
+
+
+def _bounds(name: str, user: Table) -> Table:
+    """What is in force for an agent without the project: its own, else what holds for all."""
+    mine = user.get("agents", {}).get(name, {})
+    plain = msgspec.to_builtins(Settings())
+    limits = {**plain["limits"], **user.get("limits", {})}
+    behavior = {**plain["behavior"], **user.get("behavior", {})}
+    own = builtin_agents().get(name)
+    steps = _steps(mine) or (own.steps if own is not None else None) or behavior["max_steps"] or behavior["ceiling"]
+    calls = [limits[key] for key in ("tool_calls", "subagent_tool_calls") if limits[key] is not None]
+    found = {"steps": steps, **limits, "tool_calls": min(calls, default=None)}
+    return {**found, **(mine.get("limits") or {}), "steps": steps}
+
+
+def _denies(permission: Any) -> list[Table]:
+    """What of permissions takes rights away, however it is written."""
+    found: list[Table] = []
+    if isinstance(permission, Mapping):
+        for name, value in permission.items():
+            patterns = value if isinstance(value, Mapping) else {"*": value}
+            found += [{"permission": str(name), "pattern": str(key), "verdict": word} for key, word in patterns.items()]
+    elif isinstance(permission, list):
+        found = [dict(rule) for rule in permission if isinstance(rule, Mapping)]
+    return [rule for rule in found if rule.get("verdict") == "deny"]
 
 
 def _steps(bounds: Mapping[str, Any]) -> Any:

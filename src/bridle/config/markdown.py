@@ -13,10 +13,9 @@ from bridle.workspace.frontmatter import Document, document, fields
 
 MOST_BYTES = 1_000_000
 MOST_FILES = 500
-BUILT_IN = frozenset({"build", "plan", "general", "explore", "refactorer", "architect"})
-"""Agents that are there in any case: a definition of theirs that cannot be read must not be passed over."""
+NAMED = re.compile(r"^name:[ \t]*[\"']?([\w/-]+)", re.MULTILINE)
 
-Found = tuple[Path, Table, list[str]]
+Found = tuple[Path, Table, list[str], tuple[str, ...]]
 
 
 def opencode_agents(folder: Path) -> Iterator[Found]:
@@ -49,15 +48,16 @@ def claude_agents(folder: Path) -> Iterator[Found]:
 
 
 def _agent(path: Path, name: str, made: Any) -> Found:
-    """One agent of one file; one that cannot be read is left out, unless there is another one of its name."""
+    """One agent of one file; one that cannot be read is left out, and named."""
+    text = ""
     try:
-        called, table, unknown = made(document(_text(path)))
+        text = _text(path)
+        called, table, unknown = made(document(text))
     except ConfigError as error:
-        if name in BUILT_IN:
-            raise ConfigError(f"{path}: {error}") from error
-        return path, {}, [f"the agent {name} is left out: {error}"]
+        names = (name, *NAMED.findall(text))
+        return path, {}, [f"the agent {name} is left out: {error}"], names
     problems = [f"not taken over: {', '.join(unknown)}"] if unknown else []
-    return path, {"agents": {called: table}}, problems
+    return path, {"agents": {called: table}}, problems, ()
 
 
 def commands(folder: Path) -> Iterator[Found]:
@@ -67,37 +67,46 @@ def commands(folder: Path) -> Iterator[Found]:
         try:
             read = document(_text(path))
         except ConfigError as error:
-            yield path, {}, [f"the command {name} is left out: {error}"]
+            yield path, {}, [f"the command {name} is left out: {error}"], ()
             continue
         known = ("description", "agent", "model")
         table = {key: str(read.head[key]) for key in known if isinstance(read.head.get(key), str) and read.head[key]}
         if table.get("model") == "inherit":
             del table["model"]
-        yield path, {"commands": {name: {**table, "template": read.body.strip()}}}, []
+        yield path, {"commands": {name: {**table, "template": read.body.strip()}}}, [], ()
 
 
-def agents_md(path: Path) -> Iterator[tuple[Table, list[str]]]:
+def agents_md(path: Path) -> Iterator[Found]:
     """The agents of an `AGENTS.md` with one head for each of them."""
+    text = ""
     try:
-        _, blocks = split(_text(path))
+        text = _text(path)
+        _, blocks = split(text)
     except ConfigError as error:
-        yield {}, [f"its agents are left out: {error}"]
+        yield path, {}, [f"its agents are left out: {error}"], tuple(NAMED.findall(text))
         return
     seen: set[str] = set()
     for head, body in blocks:
         name = str(head["name"]).strip()
-        if name in seen:
-            yield {}, [f"the agent {name} is left out: there is another one of that name above it"]
-            continue
-        seen.add(name)
         try:
+            if name in seen:
+                raise ConfigError("there is another one of that name above it")
             table, unknown = agent_from_opencode({"prompt": body, **head}, path.parent, f"agents.{name}")
         except ConfigError as error:
-            if name in BUILT_IN:
-                raise ConfigError(f"{path}: {error}") from error
-            yield {}, [f"the agent {name} is left out: {error}"]
+            yield path, {}, [f"the agent {name} is left out: {error}"], () if name in seen else (name,)
             continue
-        yield {"agents": {name: table}}, [f"{name}: not taken over: {', '.join(unknown)}"] if unknown else []
+        seen.add(name)
+        problems = [f"{name}: not taken over: {', '.join(unknown)}"] if unknown else []
+        yield path, {"agents": {name: table}}, problems, ()
+
+
+def definitions_in(path: Path) -> bytes:
+    """What an `AGENTS.md` defines, apart from its words; nothing if it is one without agents."""
+    try:
+        _, blocks = split(_text(path))
+    except ConfigError:
+        return path.read_bytes()
+    return repr(blocks).encode("utf-8", errors="replace") if blocks else b""
 
 
 def split(text: str) -> tuple[str, list[tuple[dict[str, Any], str]]]:
@@ -145,7 +154,8 @@ def _head(text: str) -> dict[str, Any] | None:
     try:
         head = fields(text)
     except ConfigError as error:
-        if text.startswith("name:"):
+        if all(re.match(r"[\w-]+:|[ \t#-]|$", line) for line in text.splitlines()):
+            # It looks like a head from its first line to its last, so somebody meant it as one.
             raise ConfigError(
                 f"the head that begins with {text.partition(chr(10))[0]!r} makes no sense: {error}"
             ) from error

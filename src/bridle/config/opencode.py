@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def from_opencode(content: Table, path: Path) -> tuple[Table, list[str]]:
         if isinstance(content.get(theirs), str):
             table[ours] = content[theirs]
     if isinstance(content.get("instructions"), list):
-        table["instructions"] = [str(path.parent / str(name)) for name in content["instructions"]]
+        table["instructions"] = [_place(path.parent, str(name)) for name in content["instructions"]]
     table |= _agents(content, path, problems)
     table |= _permission(content)
     table |= _commands(content, problems)
@@ -54,6 +55,11 @@ def from_opencode(content: Table, path: Path) -> tuple[Table, list[str]]:
     if left:
         problems.append(f"not taken over: {', '.join(left)}")
     return table, problems
+
+
+def _place(folder: Path, pattern: str) -> str:
+    """A pattern as it is meant: from the folder of its file, in which nothing else is a pattern."""
+    return pattern if pattern.startswith(("~", "/")) else f"{escape(str(folder))}/{pattern.removeprefix('./')}"
 
 
 def _agents(content: Table, path: Path, problems: list[str]) -> Table:
@@ -71,17 +77,11 @@ def _agents(content: Table, path: Path, problems: list[str]) -> Table:
 
 
 def _permission(content: Table) -> Table:
-    """Their rules; a tool that is switched off for all is one that is denied."""
-    given = content.get("permission", content.get("permissions"))
-    rules = permissions(given, "permission") if given is not None else {}
-    off = [name for name, on in _table(content, "tools").items() if on is False]
-    if off:
-        denied = permissions(dict.fromkeys(off, "deny"), "tools")
-        if isinstance(rules, list):
-            rules += [{"permission": name, "verdict": "deny"} for name in denied]
-        else:
-            assert isinstance(denied, dict)
-            rules |= denied
+    """Their rules; a tool that is switched off for all is one that is denied, whatever else is said."""
+    both = [content[key] for key in ("permission", "permissions") if content.get(key) is not None]
+    rules = [rule for each in both for rule in permissions(each, "permission")]
+    off = {name: "deny" for name, on in _table(content, "tools").items() if on is False}
+    rules += permissions(off, "tools")
     return {"permission": rules} if rules else {}
 
 
@@ -163,7 +163,8 @@ def _models(given: Any) -> list[tuple[str, Table]]:
         if isinstance(fields.get("options"), Mapping):
             table["options"] = dict(fields["options"])
         if isinstance(fields.get("variants"), Mapping):
-            table["variants"] = {str(key): dict(each) for key, each in fields["variants"].items() if each}
+            named = fields["variants"].items()
+            table["variants"] = {str(key): dict(each) for key, each in named if isinstance(each, Mapping)}
         found += [(str(name), table)] if table else []
     return found
 

@@ -206,6 +206,8 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limits: AgentLimits = AgentLimits()
     tools: dict[str, bool] | list[str] = {}
     """Tools that are switched on or off, by name or pattern; or a list of the only ones."""
+    offers: list[str] | None = None
+    """The only tools, also where others are switched on or off."""
     permission: AnyPermissions = {}
     options: dict[str, Any] = {}
     output: dict[str, Any] | None = None

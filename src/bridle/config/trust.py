@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from bridle.config.imported import CLAUDE_SERVERS, OPENCODE
+from bridle.config.imported import AGENTS_MD, CLAUDE_SERVERS, OPENCODE
 from bridle.config.imported import FOLDERS as DEFINITIONS
 from bridle.config.kept import Kept
+from bridle.config.markdown import definitions_in
 from bridle.errors import ConfigError
 
 FILES = ("bridle.toml", CLAUDE_SERVERS, *OPENCODE)
@@ -78,9 +79,11 @@ def fingerprint(project: Path) -> str:
     size = 0
     for path in (path for folder in project_folders(project) for path in _brought(folder)):
         try:
-            content = path.read_bytes()
+            content = path.read_bytes() if path.name != AGENTS_MD else definitions_in(path)
         except OSError as error:
             raise ConfigError(f"{path}: cannot be read: {error}") from error
+        if path.name == AGENTS_MD and not content:
+            continue
         size += len(content)
         if size > MOST_BYTES:
             raise ConfigError(f"{project}: its files for Bridle are larger than {MOST_BYTES} bytes")
@@ -91,7 +94,7 @@ def fingerprint(project: Path) -> str:
 
 
 def _brought(project: Path) -> Iterator[Path]:
-    for name in FILES:
+    for name in (*FILES, AGENTS_MD):
         if (project / name).is_file():
             yield project / name
     for name in FOLDERS:

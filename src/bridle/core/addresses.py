@@ -13,7 +13,7 @@ NOT_PUBLIC = tuple(
     )
 )
 """What stands for another address, or is public by name alone."""
-HOST = re.compile(r"(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}", re.IGNORECASE)
+HOST = re.compile(r"(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}(?::\d{1,5})?", re.IGNORECASE)
 
 
 def is_public(number: str) -> bool:
@@ -25,5 +25,13 @@ def is_public(number: str) -> bool:
 
 
 def is_host(text: str) -> bool:
-    """Whether a text is the name of a host, with a dot in it."""
+    """Whether a text is the name of a host, with a dot in it and perhaps a port behind it."""
     return HOST.fullmatch(text) is not None
+
+
+def is_private_name(host: str) -> bool:
+    """Whether the name itself says that it is no public one."""
+    try:
+        return not is_public(host)
+    except ValueError:
+        return "." not in host or host.endswith((".local", ".internal", ".localhost", ".lan", ".home", ".corp"))

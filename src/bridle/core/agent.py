@@ -68,5 +68,7 @@ class Agent(msgspec.Struct, frozen=True, omit_defaults=True):
     color: str = ""
     reads_only: bool = False
     """Its commands find the project read-only."""
+    bound: bool = False
+    """Whether that list of tools holds also for everything that it starts."""
     offers: frozenset[str] | None = None
     """The tools that its model is told of, where that is a choice and no ban; none means all that it may have."""

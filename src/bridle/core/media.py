@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 MARKS = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF8", "image/gif"),
-    (b"%PDF-", "application/pdf"),
+    (re.compile(rb"\x89PNG\r\n\x1a\n\0\0\0\rIHDR.{8}", re.DOTALL), "image/png"),
+    (re.compile(rb"\xff\xd8\xff.{8}", re.DOTALL), "image/jpeg"),
+    (re.compile(rb"GIF8[79]a.{7}", re.DOTALL), "image/gif"),
+    (re.compile(rb"RIFF.{4}WEBPVP8", re.DOTALL), "image/webp"),
+    (re.compile(rb"%PDF-\d\.\d\s"), "application/pdf"),
 )
 
 
 def media_of(content: bytes) -> str:
     """The media type of an image or a document by its beginning; empty if it is neither."""
-    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        return "image/webp"
-    return next((media for mark, media in MARKS if content.startswith(mark)), "")
+    return next((media for mark, media in MARKS if mark.match(content)), "")

@@ -15,7 +15,7 @@ from bridle.core.messages import (
     UserMessage,
     Words,
 )
-from bridle.core.parts import Call, Reasoning, Request, StepFinish, Text
+from bridle.core.parts import OUTPUT, Call, Reasoning, Request, StepFinish, Text
 from bridle.core.permission import DOOM_LOOP
 from bridle.core.session import OpenTurn, Session
 from bridle.core.states import (
@@ -42,6 +42,9 @@ from bridle.core.states import (
 from bridle.core.turn import Errand
 
 REFUSALS_THAT_REPEAT = ("denied", "unasked", "rejected", "hook")
+
+MOST_MISFITS = 5
+"""Answers that do not fit their schema, before a turn closes."""
 
 
 def begin_request(session: Session, turn: OpenTurn, request: Request) -> None:
@@ -179,8 +182,10 @@ def _close_batch(session: Session, turn: OpenTurn) -> None:
             turn.repetition.add(call.digest, state.digest)
         elif state.refusal.name == "invalid":
             turn.repetition.add_malformed()
+            turn.misfits += call.name == OUTPUT
         elif state.refusal.name in REFUSALS_THAT_REPEAT:
             turn.repetition.add(call.digest, state.refusal.name)
+    turn.doom = turn.doom or turn.misfits >= MOST_MISFITS
     if attached:
         # No wire takes images in every result, and all take them from a user.
         names = ", ".join(each.name for each in attached)

@@ -11,6 +11,8 @@ from bridle.core.permission import Access, Rule
 from bridle.core.states import CallState, Open, Pending, RequestState, Scope, Usage
 
 Purpose = Literal["step", "closing", "compaction", "synthesis"]
+OUTPUT = "structured_output"
+"""The call by which a model gives an answer that must fit a schema."""
 OnAsk = Literal["person", "pause", "deny", "allow"]
 
 

@@ -48,6 +48,7 @@ RUN_LATER = (
     ".opencode/*",
     ".mcp.json",
     "opencode.json*",
+    "*AGENTS.md",
     ".devcontainer/*",
 )
 """Files that other programs run or obey, without a question, when the project is opened the next time."""

@@ -45,7 +45,7 @@ _WHOLE = re.compile(
     r"eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]*)"
 )
 _IN_ADDRESS = re.compile(r"(://[^/\s:@]+:)[^/\s@]+(?=@)")
-_ASSIGNED = re.compile(r"""([\w.-]*)(["']?\s*[=:]\s*["']?)([^\s"',;]{4,})""")
+_ASSIGNED = re.compile(r"""([\w.-]*)(["']?\s*[=:]\s*["']?)([^\s"',;&?]{4,})""")
 REDACTED = "[redacted]"
 
 

@@ -56,7 +56,7 @@ class OpenTurn:
         self.last_batch: tuple[str, ...] = ()
         self.errand: Errand | None = None
         self.output = ""
-        self.reminded = 0
+        self.reminded = self.misfits = 0
         self.compactions = 0
         self.compacted = 0
         self.overflowed = False

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import socket
 import sys
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
-from bridle.core.addresses import is_public
+from bridle.core.addresses import is_private_name, is_public
 
 THRESHOLD = Path(__file__).with_name("threshold.py")
 ADDRESS = "http://127.0.0.1:3128"
@@ -20,6 +23,11 @@ MOST_HEAD = 65_536
 MOST_CONNECTIONS = 128
 MOST_REFUSED = 20
 CHUNK = 65_536
+USUAL_PORTS = (80, 443)
+LINE = re.compile(r"([A-Z]+) (\S+) HTTP/1\.[01]")
+BETWEEN = frozenset({b"host", b"connection", b"proxy-connection", b"proxy-authorization", b"keep-alive", b"upgrade"})
+"""Headers that speak of the connection to us."""
+REFUSED = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
 class Doorway:
@@ -31,7 +39,7 @@ class Doorway:
         """`allows` says whether a host may be reached; the environment names a proxy that stands before the network."""
         self._allows = allows
         self._allows_private = allows_private
-        self._before = _upstream(environment)
+        self._before, self._credentials = _upstream(environment)
         self.refused: dict[str, None] = {}
         """Hosts that the command wanted and may not reach."""
         self._ours, theirs = socket.socketpair()
@@ -84,7 +92,7 @@ class Doorway:
         try:
             if len(self._serving) <= MOST_CONNECTIONS:
                 await self._serve(reader, writer)
-        except (OSError, EOFError, TimeoutError, ValueError, asyncio.LimitOverrunError):
+        except (OSError, EOFError, TimeoutError, ValueError, asyncio.LimitOverrunError, asyncio.CancelledError):
             # One connection of somebody else's program: it ends, and that is all.
             return
         finally:
@@ -94,39 +102,52 @@ class Doorway:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async with asyncio.timeout(HEAD_SECONDS):
             head = await reader.readuntil(b"\r\n\r\n")
-        first, _, rest = head.partition(b"\r\n")
-        method, target, _ = first.decode("latin-1").split(" ", 2)
-        asked = urlsplit(f"//{target}" if method == "CONNECT" else target)
-        host, port = (asked.hostname or "").rstrip("."), asked.port or 80
-        if not host or not self._allows(host):
-            if host and len(self.refused) < MOST_REFUSED:
-                self.refused[host] = None
-            writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        asked = Asked.read(head)
+        if not self._may_reach(asked):
+            if len(self.refused) < MOST_REFUSED:
+                self.refused[asked.host if asked.usual else f"{asked.host}:{asked.port}"] = None
+            writer.write(REFUSED)
             await writer.drain()
             return
         async with asyncio.timeout(CONNECT_SECONDS):
-            theirs, ours = await self._reach(host, port)
+            theirs, ours = await self._reach(asked)
         try:
-            if self._before is not None and method == "CONNECT":
-                ours.write(head)
-            elif method == "CONNECT":
+            if asked.tunnel:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-            else:
-                path = target if self._before is not None else asked._replace(scheme="", netloc="").geturl() or "/"
-                ours.write(f"{method} {path} HTTP/1.1\r\nConnection: close\r\n".encode("latin-1") + _closing(rest))
-            await _joined((reader, ours), (theirs, writer))
+                await _joined((reader, ours), (theirs, writer))
+                return
+            ours.write(asked.request(by_proxy=self._before is not None, credentials=self._credentials))
+            # One request and its body: what follows it may be meant for somebody else.
+            await _exactly(asked.length, reader, ours)
+            await _passed(theirs, writer)
         finally:
             ours.close()
 
-    async def _reach(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        if self._before is not None:
-            return await asyncio.open_connection(*self._before)
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        numbers = [str(entry[4][0]) for entry in found]
-        if not numbers or not (all(map(is_public, numbers)) or self._allows_private(host)):
-            # A name of the public internet that leads into somebody's own network.
-            raise OSError(f"{host} is not on the public internet")
-        return await asyncio.open_connection(numbers[0], port)
+    def _may_reach(self, asked: Asked) -> bool:
+        """A host that was allowed, at the usual ports; at another one only if that was named too."""
+        named = self._allows(f"{asked.host}:{asked.port}")
+        return bool(asked.host) and (named or (asked.usual and self._allows(asked.host)))
+
+    async def _reach(self, asked: Asked) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        private = self._allows_private(asked.host)
+        if self._before is None:
+            found = await asyncio.get_running_loop().getaddrinfo(asked.host, asked.port, type=socket.SOCK_STREAM)
+            numbers = [str(entry[4][0]) for entry in found]
+            if not numbers or not (private or all(map(is_public, numbers))):
+                # A name of the public internet that leads into somebody's own network.
+                raise OSError(f"{asked.host} is not on the public internet")
+            return await asyncio.open_connection(numbers[0], asked.port)
+        if not private and is_private_name(asked.host):
+            raise OSError(f"{asked.host} is not on the public internet")
+        theirs, ours = await asyncio.open_connection(*self._before)
+        if asked.tunnel:
+            place = f"{asked.host}:{asked.port}"
+            ours.write(f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n{self._credentials}\r\n".encode("latin-1"))
+            answer = await theirs.readuntil(b"\r\n\r\n")
+            if not re.match(rb"HTTP/1\.\d 2\d\d", answer):
+                ours.close()
+                raise OSError("the proxy refuses")
+        return theirs, ours
 
     def drop(self) -> None:
         """Close it where nobody can wait."""
@@ -143,11 +164,66 @@ class Doorway:
         await asyncio.wait([self._opening, *self._serving])
 
 
-def _closing(head: bytes) -> bytes:
-    """Headers without those that speak of the connection to us."""
-    lines = head.split(b"\r\n")
-    gone = (b"connection:", b"proxy-connection:", b"proxy-authorization:", b"keep-alive:")
-    return b"\r\n".join(line for line in lines if not line.lower().startswith(gone))
+@dataclass(slots=True, frozen=True)
+class Asked:
+    """What a client of the proxy asks for, taken apart; only what was understood is ever passed on."""
+
+    method: str
+    host: str
+    port: int
+    path: str
+    headers: tuple[bytes, ...]
+    length: int
+
+    @property
+    def tunnel(self) -> bool:
+        return self.method == "CONNECT"
+
+    @property
+    def usual(self) -> bool:
+        return self.port in USUAL_PORTS
+
+    @classmethod
+    def read(cls, head: bytes) -> Asked:
+        """Raises `ValueError` for whatever is out of the ordinary."""
+        first, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
+        found = LINE.fullmatch(first.decode("latin-1"))
+        if found is None:
+            raise ValueError("no request")
+        method, target = found[1], found[2]
+        parts = urlsplit(f"//{target}" if method == "CONNECT" else target)
+        if parts.username is not None or parts.password is not None or "@" in parts.netloc:
+            raise ValueError("an address with a name in it")
+        if method != "CONNECT" and parts.scheme != "http":
+            raise ValueError("no address of the web")
+        names = [line.partition(b":")[0].strip().lower() for line in lines]
+        if b"transfer-encoding" in names or names.count(b"content-length") > 1:
+            raise ValueError("a body without a length")
+        sizes = [line for line, name in zip(lines, names, strict=True) if name == b"content-length"]
+        length = int(sizes[0].partition(b":")[2]) if sizes else 0
+        kept = tuple(line for line, name in zip(lines, names, strict=True) if name not in BETWEEN)
+        port = parts.port or (443 if method == "CONNECT" else 80)
+        host = (parts.hostname or "").rstrip(".")
+        path = parts._replace(scheme="", netloc="").geturl() or "/"
+        return cls(method, host, port, path, kept, length)
+
+    def request(self, *, by_proxy: bool, credentials: str) -> bytes:
+        """The one request that is passed on, in our own words."""
+        place = self.host if self.port == 80 else f"{self.host}:{self.port}"
+        where = f"http://{place}{self.path}" if by_proxy else self.path
+        more = credentials if by_proxy else ""
+        first = f"{self.method} {where} HTTP/1.1\r\nHost: {place}\r\nConnection: close\r\n{more}".encode("latin-1")
+        return first + b"".join(line + b"\r\n" for line in self.headers) + b"\r\n"
+
+
+async def _exactly(length: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while length > 0:
+        chunk = await reader.read(min(CHUNK, length))
+        if not chunk:
+            return
+        length -= len(chunk)
+        writer.write(chunk)
+        await writer.drain()
 
 
 async def _joined(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
@@ -168,8 +244,17 @@ async def _passed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
         writer.write_eof()
 
 
-def _upstream(environment: Mapping[str, str]) -> tuple[str, int] | None:
-    """The proxy that Bridle itself has to use, if it is a plain one."""
-    given = environment.get("https_proxy") or environment.get("HTTPS_PROXY") or ""
-    parts = urlsplit(given)
-    return (parts.hostname, parts.port or 80) if parts.scheme == "http" and parts.hostname else None
+def _upstream(environment: Mapping[str, str]) -> tuple[tuple[str, int] | None, str]:
+    """The proxy that Bridle itself has to use, if it is a plain one, and the header with its password."""
+    names = ("https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY")
+    given = next((environment[name] for name in names if environment.get(name)), "")
+    try:
+        parts = urlsplit(given)
+        port = parts.port or 80
+    except ValueError:
+        return None, ""
+    if parts.scheme != "http" or not parts.hostname:
+        return None, ""
+    login = f"{unquote(parts.username)}:{unquote(parts.password or '')}" if parts.username else ""
+    header = f"Proxy-Authorization: Basic {b64encode(login.encode()).decode()}\r\n" if login else ""
+    return (parts.hostname, port), header

@@ -50,7 +50,9 @@ SECRETS = (
 SOCKETS = ("/run", "/var/run", "/var/lib/docker")
 """Behind sockets sit programs that run outside of the sandbox."""
 RESOLVERS = ("/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf", "/run/nscd")
-OBEYED = (".bridle", "bridle.toml", ".mcp.json", "opencode.json", "opencode.jsonc", ".opencode", ".claude")
+OBEYED = (
+    *(".bridle", "bridle.toml", ".mcp.json", "opencode.json", "opencode.jsonc", ".opencode", ".claude", "AGENTS.md"),
+)
 """What programs of this kind obey when they are started in a project."""
 SESSION_VARIABLES = frozenset(
     {

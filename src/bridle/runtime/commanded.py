@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial
 
 from bridle.commands import Expanded, expanded, named, run_shell
+from bridle.core.agent import Agent
+from bridle.core.permission import Access
 from bridle.runtime.runtime import Runtime
 
 
@@ -21,15 +23,24 @@ async def commanded(runtime: Runtime, text: str, confirm: Callable[[str], bool])
     name, arguments = found
     if name not in commands:
         return await _server_prompt(runtime, name, arguments)
+    given = commands[name]
+    agent = room.agents.get(given.agent or runtime.settings.agent) or Agent("")
+    judge = partial(room.verdict, agent=agent)
+
+    def may_read(path: str) -> bool:
+        verdict = judge(Access("read", path))
+        return verdict == "allow" or (verdict == "ask" and confirm(f"read {path}"))
+
     run = partial(
         run_shell,
         directory=runtime.directory,
         environment=room.commands_environment(),
         shelter=room.shelter,
-        judge=room.verdict,
+        judge=judge,
         confirm=confirm,
+        read_only=agent.reads_only,
     )
-    return await expanded(commands[name], arguments, runtime.directory, run, room.verdict)
+    return await expanded(given, arguments, runtime.directory, run, may_read)
 
 
 async def _server_prompt(runtime: Runtime, name: str, arguments: str) -> Expanded | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bridle.core.permission import Access
 from bridle.tools.tool import Invocation
 from bridle.workspace.files import digest
 from bridle.workspace.instructions import beneath, instruction_files, instructions_of
@@ -15,7 +16,8 @@ def nested_instructions(path: Path, invocation: Invocation) -> str:
     project = invocation.directory.resolve()
     for folder in beneath(project, path):
         for found in instruction_files([folder]):
-            said = instructions_of(found, project)
+            allowed = invocation.permits is None or invocation.permits(Access("read", str(found.relative_to(project))))
+            said = instructions_of(found, project) if allowed else ""
             if found == path or str(found) in invocation.known_files or not said.strip():
                 continue
             invocation.sees(str(found), digest(said.encode()))

@@ -44,6 +44,8 @@ async def read(given: ReadArguments, invocation: Invocation) -> Output:
     with files.opened(place) as handle:
         beginning = os.pread(handle, BINARY_LOOK, 0)
         if media := media_of(beginning):
+            if os.fstat(handle).st_size > MOST_TO_LOOK_AT:
+                raise ToolFailed(f"{place.shown} is too large to look at: at most {MOST_TO_LOOK_AT} bytes.")
             return _shown_as(media, place.shown, b"".join(_blocks(handle)))
         if b"\0" in beginning:
             raise ToolFailed(f"{place.shown} is a binary file.")
@@ -59,8 +61,6 @@ async def read(given: ReadArguments, invocation: Invocation) -> Output:
 
 def _shown_as(media: str, name: str, content: bytes) -> Output:
     """An image or a document, which the model looks at."""
-    if len(content) > MOST_TO_LOOK_AT:
-        raise ToolFailed(f"{name} is too large to look at: {len(content)} bytes, at most {MOST_TO_LOOK_AT}.")
     shown = Attachment(name, media, b64encode(content).decode())
     return Output(f"[{media}, {len(content)} bytes: shown below]", digest=digest(content), attached=(shown,))
 

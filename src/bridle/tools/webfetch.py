@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 import msgspec
 
-from bridle.core.addresses import is_public
+from bridle.core.addresses import is_private_name, is_public
 from bridle.core.permission import Access
 from bridle.errors import ToolFailed
 from bridle.process.piped import Piped
@@ -129,7 +129,7 @@ def _needs(given: WebfetchArguments, directory: Path) -> tuple[Access, ...]:
     parts = _parts(given.url)
     host = parts.hostname or ""
     needed: tuple[Access, ...] = (_access(given.url),)
-    if _named_private(host):
+    if is_private_name(host):
         needed += (Access(PRIVATE, host),)
     return needed
 
@@ -140,14 +140,6 @@ def _access(url: str) -> Access:
     shown = parts._replace(path=parts.path or "/").geturl()
     plain = "*" not in parts.netloc and "?" not in parts.netloc
     return Access("webfetch", shown, always=f"{parts.scheme}://{parts.netloc}/*" if plain else "")
-
-
-def _named_private(host: str) -> bool:
-    """Whether the name itself says that it is no public one."""
-    try:
-        return not is_public(host)
-    except ValueError:
-        return "." not in host or host.endswith((".local", ".internal", ".localhost", ".lan", ".home", ".corp"))
 
 
 TOOL = builtin("webfetch", WebfetchArguments, webfetch, needs=_needs, repeatable=True, timeout_seconds=MOST_SECONDS + 5)

@@ -97,14 +97,15 @@ class _Step:
         processor.find_output()
         events = processor.parts(whole=True)
         calls = processor.calls
-        if calls and self.rig.turn.cap == 0:
-            text = f"{counted(calls, 'call')} refused: this agent has no tools"
+        refused = calls - processor.captured
+        if refused and self.rig.turn.cap == 0:
+            text = f"{counted(refused, 'call')} refused: this agent has no tools"
             events.append(PartPut(Notice(f"{self.id}.notice.tools_off", "warning", text)))
         finish = StepFinish(
             f"{self.id}.finish",
             self.action.number,
             calls,
-            empty=processor.wordless and (not calls or self.rig.turn.cap == 0),
+            empty=processor.wordless and not processor.captured and (not calls or self.rig.turn.cap == 0),
             cut=processor.finish == "length" and not calls,
         )
         replied = RequestMoved(self.id, Replied(usage, dollars, processor.finish))

@@ -146,7 +146,8 @@ async def finish(rig: Rig, action: Finish) -> Finish:
     spoken = step is not None and (step.final or step.closing is not None or step.cut or turn.cap == 0)
     spoken = spoken or reason == "synthesized"
     answer = tuple(turn.words) if spoken else ()
-    if not answer and turn.output:
+    if turn.output:
+        # The answer is what fits the schema, whatever words stand beside it.
         events.append(PartPut(Text(f"{number}.text", turn.output, by="bridle")))
         answer = (f"{number}.text",)
     elif not answer:

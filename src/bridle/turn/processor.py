@@ -228,6 +228,12 @@ class Processor:
             self._parts.append(ToolCall(OUTPUT, arguments, OUTPUT))
 
     @property
+    def captured(self) -> int:
+        """How many calls gave the answer, or tried to."""
+        wanted = self._wanted is not None
+        return sum(wanted and isinstance(part, ToolCall) and part.name == OUTPUT for part in self._parts)
+
+    @property
     def calls(self) -> int:
         return sum(isinstance(part, ToolCall) for part in self._parts)
 

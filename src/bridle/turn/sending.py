@@ -68,7 +68,8 @@ class Sender(Protocol):
 
 def input_tokens(rig: Rig) -> int:
     """What the next request of this turn has to read, at a guess that is not low."""
-    return rig.session.tokens + ESTIMATE_SLACK
+    asked = rig.tack.output.tokens if rig.tack.output is not None else 0
+    return rig.session.tokens + ESTIMATE_SLACK + asked
 
 
 def closing_need(rig: Rig, reads: int) -> Spent:

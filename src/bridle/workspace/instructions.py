@@ -25,6 +25,9 @@ def instructions_of(path: Path, root: Path) -> str:
         real = path.resolve()
         if not real.is_relative_to(root.resolve()) or not real.is_file():
             return ""
+        if path.name in (NAME, OTHER_NAME) and real.name not in (NAME, OTHER_NAME):
+            # What it leads to was not written as instructions: it may be what nobody else may read.
+            return ""
         with real.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
     except (OSError, RuntimeError):

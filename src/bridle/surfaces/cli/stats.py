@@ -37,7 +37,7 @@ class Used:
 
 
 def stats(
-    days: Annotated[int, typer.Option(help="How many days back.", min=1)] = 7,
+    days: Annotated[int, typer.Option(help="How many days back.", min=1, max=36_500)] = 7,
 ) -> None:
     """Show what was used, by day, agent and model, and what is left of the limits of a day and a month.
 
