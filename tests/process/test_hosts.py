@@ -182,6 +182,7 @@ def test_no_way_of_asking_gets_around_the_list(line):
         writer.close()
         server.close()
         await doorway.close()
+        await asyncio.sleep(0.1)
         return answer
 
     assert asyncio.run(work()) in (b"", b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
@@ -197,6 +198,7 @@ def test_behind_a_proxy_nothing_but_what_was_allowed_is_passed_on():
             if line == b"\r\n":
                 writer.write(b"HTTP/1.1 502 Bad gateway\r\nContent-Length: 0\r\n\r\n")
                 await writer.drain()
+        writer.close()
 
     async def work():
         upstream = await asyncio.start_server(proxy, "127.0.0.1", 0)
@@ -214,6 +216,7 @@ def test_behind_a_proxy_nothing_but_what_was_allowed_is_passed_on():
         server.close()
         upstream.close()
         await doorway.close()
+        await asyncio.sleep(0.1)
 
     asyncio.run(work())
     whole = b"".join(heard)

@@ -207,7 +207,7 @@ FAULTS = [
     Fault(
         "any session can be gone on with",
         "turn/children.py",
-        "if given.task_id not in rig.session.children:",
+        "if given.task_id not in rig.session.children or not ours:",
         "if False:",
     ),
     Fault(

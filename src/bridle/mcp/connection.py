@@ -21,6 +21,8 @@ from bridle.mcp.transport import Streams, Watch
 
 MOST_MESSAGES = 2_000
 """That a server may send in a second."""
+MOST_EARLY = 500
+"""That it may send before it has introduced itself."""
 MOST_PAGES = 20
 LIST_SECONDS = 30.0
 GONE = 404
@@ -42,6 +44,7 @@ class Connection:
         self._changed = changed
         self._came = 0
         self._second = 0
+        self._early = 0
         self._refused = 0
         self.failure = ""
         """Why it was ended, if it was."""
@@ -124,9 +127,12 @@ class Connection:
         second = int(asyncio.get_running_loop().time())
         self._came = self._came + weight if second == self._second else weight
         self._second = second
+        self._early += 0 if self._client.done() else weight
         if self._came > MOST_MESSAGES:
             self.gone(f"it sent more than {MOST_MESSAGES} messages in a second")
-        return self._came > MOST_MESSAGES
+        elif self._early > MOST_EARLY:
+            self.gone(f"it sent more than {MOST_EARLY} messages before it was asked for anything")
+        return self._over.is_set()
 
     async def offer(self) -> tuple[Offer, bool]:
         """What the server offers now, and whether there would be more of it; raises `ServerFailed`."""

@@ -142,11 +142,13 @@ class Doorway:
         theirs, ours = await asyncio.open_connection(*self._before)
         if asked.tunnel:
             place = f"{asked.host}:{asked.port}"
-            ours.write(f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n{self._credentials}\r\n".encode("latin-1"))
-            answer = await theirs.readuntil(b"\r\n\r\n")
-            if not re.match(rb"HTTP/1\.\d 2\d\d", answer):
+            try:
+                ours.write(f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n{self._credentials}\r\n".encode("latin-1"))
+                if not re.match(rb"HTTP/1\.\d 2\d\d", await theirs.readuntil(b"\r\n\r\n")):
+                    raise OSError("the proxy refuses")
+            except BaseException:
                 ours.close()
-                raise OSError("the proxy refuses")
+                raise
         return theirs, ours
 
     def drop(self) -> None:
@@ -162,6 +164,9 @@ class Doorway:
     async def close(self) -> None:
         self.drop()
         await asyncio.wait([self._opening, *self._serving])
+        # What was closed is let go of in the next rounds of the loop, if there is one.
+        for _ in range(2):
+            await asyncio.sleep(0)
 
 
 @dataclass(slots=True, frozen=True)
