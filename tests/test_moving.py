@@ -135,3 +135,25 @@ def test_fifty_secrets_in_a_file_are_in_no_redacted_export(home):
 )
 def test_ordinary_words_are_left_alone(text):
     assert redacted(text) == text
+
+
+def test_sessions_are_searched_and_renamed(home, tmp_path):
+    one = session_of(home, {"text": "About horses."}, prompt="first")
+    two = session_of(home, calls(("read", {"filePath": "saddle.txt"})), prompt="second")
+    listed = home.run("sessions").stdout
+    assert [line.split()[0] for line in listed.splitlines()] == [two, one]
+    assert home.run("sessions", "--search", "HORSES").stdout.split()[0] == one
+    assert home.run("sessions", "--search", "saddle").stdout.split()[0] == two
+    assert home.run("sessions", "--search", "camel").stdout == ""
+    assert home.run("sessions", "rename", one, "  The   horses ").returncode == 0
+    assert home.run("sessions", "--search", "the horses").stdout.rstrip().endswith("The horses")
+    assert home.run("sessions", "rename", one, " ").returncode == 2
+    # It is part of the record, so it goes along.
+    assert json.loads(home.run("export", one).stdout)["sessions"][0]["info"]["title"] == "The horses"
+    forked = home.run("fork", one).stdout.strip()
+    _, lines = home.json("--model", home.script({"text": "More."}), "--session", forked, "go on")
+    assert (lines[-1]["text"], lines[-1]["session"]) == ("More.", forked)
+    other = person(tmp_path, "other")
+    (other.project / "in.json").write_text(home.run("export", one).stdout)
+    assert other.run("import", "in.json").stdout.strip() == one
+    assert other.run("export", one).stdout == home.run("export", one).stdout

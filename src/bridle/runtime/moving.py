@@ -11,9 +11,9 @@ import msgspec
 from bridle.core.events import Entry, PartPut, SessionInfo, SessionPut
 from bridle.core.parts import TurnStart
 from bridle.core.secrets import redacted
-from bridle.errors import ConfigError, NoSuchSession
+from bridle.errors import ConfigError, LeaseLost, NoSuchSession
 from bridle.runtime.runtime import Runtime
-from bridle.turn.record import copied
+from bridle.turn.record import Record, copied
 
 VERSION = 1
 OUTPUTS = "{outputs}"
@@ -85,17 +85,15 @@ async def import_bundle(runtime: Runtime, raw: bytes) -> str:
         raise ConfigError(f"this was exported by another version (format {bundle.bridle}), or is empty")
     missing = [(carried, await _missing(runtime, carried)) for carried in bundle.sessions]
     for carried, entries in reversed(missing):
-        await copied(runtime.journal, carried.info, entries)
+        await copied(runtime.journal, _begun(carried), entries)
         _store(runtime, carried)
     return bundle.sessions[0].info.id
 
 
 async def _missing(runtime: Runtime, carried: Carried) -> Sequence[Entry]:
     """The entries that are not there yet."""
-    first = carried.entries[0].events[0] if carried.entries and carried.entries[0].events else None
-    if not isinstance(first, SessionPut) or [entry.sequence for entry in carried.entries] != list(
-        range(1, len(carried.entries) + 1)
-    ):
+    numbers = [entry.sequence for entry in carried.entries]
+    if numbers != list(range(1, len(numbers) + 1)) or _begun(carried).id != carried.info.id:
         raise ConfigError(f"session {carried.info.id} has gaps, or does not begin at its beginning")
     if not _safe(carried.info.id):
         raise ConfigError(f"{carried.info.id!r} is no id of a session")
@@ -107,6 +105,14 @@ async def _missing(runtime: Runtime, carried: Carried) -> Sequence[Entry]:
     if tuple(known[:common]) != carried.entries[:common]:
         raise ConfigError(f"session {carried.info.id} is there already, and not the same")
     return carried.entries[len(known) :]
+
+
+def _begun(carried: Carried) -> SessionInfo:
+    """What a session was when it began, which is how it is made anew; raises `ConfigError`."""
+    first = carried.entries[0].events[:1] if carried.entries else ()
+    if not first or not isinstance(first[0], SessionPut):
+        raise ConfigError(f"session {carried.info.id} does not begin at its beginning")
+    return first[0].info
 
 
 def _safe(name: str) -> bool:
@@ -139,8 +145,31 @@ async def fork_session(runtime: Runtime, session: str, turn: int | None = None) 
     info = msgspec.structs.replace(
         state.info, id=runtime.seams.new_id("ses"), created=runtime.seams.clock.wall(), parent=""
     )
-    await copied(runtime.journal, info, kept)
+    await copied(runtime.journal, info, [_renamed(entry, info.id) for entry in kept])
     return info.id
+
+
+def _renamed(entry: Entry, id: str) -> Entry:
+    """An entry for a session of another id."""
+    events = tuple(
+        SessionPut(msgspec.structs.replace(event.info, id=id)) if isinstance(event, SessionPut) else event
+        for event in entry.events
+    )
+    return msgspec.structs.replace(entry, events=events)
+
+
+async def rename_session(runtime: Runtime, session: str, title: str) -> None:
+    """Give a session a title; raises `LeaseLost` if somebody drives it."""
+    state = await runtime.load(session)
+    assert state.info is not None
+    lease = await runtime.journal.acquire(session)
+    if lease is None:
+        raise LeaseLost(f"session {session} is being driven: wait for it, or abort it")
+    try:
+        record = Record(state, runtime.journal, lease, runtime.seams.clock, runtime.bus.publish)
+        await record.append(SessionPut(msgspec.structs.replace(state.info, title=title)))
+    finally:
+        await runtime.journal.release(lease)
 
 
 def _begins(entries: Sequence[Entry], turn: int) -> int:

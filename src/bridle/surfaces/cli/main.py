@@ -13,7 +13,7 @@ import typer
 
 from bridle.errors import BridleError, ConfigError
 from bridle.runtime import leave
-from bridle.surfaces.cli import agents, config, manage, mcp, models, moving, project, run, stats
+from bridle.surfaces.cli import agents, config, manage, mcp, models, moving, project, run, sessions, stats
 
 app = typer.Typer(
     name="bridle",
@@ -31,7 +31,6 @@ app.command("answer")(manage.answer)
 app.command("abort")(manage.abort)
 app.command("extend")(manage.extend)
 app.command("compact")(manage.compact)
-app.command("sessions")(manage.sessions)
 app.command("show")(manage.show)
 app.command("export")(moving.export)
 app.command("import")(moving.take_in)
@@ -39,6 +38,7 @@ app.command("fork")(moving.fork)
 app.command("stats")(stats.stats)
 app.command("trust")(project.trust)
 app.command("doctor")(project.doctor)
+app.add_typer(sessions.sessions, name="sessions")
 app.add_typer(project.permissions, name="permissions")
 app.add_typer(models.models, name="models")
 app.add_typer(models.auth, name="auth")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal, cast
 
@@ -26,7 +25,7 @@ from bridle.core.parts import (
 )
 from bridle.core.session import Session
 from bridle.core.states import Ask, Asking, Waiting
-from bridle.errors import ConfigError, JournalRefused
+from bridle.errors import ConfigError
 from bridle.runtime import Runtime
 from bridle.surfaces.cli.drive import Shown, chosen, drive
 from bridle.surfaces.cli.text import plain
@@ -127,7 +126,7 @@ def compact(session: SessionId) -> None:
         smaller = f"from about {last.before} to about {last.after} tokens"
         typer.echo(f"compacted {smaller}" if last.outcome == "smaller" else f"nothing gained: {smaller}")
 
-    asyncio.run(_with_runtime(_directory(session), work))
+    asyncio.run(with_runtime(_directory(session), work))
 
 
 def _why(state: Session) -> str:
@@ -147,7 +146,7 @@ def abort(session: SessionId) -> None:
         await runtime.parked(session)
         typer.echo(f"session {session} is aborted")
 
-    asyncio.run(_with_runtime(_directory(session), work))
+    asyncio.run(with_runtime(_directory(session), work))
 
 
 def extend(
@@ -179,7 +178,7 @@ def extend(
         for name, by in raised.items():
             await _extend(runtime, session, name, by)
 
-    asyncio.run(_with_runtime(_directory(session), work))
+    asyncio.run(with_runtime(_directory(session), work))
 
 
 async def _extend(runtime: Runtime, session: str, name: LimitName, by: float) -> None:
@@ -206,29 +205,6 @@ def _more(name: LimitName, text: str) -> float:
     return value
 
 
-def sessions(
-    all: Annotated[bool, typer.Option("--all", help="Also those of subagents.")] = False,
-) -> None:
-    """List sessions, the one that changed last first."""
-
-    async def work(runtime: Runtime) -> None:
-        for row in await runtime.sessions():
-            if row.info.parent and not all:
-                continue
-            try:
-                state = await runtime.load(row.info.id)
-            except JournalRefused:
-                typer.echo(f"{row.info.id}  damaged")
-                continue
-            status = await runtime.status(row.info.id)
-            when = datetime.fromtimestamp(row.updated, UTC).strftime("%Y-%m-%d %H:%M")
-            first = next((part.text for part in state.parts.values() if isinstance(part, Prompt)), "")
-            line = f"{row.info.id}  {when}  {status.state:<11}  {plain(first)[:60]!s}".replace("\n", " ")
-            typer.echo(line.rstrip())
-
-    asyncio.run(_with_runtime(Path(), work))
-
-
 def show(session: SessionId) -> None:
     """Print a session: its prompts, steps, calls, answers and endings."""
 
@@ -238,7 +214,7 @@ def show(session: SessionId) -> None:
             if line:
                 typer.echo(plain(line))
 
-    asyncio.run(_with_runtime(Path(), work))
+    asyncio.run(with_runtime(Path(), work))
 
 
 def _shown_part(part: object) -> str:
@@ -269,7 +245,8 @@ def _shown_part(part: object) -> str:
     return ""
 
 
-async def _with_runtime(directory: Path, work: Callable[[Runtime], Awaitable[None]]) -> None:
+async def with_runtime(directory: Path, work: Callable[[Runtime], Awaitable[None]]) -> None:
+    """Open the user's runtime, work with it, and close it."""
     runtime = Runtime.open(directory)
     for notice in runtime.notices:
         sys.stderr.write(f"! {notice}\n")
