@@ -205,3 +205,13 @@ def test_its_absence_is_said_in_plain_words(tmp_path, monkeypatch):
     finally:
         monkeypatch.undo()
         sandbox_program.cache_clear()
+
+
+def test_git_changes_branches_also_where_instructions_differ(shut_in):
+    (shut_in.project / "AGENTS.md").write_text("one\n")
+    (shut_in.project / ".claude" / "agents").mkdir(parents=True)
+    (shut_in.project / ".claude" / "agents" / "a.md").write_text("one\n")
+    begun = "git add -A && git commit -qm one && git checkout -qb other && echo two > AGENTS.md && rm -r .claude"
+    assert not shut_in(f"{begun} && git commit -qam two").failed
+    output = shut_in("git checkout -q main && cat AGENTS.md .claude/agents/a.md && git checkout -q other && ls -A")
+    assert (output.text, output.failed) == ("one\none\n.git\nAGENTS.md\n", False)

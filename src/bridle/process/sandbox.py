@@ -50,10 +50,9 @@ SECRETS = (
 SOCKETS = ("/run", "/var/run", "/var/lib/docker")
 """Behind sockets sit programs that run outside of the sandbox."""
 RESOLVERS = ("/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf", "/run/nscd")
-OBEYED = (
-    *(".bridle", "bridle.toml", ".mcp.json", "opencode.json", "opencode.jsonc", ".opencode", ".claude", "AGENTS.md"),
-)
-"""What programs of this kind obey when they are started in a project."""
+OBEYED = (".bridle", "bridle.toml", ".mcp.json", "opencode.json", "opencode.jsonc")
+"""What programs of this kind obey when they are started in a project. What git itself changes from branch to branch,
+such as AGENTS.md, is left to it: a mounted file cannot be replaced. Trust is pinned to what these files say."""
 SESSION_VARIABLES = frozenset(
     {
         "DBUS_SESSION_BUS_ADDRESS",
