@@ -2,7 +2,6 @@
 
 import json
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -10,6 +9,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from mcp_served import listening
 from test_cli import BRIDLE, Home, calls
 
 HERE = Path(__file__).parent
@@ -145,18 +145,8 @@ def test_what_has_changed_is_shown_and_approved(home):
 
 @pytest.fixture
 def guarded():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    process = subprocess.Popen([sys.executable, GUARDED, str(port)], stderr=subprocess.DEVNULL)
-    for _ in range(100):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            break
-        except OSError:
-            time.sleep(0.1)
-    yield f"http://127.0.0.1:{port}/mcp"
-    process.kill()
-    process.wait()
+    with listening(GUARDED) as found:
+        yield found
 
 
 def test_logging_in_with_a_browser_lasts(home, guarded):

@@ -3,13 +3,13 @@
 import asyncio
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+from mcp_served import listening
 
 from bridle import ScriptedModel, call
 from bridle.config.settings import McpServer, SandboxSettings, Settings
@@ -98,18 +98,8 @@ def alive(place):
 @pytest.fixture
 def address():
     """A server over HTTP in a process of its own."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    process = subprocess.Popen([sys.executable, SERVER, "http", str(port)], stderr=subprocess.DEVNULL)
-    for _ in range(100):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            break
-        except OSError:
-            time.sleep(0.1)
-    yield f"http://127.0.0.1:{port}/mcp"
-    process.kill()
-    process.wait()
+    with listening(SERVER, "http") as found:
+        yield found
 
 
 def test_a_turn_uses_a_server_over_standard_input_and_output(place):

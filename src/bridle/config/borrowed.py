@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from bridle.config.claude import claude_rule
-from bridle.config.settings import AgentSettings
+from bridle.config.settings import STEP_SPELLINGS, AgentSettings
 from bridle.core.permission import Verdict
 from bridle.errors import ConfigError
 
@@ -18,7 +18,6 @@ Table = dict[str, Any]
 
 OURS = frozenset(field.name for field in msgspec.structs.fields(AgentSettings))
 RENAMED = {"system": "prompt", "disabled": "disable", "permissions": "permission"}
-STEP_WORDS = ("steps", "max_steps", "maxSteps", "maxTurns")
 ACTIONS = {"write": "edit", "patch": "edit", "multiedit": "edit", "shell": "bash", "subagent": "task"}
 CLAUDE_TOOLS = {
     "Read": "read",
@@ -165,6 +164,6 @@ def names(given: Any) -> list[str]:
 def checked(table: Table, where: str) -> None:
     """Raise `ConfigError` if a definition makes no sense; its steps are looked at with those of all other files."""
     try:
-        msgspec.convert({key: value for key, value in table.items() if key not in STEP_WORDS}, AgentSettings)
+        msgspec.convert({key: value for key, value in table.items() if key not in STEP_SPELLINGS}, AgentSettings)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{where}: {error}") from error

@@ -14,10 +14,10 @@ from bridle.config.markdown import Found, agents_md, claude_agents, commands, op
 from bridle.config.opencode import from_opencode
 from bridle.config.servers import servers_from_claude
 from bridle.errors import ConfigError
+from bridle.workspace.instructions import NAME as AGENTS_MD
 
 CLAUDE_SERVERS = ".mcp.json"
 OPENCODE = ("opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc")
-AGENTS_MD = "AGENTS.md"
 FOLDERS: tuple[tuple[str, Callable[[Path], Iterator[Found]]], ...] = (
     (".claude/agents", claude_agents),
     (".claude/commands", commands),

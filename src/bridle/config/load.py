@@ -30,8 +30,6 @@ ENVIRONMENT_PREFIX = "BRIDLE_"
 
 Table = dict[str, Any]
 
-STEP_SPELLINGS = ("steps", "max_steps", "maxSteps", "maxTurns")
-
 
 class Loaded(msgspec.Struct, frozen=True):
     """The settings in force, where each came from, and what the reader must know."""

@@ -8,12 +8,11 @@ from typing import Any
 import msgspec
 
 from bridle.config.agents import builtin_agents
-from bridle.config.settings import Settings
+from bridle.config.settings import STEP_SPELLINGS, Settings
 
 Table = dict[str, Any]
 
 MAY_ONLY_LOWER = ("behavior.max_steps", "behavior.ceiling", "limits.", "tree.")
-STEP_SPELLINGS = ("steps", "max_steps", "maxSteps", "maxTurns")
 NAMED_SECTIONS = ("mcp", "providers", "agents", "models", "commands")
 
 

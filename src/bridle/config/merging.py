@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bridle.config.lowering import STEP_SPELLINGS
+from bridle.config.settings import STEP_SPELLINGS
 from bridle.core.options import layered
 
 Table = dict[str, Any]

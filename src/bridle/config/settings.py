@@ -188,6 +188,10 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     quirks: dict[str, Any] = {}
 
 
+STEP_SPELLINGS = ("steps", "max_steps", "maxSteps", "maxTurns")
+"""One limit, as different programs call it."""
+
+
 class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     description: str = ""
     mode: Literal["primary", "subagent", "all"] | None = None

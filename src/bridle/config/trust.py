@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from bridle.config.imported import AGENTS_MD, CLAUDE_SERVERS, OPENCODE
+from bridle.config.imported import CLAUDE_SERVERS, OPENCODE
 from bridle.config.imported import FOLDERS as DEFINITIONS
 from bridle.config.kept import Kept
 from bridle.config.markdown import definitions_in
 from bridle.errors import ConfigError
+from bridle.workspace.instructions import NAME as AGENTS_MD
 
 FILES = ("bridle.toml", CLAUDE_SERVERS, *OPENCODE)
 FOLDERS = (".bridle", *(name for name, _ in DEFINITIONS if not name.startswith(".bridle")))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ipaddress
 import re
 
+PRIVATE = "private_network"
+"""The permission for what is not on the public internet."""
 NOT_PUBLIC = tuple(
     ipaddress.ip_network(network)
     for network in (

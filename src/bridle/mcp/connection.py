@@ -150,6 +150,7 @@ class Connection:
                         break
                 more = cursor is not None
         except Exception as error:
+            # The library raises many things for what a server may send; all of them mean that there is no list.
             raise ServerFailed(f"its tools cannot be listed: {self.failure or told(error)}") from error
         offer = Offer(tools, client.instructions or "", client.server_capabilities.resources is not None)
         # Once through JSON, so that it equals what was kept of it.

@@ -221,6 +221,7 @@ class Link:
         except ServerFailed:
             raise
         except Exception as error:
+            # The library raises many things for what a server may send; all of them end this call, never the turn.
             raise ServerFailed(self._without_secrets(connection.failure or told(error))) from error
         finally:
             for task in (asking, over):

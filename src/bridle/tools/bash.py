@@ -12,7 +12,7 @@ from typing import Annotated
 
 import msgspec
 
-from bridle.core.addresses import is_host
+from bridle.core.addresses import PRIVATE, is_host
 from bridle.core.permission import Access
 from bridle.errors import ToolFailed
 from bridle.process.doorway import Doorway
@@ -28,7 +28,6 @@ LONGEST_SECONDS = 600.0
 FIRST_LOOK_SECONDS = 0.5
 NETWORK = "network"
 HOST = "host"
-PRIVATE = "private_network"
 NO_NETWORK = re.compile(
     r"(?i:could not resolve|name resolution|name or service not known|network is unreachable|no address associated|"
     r"failed to establish a new connection|dial tcp|nodename nor servname|could not connect to server|"

@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 import msgspec
 
-from bridle.core.addresses import is_private_name, is_public
+from bridle.core.addresses import PRIVATE, is_private_name, is_public
 from bridle.core.permission import Access
 from bridle.errors import ToolFailed
 from bridle.process.piped import Piped
@@ -22,7 +22,6 @@ from bridle.tools.tool import Invocation, Output
 MAX_BYTES = 5_000_000
 SECONDS, MOST_SECONDS = 30, 120
 MOST_REDIRECTS = 5
-PRIVATE = "private_network"
 PAGE = Path(__file__).with_name("page.py")
 PAGE_MEMORY = 1 << 30
 
