@@ -19,7 +19,7 @@ from bridle.core.agent import Agent
 from bridle.core.events import Entry
 from bridle.core.fold import load
 from bridle.core.inbox import AnswerItem, InboxItem
-from bridle.core.parts import Call
+from bridle.core.parts import Call, Changed
 from bridle.core.permission import Access
 from bridle.core.result import Result
 from bridle.core.states import Ask, Done, Failed
@@ -30,6 +30,8 @@ from bridle.runtime import Runtime
 from bridle.seams import InlineOffload, Seams
 from bridle.testing.validators import problems
 from bridle.tools.tool import Invocation, Output, StructTool, struct_schema
+from bridle.turn.kept_files import Compared
+from bridle.users import UsersOwn
 
 EPOCH = 1_700_000_000.0
 SESSION = "ses_one"
@@ -305,6 +307,24 @@ class Scenario:
     child_steps: int | None = None
     window: int = 128_000
     child_permission: tuple[Any, ...] = ()
+    title: Any = None
+    """What the small model says; without it there is none."""
+    keeps_files: bool = False
+
+
+class CuttableFiles:
+    """Whoever keeps files, in a process that may die while it does; every look finds another change."""
+
+    def __init__(self, cutter: Cutter) -> None:
+        self._cutter = cutter
+
+    async def take(self, directory: Any) -> str:
+        await self._cutter.point("take")
+        return "before"
+
+    async def compare(self, directory: Any, session: str, name: str, before: str) -> Compared:
+        await self._cutter.point("compare")
+        return Compared("after", (Changed("file", "changed", 1, 1),))
 
 
 async def answer_once(life: Life, ask: Ask, choice: str = "once") -> None:
@@ -333,10 +353,13 @@ def live(
         models["c"] = CuttableModel(
             ScriptedModel(scenario.child, context_window=scenario.window, ref="c"), world, cutter
         )
+    if scenario.title is not None:
+        models["s"] = CuttableModel(ScriptedModel(title=scenario.title, ref="s"), world, cutter)
     runtime = Runtime(
         journal=CuttableJournal(store, cutter),
         models=models,
-        settings=Settings(tree=scenario.tree),
+        settings=Settings(tree=scenario.tree, small_model="s" if scenario.title is not None else None),
+        user=UsersOwn(files=CuttableFiles(cutter)) if scenario.keeps_files else None,
         subagents=["child"] if scenario.child is not None else (),
         tools=[
             cuttable_tool(world, cutter, name=name, repeatable=repeatable, seconds=scenario.tool_seconds)

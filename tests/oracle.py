@@ -41,7 +41,7 @@ from bridle.core.states import (
 )
 from bridle.core.turn import Errand, Step, Turn
 
-ERRANDS = ("compaction", "synthesis")
+ERRANDS = ("compaction", "synthesis", "title")
 
 
 def read_turn(entries, crowded=False):

@@ -29,11 +29,11 @@ BUDGETS = {
     "core/context.py": 200,
     "core/ledger.py": 220,  # raised from 150: places of subagents, what is kept for closings, the day and the month
     "core/limits.py": 180,  # raised from 150: what makes no sense as a limit is said here, once
-    "core/parts.py": 255,
+    "core/parts.py": 295,  # raised from 255: what changed in files, and what was undone of it
     "core/states.py": 220,
     "core/compaction.py": 150,
-    "core/session.py": 240,  # raised from 200: the view names everything that may be open in a tree
-    "core/fold.py": 220,
+    "core/session.py": 260,  # raised from 240: what was undone, and what runs beside the steps
+    "core/fold.py": 230,
     "core/moves.py": 272,  # raised from 250: what calls have read to look at goes behind their results
     "turn/actions.py": 150,
     "turn/record.py": 130,  # raised from 100: what is held is written with what follows it; sessions from elsewhere
@@ -43,6 +43,8 @@ BUDGETS = {
     "turn/compact.py": 150,
     "turn/errand.py": 100,
     "turn/synthesize.py": 150,
+    "turn/title.py": 150,
+    "turn/patching.py": 150,
     "turn/children.py": 250,
     "turn/run_calls.py": 250,
     "turn/settle.py": 120,

@@ -12,7 +12,7 @@ from bridle.config.settings import TreeSettings
 from bridle.core.fold import fold, load
 from bridle.core.inbox import AbortItem, ExtendItem, PromptItem, TurnOptions
 from bridle.core.limits import NOTHING
-from bridle.core.parts import Request, Sentinel, StepStart, Text, TurnFinish
+from bridle.core.parts import Patch, Request, Sentinel, StepStart, Text, TurnFinish
 from bridle.core.session import Session
 from bridle.core.states import Usage
 from bridle.journal.memory import MemoryJournal
@@ -223,6 +223,27 @@ SCENARIOS = [
         window=10_000,
     ),
     Scenario(
+        "a title beside the steps",
+        script(call("act", key="a"), Reply(calls=(call("look", key="b"),), delay=1.0), "done"),
+        person(),
+        ("answered", 3, 2),
+        title=Reply(text="A good name", delay=0.5),
+    ),
+    Scenario(
+        "a title that comes too late",
+        script(call("act", key="a"), "done"),
+        person(),
+        ("answered", 2, 1),
+        title=Reply(text="A good name", delay=20.0),
+    ),
+    Scenario(
+        "files kept around calls",
+        script(call("look", key="a"), [call("act", key="b"), call("act", key="c")], call("act", key="d"), "done"),
+        person(),
+        ("answered", 4, 4),
+        keeps_files=True,
+    ),
+    Scenario(
         "token budget",
         script(Reply(calls=(call("act", key="a"),), usage=Usage(55_000, 3_000)), then="never"),
         person(),
@@ -298,6 +319,8 @@ def check(scenario, result, store, world, cuts, requests):
         assert not one.turn.batch, (story, id)
     assert sum(isinstance(part, Request) for part in parts) <= requests + len(cuts), story
     assert set(session.prompts.values()) == set(turns), story
+    # Whatever was kept before a call was compared after it, by whoever came next.
+    assert {part.state for part in parts if isinstance(part, Patch)} == ({"taken"} if scenario.keeps_files else set())
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)

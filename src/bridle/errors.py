@@ -10,6 +10,7 @@ BridleError
 │   └── NoSuchSession    there is no session of this id
 ├── BudgetRefused        the ledger has no room; carries what is short
 ├── ServerFailed         a server of tools cannot be used
+├── SnapshotFailed       the state of a project's files cannot be kept, or brought back
 └── ToolFailed           a tool ends with an error that the model reads
 """
 
@@ -63,6 +64,10 @@ class BudgetRefused(BridleError):
 
 class ServerFailed(BridleError):
     """A server of tools cannot be used; the text says why."""
+
+
+class SnapshotFailed(BridleError):
+    """The state of a project's files cannot be kept, or brought back; the text says why."""
 
 
 class ToolFailed(BridleError):

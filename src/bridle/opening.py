@@ -8,7 +8,10 @@ from typing import Any, NamedTuple
 
 from bridle.config.instructions import Instructions, own_files
 from bridle.config.load import approvals_file, config_home, data_home, load, person, state_home
+from bridle.config.settings import Settings
 from bridle.projects import brought_by
+from bridle.snapshots.repository import Bounds
+from bridle.snapshots.snapshots import Snapshots
 from bridle.tools.registry import builtin_tools
 from bridle.users import UsersOwn
 
@@ -44,7 +47,16 @@ def opened(folder: Path, environment: Mapping[str, str], *, flags: Mapping[str, 
             approvals_file(environment),
             brought.skills,
             Instructions(folder, own_files(person(environment), config_home(environment)), patterns).text,
+            _snapshots(loaded.settings, environment),
             brought.stricter,
         ),
     }
     return Opened(arguments, loaded.notices, tuple(brought.problems), state_home(environment) / "bridle.log")
+
+
+def _snapshots(settings: Settings, environment: Mapping[str, str]) -> Snapshots | None:
+    given = settings.snapshots
+    if not given.enabled:
+        return None
+    bounds = Bounds(int(given.file_mb * (1 << 20)), given.quota_mb << 20, given.keep_days)
+    return Snapshots(data_home(environment) / "snapshots", environment, bounds)

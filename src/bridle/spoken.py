@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from bridle.config.agents import prompt_file
@@ -12,7 +12,9 @@ from bridle.core.agent import Agent, ModelInfo
 from bridle.core.parts import Notice, TurnStart
 from bridle.core.permission import Rule
 from bridle.errors import ConfigError
+from bridle.model.model import Model
 from bridle.toolbox import PATCHES
+from bridle.turn.rig import Small
 
 MENTION = re.compile(r"(?<![\w@./-])@([A-Za-z][\w/-]*)")
 NO_EDITS = Rule("edit", "*", "deny")
@@ -37,7 +39,18 @@ def spoken(given: PromptSettings, agents: Mapping[str, Agent]) -> dict[str, str]
             found[name] = Path(path).expanduser().read_text(encoding="utf-8") if path else prompt_file(f"{name}.md")
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"prompts.{name}: {path} cannot be read: {error}") from error
+    found["title"] = prompt_file("title.md")
     return found
+
+
+def small_model(ref: str | None, find: Callable[[str], tuple[Model, ModelInfo]]) -> Small | None:
+    """Who does small things, if somebody is set and can be had."""
+    if ref is None:
+        return None
+    try:
+        return Small(*find(ref))
+    except ConfigError:
+        return None
 
 
 def switched(before: TurnStart | None, agent: Agent, number: int) -> tuple[Notice, ...]:

@@ -33,7 +33,7 @@ from bridle.errors import ConfigError
 from bridle.model.model import Model
 from bridle.seams import Seams
 from bridle.shelter import Shelter
-from bridle.spoken import spoken, switched, words_of
+from bridle.spoken import small_model, spoken, switched, words_of
 from bridle.toolbox import Toolbox
 from bridle.tools.skill import listed, skill_tool
 from bridle.tools.task import task_tool
@@ -347,6 +347,8 @@ class SettingsTackRoom:
             store_output=self._store if self.outputs is not None else None,
             output_file=self._output_file if self.outputs is not None else None,
             reads_only=reads_only,
+            small=small_model(self.settings.small_model, self._model),
+            snapshots=None if reads_only else self.user.files,
             sandbox=self.shelter.sandbox(session.info.id, read_only=reads_only) if "bash" in start.tools else None,
             bounds=self.shelter.bounds(),
             approvals=Approvals(self.user.approvals, Path(session.info.directory))

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bridle.core.permission import Rule
 from bridle.workspace.skills import Skill
+
+if TYPE_CHECKING:
+    from bridle.snapshots.snapshots import Snapshots
 
 
 @dataclass(slots=True, frozen=True)
@@ -23,5 +27,7 @@ class UsersOwn:
     skills: Mapping[str, Skill] = field(default_factory=dict)
     instructions: Callable[[], str] | None = None
     """What files say that are written for agents, as it is now."""
+    files: Snapshots | None = None
+    """Who keeps the files of projects before they are changed."""
     stricter: tuple[Rule, ...] = ()
     """Rules from elsewhere, which can only make the others stricter."""

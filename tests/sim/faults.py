@@ -158,7 +158,7 @@ FAULTS = [
     Fault(
         "words of a dead request stay",
         "turn/settle.py",
-        "        events += [PartRemoved(id) for id in turn.reply]\n",
+        "            events += [PartRemoved(id) for id in turn.reply] if request is turn.request else []\n",
         "",
     ),
     Fault(
@@ -243,8 +243,8 @@ FAULTS = [
     Fault(
         "the ledger forgets what a dead process held",
         "turn/settle.py",
-        "        worst = change.settles[0][1] if change is not None else NOTHING\n",
-        "        worst = NOTHING\n",
+        "            lost = worst.get(request.id, NOTHING)\n",
+        "            lost = NOTHING\n",
     ),
     Fault(
         "an abort waits for the model",

@@ -97,6 +97,17 @@ class JournalSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What intents and endings survive: a power loss, or the death of the process."""
 
 
+class SnapshotSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    enabled: bool = True
+    """Keep the project's files before they are changed, so that `bridle undo` brings them back."""
+    file_mb: float = 2.0
+    """Larger files are not kept."""
+    quota_mb: int = 1_024
+    """What the snapshots of one project may take on the disk; the oldest go first."""
+    keep_days: int = 30
+    """For how long a snapshot is kept."""
+
+
 class ShellSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     passes: list[str] = []
     """Variables of the environment that commands get although they are called like a secret."""
@@ -241,7 +252,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     model: str | None = None
     small_model: str | None = None
-    """For titles and other small things; without it, the session's own."""
+    """Writes titles of sessions; without it a session is called by its first prompt."""
     agent: str = "build"
     instructions: list[str] = []
     """More files with instructions, by pattern."""
@@ -252,6 +263,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     deadlines: DeadlineSettings = DeadlineSettings()
     compaction: CompactionSettings = CompactionSettings()
     journal: JournalSettings = JournalSettings()
+    snapshots: SnapshotSettings = SnapshotSettings()
     prompts: PromptSettings = PromptSettings()
     permission: AnyPermissions = {}
     shell: ShellSettings = ShellSettings()

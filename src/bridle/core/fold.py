@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import msgspec
 
@@ -27,8 +27,10 @@ from bridle.core.parts import (
     Halt,
     Notice,
     Part,
+    Patch,
     Prompt,
     Reasoning,
+    Redone,
     Request,
     ReservationRefused,
     Sentinel,
@@ -37,9 +39,11 @@ from bridle.core.parts import (
     Text,
     TurnFinish,
     TurnStart,
+    Undone,
 )
 from bridle.core.session import OpenTurn, Session
 from bridle.core.turn import Step
+from bridle.core.undo import visible
 
 
 def fold(session: Session, entry: Entry) -> None:
@@ -50,10 +54,10 @@ def fold(session: Session, entry: Entry) -> None:
         _take(session, event)
 
 
-def load(entries: Iterable[Entry]) -> Session:
-    """The session that these entries describe."""
+def load(entries: Sequence[Entry]) -> Session:
+    """The session that these entries describe, from its first on."""
     session = Session()
-    for entry in entries:
+    for entry in visible(entries):
         fold(session, entry)
     return session
 
@@ -86,6 +90,7 @@ def _put(session: Session, part: Part) -> None:
     if isinstance(part, TurnStart):
         session.turn = OpenTurn(part)
         session.turns = part.number
+        session.undone.clear()
         session.system = part.system or session.system
         if part.mandate is not None:
             session.always.update(part.mandate.always)
@@ -95,6 +100,13 @@ def _put(session: Session, part: Part) -> None:
         session.tell(UserMessage(part.id, prompt_text(part.text, part.files), attached))
     elif isinstance(part, Notice) and part.told:
         session.tell(UserMessage(part.id, part.text))
+    elif isinstance(part, Undone):
+        session.undone[part.id] = part
+        session.turns = max(session.turns, part.turns)
+        session.unfinished = None if part.restored else part
+    elif isinstance(part, Redone):
+        session.undone.pop(part.undone, None)
+        session.unfinished = None if part.restored else part
     if session.turn is not None:
         _put_in_turn(session, session.turn, part)
 
@@ -127,17 +139,15 @@ def _put_in_turn(session: Session, turn: OpenTurn, part: Part) -> None:
                 turn.prompted = True
                 turn.prompts.append(part.id)
         case Notice():
-            if part.limit is not None:
-                turn.warned |= {part.limit}
-            elif part.about == "budget":
-                turn.noted.add(part.id)
-            elif part.about == "output":
-                turn.reminded += 1
+            _note(turn, part)
         case ReservationRefused():
             turn.refused = turn.refused or part
             turn.closing_refused = turn.closing_refused or part.closing
         case Compaction():
             _compact(session, turn, part)
+        case Patch():
+            turn.patch = part if part.state == "open" else None
+            turn.files.update(dict.fromkeys(each.path for each in part.files))
         case Extension():
             _extend(turn, part)
         case Halt():
@@ -146,8 +156,17 @@ def _put_in_turn(session: Session, turn: OpenTurn, part: Part) -> None:
             turn.finish = part
             session.ended = part.reason if turn.prompts else session.ended
             _answer(session, turn, part.answer)
-        case Sentinel() | TurnStart():
+        case Sentinel() | TurnStart() | Undone() | Redone():
             pass
+
+
+def _note(turn: OpenTurn, part: Notice) -> None:
+    if part.limit is not None:
+        turn.warned |= {part.limit}
+    elif part.about == "budget":
+        turn.noted.add(part.id)
+    elif part.about == "output":
+        turn.reminded += 1
 
 
 def _answer(session: Session, turn: OpenTurn, words: tuple[str, ...]) -> None:

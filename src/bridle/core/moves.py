@@ -48,7 +48,10 @@ MOST_MISFITS = 5
 
 
 def begin_request(session: Session, turn: OpenTurn, request: Request) -> None:
-    """A request is about to be sent: a step's, or an errand's."""
+    """A request is about to be sent: a step's, an errand's, or one beside them."""
+    if request.purpose == "title":
+        turn.title = request
+        return
     turn.request = request
     turn.reply = []
     if request.purpose in ("compaction", "synthesis"):
@@ -205,7 +208,10 @@ def move_request(session: Session, event: RequestMoved) -> None:
     request = session.parts[event.id]
     assert isinstance(request, Request)
     session.parts[event.id] = moved = msgspec.structs.replace(request, state=event.state)
-    turn.request = moved
+    if moved.purpose == "title":
+        turn.title = moved
+    else:
+        turn.request = moved
     state: RequestState = event.state
     match state:
         case Open():
@@ -217,7 +223,7 @@ def move_request(session: Session, event: RequestMoved) -> None:
             turn.cost += state.cost
     if request.purpose in ("compaction", "synthesis"):
         _move_errand(turn, state)
-    else:
+    elif request.purpose != "title":
         _move_step(session, turn, state)
 
 

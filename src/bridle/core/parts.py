@@ -10,7 +10,7 @@ from bridle.core.limits import LimitName, Limits, Reason, Spent
 from bridle.core.permission import Access, Rule
 from bridle.core.states import CallState, Open, Pending, RequestState, Scope, Usage
 
-Purpose = Literal["step", "closing", "compaction", "synthesis"]
+Purpose = Literal["step", "closing", "compaction", "synthesis", "title"]
 OUTPUT = "structured_output"
 """The call by which a model gives an answer that must fit a schema."""
 OnAsk = Literal["person", "pause", "deny", "allow"]
@@ -153,6 +153,55 @@ class Compaction(msgspec.Struct, frozen=True, tag="compaction", tag_field="kind"
     by: Literal["model", "bridle"] = "model"
 
 
+class Changed(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A file that was changed, with the lines that came and went."""
+
+    path: str
+    how: Literal["added", "changed", "deleted"]
+    added: int = 0
+    removed: int = 0
+
+
+class Patch(msgspec.Struct, frozen=True, tag="patch", tag_field="kind", omit_defaults=True):
+    """What calls of a step have changed in the project's files. An open one is put before the first of them starts.
+
+    `before` and `after` name the files as they were kept; `large` were changed and are too large for that.
+    """
+
+    id: str
+    before: str
+    after: str = ""
+    files: tuple[Changed, ...] = ()
+    more: int = 0
+    """Files that were changed besides these."""
+    large: tuple[str, ...] = ()
+    at: float = 0.0
+    state: Literal["open", "taken", "failed"] = "open"
+    detail: str = ""
+
+
+class Undone(msgspec.Struct, frozen=True, tag="undone", tag_field="kind", omit_defaults=True):
+    """A person undid everything from a turn on; the next turn makes that final.
+
+    `turns` were there, `tree` is what the files were then, `files` are those that were brought back to before.
+    """
+
+    id: str
+    turn: int
+    turns: int
+    tree: str = ""
+    files: tuple[str, ...] = ()
+    restored: bool = False
+
+
+class Redone(msgspec.Struct, frozen=True, tag="redone", tag_field="kind", omit_defaults=True):
+    """A person took the last undo back."""
+
+    id: str
+    undone: str
+    restored: bool = False
+
+
 class Extension(msgspec.Struct, frozen=True, tag="extension", tag_field="kind"):
     """A person raised a limit of the running turn."""
 
@@ -229,6 +278,9 @@ Part = (
     | Notice
     | ReservationRefused
     | Compaction
+    | Patch
+    | Undone
+    | Redone
     | Extension
     | Halt
     | Sentinel

@@ -8,7 +8,19 @@ from bridle.core.context import CHARACTERS_PER_TOKEN, TOKENS_OF_A_TOOL, estimate
 from bridle.core.events import SessionInfo
 from bridle.core.limits import NOTHING, LimitName, Reason, Spent
 from bridle.core.messages import Message, Messages, Transcript, characters
-from bridle.core.parts import Call, Compaction, Halt, Part, Request, ReservationRefused, TurnFinish, TurnStart
+from bridle.core.parts import (
+    Call,
+    Compaction,
+    Halt,
+    Part,
+    Patch,
+    Redone,
+    Request,
+    ReservationRefused,
+    TurnFinish,
+    TurnStart,
+    Undone,
+)
 from bridle.core.permission import Access
 from bridle.core.repetition import Repetition
 from bridle.core.states import Approved, Ask, Asking, CallState, Pending, Queued, Repeat, Usage, Waiting
@@ -62,6 +74,10 @@ class OpenTurn:
         self.overflowed = False
         self.wanted: Compaction | None = None
         self.last_compaction: Compaction | None = None
+        self.patch: Patch | None = None
+        """What the calls that run now may change; none of them runs if there is none."""
+        self.title: Request | None = None
+        """The request for a title that was made last."""
         self.finish: TurnFinish | None = None
 
     @property
@@ -144,6 +160,10 @@ class Session:
         """The files that the model has seen, with a digest of what they held then; empty means seen no more."""
         self.prompts: dict[str, int] = {}
         self.answers: dict[str, tuple[str, ...]] = {}
+        self.undone: dict[str, Undone] = {}
+        """What can be redone, the last one first to come back."""
+        self.unfinished: Undone | Redone | None = None
+        """An undo or a redo that the files have not followed yet."""
         self._transcript = Transcript()
         self._held: list[Message] = []
         self.characters = 0

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from bridle.core.action import Wait
+from bridle.core.events import Entry
 from bridle.core.fold import fold
 from bridle.core.inbox import AbortItem
 from bridle.core.ledger import Shortage
 from bridle.core.session import Session
 from bridle.core.states import Ask, Waiting
+from bridle.core.undo import has_mark, visible
 from bridle.engine.bus import Bus
 from bridle.engine.engine import Parked
 from bridle.errors import JournalError, NoSuchSession
@@ -25,6 +27,7 @@ from bridle.turn.rig import Rig, TackRoom
 from bridle.turn.scope import Scope
 from bridle.turn.settle import settle_left
 from bridle.turn.take import answerable, openable, recalled, take_inbox
+from bridle.turn.title import end_title
 
 MAX_KEPT_SESSIONS = 64
 WATCH_AGAIN_SECONDS = 1.0
@@ -210,8 +213,13 @@ class LocalEngine:
 
     async def _load(self, id: str) -> Session:
         session = self._kept.pop(id, None) or Session()
+        entries: Sequence[Entry] = await self._journal.load(id, session.sequence)
+        if has_mark(entries):
+            # Something was undone or redone: what was folded before may not hold any more.
+            session = Session()
+            entries = visible(await self._journal.load(id))
         session.lean = True
-        for entry in await self._journal.load(id, session.sequence):
+        for entry in entries:
             fold(session, entry)
         self._kept[id] = session
         if len(self._kept) > MAX_KEPT_SESSIONS:
@@ -235,6 +243,7 @@ class LocalEngine:
             watch = asyncio.get_running_loop().create_task(self._watch(rig))
             try:
                 outcome = await run_turn(self._actions(rig))
+                await end_title(rig)
                 await record.flush()
             except JournalError:
                 # What has happened is written if it can be; the failure itself is told in any case.
@@ -244,6 +253,7 @@ class LocalEngine:
             finally:
                 watch.cancel()
                 await asyncio.wait([watch])
+                await end_title(rig)
             if session.running is not None:
                 return "waiting" if isinstance(outcome, Wait) else "paused"
             if drive.ended is not None:

@@ -132,11 +132,13 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A file that a scripted model plays; `then` answers whatever comes after the last reply.
 
     `summary` answers every request for a summary; without it such a request gets the next reply.
+    `title` answers every request for a title.
     """
 
     replies: list[Reply | str] = []
     then: Reply | str | None = None
     summary: Reply | str | None = None
+    title: Reply | str = "Scripted"
     context_window: int = 128_000
     max_output_tokens: int = 8_192
     price: Price | None = None
@@ -150,6 +152,7 @@ class ScriptedModel:
     played for ever; without it a request is answered with an error that says so.
     A model that is first asked in the middle of a turn, after a crash, begins at the reply for that step.
     `summary` answers every request for a summary; without it such a request gets the next reply.
+    `title` answers every request for a title.
     A function instead of a list gets each request and returns the reply.
     """
 
@@ -159,6 +162,7 @@ class ScriptedModel:
         *,
         then: Scripted | None = None,
         summary: Scripted | None = None,
+        title: Scripted = "Scripted",
         price: Price | None = None,
         context_window: int = 128_000,
         max_output_tokens: int = 8_192,
@@ -169,6 +173,7 @@ class ScriptedModel:
         self.info = ModelInfo(ref, context_window, max_output_tokens, price, closing_tools)
         self._then = None if then is None else as_reply(then)
         self._summary = None if summary is None else as_reply(summary)
+        self._title = as_reply(title)
         self._next: dict[str, int] = {}
         self._play = replies if callable(replies) else None
         self._replies = [] if callable(replies) else unrolled(as_reply(scripted) for scripted in replies)
@@ -181,6 +186,7 @@ class ScriptedModel:
             scenario.replies,
             then=scenario.then,
             summary=scenario.summary,
+            title=scenario.title,
             price=scenario.price,
             context_window=scenario.context_window,
             max_output_tokens=scenario.max_output_tokens,
@@ -193,6 +199,8 @@ class ScriptedModel:
         self.requests.append(request)
         if self._play is not None:
             return as_reply(self._play(request))
+        if request.purpose == "title":
+            return self._title
         if request.purpose == "compaction" and self._summary is not None:
             return self._summary
         index = self._next.get(request.session)

@@ -20,6 +20,7 @@ from bridle.turn.run_calls import run_calls
 from bridle.turn.settle import recover, settle
 from bridle.turn.synthesize import synthesize
 from bridle.turn.take import take_inbox
+from bridle.turn.title import begin_title, end_title
 
 
 class Actions(Protocol):
@@ -68,7 +69,12 @@ class TurnActions:
         return self._rig.session.view(self._rig.record.elapsed)
 
     async def call_model(self, action: CallModel) -> None:
-        await self._guarded(call_model(self._rig, action))
+        await self._guarded(self._call_model(action))
+
+    async def _call_model(self, action: CallModel) -> None:
+        if action.closing is None:
+            begin_title(self._rig)
+        await call_model(self._rig, action)
 
     async def run(self, calls: tuple[str, ...]) -> None:
         await self._guarded(run_calls(self._rig, calls))
@@ -83,6 +89,7 @@ class TurnActions:
         await self._guarded(synthesize(self._rig, action))
 
     async def finish(self, action: Finish) -> Finish:
+        await end_title(self._rig)
         return await finish(self._rig, action)
 
     async def _guarded(self, effect: Awaitable[None]) -> None:

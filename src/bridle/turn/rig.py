@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,8 +14,9 @@ from bridle.core.agent import ModelInfo
 from bridle.core.context import cap_output, sound
 from bridle.core.inbox import PromptItem
 from bridle.core.ledger import Account, Shortage
-from bridle.core.parts import Notice, TurnStart
+from bridle.core.parts import Call, Notice, TurnStart
 from bridle.core.permission import Access, Rule, Verdict, covers, judge, strictest
+from bridle.core.repair import arguments_of
 from bridle.core.retry import RetryPolicy
 from bridle.core.session import OpenTurn, Session
 from bridle.core.states import Ask
@@ -25,6 +27,7 @@ from bridle.process.sandbox import Sandbox
 from bridle.seams import Seams
 from bridle.tools.background import Backgrounds
 from bridle.tools.tool import Care, Tool
+from bridle.turn.kept_files import KeepsFiles
 from bridle.turn.outputs import Wanted
 from bridle.turn.record import Record
 from bridle.turn.scope import Scope
@@ -47,6 +50,14 @@ class KeepsApprovals(Protocol):
     def add(self, accesses: Iterable[Access]) -> None: ...
 
 
+@dataclass(slots=True, frozen=True)
+class Small:
+    """A model for small things."""
+
+    model: Model
+    info: ModelInfo
+
+
 @dataclass(frozen=True)
 class Tack:
     """What one turn is equipped with, as its TurnStart says."""
@@ -61,7 +72,7 @@ class Tack:
     """The rules of every turn above this one: a subagent has at most their rights."""
     directory: Path
     prompts: Mapping[str, str]
-    """Words for the model by occasion: closing, compaction, synthesis."""
+    """Words for the model by occasion: closing, compaction, synthesis, title."""
     ceiling: int
     subagents: Mapping[str, str] = field(default_factory=dict)
     """What each agent is good for that a `task` call may start."""
@@ -91,11 +102,15 @@ class Tack:
     bounds: Mapping[str, int] = field(default_factory=dict)
     """How much a command may take."""
     backgrounds: Backgrounds = field(default_factory=Backgrounds)
+    snapshots: KeepsFiles | None = None
+    """Who keeps the files before they are changed; nobody, if nothing here may change them."""
     hooks: Sequence[HookSettings] = ()
     formatters: Sequence[Care] = ()
     diagnostics: Sequence[Care] = ()
     output: Wanted | None = None
     """What the answer must fit."""
+    small: Small | None = None
+    """Who writes titles."""
     approvals: KeepsApprovals | None = None
     """What a person has said always to in this project, kept for good."""
 
@@ -186,6 +201,8 @@ class Rig:
     """Whether the inbox may hold something that was not looked at."""
     reported: tuple[Ask, ...] | None = None
     """What the parent was told last of the asks that are open here."""
+    beside: asyncio.Task[None] | None = None
+    """What runs beside the turn: the request for a title."""
     _tack: Tack | None = None
 
     def store(self, name: str, text: str) -> tuple[str, str]:
@@ -230,6 +247,13 @@ class Rig:
         if self._tack is None:
             self._tack = self.room.equip(self.session, self.turn.start)
         return self._tack
+
+
+def judged_before(rig: Rig, tool: Tool, call: Call) -> Ready:
+    """A call that was judged before the process died."""
+    arguments = tool.check(arguments_of(call.arguments))
+    needed = tool.accesses(arguments, rig.tack.directory)
+    return Ready(arguments, frozenset(access for access in needed if rig.tack.judge(access) != "deny"))
 
 
 def capped_output(rig: Rig, name: str, output: str) -> tuple[str, str]:

@@ -22,7 +22,8 @@ from bridle.tools.tool import Invocation, Output, Tool
 from bridle.turn.authorise import Authority
 from bridle.turn.children import child_of, keeping, start_children
 from bridle.turn.hooks import fire
-from bridle.turn.rig import Ready, Rig, capped_output
+from bridle.turn.patching import closed, opened
+from bridle.turn.rig import Rig, capped_output, judged_before
 from bridle.turn.scope import Aborted, Late, cancelled_by_us
 
 HOOK_READS = 20_000
@@ -33,7 +34,8 @@ async def run_calls(rig: Rig, ids: tuple[str, ...]) -> None:
     verdicts = Authority(rig).judge(ids)
     _find_children(rig, verdicts)
     await _ask_hooks(rig, verdicts)
-    if rig.scope.aborted and rig.tack.hooks:
+    kept = await opened(rig, verdicts)
+    if rig.scope.aborted and (rig.tack.hooks or rig.tack.snapshots is not None):
         # Nothing has begun; the abort is in the inbox, and settles these calls.
         return
     short: list[Recorded] = []
@@ -42,12 +44,14 @@ async def run_calls(rig: Rig, ids: tuple[str, ...]) -> None:
         started = any(isinstance(state, (Running, Waiting)) for state in verdicts.values())
         weight: Weight = "intent" if started else "plain"
         try:
-            await rig.record.append(*_moves(rig, verdicts), *short, change=_charge(rig, verdicts), weight=weight)
+            moves = (*kept, *_moves(rig, verdicts), *short)
+            await rig.record.append(*moves, change=_charge(rig, verdicts), weight=weight)
             break
         except BudgetRefused as refused:
             short += _admit(rig, verdicts, refused.shortage)
     await start_children(rig)
     await _run_together(rig, [id for id, state in verdicts.items() if isinstance(state, Running)])
+    await closed(rig)
 
 
 async def _ask_hooks(rig: Rig, verdicts: dict[str, CallState]) -> None:
@@ -170,7 +174,7 @@ async def _run_one(rig: Rig, id: str) -> None:
         outcome = await _after_hooks(rig, call, outcome)
     moved = CallMoved(id, _ended(rig, call, outcome, invocation.seen))
     others = (state for other, state in rig.turn.batch.items() if other != id)
-    if all(isinstance(state, Ended) for state in others):
+    if rig.turn.patch is None and all(isinstance(state, Ended) for state in others):
         # The last of its step: what follows is the next request, or the end of the turn.
         await rig.record.append_with_next(moved)
     else:
@@ -184,13 +188,6 @@ async def _after_hooks(rig: Rig, call: Call, output: Output) -> Output:
         return output
     words = "\n".join(f"[a hook says: {one.words}]" for one in said)
     return msgspec.structs.replace(output, text=f"{output.text}\n\n{words}")
-
-
-def _ready(rig: Rig, tool: Tool, call: Call) -> Ready:
-    """A call that was judged before the process died."""
-    arguments = tool.check(arguments_of(call.arguments))
-    needed = tool.accesses(arguments, rig.tack.directory)
-    return Ready(arguments, frozenset(access for access in needed if rig.tack.judge(access) != "deny"))
 
 
 def _shower(rig: Rig, id: str) -> Any:
@@ -216,7 +213,7 @@ def _deadline(rig: Rig, tool: Tool) -> tuple[float, bool]:
 async def _invoke(rig: Rig, tool: Tool, call: Call, invocation: Invocation) -> Output:
     """The tool's output, whatever it does; only our own cancellation gets through."""
     try:
-        ready = rig.ready.pop(call.id, None) or _ready(rig, tool, call)
+        ready = rig.ready.pop(call.id, None) or judged_before(rig, tool, call)
         invocation.permits = partial(rig.permits, ready.granted)
         return await tool.run(ready.arguments, invocation)
     except ToolFailed as error:

@@ -8,6 +8,7 @@ from bridle.core.limits import NOTHING
 from bridle.core.states import Interrupted, Open, Refusal, Refused, Repeat, Running
 from bridle.errors import ConfigError
 from bridle.turn.children import recall, start_children
+from bridle.turn.patching import closed
 from bridle.turn.rig import Rig
 
 UNKNOWN_OUTCOME = (
@@ -40,7 +41,11 @@ async def recover(rig: Rig) -> None:
     """Settle what a dead process left, and find its subagents again."""
     await settle_left(rig)
     turn = rig.session.running
-    if turn is not None and turn.halt is None:
+    if turn is None:
+        return
+    if turn.patch is not None:
+        await closed(rig)
+    if turn.halt is None:
         await start_children(rig)
 
 
@@ -51,11 +56,14 @@ async def settle_left(rig: Rig) -> None:
         return
     events: list[Recorded] = []
     change = await left_over(rig)
-    request = turn.request
-    if request is not None and isinstance(request.state, Open):
-        worst = change.settles[0][1] if change is not None else NOTHING
-        events += [PartRemoved(id) for id in turn.reply]
-        events.append(RequestMoved(request.id, Interrupted(worst.tokens, worst.cost)))
+    # Each try of a request has a reservation of its own, of which the last is the one that is open.
+    settles = change.settles if change is not None else ()
+    worst = {id.partition("~")[0]: amount for id, amount in settles}
+    for request in (turn.request, turn.title):
+        if request is not None and isinstance(request.state, Open):
+            events += [PartRemoved(id) for id in turn.reply] if request is turn.request else []
+            lost = worst.get(request.id, NOTHING)
+            events.append(RequestMoved(request.id, Interrupted(lost.tokens, lost.cost)))
     for id, state in turn.batch.items():
         if isinstance(state, Running):
             again = _repeatable(rig, rig.session.call(id).name)

@@ -13,7 +13,7 @@ import typer
 
 from bridle.errors import BridleError, ConfigError
 from bridle.runtime import leave
-from bridle.surfaces.cli import agents, config, manage, mcp, models, moving, project, run, sessions, stats
+from bridle.surfaces.cli import agents, config, manage, mcp, models, moving, project, run, sessions, stats, undoing
 
 app = typer.Typer(
     name="bridle",
@@ -35,6 +35,9 @@ app.command("show")(manage.show)
 app.command("export")(moving.export)
 app.command("import")(moving.take_in)
 app.command("fork")(moving.fork)
+app.command("undo")(undoing.undo_turns)
+app.command("redo")(undoing.redo_turns)
+app.command("diff")(undoing.show_diff)
 app.command("stats")(stats.stats)
 app.command("trust")(project.trust)
 app.command("doctor")(project.doctor)

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal, TypeVar, cast
 
 import typer
 
@@ -16,6 +16,7 @@ from bridle.core.parts import (
     Compaction,
     Extension,
     Notice,
+    Patch,
     Prompt,
     Reasoning,
     Sentinel,
@@ -34,6 +35,7 @@ SessionId = Annotated[str, typer.Argument(help="A session, as `bridle sessions` 
 Format = Annotated[str, typer.Option(help="text or json.")]
 
 Choice = Literal["once", "always", "reject"]
+Result = TypeVar("Result")
 LOOK_SECONDS = 0.1
 ANSWER_LOOKS = 30
 
@@ -238,6 +240,10 @@ def _shown_part(part: object) -> str:
             return f"! {text}" if about != "closing" else ""
         case Compaction(cause=cause, outcome="smaller", before=before, after=after):
             return "! old outputs removed" if cause == "prune" else f"! context compacted: {before} → {after} tokens"
+        case Patch(files=files, more=more) if files:
+            names = ", ".join(f"{each.path} (+{each.added} -{each.removed})" for each in files[:10])
+            rest = len(files) - 10 + more
+            return f"  ~ {names}" + (f" and {rest} more" if rest > 0 else "")
         case Sentinel(text=text):
             return f"■ {text}"
         case TurnFinish(reason=reason, spent=spent):
@@ -245,13 +251,13 @@ def _shown_part(part: object) -> str:
     return ""
 
 
-async def with_runtime(directory: Path, work: Callable[[Runtime], Awaitable[None]]) -> None:
+async def with_runtime(directory: Path, work: Callable[[Runtime], Awaitable[Result]]) -> Result:
     """Open the user's runtime, work with it, and close it."""
     runtime = Runtime.open(directory)
     for notice in runtime.notices:
         sys.stderr.write(f"! {notice}\n")
     try:
-        await work(runtime)
+        return await work(runtime)
     finally:
         await runtime.close()
 

@@ -19,6 +19,7 @@ from bridle.core.media import media_of
 from bridle.core.parts import File, OnAsk
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
+from bridle.runtime.finding import last_session
 from bridle.surfaces.cli.drive import Shown, drive
 from bridle.surfaces.cli.project import ask_for_trust
 from bridle.surfaces.cli.text import plain
@@ -119,13 +120,7 @@ async def _found(runtime: Runtime, given: str | None, continue_last: bool) -> st
     if given:
         await runtime.load(given)
         return given
-    if continue_last:
-        here = str(runtime.directory)
-        for row in await runtime.sessions():
-            if row.info.directory == here:
-                return row.info.id
-        raise ConfigError(f"--continue: there is no session in {here} yet")
-    return None
+    return await last_session(runtime, "--continue: ") if continue_last else None
 
 
 FLAGS = ("--steps", "--max-tool-calls", "--max-tokens", "--max-cost", "--max-seconds")

@@ -1,0 +1,1 @@
+"""The state of a project's files, kept beside the project and brought back."""

@@ -1,0 +1,254 @@
+"""The files of a project as they were at a time: taken, compared, shown as a diff, kept from being pruned."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from bridle.core.context import sound
+from bridle.core.parts import Changed
+from bridle.errors import SnapshotFailed
+from bridle.snapshots.git import ALONE, Git
+from bridle.workspace.git import git_folders
+
+AT_ONCE = 400
+"""Paths that are given to git by words."""
+MOST_RULES = 1 << 20
+REFS = "refs/bridle/"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much of a project is kept."""
+
+    file_bytes: int = 2 << 20
+    quota_bytes: int = 1 << 30
+    keep_days: int = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The files at one time, and those that are too large to be kept, by size and time of change."""
+
+    tree: str
+    large: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a tree has at a path: nothing, if the mode is 0."""
+
+    mode: str = "000000"
+    blob: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A path that two trees do not have in common, with the lines that came and went."""
+
+    path: str
+    before: Held
+    after: Held
+    added: int = 0
+    removed: int = 0
+
+
+@dataclass(slots=True)
+class Repository:
+    """The snapshots of one work tree, as far as a project in it goes. Everything runs where `Git` runs."""
+
+    git: Git
+    project: Path
+    environment: Mapping[str, str]
+    bounds: Bounds = Bounds()
+
+    @property
+    def _scope(self) -> list[str]:
+        inner = self.project.relative_to(self.git.tree)
+        return ["--", str(inner)] if inner.parts else []
+
+    def shown(self, path: str) -> str:
+        """A path as people read it: from the project on, and in letters."""
+        inner = self.project.relative_to(self.git.tree)
+        return sound(os.path.relpath(path, inner) if inner.parts else path)
+
+    def changed(self, move: Move) -> Changed:
+        """What a patch says of it."""
+        how: Literal["added", "changed", "deleted"] = "changed" if move.after.blob else "deleted"
+        how = how if move.before.blob else "added"
+        return Changed(self.shown(move.path), how, move.added, move.removed)
+
+    def take(self) -> Taken:
+        """The files as they are now: those that git would take, but for the large ones."""
+        with self.git.alone():
+            self._ignore()
+            listed = self.git.run("ls-files", "-z", "--others", "--modified", "--exclude-standard", *self._scope)
+            names = dict.fromkeys([*_split(listed), *self._tracked_though_ignored()])
+            fresh, gone, large = self._sorted(names)
+            if gone:
+                self.git.run("update-index", "-z", "--force-remove", "--stdin", given=_joined(gone))
+            if fresh:
+                self.git.run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", given=_joined(fresh))
+            return Taken(self.git.run("write-tree").decode().strip(), large)
+
+    def _sorted(self, names: Iterable[str]) -> tuple[list[str], list[str], dict[str, tuple[int, int]]]:
+        """What is to be taken, what is not there any more, and what is too large."""
+        fresh: list[str] = []
+        gone: list[str] = []
+        large: dict[str, tuple[int, int]] = {}
+        size = 0
+        for name in names:
+            path = self.git.tree / name
+            found = _seen(path)
+            if name.endswith("/"):
+                # A repository within this one has its own history.
+                continue
+            if (
+                found is None
+                or not (stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode))
+                or _behind_link(self.git.tree, name)
+            ):
+                gone.append(name)
+            elif found.st_size > self.bounds.file_bytes:
+                large[name] = (found.st_size, found.st_mtime_ns)
+            elif stat.S_ISLNK(found.st_mode) or os.access(path, os.R_OK):
+                fresh.append(name)
+                size += found.st_size
+        if size > self.bounds.quota_bytes:
+            raise SnapshotFailed(
+                f"{size >> 20} MB of files have changed, and snapshots.quota_mb is {self.bounds.quota_bytes >> 20}"
+            )
+        return fresh, gone, large
+
+    def _ignore(self) -> None:
+        """What the user's git ignores by rules that lie outside of the files is ignored here too."""
+        folders = git_folders(self.git.tree)
+        home = self.environment.get("HOME", "")
+        asked = self.git.asked(
+            "config", "--global", "--path", "--get", "core.excludesFile", environment=self.environment, folder=Path("/")
+        )
+        configured = self.environment.get("XDG_CONFIG_HOME") or f"{home}/.config"
+        general = Path(os.fsdecode(asked).strip() or f"{configured}/git/ignore")
+        rules = b"\n".join(_read(path) for path in (general, *(folder / "info" / "exclude" for folder in folders)))
+        ours = self.git.folder / "info" / "exclude"
+        if _read(ours) != rules:
+            ours.write_bytes(rules)
+
+    def _tracked_though_ignored(self) -> list[str]:
+        if not (self.git.tree / ".git").exists():
+            return []
+        alone = {**ALONE, "PATH": self.environment.get("PATH", "")}
+        return _split(
+            self.git.asked(
+                "ls-files",
+                "-z",
+                "--cached",
+                "--ignored",
+                "--exclude-standard",
+                *self._scope,
+                environment=alone,
+                folder=self.git.tree,
+            )
+        )
+
+    def moves(self, before: str, after: str) -> list[Move]:
+        """Every path at which two trees differ."""
+        if before == after:
+            return []
+        self.need(before, after)
+        words = ("diff-tree", "-r", "-z", "--no-renames", "--raw", "--numstat", before, after, *self._scope)
+        return _moves(_split(self.git.run(*words)))
+
+    def held(self, tree: str, paths: Sequence[str]) -> dict[str, Held]:
+        """What a tree has at these paths."""
+        found = {path: Held() for path in paths}
+        for some in _chunks(paths):
+            for line in _split(self.git.run("ls-tree", "-r", "-z", "--full-tree", tree, "--", *some)):
+                facts, _, path = line.partition("\t")
+                mode, _, blob = facts.split(" ")[:3]
+                if path in found:
+                    found[path] = Held(mode, blob)
+        return found
+
+    def diff(self, before: str, after: str, paths: Sequence[str]) -> str:
+        """The difference of two trees at these paths, as people read it."""
+        self.need(before, after)
+        words = ("diff-tree", "-r", "-p", "-M", "--no-ext-diff", "--no-textconv", "--no-color", before, after, "--")
+        printed = b"".join(self.git.run(*words, *some) for some in _chunks(paths))
+        return printed.decode("utf-8", errors="replace")
+
+    def need(self, *trees: str) -> None:
+        """Raises `SnapshotFailed` if one of them is not kept any more."""
+        with self.git.alone():
+            asked = "".join(f"{tree}\n" for tree in trees).encode()
+            said = self.git.run("cat-file", "--batch-check=%(objecttype)", given=asked).decode().split("\n")
+        if any(line != "tree" for line in said[: len(trees)]):
+            raise SnapshotFailed("the files as they were are not kept any more, or were kept on another machine")
+
+    def pin(self, session: str, name: str, at: float, trees: Sequence[str]) -> None:
+        """Keep trees until the session goes, or they become too old."""
+        lines = (f"update {REFS}{session}/{int(at)}.{name}.{place} {tree}\n" for place, tree in enumerate(trees))
+        self.git.run("update-ref", "--stdin", given="".join(lines).encode())
+
+
+def _seen(path: Path) -> os.stat_result | None:
+    try:
+        return path.lstat()
+    except OSError:
+        return None
+
+
+def _behind_link(root: Path, name: str) -> bool:
+    folder = root
+    for part in Path(name).parts[:-1]:
+        folder = folder / part
+        if folder.is_symlink():
+            return True
+    return False
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as opened:
+            return opened.read(MOST_RULES) if path.is_file() else b""
+    except OSError:
+        return b""
+
+
+def _split(printed: bytes) -> list[str]:
+    return [os.fsdecode(piece) for piece in printed.split(b"\0") if piece]
+
+
+def _joined(names: Iterable[str]) -> bytes:
+    return b"".join(os.fsencode(name) + b"\0" for name in names)
+
+
+def _chunks(paths: Sequence[str]) -> Iterable[Sequence[str]]:
+    return (paths[start : start + AT_ONCE] for start in range(0, len(paths), AT_ONCE))
+
+
+def _moves(pieces: list[str]) -> list[Move]:
+    """What `diff-tree` said, raw and in numbers."""
+    found: dict[str, Move] = {}
+    place = 0
+    while place < len(pieces):
+        piece = pieces[place]
+        if piece.startswith(":"):
+            old_mode, new_mode, old, new, _ = piece[1:].split(" ")
+            path = pieces[place + 1]
+            before = Held(old_mode, old) if old.strip("0") else Held()
+            after = Held(new_mode, new) if new.strip("0") else Held()
+            found[path] = Move(path, before, after)
+            place += 2
+        else:
+            added, removed, path = piece.split("\t", 2)
+            known = found[path]
+            # Of what is no text, git counts no lines.
+            counts = (int(added), int(removed)) if added != "-" else (0, 0)
+            found[path] = Move(path, known.before, known.after, *counts)
+            place += 1
+    return list(found.values())

@@ -1,0 +1,117 @@
+"""Files brought back to what they were before some changes, and nothing else touched."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from bridle.errors import SnapshotFailed
+from bridle.snapshots.repository import Held, Repository
+from bridle.workspace.reach import NAME_ONLY, open_below
+
+Span = tuple[str, str]
+"""The files before and after something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What each path is to become, and the paths that somebody else has changed in the meantime."""
+
+    wanted: Mapping[str, Held]
+    strange: tuple[str, ...]
+
+
+def joined(spans: Iterable[Span]) -> list[Span]:
+    """The same changes in fewer spans: those that follow upon each other are one."""
+    found: list[Span] = []
+    for before, after in spans:
+        if found and found[-1][1] == before:
+            found[-1] = (found[-1][0], after)
+        else:
+            found.append((before, after))
+    return found
+
+
+def planned(repository: Repository, spans: Sequence[Span], now: str) -> Plan:
+    """How to get from the files as they are now to those before the first of these changes."""
+    wanted: dict[str, Held] = {}
+    left: dict[str, Held] = {}
+    for before, after in joined(spans):
+        for move in repository.moves(before, after):
+            wanted.setdefault(move.path, move.before)
+            left[move.path] = move.after
+    there = repository.held(now, list(wanted))
+    strange = [path for path, held in there.items() if held not in (left[path], wanted[path])]
+    return Plan({path: held for path, held in wanted.items() if there[path] != held}, tuple(sorted(strange)))
+
+
+def restore(repository: Repository, wanted: Mapping[str, Held]) -> None:
+    """Make these paths what they should be; doing it again changes nothing."""
+    git = repository.git
+    with git.alone():
+        modes = {path: found.st_mode for path in wanted if (found := _seen(git.tree / path)) is not None}
+        for path in sorted((path for path, held in wanted.items() if not held.blob), reverse=True):
+            _remove(git.tree, path)
+        present = {path: held for path, held in wanted.items() if held.blob}
+        if not present:
+            return
+        scratch = git.folder / "restoring"
+        scratch.unlink(missing_ok=True)
+        try:
+            lines = (
+                f"{held.mode} {held.blob}\t".encode() + os.fsencode(path) + b"\0" for path, held in present.items()
+            )
+            git.run("update-index", "-z", "--index-info", given=b"".join(lines), index=scratch)
+            git.run("checkout-index", "--all", "--force", "--quiet", index=scratch)
+        finally:
+            scratch.unlink(missing_ok=True)
+        for path, held in present.items():
+            _keep_mode(git.tree / path, held, modes.get(path))
+
+
+def _seen(path: Path) -> os.stat_result | None:
+    try:
+        return path.lstat()
+    except OSError:
+        return None
+
+
+def _keep_mode(path: Path, held: Held, before: int | None) -> None:
+    """Who may read a file is not git's business: it stays as it was."""
+    if before is None or not stat.S_ISREG(before) or held.mode == "120000":
+        return
+    runs = 0o111 if held.mode == "100755" else 0
+    path.chmod(stat.S_IMODE(before) & ~0o111 | (runs & (stat.S_IMODE(before) >> 2 | 0o100)))
+
+
+def _remove(root: Path, name: str) -> None:
+    """Remove a file, with no link on the way, and the folders that are empty then."""
+    inner = PurePosixPath(name)
+    try:
+        folder = open_below(root, inner.parent, NAME_ONLY)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise SnapshotFailed(f"{name} cannot be removed: {error.strerror}") from error
+    try:
+        with suppress(FileNotFoundError, IsADirectoryError):
+            os.unlink(inner.name, dir_fd=folder)
+    finally:
+        os.close(folder)
+    for above in inner.parents:
+        if not above.parts:
+            break
+        with suppress(OSError):
+            _remove_folder(root, above)
+
+
+def _remove_folder(root: Path, inner: PurePosixPath) -> None:
+    folder = open_below(root, inner.parent, NAME_ONLY)
+    try:
+        os.rmdir(inner.name, dir_fd=folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,94 @@
+"""Commands that take turns back: undo, redo, and what there is to take back."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bridle.runtime import Runtime
+from bridle.runtime.finding import last_session
+from bridle.runtime.undoing import Reverted, diff, redo, undo
+from bridle.surfaces.cli.manage import with_runtime
+from bridle.surfaces.cli.text import plain
+
+MaybeSession = Annotated[str | None, typer.Argument(help="A session; without it, the last of this directory.")]
+MOST_NAMED = 20
+
+
+def undo_turns(
+    session: MaybeSession = None,
+    to: Annotated[str, typer.Option(help="The first turn that goes, by number, or by a prompt's id.")] = "",
+    keep_files: Annotated[bool, typer.Option("--keep-files", help="Undo the history alone.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also files that somebody else has changed since.")] = False,
+) -> None:
+    """Undo the last turn, or all from one on: the history, and the files that it changed.
+
+    Example: bridle undo --to 3
+    """
+
+    async def work(runtime: Runtime) -> None:
+        id = session or await last_session(runtime)
+        undone = await undo(runtime, id, to=to, keep_files=keep_files, force=force)
+        typer.echo(f"undone: turn {undone.turn} and what came after it, in {id}")
+        if undone.prompt:
+            typer.echo(f"> {plain(undone.prompt.strip().splitlines()[0])[:100] if undone.prompt.strip() else ''}")
+        _tell(undone)
+        typer.echo("`bridle redo` brings it back, until the next prompt.")
+
+    asyncio.run(with_runtime(Path(), work))
+
+
+def redo_turns(session: MaybeSession = None) -> None:
+    """Take the last undo back, history and files.
+
+    Example: bridle redo
+    """
+
+    async def work(runtime: Runtime) -> None:
+        id = session or await last_session(runtime)
+        done = await redo(runtime, id)
+        typer.echo(f"redone: turn {done.turn} and what came after it, in {id}")
+        _tell(done)
+
+    asyncio.run(with_runtime(Path(), work))
+
+
+def _tell(reverted: Reverted) -> None:
+    for name in reverted.files[:MOST_NAMED]:
+        typer.echo(f"  {plain(name)}")
+    if len(reverted.files) > MOST_NAMED:
+        typer.echo(f"  and {len(reverted.files) - MOST_NAMED} more files")
+    for words in reverted.unknown:
+        typer.echo(f"! {plain(words)}", err=True)
+
+
+def show_diff(
+    session: MaybeSession = None,
+    turn: Annotated[int, typer.Option(help="Only what this turn changed.", min=0)] = 0,
+) -> None:
+    """Show what a session has changed in the files, by its own calls and by its subagents.
+
+    Example: bridle diff --turn 2
+    """
+
+    async def work(runtime: Runtime) -> str:
+        return await diff(runtime, session or await last_session(runtime), turn)
+
+    printed = asyncio.run(with_runtime(Path(), work))
+    sys.stdout.write(coloured(plain(printed)) if sys.stdout.isatty() else plain(printed))
+
+
+COLOURS = {"+": "32", "-": "31", "@": "36"}
+
+
+def coloured(text: str) -> str:
+    """A diff as a terminal shows it best."""
+    lines = []
+    for line in text.splitlines(keepends=True):
+        colour = "1" if line.startswith(("diff ", "+++", "---")) else COLOURS.get(line[:1], "")
+        lines.append(f"\x1b[{colour}m{line.rstrip(chr(10))}\x1b[0m\n" if colour else line)
+    return "".join(lines)

@@ -1,0 +1,29 @@
+"""What a turn asks of whoever keeps the files of projects as they were."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from bridle.core.parts import Changed
+
+
+class Compared(msgspec.Struct, frozen=True):
+    """The files after some calls, and how they differ from those before."""
+
+    after: str
+    files: tuple[Changed, ...] = ()
+    more: int = 0
+    large: tuple[str, ...] = ()
+
+
+class KeepsFiles(Protocol):
+    """The files of projects as they were. Both raise `SnapshotFailed`, and may be cancelled."""
+
+    async def take(self, directory: Path) -> str:
+        """The name by which the files are known as they are now."""
+
+    async def compare(self, directory: Path, session: str, name: str, before: str) -> Compared:
+        """How the files differ now from those of a name, which stay known as long as the session."""

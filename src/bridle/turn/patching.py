@@ -1,0 +1,96 @@
+"""The project's files around calls that may change them: kept before the first one, compared after the last."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from bridle.core.events import PartPut, Recorded
+from bridle.core.parts import Notice, Patch
+from bridle.core.permission import Access
+from bridle.core.states import CallState, Running
+from bridle.errors import SnapshotFailed
+from bridle.turn.rig import Rig, judged_before
+from bridle.turn.scope import Aborted, Late
+
+TAKE_SECONDS = 20.0
+ABORTED_SECONDS = 1.0
+"""An abort must not wait longer for the files to be compared."""
+ONLY_READS = re.compile(
+    r"ls|cat|head|tail|grep|rg|wc|echo|printf|diff|stat|file|which|tree|du|df|date|basename|dirname|cut|tr|nl|cmp|"
+    r"md5sum|sha256sum|realpath|readlink|id|whoami|uname|nproc|ps|test|true|false|sleep|seq|pwd"
+)
+GIT_ONLY_READS = re.compile(r"status|log|diff|show|blame|ls-files|rev-parse|grep")
+
+
+async def opened(rig: Rig, verdicts: Mapping[str, CallState]) -> list[Recorded]:
+    """Keep the files if one of these calls may change them; what is recorded of that with the calls' start."""
+    keeps = rig.tack.snapshots
+    number = rig.turn.start.number
+    missing = f"{number}.notice.snapshot"
+    if keeps is None or missing in rig.session.parts or not any(_may_write(rig, id) for id in _running(verdicts)):
+        return []
+    problem = f"it took longer than {TAKE_SECONDS:g} s"
+    try:
+        before = await rig.scope.run(keeps.take(rig.tack.directory), TAKE_SECONDS)
+        if isinstance(before, str):
+            step = rig.turn.step.number if rig.turn.step is not None else 0
+            return [PartPut(Patch(f"{number}.{step}.patch.{rig.session.sequence}", before, at=rig.seams.clock.wall()))]
+        if isinstance(before, Aborted):
+            return []
+    except SnapshotFailed as failed:
+        problem = str(failed)
+    return [PartPut(Notice(missing, "snapshot", f"what this turn changes cannot be undone: {problem}"))]
+
+
+def _running(verdicts: Mapping[str, CallState]) -> Iterable[str]:
+    return (id for id, state in verdicts.items() if isinstance(state, Running))
+
+
+def _may_write(rig: Rig, id: str) -> bool:
+    call = rig.session.call(id)
+    tool = rig.tack.tools[call.name]
+    if tool.repeatable or tool.permission != "bash":
+        return not tool.repeatable
+    ready = rig.ready.get(id) or judged_before(rig, tool, call)
+    return not all(_only_reads(access) for access in ready.granted)
+
+
+def _only_reads(access: Access) -> bool:
+    if access.permission != "bash":
+        return access.permission == "read"
+    program, _, rest = access.pattern.partition(" ")
+    reads = GIT_ONLY_READS.fullmatch(rest.partition(" ")[0]) if program == "git" else ONLY_READS.fullmatch(program)
+    return reads is not None and access.reach in ("exact", "open")
+
+
+async def closed(rig: Rig) -> None:
+    """Compare the files with those before, if they were kept, and record what has changed."""
+    patch = rig.turn.patch
+    keeps = rig.tack.snapshots if patch is not None else None
+    if patch is None:
+        return
+    if keeps is None:
+        await rig.record.append(_failed(patch, "snapshots are switched off"))
+        return
+    place = (rig.tack.directory, rig.record.lease.session, patch.id, patch.before)
+    try:
+        compared = await rig.scope.run(keeps.compare(*place), TAKE_SECONDS)
+        if isinstance(compared, Aborted):
+            # What an aborted call has done can be undone too.
+            compared = await asyncio.wait_for(keeps.compare(*place), ABORTED_SECONDS)
+    except (SnapshotFailed, TimeoutError) as failed:
+        await rig.record.append(_failed(patch, str(failed) or "it took too long"))
+        return
+    if isinstance(compared, (Late, Aborted)):
+        await rig.record.append(_failed(patch, f"it took longer than {TAKE_SECONDS:g} s"))
+        return
+    facts = msgspec.structs.asdict(compared)
+    await rig.record.append_with_next(PartPut(msgspec.structs.replace(patch, state="taken", **facts)))
+
+
+def _failed(patch: Patch, why: str) -> PartPut:
+    return PartPut(msgspec.structs.replace(patch, state="failed", detail=why))

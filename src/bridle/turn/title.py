@@ -1,0 +1,144 @@
+"""A title for the session, asked of a small model beside the turn; if it fails, nothing else does."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+import msgspec
+
+from bridle.core.context import estimate_tokens, sound
+from bridle.core.events import PartPut, Recorded, RequestMoved, SessionPut
+from bridle.core.ledger import Change, Reservation
+from bridle.core.limits import Spent
+from bridle.core.messages import Messages, UserMessage
+from bridle.core.parts import Prompt, Request
+from bridle.core.pricing import cost, worst_cost
+from bridle.core.states import Broken, Cut, Replied, RequestState
+from bridle.core.stream import ModelRequest
+from bridle.errors import BudgetRefused, JournalError
+from bridle.turn.errand import NO_TOOLS
+from bridle.turn.processor import Processor
+from bridle.turn.rig import Rig, Small
+from bridle.turn.sending import ESTIMATE_SLACK, closing_need, input_tokens
+
+TITLE_SECONDS = 30.0
+MOST_READ = 4_000
+MOST_WRITTEN = 500
+LONGEST = 80
+
+
+def begin_title(rig: Rig) -> None:
+    """Ask for a title beside the request that follows, if the session has none after its first step."""
+    turn, info = rig.turn, rig.session.info
+    if rig.beside is not None or turn.title is not None or info is None or info.title:
+        return
+    small = rig.tack.small if turn.steps or turn.start.number > 1 else None
+    if small is None or turn.start.mandate is not None or (small.info.price is None and _paid(rig)):
+        return
+    prompts = (part for part in rig.session.parts.values() if isinstance(part, Prompt))
+    first = next((prompt.text for prompt in prompts if prompt.text.strip()), "")
+    if first:
+        rig.beside = asyncio.get_running_loop().create_task(_Title(rig, small, first[:MOST_READ]).ask())
+
+
+async def end_title(rig: Rig) -> None:
+    """See to it that nothing runs beside the turn any more; what it cost is recorded then."""
+    beside, rig.beside = rig.beside, None
+    if beside is not None:
+        beside.cancel()
+        # What the journal refuses it also refuses to the turn, which says so.
+        with suppress(JournalError, asyncio.CancelledError):
+            await beside
+
+
+def _paid(rig: Rig) -> bool:
+    return rig.turn.limits.cost is not None or rig.tack.tree_cost
+
+
+class _Title:
+    """One request, tried once."""
+
+    def __init__(self, rig: Rig, small: Small, words: str) -> None:
+        self._rig = rig
+        self._small = small
+        self._words = words
+        self._id = f"{rig.turn.start.number}.title"
+        self._system = rig.tack.prompts["title"]
+        self._reads = estimate_tokens(len(words) + len(self._system)) + ESTIMATE_SLACK
+
+    async def ask(self) -> None:
+        """Reserve, ask, settle; no room means no title."""
+        rig, price = self._rig, self._small.info.price
+        most = Spent(tokens=self._reads + MOST_WRITTEN, cost=worst_cost(price, self._reads, MOST_WRITTEN))
+        held = Reservation(self._id, most, closing_need(rig, input_tokens(rig)))
+        request = PartPut(Request(self._id, "title", 0, 1, self._small.info.ref))
+        try:
+            await rig.record.append(request, change=Change(rig.turn.start.account, reserves=held), weight="intent")
+        except BudgetRefused:
+            return
+        processor = Processor(self._id, {}, NO_TOOLS)
+        try:
+            async with asyncio.timeout(TITLE_SECONDS):
+                await self._stream(processor)
+        except asyncio.CancelledError:
+            # The turn is about to end or to rest, and does not wait for a title.
+            await self._end(processor, "abort")
+            return
+        except Exception as error:
+            # Models are foreign code, and a title is worth no trouble.
+            await self._end(processor, f"{type(error).__name__}: {error}")
+            return
+        await self._end(processor, "")
+
+    async def _stream(self, processor: Processor) -> None:
+        events = self._small.model.stream(
+            ModelRequest(
+                id=self._id,
+                session=self._rig.record.lease.session,
+                purpose="title",
+                model=self._small.info.ref,
+                system=self._system,
+                messages=Messages([UserMessage(self._id, self._words)]),
+                tools=(),
+                tool_choice="none",
+                max_output_tokens=MOST_WRITTEN,
+                options=self._small.info.options,
+            )
+        )
+        try:
+            async for event in events:
+                processor.feed(event)
+                if processor.over:
+                    break
+        finally:
+            close = getattr(events, "aclose", None)
+            if close is not None:
+                await close()
+
+    async def _end(self, processor: Processor, problem: str) -> None:
+        """Record how it went, what it cost, and the title if there is one."""
+        rig = self._rig
+        usage = processor.counted(self._reads)
+        dollars = cost(self._small.info.price, usage)
+        whole = not problem and processor.ended and processor.error is None
+        title = _cleaned(processor.text) if whole and not processor.calls else ""
+        state: RequestState = Replied(usage, dollars, processor.finish)
+        if problem == "abort":
+            state = Cut("abort", usage, dollars)
+        elif not title:
+            said = processor.error.message if processor.error is not None else problem or "no title came"
+            state = Broken(said, usage, dollars)
+        events: list[Recorded] = [RequestMoved(self._id, state)]
+        info = rig.session.info
+        if title and info is not None and not info.title:
+            events.append(SessionPut(msgspec.structs.replace(info, title=title)))
+        actual = Spent(tokens=usage.total, cost=dollars)
+        await rig.record.append(*events, change=Change(rig.turn.start.account, settles=((self._id, actual),)))
+
+
+def _cleaned(text: str) -> str:
+    """The first line of a reply, without what models put around a title."""
+    lines = [line.strip() for line in sound(text).splitlines() if line.strip()]
+    words = " ".join(lines[0].split()).strip("\"'`*#“”« »").removeprefix("Title:").strip() if lines else ""
+    return words if len(words) <= LONGEST else words[: LONGEST - 1].rstrip() + "…"

@@ -1,0 +1,111 @@
+"""Titles: asked of the small model beside the turn, charged like everything else, and never in the way."""
+
+import asyncio
+
+import pytest
+from harness import run_virtually
+
+from bridle import Limits, Reply, Runtime, ScriptedModel, Settings, call, tool
+from bridle.core.agent import Agent, Price
+from bridle.core.parts import Request, TurnFinish
+from bridle.core.states import Broken, Cut, Replied, Usage
+from bridle.testing.scripted import ScriptedError
+
+
+@tool
+async def look(key: str = "") -> str:
+    """Look at something."""
+    await asyncio.sleep(5)
+    return f"saw {key}"
+
+
+def told(title, *replies, limits=None, price=None, small_price=None, prompts=("Mend the failing test",), at="m"):
+    """A session after its prompts: its title, the request for it, the ending, and what the models were asked."""
+
+    async def work(seams):
+        models = {
+            "m": ScriptedModel(replies, price=price),
+            "s": ScriptedModel(title=title, price=small_price, ref="s"),
+        }
+        settings = Settings(small_model="s" if at == "m" else at)
+        agents = [Agent("build", model="m", limits=limits or Limits())]
+        async with Runtime(models=models, settings=settings, agents=agents, tools=[look], seams=seams) as runtime:
+            session = await runtime.create()
+            for words in prompts:
+                await runtime.wait(session, await runtime.prompt(session, words))
+            state = await runtime.load(session)
+            requests = [part for part in state.parts.values() if isinstance(part, Request) and part.purpose == "title"]
+            ends = [part for part in state.parts.values() if isinstance(part, TurnFinish)]
+            return state.info.title, requests, ends, models["s"].requests
+
+    return run_virtually(work)
+
+
+WORK = (call("look", key="a"), call("look", key="b"), "done")
+
+
+def test_a_title_comes_beside_the_second_step_and_is_charged_but_is_no_step():
+    title, (request,), (end,), (asked,) = told(Reply(text='"Mend the test"\n', usage=Usage(30, 4)), *WORK)
+    assert (title, request.model, request.number) == ("Mend the test", "s", 0)
+    assert request.state == Replied(Usage(30, 4), 0.0, "stop")
+    assert (end.reason, end.spent.steps) == ("answered", 3)
+    assert end.usage.total == end.spent.tokens and end.spent.tokens > 34
+    assert (asked.purpose, asked.tools, [each.text for each in asked.messages]) == (
+        "title",
+        (),
+        ["Mend the failing test"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        (Reply(error=ScriptedError("no such model", status=404)), Broken),
+        (Reply(text="   "), Broken),
+        (Reply(calls=(call("look"),)), Broken),
+        (Reply(hang=True), (Broken, Cut)),
+        (Reply(text="half a ti", cut=2), Broken),
+    ],
+)
+def test_whatever_goes_wrong_with_a_title_the_turn_ends_as_it_would_have(reply, kind):
+    title, (request,), (end,), _ = told(reply, *WORK)
+    assert (title, end.reason, end.spent.steps, end.spent.tool_calls) == ("", "answered", 3, 2)
+    assert isinstance(request.state, kind)
+
+
+def test_a_turn_does_not_wait_for_its_title():
+    title, (request,), (end,), _ = told(Reply(text="late", delay=25.0), call("look"), "done")
+    assert (title, type(request.state), end.reason) == ("", Cut, "answered")
+    assert end.spent.seconds < 6
+
+
+def test_a_session_that_only_talks_gets_its_title_with_the_second_prompt():
+    title, requests, ends, _ = told("Talk", "one", Reply(text="two", delay=1.0), prompts=("first", "second"))
+    assert (title, len(requests), [end.reason for end in ends]) == ("Talk", 1, ["answered", "answered"])
+
+
+def test_a_title_that_is_there_is_not_asked_for_again():
+    _, requests, _, _ = told("Once", *WORK, *WORK, prompts=("first", "second"))
+    assert len(requests) == 1
+
+
+def test_no_budget_means_no_title_and_nothing_else():
+    title, requests, (end,), asked = told(
+        "A title",
+        Reply(calls=(call("look"),), usage=Usage(40, 4)),
+        "done",
+        limits=Limits(cost=0.03),
+        price=Price(1.0, 2.0),
+        small_price=Price(1000.0, 1000.0),
+    )
+    assert (title, requests, asked, end.reason) == ("", [], [], "answered")
+
+
+def test_money_that_is_limited_is_not_spent_on_a_model_without_a_price():
+    _, requests, _, _ = told("A title", *WORK, limits=Limits(cost=1.0), price=Price(1.0, 2.0))
+    assert requests == []
+
+
+def test_a_small_model_that_is_not_to_be_had_is_no_error():
+    title, requests, (end,), _ = told("A title", *WORK, at="nobody/knows-it")
+    assert (title, requests, end.reason) == ("", [], "answered")
