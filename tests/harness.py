@@ -318,7 +318,7 @@ class CuttableFiles:
     def __init__(self, cutter: Cutter) -> None:
         self._cutter = cutter
 
-    async def take(self, directory: Any) -> str:
+    async def take(self, directory: Any, session: str) -> str:
         await self._cutter.point("take")
         return "before"
 

@@ -17,8 +17,9 @@ from bridle.core.parts import Call, Text
 from bridle.core.states import Usage
 from bridle.core.stream import StepEnd, StreamEnd, TextDelta, ToolCall, ToolResult
 from bridle.errors import JournalFailed
+from bridle.journal.commits import CHECKPOINT_COMMITS
 from bridle.journal.memory import MemoryJournal
-from bridle.journal.sqlite import CHECKPOINT_COMMITS, SqliteJournal
+from bridle.journal.sqlite import SqliteJournal
 from bridle.testing.scripted import ScriptedCall, ScriptedError
 from bridle.tools.registry import builtin_tools
 
@@ -307,7 +308,7 @@ class TestSharedCommits:
             for name in "abc":
                 await journal.create(SessionInfo(f"ses_{name}", "/p"))
             # A commit that is under way makes all others wait for it, and then go together.
-            journal._commits = CHECKPOINT_COMMITS
+            journal._commits._commits = CHECKPOINT_COMMITS
             submits = (journal.submit(f"ses_{name}", item) for name, item in zip("abc", items, strict=True))
             outcomes = await asyncio.gather(*submits, return_exceptions=True)
             kept = [len(await journal.inbox(f"ses_{name}")) for name in "abc"]
@@ -325,7 +326,7 @@ class TestSharedCommits:
 
 
 def test_a_journal_that_is_locked_for_too_long_leaves_a_session_that_loads(tmp_path, monkeypatch):
-    monkeypatch.setattr("bridle.journal.sqlite.BUSY_MILLISECONDS", 300)
+    monkeypatch.setattr("bridle.journal.commits.BUSY_MILLISECONDS", 300)
     path = tmp_path / "j.db"
     model = ScriptedModel([Reply(text="x" * 60, chunk=1, pace=0.05)])
     made = Agent(model=model, journal=path)
@@ -354,7 +355,7 @@ def test_a_journal_that_is_locked_for_too_long_leaves_a_session_that_loads(tmp_p
 
 
 def test_parallel_calls_meet_a_journal_that_fails_with_its_own_error(tmp_path, monkeypatch):
-    monkeypatch.setattr("bridle.journal.sqlite.BUSY_MILLISECONDS", 300)
+    monkeypatch.setattr("bridle.journal.commits.BUSY_MILLISECONDS", 300)
     path = tmp_path / "j.db"
     locks = []
 

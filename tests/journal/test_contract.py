@@ -299,7 +299,70 @@ def test_an_unknown_session_is_said_to_be_unknown(make):
     story(work)
 
 
+def test_a_deleted_session_is_gone_and_what_the_day_has_spent_is_not(make):
+    async def work():
+        journal = make()
+        for id in ("ses_a", "ses_b"):
+            await journal.create(SessionInfo(id, "/p"))
+            lease = await journal.acquire(id)
+            day = Account("day/one", None, scope="day")
+            opens = Change(f"{id}/1", opens=(Account(f"{id}/1", day.id), day), charges=Spent(tokens=5))
+            await journal.append(lease, entry(2), change=opens)
+            await journal.submit(id, PromptItem("p", "x"))
+            await journal.release(lease)
+        before = await journal.size("ses_b")
+        lease = await journal.acquire("ses_a")
+        await journal.delete(lease)
+        await journal.release(lease)
+        for ask in (journal.load, journal.inbox, journal.acquire, journal.size):
+            with pytest.raises(NoSuchSession, match="ses_a"):
+                await ask("ses_a")
+        assert await journal.account("ses_a/1") is None
+        assert (await journal.account("day/one")).spent.tokens == 10
+        assert [row.info.id for row in await journal.sessions()] == ["ses_b"]
+        # Another session never takes the place of one that somebody may still know.
+        await journal.create(SessionInfo("ses_c", "/p"))
+        await journal.create(SessionInfo("ses_a", "/q"))
+        assert len(await journal.load("ses_a")) == 1
+        await journal.shrink()
+        assert await journal.size("ses_b") == before > 0
+        await journal.close()
+
+    story(work)
+
+
+def test_an_old_lease_deletes_nothing(make):
+    async def work():
+        journal = make()
+        await journal.create(INFO)
+        old = await journal.acquire("ses_a")
+        await journal.release(old)
+        await journal.acquire("ses_a")
+        with pytest.raises(LeaseLost):
+            await journal.delete(old)
+        assert len(await journal.load("ses_a")) == 1
+        await journal.close()
+
+    story(work)
+
+
 class TestSqlite:
+    def test_a_session_deleted_in_one_process_is_unknown_in_the_other(self, tmp_path):
+        async def work():
+            here, there = (SqliteJournal(tmp_path / "j.db") for _ in range(2))
+            await here.create(INFO)
+            assert len(await there.load("ses_a")) == 1
+            lease = await here.acquire("ses_a")
+            await here.delete(lease)
+            await here.release(lease)
+            await here.create(SessionInfo("ses_b", "/p"))
+            with pytest.raises(NoSuchSession):
+                await there.load("ses_a")
+            for journal in (here, there):
+                await journal.close()
+
+        story(work)
+
     def test_two_processes_share_one_file_but_not_one_session(self, tmp_path):
         async def work():
             here, there = (SqliteJournal(tmp_path / "j.db") for _ in range(2))

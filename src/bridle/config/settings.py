@@ -97,6 +97,13 @@ class JournalSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What intents and endings survive: a power loss, or the death of the process."""
 
 
+class SessionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    keep_days: int = 0
+    """Sessions that have rested for longer are deleted, once a day; 0 keeps them for ever."""
+    keep_mb: int = 0
+    """If all sessions take more than this, the oldest are deleted; 0 keeps them all."""
+
+
 class SnapshotSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     enabled: bool = True
     """Keep the project's files before they are changed, so that `bridle undo` brings them back."""
@@ -263,6 +270,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     deadlines: DeadlineSettings = DeadlineSettings()
     compaction: CompactionSettings = CompactionSettings()
     journal: JournalSettings = JournalSettings()
+    sessions: SessionSettings = SessionSettings()
     snapshots: SnapshotSettings = SnapshotSettings()
     prompts: PromptSettings = PromptSettings()
     permission: AnyPermissions = {}

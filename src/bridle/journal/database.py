@@ -7,7 +7,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bridle.errors import JournalError, JournalFailed, JournalFull, JournalRefused
@@ -17,6 +17,7 @@ PAGE_SIZE = 1024
 """Commits are small and many, and each writes whole pages: small ones halve the bytes that reach the disk."""
 RESERVE_BYTES = 2 * 1024 * 1024
 BUSY_MILLISECONDS = 10_000
+HEADER_BYTES = 100
 
 _HERE = Path(__file__).parent
 
@@ -34,26 +35,29 @@ def _migrations() -> list[Path]:
     return sorted((_HERE / "migrations").glob("*.sql"))
 
 
-def error_code(error: sqlite3.Error) -> int:
+def error_code(error: Exception) -> int:
     """SQLite's primary code; 0 for what Python's own layer found."""
     return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
 
 
-def explain(error: sqlite3.Error, path: Path) -> JournalError:
+def explain(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> JournalError:
     """The error of the contract that says what SQLite said."""
-    match error_code(error):
+    # Python cannot even tell what SQLite says of a schema whose words are no text any more.
+    code = sqlite3.SQLITE_CORRUPT if isinstance(error, UnicodeDecodeError) else error_code(error)
+    words = " ".join(str(error).split())
+    match code:
         case sqlite3.SQLITE_FULL:
             return JournalFull(f"{path}: the disk is full")
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return JournalFailed(f"{path}: another process held the journal for too long")
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_CANTOPEN:
-            return JournalFailed(f"{path}: the journal cannot be written ({error})")
+            return JournalFailed(f"{path}: the journal cannot be written ({words})")
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
             return JournalRefused(
-                f"{path}: the journal is damaged ({error}); nothing was changed. "
+                f"{path}: the journal is damaged ({words}); nothing was changed. "
                 "Move it away to start a new one, or restore it from a copy."
             )
-    return JournalFailed(f"{path}: {error}")
+    return JournalFailed(f"{path}: {words}")
 
 
 class Database:
@@ -62,6 +66,8 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.notice = ""
+        self.damaged = False
+        self._open_handles: list[sqlite3.Connection] = []
         self.log = path.with_name(path.name + "-wal")
         self.reserve = path.with_name(path.name + ".reserve")
         try:
@@ -69,11 +75,22 @@ class Database:
             os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
             # One process at a time: a second one must not find the file between two of its first pragmas.
             with _alone(path.with_name(path.name + ".opening")):
+                self._refuse_a_log_without_its_file()
                 self._open()
-        except sqlite3.Error as error:
-            raise explain(error, path) from error
+        except (sqlite3.Error, UnicodeDecodeError, JournalRefused) as error:
+            self.damaged = True
+            self.close()
+            raise error if isinstance(error, JournalRefused) else explain(error, path) from error
         except OSError as error:
             raise JournalFailed(f"{path}: the journal cannot be opened: {error}") from error
+
+    def _refuse_a_log_without_its_file(self) -> None:
+        """SQLite takes a file of no pages for a new one, and deletes the log beside it, with all that is in it."""
+        if self.path.stat().st_size < HEADER_BYTES and self.log.exists() and self.log.stat().st_size:
+            raise JournalRefused(
+                f"{self.path}: the journal is damaged (it is empty, and its log is not); nothing was changed. "
+                "Move both away to start a new one, or restore them from a copy."
+            )
 
     def _open(self) -> None:
         self.writer = self._connect()
@@ -88,6 +105,7 @@ class Database:
     def _connect(self, mode: str = "rw") -> sqlite3.Connection:
         uri = f"{self.path.absolute().as_uri()}?mode={mode}"
         connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=0)
+        self._open_handles.append(connection)
         connection.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
         return connection
 
@@ -156,9 +174,20 @@ class Database:
             return False
         return True
 
+    def told(self, error: sqlite3.Error | UnicodeDecodeError) -> JournalError:
+        """What SQLite said, in words; a file that it calls damaged is left as it is from here on."""
+        explained = explain(error, self.path)
+        self.damaged = self.damaged or isinstance(explained, JournalRefused)
+        return explained
+
     def close(self) -> None:
-        self.reader.close()
-        self.writer.close()
+        if self.damaged and self._open_handles:
+            # The last writer to leave would move the log into the file; one who may only read, and leaves last, cannot.
+            with suppress(sqlite3.Error, UnicodeDecodeError):
+                self._connect("ro").execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        for connection in self._open_handles:
+            connection.close()
+        self._open_handles.clear()
 
 
 @contextmanager

@@ -95,6 +95,18 @@ class Journal(Protocol):
     async def sessions(self) -> list[SessionRow]:
         """All sessions, the one that changed last first."""
 
+    async def delete(self, lease: Lease) -> None:
+        """Forget a session, its inbox and the accounts of its turns; what days and months have spent stays.
+
+        Raises `LeaseLost` if the epoch is old.
+        """
+
+    async def size(self, session: str) -> int:
+        """About how many bytes the entries of a session take."""
+
+    async def shrink(self) -> None:
+        """Give back the room that deleted sessions took; raises `JournalFailed` if others are writing."""
+
     async def close(self) -> None:
         """Let go of files and leases. May be called twice."""
 

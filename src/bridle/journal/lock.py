@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 LOOKS = 50
@@ -31,8 +32,9 @@ def take_lock(path: Path) -> int | None:
 
 
 def drop_lock(handle: int, path: Path) -> None:
-    """Let go of a lock and leave no file behind."""
-    path.unlink(missing_ok=True)
+    """Let go of a lock and leave no file behind, if the disk lets us: an unlocked file is in nobody's way."""
+    with suppress(OSError):
+        path.unlink()
     os.close(handle)
 
 

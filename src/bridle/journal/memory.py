@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from bridle import wire
 from bridle.core.events import Entry, SessionInfo, SessionPut
 from bridle.core.inbox import InboxItem
 from bridle.core.ledger import Account, Change, Shortage, post
@@ -97,8 +98,8 @@ class MemoryJournal:
         return Lease(session, kept.epoch)
 
     async def release(self, lease: Lease) -> None:
-        kept = self._kept(lease.session)
-        if kept.epoch == lease.epoch:
+        kept = self._sessions.get(lease.session)
+        if kept is not None and kept.epoch == lease.epoch:
             kept.held = False
 
     async def held(self, session: str) -> bool:
@@ -118,6 +119,20 @@ class MemoryJournal:
     async def sessions(self) -> list[SessionRow]:
         rows = [SessionRow(kept.info, len(kept.entries), kept.entries[-1].at) for kept in self._sessions.values()]
         return sorted(rows, key=lambda row: row.updated, reverse=True)
+
+    async def delete(self, lease: Lease) -> None:
+        kept = self._kept(lease.session)
+        if kept.epoch != lease.epoch or not kept.held:
+            raise LeaseLost(f"session {lease.session} is written by another process now")
+        del self._sessions[lease.session]
+        prefix = f"{lease.session}/"
+        self._accounts = {id: account for id, account in self._accounts.items() if not id.startswith(prefix)}
+
+    async def size(self, session: str) -> int:
+        return sum(len(wire.encode_events(entry)) for entry in self._kept(session).entries)
+
+    async def shrink(self) -> None:
+        pass
 
     async def close(self) -> None:
         for kept in self._sessions.values():

@@ -7,7 +7,7 @@ UPDATE session SET epoch = epoch + 1 WHERE id = ? RETURNING epoch
 -- name: put_info
 UPDATE session SET info = ? WHERE id = ?
 -- name: list_sessions
-SELECT number, info FROM session
+SELECT number, info FROM session WHERE length(info)
 -- name: last_entry
 SELECT key, at FROM entry WHERE key BETWEEN ? AND ? ORDER BY key DESC LIMIT 1
 -- name: add_entry
@@ -29,3 +29,13 @@ SELECT account FROM account WHERE id BETWEEN ? AND ? AND instr(account, CAST('"h
 INSERT INTO account (id, account) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET account = excluded.account
 -- name: data_version
 PRAGMA data_version
+-- name: delete_session
+UPDATE session SET id = '~' || number, info = x'', epoch = epoch + 1 WHERE number = ? AND epoch = ?
+-- name: delete_entries
+DELETE FROM entry WHERE key BETWEEN ? AND ?
+-- name: delete_items
+DELETE FROM inbox WHERE session = ?
+-- name: delete_accounts
+DELETE FROM account WHERE id BETWEEN ? AND ?
+-- name: entry_bytes
+SELECT sum(length(events)) FROM entry WHERE key BETWEEN ? AND ?

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -16,12 +15,20 @@ from bridle import wire
 from bridle.core.events import Entry, SessionInfo, SessionPut
 from bridle.core.inbox import InboxItem
 from bridle.core.ledger import Account, Change, Shortage, post
-from bridle.errors import BudgetRefused, JournalFull, JournalRefused, LeaseLost, NoSuchSession
-from bridle.journal.database import BUSY_MILLISECONDS, QUERIES, Database, error_code, explain
+from bridle.errors import (
+    BudgetRefused,
+    JournalFailed,
+    JournalFull,
+    JournalRefused,
+    LeaseLost,
+    NoSuchSession,
+)
+from bridle.journal.commits import Commits
+from bridle.journal.database import QUERIES, Database
 from bridle.journal.journal import Held, Lease, SessionRow, Weight, session_entry
 from bridle.journal.lock import drop_lock, is_locked, take_lock
 from bridle.journal.sync import Sync
-from bridle.seams import Seams, uninterrupted
+from bridle.seams import Seams
 
 SESSION_SPAN = 1 << 32
 POLL_SECONDS = 0.2
@@ -31,24 +38,8 @@ Result = TypeVar("Result")
 Durability = Literal["power", "process"]
 
 
-class _Job:
-    """One transaction that waits for its turn; jobs that wait together are committed together."""
-
-    __slots__ = ("error", "result", "turn", "work")
-
-    def __init__(self, work: Callable[[], object]) -> None:
-        self.work = work
-        self.result: object = None
-        self.error: Exception | None = None
-        self.turn: asyncio.Future[bool] | None = None
-
-
 class SqliteJournal:
-    """See `Journal`. With durability "power" intents and endings survive a power loss, else the death of the process.
-
-    A commit takes microseconds and runs where it stands, since a thread costs more than it does. Commits that meet a
-    lock go through `Offload`, where all that wait are committed together; so does reaching a disk that is slow.
-    """
+    """See `Journal`. With durability "power" intents and endings survive a power loss, else only a dead process."""
 
     def __init__(self, path: Path, *, seams: Seams | None = None, durability: Durability = "power") -> None:
         self._database = Database(path)
@@ -56,10 +47,7 @@ class SqliteJournal:
         self._offload = self._seams.offload()
         self._power = durability == "power"
         self._sync = Sync(self._database.log, self._offload, self._seams.clock)
-        self._patient = True
-        self._leading = False
-        self._queue: deque[_Job] = deque()
-        self._commits = 0
+        self._commits = Commits(self._database, self._offload, self._sync)
         self._numbers: dict[str, int] = {}
         self._locks: dict[str, tuple[int, Path]] = {}
         self._sequences: dict[str, int] = {}
@@ -73,104 +61,6 @@ class SqliteJournal:
     def notice(self) -> str:
         """What a person must know of the file; empty if all is well."""
         return self._database.notice
-
-    async def _write(self, work: Callable[[], Result], *, full: bool) -> Result:
-        """Do the work in a transaction; `full` also waits until it would survive a power loss."""
-        if self._database.read_only:
-            raise JournalRefused(self._database.notice)
-        self._commits += 1
-        try:
-            if self._leading or self._commits >= CHECKPOINT_COMMITS:
-                result = await self._commit_in_turn(work)
-            else:
-                result = self._commit_here(work)
-        except sqlite3.Error as error:
-            if error_code(error) != sqlite3.SQLITE_BUSY:
-                raise explain(error, self._database.path) from error
-            result = await self._commit_in_turn(work)
-        if full:
-            await self._sync.reach_disk()
-        return result
-
-    def _commit_here(self, work: Callable[[], Result]) -> Result:
-        """Commit on the spot; SQLite says busy if another process holds the write lock at this moment."""
-        writer = self._database.writer
-        self._begin(patient=False)
-        try:
-            result = work()
-            writer.execute("COMMIT")
-        except BaseException:
-            if writer.in_transaction:
-                writer.execute("ROLLBACK")
-            raise
-        return result
-
-    def _begin(self, *, patient: bool) -> None:
-        writer = self._database.writer
-        if patient != self._patient:
-            writer.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS if patient else 0}")
-            self._patient = patient
-        writer.execute("BEGIN IMMEDIATE")
-
-    async def _commit_in_turn(self, work: Callable[[], Result]) -> Result:
-        job = _Job(work)
-        await uninterrupted(self._commit_apart(job))
-        if job.error is not None:
-            raise job.error
-        return cast(Result, job.result)
-
-    async def _commit_apart(self, job: _Job) -> None:
-        if self._leading:
-            job.turn = asyncio.get_running_loop().create_future()
-            self._queue.append(job)
-            if not await job.turn:
-                return
-        self._leading = True
-        batch = [job, *self._queue]
-        self._queue.clear()
-        try:
-            await self._offload.run(lambda: self._commit_patiently(batch))
-        finally:
-            for other in batch[1:]:
-                if other.turn is not None:
-                    other.turn.set_result(False)
-            follower = self._queue.popleft() if self._queue else None
-            self._leading = follower is not None
-            if follower is not None and follower.turn is not None:
-                follower.turn.set_result(True)
-
-    def _commit_patiently(self, batch: list[_Job]) -> None:
-        writer = self._database.writer
-        try:
-            self._begin(patient=True)
-            for job in batch:
-                self._do(job)
-            writer.execute("COMMIT")
-        except sqlite3.Error as error:
-            if writer.in_transaction:
-                writer.execute("ROLLBACK")
-            for job in batch:
-                job.error = explain(error, self._database.path)
-            return
-        if self._commits >= CHECKPOINT_COMMITS:
-            self._commits = 0
-            # A checkpoint that fails has lost nothing: what is committed stays in the log until the next one.
-            with suppress(sqlite3.Error):
-                writer.execute("PRAGMA wal_checkpoint(PASSIVE)")
-
-    def _do(self, job: _Job) -> None:
-        """One job of several: what it raises undoes it alone."""
-        writer = self._database.writer
-        writer.execute("SAVEPOINT job")
-        try:
-            job.result = job.work()
-        except sqlite3.Error:
-            raise
-        except Exception as error:
-            # Whatever is wrong with one job is told to its caller, and the others are committed all the same.
-            job.error = error
-            writer.execute("ROLLBACK TO job")
-        writer.execute("RELEASE job")
 
     def _number(self, session: str) -> int:
         number = self._numbers.get(session)
@@ -198,7 +88,7 @@ class SqliteJournal:
                 row = (number * SESSION_SPAN + 1, entry.at, entry.elapsed, events, number, 0)
                 writer.execute(QUERIES["add_entry"], row)
 
-        await self._write(work, full=False)
+        await self._commits.write(work, full=False)
 
     async def append(
         self,
@@ -221,11 +111,11 @@ class SqliteJournal:
 
         full = self._power and weight in ("intent", "ending")
         try:
-            await self._write(work, full=full)
+            await self._commits.write(work, full=full)
         except JournalFull:
             if weight != "ending" or not self._database.free_reserve():
                 raise
-            await self._write(work, full=full)
+            await self._commits.write(work, full=full)
         self._sequences[lease.session] = entry.sequence
 
     def _check(self, lease: Lease, sequence: int) -> None:
@@ -256,21 +146,40 @@ class SqliteJournal:
 
     def _account(self, id: str) -> Account | None:
         row = self._database.writer.execute(QUERIES["get_account"], (id,)).fetchone()
-        return None if row is None else wire.decode_account(row[0])
+        try:
+            return None if row is None else wire.decode_account(row[0])
+        except (ValueError, TypeError) as error:
+            raise self._damaged(f"account {id}", error) from error
 
     def _read(self, query: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
         try:
             return self._database.reader.execute(QUERIES[query], values).fetchall()
-        except sqlite3.Error as error:
-            raise explain(error, self._database.path) from error
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise self._database.told(error) from error
+
+    @contextmanager
+    def _sound(self, what: str) -> Iterator[None]:
+        """Whatever cannot be read in here is damaged: what was written could be read."""
+        try:
+            yield
+        except (ValueError, TypeError, LookupError) as error:
+            raise self._damaged(what, error) from error
+
+    def _damaged(self, what: str, error: Exception) -> JournalRefused:
+        self._database.damaged = True
+        return JournalRefused(f"{self._database.path}: {what} is damaged ({error})")
 
     async def load(self, session: str, after: int = 0) -> list[Entry]:
         first = self._number(session) * SESSION_SPAN
         rows = self._read("load_entries", (first + after + 1, first + SESSION_SPAN - 1))
-        try:
-            return [Entry(key - first, at, elapsed, wire.decode_events(events)) for key, at, elapsed, events in rows]
-        except msgspec.DecodeError as error:
-            raise JournalRefused(f"{self._database.path}: session {session} is damaged ({error})") from error
+        if not rows and not after:
+            self._numbers.pop(session, None)
+            raise NoSuchSession(f"there is no session {session}")
+        with self._sound(f"session {session}"):
+            found = [Entry(key - first, at, elapsed, wire.decode_events(events)) for key, at, elapsed, events in rows]
+            if [entry.sequence for entry in found] != list(range(after + 1, after + len(found) + 1)):
+                raise ValueError("its entries are not one after the other")
+            return found
 
     async def submit(self, session: str, item: InboxItem) -> bool:
         row = (self._number(session), item.id, wire.encode(item))
@@ -278,7 +187,7 @@ class SqliteJournal:
         def work() -> bool:
             return bool(self._database.writer.execute(QUERIES["add_item"], row).rowcount)
 
-        fresh = await self._write(work, full=self._power)
+        fresh = await self._commits.write(work, full=self._power)
         event = self._posted.pop(session, None)
         if event is not None:
             event.set()
@@ -286,18 +195,19 @@ class SqliteJournal:
 
     async def inbox(self, session: str) -> list[InboxItem]:
         rows = self._read("open_items", (self._number(session),))
-        try:
+        with self._sound(f"the inbox of {session}"):
             return [wire.decode_item(row[0]) for row in rows]
-        except msgspec.DecodeError as error:
-            raise JournalRefused(f"{self._database.path}: the inbox of {session} is damaged ({error})") from error
 
     async def acquire(self, session: str) -> Lease | None:
         self._number(session)
         if session in self._locks:
             return None
-        self._lock_folder.mkdir(mode=0o700, exist_ok=True)
         path = self._lock_folder / f"{session}.lock"
-        handle = take_lock(path)
+        try:
+            self._lock_folder.mkdir(mode=0o700, exist_ok=True)
+            handle = take_lock(path)
+        except OSError as error:
+            raise JournalFailed(f"{self._database.path}: the session cannot be locked: {error}") from error
         if handle is None:
             return None
         self._locks[session] = (handle, path)
@@ -311,7 +221,7 @@ class SqliteJournal:
             return int(epoch)
 
         try:
-            self._epochs[session] = epoch = await self._write(work, full=False)
+            self._epochs[session] = epoch = await self._commits.write(work, full=False)
             return Lease(session, epoch)
         except BaseException:
             drop_lock(*self._locks.pop(session))
@@ -337,21 +247,54 @@ class SqliteJournal:
 
     async def account(self, id: str) -> Account | None:
         rows = self._read("get_account", (id,))
-        return wire.decode_account(rows[0][0]) if rows else None
+        with self._sound(f"account {id}"):
+            return wire.decode_account(rows[0][0]) if rows else None
 
     async def holding(self, prefix: str) -> list[Account]:
         # Rows are small and this is rare: it is asked only by who must wait for another's reservation.
         rows = self._read("held_accounts", (prefix, f"{prefix}\U0010ffff"))
-        found = (wire.decode_account(row[0]) for row in rows)
+        with self._sound("an account"):
+            found = [wire.decode_account(row[0]) for row in rows]
         return [account for account in found if account.held]
 
     async def sessions(self) -> list[SessionRow]:
         found = []
         for number, body in self._read("list_sessions", ()):
-            info = msgspec.json.decode(body, type=SessionInfo)
-            self._numbers[info.id] = number
-            found.append(SessionRow(info, *self._last(info.id)))
+            with self._sound(f"session number {number}"):
+                info = msgspec.json.decode(body, type=SessionInfo)
+                self._numbers[info.id] = number
+                found.append(SessionRow(info, *self._last(info.id)))
         return sorted(found, key=lambda row: row.updated, reverse=True)
+
+    async def delete(self, lease: Lease) -> None:
+        number = self._number(lease.session)
+        first = number * SESSION_SPAN
+
+        def work() -> None:
+            writer = self._database.writer
+            # The number stays taken: another process may know the session by it.
+            if not writer.execute(QUERIES["delete_session"], (number, lease.epoch)).rowcount:
+                raise LeaseLost(f"session {lease.session} is written by another process now")
+            writer.execute(QUERIES["delete_entries"], (first, first + SESSION_SPAN - 1))
+            writer.execute(QUERIES["delete_items"], (number,))
+            writer.execute(QUERIES["delete_accounts"], (f"{lease.session}/", f"{lease.session}0"))
+
+        await self._commits.write(work, full=False)
+        self._numbers.pop(lease.session, None)
+
+    async def size(self, session: str) -> int:
+        first = self._number(session) * SESSION_SPAN
+        return int(self._read("entry_bytes", (first, first + SESSION_SPAN - 1))[0][0] or 0)
+
+    async def shrink(self) -> None:
+        await self._offload.run(self._shrink)
+
+    def _shrink(self) -> None:
+        try:
+            self._database.reader.execute("VACUUM")
+            self._database.reader.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.Error as error:
+            raise self._database.told(error) from error
 
     async def close(self) -> None:
         if not self._closed:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from bridle.errors import ConfigError
+from bridle.core.events import PartPut
+from bridle.core.parts import TurnFinish
+from bridle.errors import ConfigError, JournalRefused
+from bridle.journal.journal import SessionRow
 from bridle.runtime.runtime import Runtime
+
+MOST_LOOKED_AT = 50
+LAST_ENTRIES = 2
 
 
 async def last_session(runtime: Runtime, wanted: str = "") -> str:
@@ -13,3 +19,26 @@ async def last_session(runtime: Runtime, wanted: str = "") -> str:
         if row.info.directory == here and not row.info.parent:
             return row.info.id
     raise ConfigError(f"{wanted}there is no session in {here} yet")
+
+
+async def interrupted_here(runtime: Runtime) -> list[str]:
+    """Sessions of this directory whose turn nobody drives any more, and which awaits nobody; the newest first."""
+    here = str(runtime.directory)
+    rows = [row for row in await runtime.sessions() if row.info.directory == here and not row.info.parent]
+    found: list[str] = []
+    for row in rows[:MOST_LOOKED_AT]:
+        try:
+            if not await _has_ended(runtime, row) and (await runtime.status(row.info.id)).state == "interrupted":
+                found.append(row.info.id)
+        except JournalRefused:
+            # Whoever opens it is told that it is damaged.
+            continue
+    return found
+
+
+async def _has_ended(runtime: Runtime, row: SessionRow) -> bool:
+    """Whether the last entries say so already: nearly all do, and then nothing else has to be read."""
+    if row.sequence == 1:
+        return True
+    last = await runtime.journal.load(row.info.id, max(0, row.sequence - LAST_ENTRIES))
+    return any(isinstance(event, PartPut) and isinstance(event.part, TurnFinish) for event in last[-1].events)

@@ -149,6 +149,8 @@ class Runtime:
             if self.servers is not None:
                 await self.servers.close()
             await self.room.shelter.close()
+            if self.room.user.files is not None:
+                await self.room.user.files.close()
             await self.models.close()
             await self.journal.close()
 

@@ -19,6 +19,10 @@ AT_ONCE = 400
 """Paths that are given to git by words."""
 MOST_RULES = 1 << 20
 REFS = "refs/bridle/"
+DAY = 86_400
+OPEN = "/open"
+AIM = 0.8
+"""How much of the quota is left in use when something has to go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,10 +193,44 @@ class Repository:
         if any(line != "tree" for line in said[: len(trees)]):
             raise SnapshotFailed("the files as they were are not kept any more, or were kept on another machine")
 
+    def hold(self, session: str, tree: str) -> None:
+        """Keep a tree until the next one is held for this session: something may change it at this moment."""
+        self.git.run("update-ref", f"{REFS}{session}{OPEN}", tree)
+
     def pin(self, session: str, name: str, at: float, trees: Sequence[str]) -> None:
         """Keep trees until the session goes, or they become too old."""
         lines = (f"update {REFS}{session}/{int(at)}.{name}.{place} {tree}\n" for place, tree in enumerate(trees))
         self.git.run("update-ref", "--stdin", given="".join(lines).encode())
+
+    def drop(self, session: str) -> None:
+        """Let go of everything that was kept for a session."""
+        if not (self.git.folder / "HEAD").exists():
+            return
+        listed = self.git.run("for-each-ref", "--format=delete %(refname)", f"{REFS}{session}/")
+        self.git.run("update-ref", "--stdin", given=listed)
+
+    def prune(self, now: float) -> None:
+        """Let go of what is too old, and of the oldest if all of it is too much; give the room back."""
+        listed = self.git.run("for-each-ref", "--format=%(refname)", REFS).decode().split()
+        refs = sorted((ref for ref in listed if not ref.endswith(OPEN)), key=_time)
+        gone = sum(now - _time(ref) > self.bounds.keep_days * DAY for ref in refs)
+        size = self._bytes()
+        if size > self.bounds.quota_bytes:
+            # How much each of them takes is not known; what is still too much tomorrow goes tomorrow.
+            gone = max(gone, len(refs) - int(len(refs) * AIM * self.bounds.quota_bytes / size))
+        self.git.run("update-ref", "--stdin", given="".join(f"delete {ref}\n" for ref in refs[:gone]).encode())
+        # What is being taken at this moment is not named by anything yet.
+        self.git.run("gc", "--quiet", "--prune=10.minutes.ago")
+
+    def _bytes(self) -> int:
+        facts = dict(line.split(": ") for line in self.git.run("count-objects", "-v").decode().splitlines())
+        return (int(facts["size"]) + int(facts["size-pack"])) << 10
+
+
+def _time(ref: str) -> int:
+    """When something was kept, which is in its name."""
+    moment = ref.rpartition("/")[2].partition(".")[0]
+    return int(moment) if moment.isdigit() else 0
 
 
 def _seen(path: Path) -> os.stat_result | None:

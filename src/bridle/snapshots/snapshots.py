@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -13,13 +14,14 @@ from typing import TypeVar
 from bridle.errors import SnapshotFailed
 from bridle.seams import Seams, in_thread
 from bridle.snapshots.git import Git
-from bridle.snapshots.repository import Bounds, Held, Repository, Taken
+from bridle.snapshots.repository import DAY, Bounds, Held, Repository, Taken
 from bridle.snapshots.restore import Plan, Span, joined, planned, restore
 from bridle.turn.kept_files import Compared
 
 MOST_FILES = 200
 """Files that a patch names; the others it counts."""
 MOST_LARGE = 20
+TIDY_SECONDS = 5.0
 
 Result = TypeVar("Result")
 
@@ -37,6 +39,7 @@ class Snapshots:
     environment: Mapping[str, str]
     bounds: Bounds = Bounds()
     seams: Seams = field(default_factory=Seams)
+    _tidying: dict[Path, asyncio.Future[None]] = field(default_factory=dict)
     _large: dict[Path, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
 
     def _repository(self, directory: Path) -> Repository:
@@ -58,8 +61,13 @@ class Snapshots:
         except OSError as error:
             raise SnapshotFailed(str(error)) from error
 
-    async def take(self, directory: Path) -> str:
-        taken = await self._do(directory, Repository.take)
+    async def take(self, directory: Path, session: str) -> str:
+        def job(repository: Repository) -> Taken:
+            taken = repository.take()
+            repository.hold(session, taken.tree)
+            return taken
+
+        taken = await self._do(directory, job)
         self._large[directory] = taken.large
         return taken.tree
 
@@ -79,7 +87,18 @@ class Snapshots:
 
         taken, compared = await self._do(directory, job)
         self._large[directory] = taken.large
+        if directory not in self._tidying:
+            self._tidying[directory] = tidying = asyncio.ensure_future(self._do(directory, self._tidy))
+            # Nobody waits for it, and nothing depends on it: what fails is tried again another day.
+            tidying.add_done_callback(lambda task: task.cancelled() or task.exception())
         return compared
+
+    async def close(self) -> None:
+        """End what goes on beside the turns, after a moment. May be called twice."""
+        if self._tidying:
+            await asyncio.wait(self._tidying.values(), timeout=TIDY_SECONDS)
+        for tidying in self._tidying.values():
+            tidying.cancel()
 
     async def plan(self, directory: Path, spans: Sequence[Span]) -> tuple[str, Plan, tuple[str, ...]]:
         """The files as they are now, how to undo these changes, and the names of what that changes."""
@@ -104,6 +123,21 @@ class Snapshots:
             return repository.held(tree, list(touched))
 
         return await self._do(directory, job)
+
+    async def drop(self, directory: Path, session: str) -> None:
+        """Let go of what was kept for a session; without git there is nothing of it."""
+        with suppress(SnapshotFailed):
+            await self._do(directory, lambda repository: repository.drop(session))
+
+    def _tidy(self, repository: Repository) -> None:
+        """Once a day, see to it that what is kept does not grow for ever."""
+        now = self.seams.clock.wall()
+        stamp = repository.git.folder / "pruned"
+        if stamp.exists() and now - stamp.stat().st_mtime > DAY:
+            repository.prune(now)
+        elif stamp.exists():
+            return
+        stamp.touch(mode=0o600)
 
     async def pin(self, directory: Path, session: str, name: str, tree: str) -> None:
         """Keep a tree as long as its session."""

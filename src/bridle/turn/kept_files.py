@@ -22,8 +22,8 @@ class Compared(msgspec.Struct, frozen=True):
 class KeepsFiles(Protocol):
     """The files of projects as they were. Both raise `SnapshotFailed`, and may be cancelled."""
 
-    async def take(self, directory: Path) -> str:
-        """The name by which the files are known as they are now."""
+    async def take(self, directory: Path, session: str) -> str:
+        """The name by which the files are known as they are now, until the session's next one."""
 
     async def compare(self, directory: Path, session: str, name: str, before: str) -> Compared:
         """How the files differ now from those of a name, which stay known as long as the session."""

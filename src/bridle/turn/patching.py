@@ -35,7 +35,7 @@ async def opened(rig: Rig, verdicts: Mapping[str, CallState]) -> list[Recorded]:
         return []
     problem = f"it took longer than {TAKE_SECONDS:g} s"
     try:
-        before = await rig.scope.run(keeps.take(rig.tack.directory), TAKE_SECONDS)
+        before = await rig.scope.run(keeps.take(rig.tack.directory, rig.record.lease.session), TAKE_SECONDS)
         if isinstance(before, str):
             step = rig.turn.step.number if rig.turn.step is not None else 0
             return [PartPut(Patch(f"{number}.{step}.patch.{rig.session.sequence}", before, at=rig.seams.clock.wall()))]

@@ -17,6 +17,8 @@ from bridle.core.session import Session
 from bridle.core.states import Ask
 from bridle.errors import ConfigError, JournalError, JournalFailed, LeaseLost, NoSuchSession
 from bridle.runtime import Runtime
+from bridle.runtime.finding import interrupted_here
+from bridle.runtime.keeping import prune_daily
 from bridle.surfaces.cli.lines import JsonLines
 from bridle.surfaces.cli.text import TextLines, plain
 
@@ -31,6 +33,8 @@ class Shown:
 
     format: Literal["text", "json"] = "text"
     level: Literal["info", "quiet"] = "info"
+    tells_of_others: bool = False
+    """Whether a person is told of turns that were interrupted here."""
 
 
 async def drive(directory: Path, begin: Begin, shown: Shown, *, trusted: bool = False) -> int:
@@ -42,6 +46,9 @@ async def drive(directory: Path, begin: Begin, shown: Shown, *, trusted: bool = 
         runtime = Runtime.open(directory, trusted=trusted)
         for notice in runtime.notices:
             lines.notice(notice)
+        if shown.tells_of_others and sys.stderr.isatty():
+            for other in await interrupted_here(runtime):
+                lines.notice(f"a turn was interrupted here; go on with it by: bridle resume {other}")
         session, prompt = await begin(runtime)
         lines.session(session)
         top = await runtime.root(session)
@@ -73,10 +80,11 @@ async def drive(directory: Path, begin: Begin, shown: Shown, *, trusted: bool = 
 
 
 async def _let_go(runtime: Runtime) -> None:
-    try:
-        await runtime.close()
-    except JournalError as error:
-        sys.stderr.write(f"bridle: {error}\n")
+    for last in (prune_daily(runtime), runtime.close()):
+        try:
+            await last
+        except (JournalError, OSError) as error:
+            sys.stderr.write(f"bridle: {error}\n")
 
 
 async def _follow(

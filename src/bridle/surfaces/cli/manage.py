@@ -28,6 +28,7 @@ from bridle.core.session import Session
 from bridle.core.states import Ask, Asking, Waiting
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
+from bridle.runtime.finding import interrupted_here
 from bridle.surfaces.cli.drive import Shown, chosen, drive
 from bridle.surfaces.cli.text import plain
 
@@ -53,11 +54,15 @@ def _last_prompt(session: Session) -> str:
     return ""
 
 
-def resume(session: SessionId, format: Format = "text") -> None:
+def resume(
+    session: Annotated[str, typer.Argument(help="A session; without it, the one that was interrupted here.")] = "",
+    format: Format = "text",
+) -> None:
     """Go on with an interrupted turn, or with prompts that were held back.
 
     Example: bridle resume ses_01m7f61fgm8e25fmtbew1j8mk4
     """
+    session = session or asyncio.run(with_runtime(Path(), _interrupted))
 
     async def work(runtime: Runtime) -> tuple[str, str]:
         top = await runtime.root(session)
@@ -69,6 +74,15 @@ def resume(session: SessionId, format: Format = "text") -> None:
         return top, _last_prompt(state) if state.running is not None else waiting[-1]
 
     sys.exit(asyncio.run(drive(_directory(session), work, _shown(format))))
+
+
+async def _interrupted(runtime: Runtime) -> str:
+    found = await interrupted_here(runtime)
+    if not found:
+        raise ConfigError("there is nothing to resume here")
+    if len(found) > 1:
+        raise ConfigError(f"several turns were interrupted here; say which: {', '.join(found)}")
+    return found[0]
 
 
 def answer(

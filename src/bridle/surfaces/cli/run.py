@@ -64,7 +64,7 @@ def run(
     text = _prompt(prompt or [])
     if not dir.is_dir():
         raise ConfigError(f"--dir {dir} is not a directory")
-    shown = Shown(_one_of("--format", format, ("text", "json")), _one_of("--log-level", log_level, ("info", "quiet")))
+    levels = _one_of("--format", format, ("text", "json")), _one_of("--log-level", log_level, ("info", "quiet"))
     if session and continue_last:
         raise ConfigError("give --session or --continue, not both")
     if not trust and options.on_ask == "person" and sys.stdin.isatty():
@@ -76,7 +76,7 @@ def run(
         where = await _session(runtime, session, continue_last, fork)
         return where, await runtime.prompt(where, words, files=files, queue=queue, reply=not no_reply, options=wanted)
 
-    sys.exit(asyncio.run(drive(dir, work, shown, trusted=trust)))
+    sys.exit(asyncio.run(drive(dir, work, Shown(*levels, tells_of_others=True), trusted=trust)))
 
 
 async def _expanded(runtime: Runtime, text: str, options: TurnOptions) -> tuple[str, Sequence[File], TurnOptions]:

@@ -1,8 +1,9 @@
-"""Commands about all sessions: list, search, rename."""
+"""Commands about all sessions: list, search, rename, delete."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,7 @@ from bridle.core.parts import Call, Prompt, Text
 from bridle.core.session import Session
 from bridle.errors import ConfigError, JournalRefused
 from bridle.runtime import Runtime
+from bridle.runtime.keeping import delete_session, expired, prune
 from bridle.runtime.moving import rename_session
 from bridle.surfaces.cli.manage import SessionId, with_runtime
 from bridle.surfaces.cli.text import plain
@@ -81,3 +83,61 @@ def rename(session: SessionId, title: Annotated[str, typer.Argument(help="What i
         await rename_session(runtime, session, words)
 
     asyncio.run(with_runtime(Path(), work))
+
+
+@sessions.command("delete")
+def delete(
+    session: Annotated[list[str], typer.Argument(help="Sessions, as `bridle sessions` lists them.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Without a question.")] = False,
+) -> None:
+    """Delete sessions for good, with their subagents, long outputs and kept files.
+
+    Example: bridle sessions delete ses_01m7f61fgm8e25fmtbew1j8mk4
+    """
+
+    async def work(runtime: Runtime) -> None:
+        for id in session:
+            await runtime.journal.size(id)
+        _confirmed(len(session), yes=yes)
+        for id in session:
+            for gone in await delete_session(runtime, id):
+                typer.echo(f"deleted: {gone}")
+
+    asyncio.run(with_runtime(Path(), work))
+
+
+@sessions.command("prune")
+def prune_sessions(
+    days: Annotated[float, typer.Option(help="Those that have rested for longer.", min=0)] = 0,
+    megabytes: Annotated[float, typer.Option(help="The oldest, if all take more than this.", min=0)] = 0,
+    yes: Annotated[bool, typer.Option("--yes", help="Without a question.")] = False,
+) -> None:
+    """Delete old sessions, by age or by size; without options, as [sessions] in the configuration says.
+
+    Turns that can still go on are kept in any case.
+
+    Example: bridle sessions prune --days 30
+    """
+
+    async def work(runtime: Runtime) -> None:
+        given = runtime.settings.sessions
+        bounds = {"days": days or given.keep_days, "megabytes": megabytes or given.keep_mb}
+        if not any(bounds.values()):
+            raise ConfigError("nothing says which: give --days or --megabytes, or set sessions.keep_days")
+        wanted = await expired(runtime, **bounds)
+        if wanted:
+            _confirmed(len(wanted), yes=yes)
+        gone = await prune(runtime, **bounds) if wanted else []
+        typer.echo(f"deleted: {len(gone)} sessions")
+
+    asyncio.run(with_runtime(Path(), work))
+
+
+def _confirmed(number: int, *, yes: bool) -> None:
+    """Whoever cannot be asked must have said yes."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise ConfigError("deleting is for good: say --yes")
+    if not typer.confirm(f"Delete {number} session{'s' if number != 1 else ''} for good?", err=True):
+        raise typer.Exit(1)

@@ -1,24 +1,32 @@
-"""What was used, day by day, and what is left."""
+"""What was used, by day, agent and model, with a plot; and what is left of the limits that hold for all sessions."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
 
+from bridle.core.events import CallMoved, Entry, PartPut
+from bridle.core.limits import NOTHING, Spent
 from bridle.core.parts import TurnFinish, TurnStart
+from bridle.core.states import Done, Failed
 from bridle.errors import BridleError
 from bridle.runtime import Runtime
 from bridle.surfaces.cli.text import plain
 
+WIDTH = 40
+MOST_DAYS = 31
+EIGHTHS = " ▏▎▍▌▋▊▉"
 
-@dataclass(slots=True)
+
+@dataclass
 class Used:
-    """What turns have used."""
+    """What turns have used; of a subagent's work only its own turns count."""
 
     turns: int = 0
     steps: int = 0
@@ -27,12 +35,12 @@ class Used:
     cost: float = 0.0
     endings: Counter[str] = field(default_factory=Counter)
 
-    def add(self, finish: TurnFinish) -> None:
+    def add(self, finish: TurnFinish, below: Spent) -> None:
         self.turns += 1
         self.steps += finish.spent.steps
         self.calls += finish.spent.tool_calls
-        self.tokens += finish.spent.tokens
-        self.cost += finish.spent.cost
+        self.tokens += max(0, finish.spent.tokens - below.tokens)
+        self.cost += max(0.0, finish.spent.cost - below.cost)
         self.endings[finish.reason] += 1
 
 
@@ -59,6 +67,28 @@ async def _stats(days: int) -> None:
             endings = ", ".join(f"{count} {reason}" for reason, count in used.endings.most_common())
             counts = f"{used.turns} turns, {used.steps} steps, {used.calls} calls, {used.tokens} tokens"
             typer.echo(plain(f"{title} {name}: {counts}, ${used.cost:.4f} ({endings})"))
+        if title == "day" and table:
+            typer.echo("")
+            for line in _plot(table, days):
+                typer.echo(line)
+
+
+def _plot(table: dict[str, Used], days: int) -> Iterable[str]:
+    """A bar for each day: money if any was spent, else tokens."""
+    money = any(used.cost for used in table.values())
+    today = datetime.now(UTC).date()
+    shown = [today - timedelta(days=back) for back in range(min(days, MOST_DAYS) - 1, -1, -1)]
+    values = {day: table.get(day.isoformat(), Used()) for day in shown}
+    amounts = {day: used.cost if money else float(used.tokens) for day, used in values.items()}
+    most = max(amounts.values()) or 1.0
+    for day, amount in amounts.items():
+        words = f"${amount:.4f}" if money else f"{amount:,.0f} tokens"
+        yield f"{day:%m-%d} {_bar(amount / most):<{WIDTH}} {words if amount else '-'}"
+
+
+def _bar(share: float) -> str:
+    whole, eighth = divmod(round(share * WIDTH * 8), 8)
+    return "█" * whole + EIGHTHS[eighth].strip()
 
 
 async def _gathered(runtime: Runtime, days: int) -> dict[str, dict[str, Used]]:
@@ -68,16 +98,27 @@ async def _gathered(runtime: Runtime, days: int) -> dict[str, dict[str, Used]]:
         if row.updated < since:
             break
         try:
-            session = await runtime.load(row.info.id)
+            entries = await runtime.journal.load(row.info.id)
         except BridleError:
             # A session that cannot be read has nothing to add.
             continue
-        start: TurnStart | None = None
-        for part in session.parts.values():
-            if isinstance(part, TurnStart):
-                start = part
-            elif isinstance(part, TurnFinish) and start is not None and start.at >= since:
+        for start, finish, below in _turns(entries):
+            # What a fork has of its origin was used there.
+            if start.at >= max(since, row.info.created - 0.01):
                 day = datetime.fromtimestamp(start.at, UTC).date().isoformat()
                 for title, name in (("day", day), ("agent", start.agent), ("model", start.model)):
-                    tables[title].setdefault(name, Used()).add(part)
+                    tables[title].setdefault(name, Used()).add(finish, below)
     return tables
+
+
+def _turns(entries: Iterable[Entry]) -> Iterable[tuple[TurnStart, TurnFinish, Spent]]:
+    """Every turn that has finished, undone or not, and what its subagents used."""
+    start: TurnStart | None = None
+    below = NOTHING
+    for event in (event for entry in entries for event in entry.events):
+        if isinstance(event, CallMoved) and isinstance(event.state, (Done, Failed)) and event.state.report is not None:
+            below = below.plus(event.state.report.spent)
+        elif isinstance(event, PartPut) and isinstance(event.part, TurnStart):
+            start, below = event.part, NOTHING
+        elif isinstance(event, PartPut) and isinstance(event.part, TurnFinish) and start is not None:
+            yield start, event.part, below
