@@ -15,6 +15,7 @@ from bridle.core.events import Entry
 from bridle.core.fold import fold
 from bridle.core.inbox import TurnOptions
 from bridle.core.parts import Call, Notice, Part, Sentinel
+from bridle.core.replay import verified
 from bridle.core.result import Result
 from bridle.core.session import Session
 from bridle.runtime import Runtime
@@ -126,7 +127,9 @@ def tell(
             if people is not None:
                 await people(runtime, session, id)
             result = await runtime.wait(session, id)
-            compare_with_oracle(await runtime.journal.load(session))
+            entries = await runtime.journal.load(session)
+            compare_with_oracle(entries)
+            assert verified(entries) is None
             return Story(result, await runtime.load(session), model, list(ran))
 
     story: Story = run_virtually(work, seed=seed)

@@ -13,6 +13,7 @@ from bridle.core.fold import fold, load
 from bridle.core.inbox import AbortItem, ExtendItem, PromptItem, TurnOptions
 from bridle.core.limits import NOTHING
 from bridle.core.parts import Patch, Request, Sentinel, StepStart, Text, TurnFinish
+from bridle.core.replay import verified
 from bridle.core.session import Session
 from bridle.core.states import Usage
 from bridle.journal.memory import MemoryJournal
@@ -289,6 +290,7 @@ def folded(entries, story):
 def check(scenario, result, store, world, cuts, requests):
     story = f"{scenario.name}, cut at {cuts}"
     sessions = {id: folded(kept.entries, f"{story}, {id}") for id, kept in store._sessions.items()}
+    assert [verified(kept.entries) for kept in store._sessions.values()] == [None] * len(sessions), story
     session = sessions[SESSION]
     parts = list(session.parts.values())
     turns = range(1, scenario.turns + 1)

@@ -33,6 +33,7 @@ from bridle.core.parts import (
     TurnStart,
 )
 from bridle.core.permission import Access, judge
+from bridle.core.replay import verified
 from bridle.core.session import Session
 from bridle.core.states import Approved, Done, Ended, Open, Refused, Running
 from bridle.turn.closing import QUIET
@@ -447,8 +448,9 @@ def ledger(tree: Tree) -> None:
 
 
 def replay(tree: Tree) -> None:
-    """The fold equals a full scan after every entry."""
+    """The fold equals a full scan after every entry, and every decision follows from the record before it."""
     for id, entries in tree.entries.items():
+        assert verified(entries) is None, (id, verified(entries))
         session = Session()
         for place, entry in enumerate(entries, 1):
             fold(session, entry)

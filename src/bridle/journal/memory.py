@@ -37,6 +37,12 @@ class MemoryJournal:
         except KeyError:
             raise NoSuchSession(f"there is no session {session}") from None
 
+    def _held(self, lease: Lease) -> _Kept:
+        kept = self._kept(lease.session)
+        if kept.epoch != lease.epoch or not kept.held:
+            raise LeaseLost(f"session {lease.session} is written by another process now")
+        return kept
+
     async def create(self, info: SessionInfo) -> None:
         if info.id not in self._sessions:
             self._sessions[info.id] = _Kept(info, [session_entry(info, (SessionPut(info),))])
@@ -51,9 +57,7 @@ class MemoryJournal:
         weight: Weight = "plain",
         before: Sequence[Held] = (),
     ) -> None:
-        kept = self._kept(lease.session)
-        if kept.epoch != lease.epoch or not kept.held:
-            raise LeaseLost(f"session {lease.session} is written by another process now")
+        kept = self._held(lease)
         if (before[0].entry if before else entry).sequence != len(kept.entries) + 1:
             raise LeaseLost(f"session {lease.session} has grown under the hands of another writer")
         rows: dict[str, Account] = {}
@@ -121,9 +125,7 @@ class MemoryJournal:
         return sorted(rows, key=lambda row: row.updated, reverse=True)
 
     async def delete(self, lease: Lease) -> None:
-        kept = self._kept(lease.session)
-        if kept.epoch != lease.epoch or not kept.held:
-            raise LeaseLost(f"session {lease.session} is written by another process now")
+        self._held(lease)
         del self._sessions[lease.session]
         prefix = f"{lease.session}/"
         self._accounts = {id: account for id, account in self._accounts.items() if not id.startswith(prefix)}

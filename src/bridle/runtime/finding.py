@@ -1,8 +1,8 @@
-"""Which session is meant when nobody names one."""
+"""Which session is meant when nobody names one, and everything that is recorded of one."""
 
 from __future__ import annotations
 
-from bridle.core.events import PartPut
+from bridle.core.events import Entry, PartPut
 from bridle.core.parts import TurnFinish
 from bridle.errors import ConfigError, JournalRefused
 from bridle.journal.journal import SessionRow
@@ -19,6 +19,11 @@ async def last_session(runtime: Runtime, wanted: str = "") -> str:
         if row.info.directory == here and not row.info.parent:
             return row.info.id
     raise ConfigError(f"{wanted}there is no session in {here} yet")
+
+
+async def entries_of(runtime: Runtime, session: str) -> list[Entry]:
+    """Everything that was recorded, undone or not."""
+    return await runtime.journal.load(session)
 
 
 async def interrupted_here(runtime: Runtime) -> list[str]:

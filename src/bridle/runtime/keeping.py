@@ -41,6 +41,11 @@ async def delete_session(runtime: Runtime, session: str) -> list[str]:
     return [*gone, session]
 
 
+async def size_of(runtime: Runtime, session: str) -> int:
+    """About how many bytes a session takes in the journal, subagents apart; raises `NoSuchSession`."""
+    return await runtime.journal.size(session)
+
+
 async def _known(runtime: Runtime, session: str) -> Session | None:
     """The session, if it makes sense; one that does not can be deleted all the same."""
     try:
@@ -62,7 +67,7 @@ async def expired(runtime: Runtime, *, days: float = 0, megabytes: float = 0) ->
 async def _too_much(runtime: Runtime, rows: Iterable[SessionRow], most: float) -> list[str]:
     """Those behind the newest that fit; rows come with the newest first."""
     gone: list[str] = []
-    sizes = {row.info.id: await runtime.journal.size(row.info.id) for row in await runtime.sessions()}
+    sizes = {row.info.id: await size_of(runtime, row.info.id) for row in await runtime.sessions()}
     total = 0
     for row in rows:
         id = row.info.id

@@ -13,7 +13,20 @@ import typer
 
 from bridle.errors import BridleError, ConfigError
 from bridle.runtime import leave
-from bridle.surfaces.cli import agents, config, manage, mcp, models, moving, project, run, sessions, stats, undoing
+from bridle.surfaces.cli import (
+    agents,
+    config,
+    manage,
+    mcp,
+    models,
+    moving,
+    project,
+    replay,
+    run,
+    sessions,
+    stats,
+    undoing,
+)
 
 app = typer.Typer(
     name="bridle",
@@ -38,6 +51,7 @@ app.command("fork")(moving.fork)
 app.command("undo")(undoing.undo_turns)
 app.command("redo")(undoing.redo_turns)
 app.command("diff")(undoing.show_diff)
+app.command("replay")(replay.replay)
 app.command("stats")(stats.stats)
 app.command("trust")(project.trust)
 app.command("doctor")(project.doctor)
@@ -50,6 +64,9 @@ app.command("init")(config.init)
 app.add_typer(agents.agents, name="agents")
 app.add_typer(config.config, name="config")
 app.add_typer(testing, name="testing")
+
+
+testing.command("record")(replay.record)
 
 
 @testing.command("serve")

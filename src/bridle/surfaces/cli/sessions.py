@@ -14,7 +14,7 @@ from bridle.core.parts import Call, Prompt, Text
 from bridle.core.session import Session
 from bridle.errors import ConfigError, JournalRefused
 from bridle.runtime import Runtime
-from bridle.runtime.keeping import delete_session, expired, prune
+from bridle.runtime.keeping import delete_session, expired, prune, size_of
 from bridle.runtime.moving import rename_session
 from bridle.surfaces.cli.manage import SessionId, with_runtime
 from bridle.surfaces.cli.text import plain
@@ -97,7 +97,7 @@ def delete(
 
     async def work(runtime: Runtime) -> None:
         for id in session:
-            await runtime.journal.size(id)
+            await size_of(runtime, id)
         _confirmed(len(session), yes=yes)
         for id in session:
             for gone in await delete_session(runtime, id):

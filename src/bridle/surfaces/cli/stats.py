@@ -17,6 +17,7 @@ from bridle.core.parts import TurnFinish, TurnStart
 from bridle.core.states import Done, Failed
 from bridle.errors import BridleError
 from bridle.runtime import Runtime
+from bridle.runtime.finding import entries_of
 from bridle.surfaces.cli.text import plain
 
 WIDTH = 40
@@ -98,7 +99,7 @@ async def _gathered(runtime: Runtime, days: int) -> dict[str, dict[str, Used]]:
         if row.updated < since:
             break
         try:
-            entries = await runtime.journal.load(row.info.id)
+            entries = await entries_of(runtime, row.info.id)
         except BridleError:
             # A session that cannot be read has nothing to add.
             continue

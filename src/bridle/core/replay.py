@@ -1,0 +1,136 @@
+"""A recorded session decided anew: what was done must be what `decide` says, and what was counted must add up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from bridle.core.action import Action, CallModel, Compact, Finish, Pause, Run, Settle, Synthesize, Wait
+from bridle.core.decide import decide
+from bridle.core.events import CallMoved, Entry, PartPut, Recorded
+from bridle.core.fold import fold, load
+from bridle.core.limits import Reason, Spent
+from bridle.core.parts import Request, StepStart, TurnFinish
+from bridle.core.session import OpenTurn, Session
+from bridle.core.states import Approved, Asking, Pending, Queued, Refused, Repeat, Running, Waiting
+from bridle.core.undo import has_mark
+
+TOLERANCE = 1e-9
+GRAIN = 0.001
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """Where the record and the decisions part: the entry, the turn and step, and what each of them says."""
+
+    sequence: int
+    turn: int
+    step: int
+    recorded: str
+    decided: str
+
+
+def verified(entries: Sequence[Entry]) -> Difference | None:
+    """The first entry that does not follow from those before it; None if all do."""
+    session = Session()
+    for place, entry in enumerate(entries):
+        turn = session.running
+        if turn is not None:
+            for event in entry.events:
+                found = _unlike(session, turn, entry, event)
+                if found is not None:
+                    step = turn.step.number if turn.step is not None else 0
+                    return Difference(entry.sequence, turn.start.number, step, *found)
+        if has_mark((entry,)):
+            session = load(entries[: place + 1])
+        else:
+            fold(session, entry)
+    return None
+
+
+def _unlike(session: Session, turn: OpenTurn, entry: Entry, event: Recorded) -> tuple[str, str] | None:
+    """What an event begins or ends, and what should have been, if that is something else."""
+    if isinstance(event, CallMoved):
+        return _call(session, turn, entry, event)
+    if not isinstance(event, PartPut):
+        return None
+    part = event.part
+    if isinstance(part, StepStart) and part.cap != turn.cap:
+        return f"step {part.number} of {part.cap}", f"a cap of {turn.cap}"
+    begins = any(isinstance(other, PartPut) and isinstance(other.part, StepStart) for other in entry.events)
+    if isinstance(part, StepStart):
+        wanted = _step(part.number, 1, part.closing)
+    elif isinstance(part, Request) and not begins and part.purpose != "title":
+        wanted = _asked(part, turn)
+    elif isinstance(part, TurnFinish):
+        counted = _miscounted(turn, part)
+        if counted is not None:
+            return counted
+        wanted = f"finish ({part.reason})"
+    else:
+        return None
+    return _compared(session, entry, wanted)
+
+
+def _asked(request: Request, turn: OpenTurn) -> str:
+    if request.purpose in ("compaction", "synthesis"):
+        return f"{request.purpose}, attempt {request.attempt}"
+    return _step(request.number, request.attempt, turn.step.closing if turn.step is not None else None)
+
+
+def _call(session: Session, turn: OpenTurn, entry: Entry, event: CallMoved) -> tuple[str, str] | None:
+    """A call that starts, asks, waits its turn or is refused follows from a decision; the rest comes by itself."""
+    before, after = turn.batch.get(event.id), event.state
+    if not isinstance(before, (Pending, Approved, Repeat, Queued)):
+        return None
+    if isinstance(after, Refused):
+        settled = f"settle {event.id}" in _words(decide(session.view(session.elapsed)))
+        return None if settled else _compared(session, entry, f"run {event.id}")
+    if isinstance(after, (Running, Waiting, Asking, Queued)):
+        return _compared(session, entry, f"run {event.id}")
+    return None
+
+
+def _compared(session: Session, entry: Entry, wanted: str) -> tuple[str, str] | None:
+    """Time goes on between a decision and its record, and is recorded to a thousandth: all of that counts."""
+    moments = (session.elapsed, session.elapsed - GRAIN, entry.elapsed, entry.elapsed + GRAIN)
+    if any(wanted in _words(decide(session.view(moment))) for moment in moments):
+        return None
+    return wanted, ", ".join(_words(decide(session.view(session.elapsed))))
+
+
+def _words(action: Action) -> list[str]:
+    """An action as people read it, and as the record shows it: of calls, each for itself."""
+    match action:
+        case CallModel(number=number, attempt=attempt, closing=closing):
+            return [_step(number, attempt, closing)]
+        case Finish(reason=reason):
+            return [f"finish ({reason})"]
+        case Run(calls=calls):
+            return [f"run {call}" for call in calls]
+        case Settle(calls=calls):
+            return [f"settle {call}" for call in calls]
+        case Compact(attempt=attempt):
+            return [f"compaction, attempt {attempt}"]
+        case Synthesize(attempt=attempt):
+            return [f"synthesis, attempt {attempt}"]
+        case Pause() | Wait():
+            return ["wait"]
+
+
+def _step(number: int, attempt: int, closing: Reason | None) -> str:
+    again = f", attempt {attempt}" if attempt > 1 else ""
+    return f"step {number}{again}" + (f", closing ({closing})" if closing else "")
+
+
+def _miscounted(turn: OpenTurn, finish: TurnFinish) -> tuple[str, str] | None:
+    """What the turn says it has used, and what its record adds up to."""
+    added = Spent(turn.steps, turn.tool_calls, turn.tokens, round(turn.cost, 10), finish.spent.seconds)
+    same = msgspec.structs.replace(added, cost=0.0) == msgspec.structs.replace(finish.spent, cost=0.0)
+    if same and abs(added.cost - finish.spent.cost) < TOLERANCE:
+        return None
+    return f"spent {_spent(finish.spent)}", _spent(added)
+
+
+def _spent(spent: Spent) -> str:
+    return f"{spent.steps} steps, {spent.tool_calls} calls, {spent.tokens} tokens, ${spent.cost:.6f}"
