@@ -2,7 +2,7 @@
 
 import pytest
 
-from bridle.core.secrets import is_secret, without_secrets
+from bridle.core.secrets import is_secret, redacted, without_secrets
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,11 @@ def test_what_commands_need_they_get(name):
 def test_the_user_has_the_last_word():
     environment = {"PATH": "/bin", "NPM_TOKEN": "a", "GITHUB_TOKEN": "b", "OURS": "c"}
     assert without_secrets(environment, known={"OURS"}, passes=["NPM_TOKEN"]) == {"PATH": "/bin", "NPM_TOKEN": "a"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['"content": "API_KEY=planted"', "export X=1 API_KEY=planted", "env: API_KEY=planted", '{"api_key": "planted"}'],
+)
+def test_an_assignment_within_an_assignment_is_found_too(text):
+    assert redacted(text) == text.replace("planted", "[redacted]")

@@ -54,4 +54,13 @@ def redacted(text: str) -> str:
     text = _KEY_BLOCK.sub(REDACTED, text)
     text = _WHOLE.sub(REDACTED, text)
     text = _IN_ADDRESS.sub(rf"\g<1>{REDACTED}", text)
-    return _ASSIGNED.sub(lambda found: f"{found[1]}{found[2]}{REDACTED}" if is_secret(found[1]) else found[0], text)
+    return _ASSIGNED.sub(_without_value, text)
+
+
+def _without_value(found: re.Match[str]) -> str:
+    """What is assigned to a secret name goes; in what is assigned to another there may be an assignment again."""
+    name, sign, value = found.groups()
+    if is_secret(name):
+        return f"{name}{sign}{REDACTED}"
+    inner, equals, rest = value.partition("=")
+    return f"{name}{sign}{inner}=" + (REDACTED if is_secret(inner) else rest) if equals else found[0]

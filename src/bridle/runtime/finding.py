@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridle.core.events import Entry, PartPut
 from bridle.core.parts import TurnFinish
-from bridle.errors import ConfigError, JournalRefused
+from bridle.errors import ConfigError, JournalRefused, NoSuchSession
 from bridle.journal.journal import SessionRow
 from bridle.runtime.runtime import Runtime
 
@@ -24,6 +24,22 @@ async def last_session(runtime: Runtime, wanted: str = "") -> str:
 async def entries_of(runtime: Runtime, session: str) -> list[Entry]:
     """Everything that was recorded, undone or not."""
     return await runtime.journal.load(session)
+
+
+async def tree_entries(runtime: Runtime, session: str) -> dict[str, list[Entry]]:
+    """Everything that was recorded of a session and of its subagents, by their ids."""
+    found: dict[str, list[Entry]] = {}
+    waiting = [session]
+    while waiting:
+        id = waiting.pop()
+        try:
+            found[id] = await runtime.journal.load(id)
+        except NoSuchSession:
+            if id == session:
+                raise
+            continue
+        waiting += sorted(child for child in (await runtime.load(id)).children if child not in found)
+    return found
 
 
 async def interrupted_here(runtime: Runtime) -> list[str]:

@@ -62,6 +62,19 @@ class Move:
 
 
 @dataclass(slots=True)
+class Known:
+    """What a process remembers of a work tree, so that git is asked only what may have changed."""
+
+    general: Path | None = None
+    """The user's own ignore rules."""
+    ignored: tuple[int, list[str]] = (-1, [])
+    """Files that are tracked although they are ignored, as of a state of the user's index."""
+    tree: tuple[int, str] = (-1, "")
+    """The files as they were taken last, as of a state of our index."""
+    held: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class Repository:
     """The snapshots of one work tree, as far as a project in it goes. Everything runs where `Git` runs."""
 
@@ -69,6 +82,7 @@ class Repository:
     project: Path
     environment: Mapping[str, str]
     bounds: Bounds = Bounds()
+    known: Known = field(default_factory=Known)
 
     @property
     def _scope(self) -> list[str]:
@@ -97,7 +111,15 @@ class Repository:
                 self.git.run("update-index", "-z", "--force-remove", "--stdin", given=_joined(gone))
             if fresh:
                 self.git.run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", given=_joined(fresh))
-            return Taken(self.git.run("write-tree").decode().strip(), large)
+            return Taken(self._tree(), large)
+
+    def _tree(self) -> str:
+        index = self.git.folder / "index"
+        if _changed_at(index) != self.known.tree[0] or not self.known.tree[1]:
+            tree = self.git.run("write-tree").decode().strip()
+            # Writing a tree also changes the index, by what is known of its folders.
+            self.known.tree = (_changed_at(index), tree)
+        return self.known.tree[1]
 
     def _sorted(self, names: Iterable[str]) -> tuple[list[str], list[str], dict[str, tuple[int, int]]]:
         """What is to be taken, what is not there any more, and what is too large."""
@@ -130,21 +152,29 @@ class Repository:
 
     def _ignore(self) -> None:
         """What the user's git ignores by rules that lie outside of the files is ignored here too."""
-        folders = git_folders(self.git.tree)
-        home = self.environment.get("HOME", "")
-        asked = self.git.asked(
-            "config", "--global", "--path", "--get", "core.excludesFile", environment=self.environment, folder=Path("/")
-        )
-        configured = self.environment.get("XDG_CONFIG_HOME") or f"{home}/.config"
-        general = Path(os.fsdecode(asked).strip() or f"{configured}/git/ignore")
-        rules = b"\n".join(_read(path) for path in (general, *(folder / "info" / "exclude" for folder in folders)))
+        if self.known.general is None:
+            self.known.general = self._general()
+        own = (folder / "info" / "exclude" for folder in git_folders(self.git.tree))
+        rules = b"\n".join(_read(path) for path in (self.known.general, *own))
         ours = self.git.folder / "info" / "exclude"
         if _read(ours) != rules:
             ours.write_bytes(rules)
 
+    def _general(self) -> Path:
+        home = self.environment.get("HOME", "")
+        named = ("config", "--global", "--path", "--get", "core.excludesFile")
+        asked = self.git.asked(*named, environment=self.environment, folder=Path("/"))
+        configured = self.environment.get("XDG_CONFIG_HOME") or f"{home}/.config"
+        return Path(os.fsdecode(asked).strip() or f"{configured}/git/ignore")
+
     def _tracked_though_ignored(self) -> list[str]:
-        if not (self.git.tree / ".git").exists():
-            return []
+        folders = git_folders(self.git.tree)
+        index = _changed_at(folders[0] / "index") if folders else -1
+        if index >= 0 and self.known.ignored[0] != index:
+            self.known.ignored = (index, self._ask_for_ignored())
+        return self.known.ignored[1] if index >= 0 else []
+
+    def _ask_for_ignored(self) -> list[str]:
         alone = {**ALONE, "PATH": self.environment.get("PATH", "")}
         return _split(
             self.git.asked(
@@ -163,7 +193,6 @@ class Repository:
         """Every path at which two trees differ."""
         if before == after:
             return []
-        self.need(before, after)
         words = ("diff-tree", "-r", "-z", "--no-renames", "--raw", "--numstat", before, after, *self._scope)
         return _moves(_split(self.git.run(*words)))
 
@@ -180,7 +209,6 @@ class Repository:
 
     def diff(self, before: str, after: str, paths: Sequence[str]) -> str:
         """The difference of two trees at these paths, as people read it."""
-        self.need(before, after)
         words = ("diff-tree", "-r", "-p", "-M", "--no-ext-diff", "--no-textconv", "--no-color", before, after, "--")
         printed = b"".join(self.git.run(*words, *some) for some in _chunks(paths))
         return printed.decode("utf-8", errors="replace")
@@ -195,7 +223,9 @@ class Repository:
 
     def hold(self, session: str, tree: str) -> None:
         """Keep a tree until the next one is held for this session: something may change it at this moment."""
-        self.git.run("update-ref", f"{REFS}{session}{OPEN}", tree)
+        if self.known.held.get(session) != tree:
+            self.git.run("update-ref", f"{REFS}{session}{OPEN}", tree)
+            self.known.held[session] = tree
 
     def pin(self, session: str, name: str, at: float, trees: Sequence[str]) -> None:
         """Keep trees until the session goes, or they become too old."""
@@ -206,6 +236,7 @@ class Repository:
         """Let go of everything that was kept for a session."""
         if not (self.git.folder / "HEAD").exists():
             return
+        self.known.held.pop(session, None)
         listed = self.git.run("for-each-ref", "--format=delete %(refname)", f"{REFS}{session}/")
         self.git.run("update-ref", "--stdin", given=listed)
 
@@ -231,6 +262,11 @@ def _time(ref: str) -> int:
     """When something was kept, which is in its name."""
     moment = ref.rpartition("/")[2].partition(".")[0]
     return int(moment) if moment.isdigit() else 0
+
+
+def _changed_at(path: Path) -> int:
+    found = _seen(path)
+    return -1 if found is None else found.st_mtime_ns
 
 
 def _seen(path: Path) -> os.stat_result | None:

@@ -14,7 +14,7 @@ from typing import TypeVar
 from bridle.errors import SnapshotFailed
 from bridle.seams import Seams, in_thread
 from bridle.snapshots.git import Git
-from bridle.snapshots.repository import DAY, Bounds, Held, Repository, Taken
+from bridle.snapshots.repository import DAY, Bounds, Held, Known, Repository, Taken
 from bridle.snapshots.restore import Plan, Span, joined, planned, restore
 from bridle.turn.kept_files import Compared
 
@@ -39,6 +39,7 @@ class Snapshots:
     environment: Mapping[str, str]
     bounds: Bounds = Bounds()
     seams: Seams = field(default_factory=Seams)
+    _known: dict[Path, Known] = field(default_factory=dict)
     _tidying: dict[Path, asyncio.Future[None]] = field(default_factory=dict)
     _large: dict[Path, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
 
@@ -49,7 +50,7 @@ class Snapshots:
             raise SnapshotFailed(f"{tree} is too much to keep; work in a folder of its own")
         folder = self.home / hashlib.blake2b(os.fsencode(tree), digest_size=12).hexdigest()
         git = Git(folder, tree, self.environment.get("PATH", os.defpath))
-        return Repository(git, project, self.environment, self.bounds)
+        return Repository(git, project, self.environment, self.bounds, self._known.setdefault(tree, Known()))
 
     async def _do(self, directory: Path, job: Callable[[Repository], Result]) -> Result:
         repository = self._repository(directory)
@@ -104,6 +105,7 @@ class Snapshots:
         """The files as they are now, how to undo these changes, and the names of what that changes."""
 
         def job(repository: Repository) -> tuple[str, Plan, tuple[str, ...]]:
+            repository.need(*(tree for span in spans for tree in span))
             now = repository.take().tree
             plan = planned(repository, spans, now)
             return now, plan, tuple(map(repository.shown, plan.wanted))
@@ -118,8 +120,8 @@ class Snapshots:
         """What a tree has at every path that these changes touched."""
 
         def job(repository: Repository) -> dict[str, Held]:
+            repository.need(tree, *(one for span in spans for one in span))
             touched = {move.path: None for span in joined(spans) for move in repository.moves(*span)}
-            repository.need(tree)
             return repository.held(tree, list(touched))
 
         return await self._do(directory, job)
@@ -149,6 +151,7 @@ class Snapshots:
 
         def job(repository: Repository) -> str:
             first, last = spans[0][0], spans[-1][1]
+            repository.need(*(tree for span in spans for tree in span))
             touched = {move.path: None for span in joined(spans) for move in repository.moves(*span)}
             return repository.diff(first, last, list(touched)) if touched else ""
 

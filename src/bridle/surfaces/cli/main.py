@@ -22,6 +22,7 @@ from bridle.surfaces.cli import (
     moving,
     project,
     replay,
+    report,
     run,
     sessions,
     stats,
@@ -52,6 +53,7 @@ app.command("undo")(undoing.undo_turns)
 app.command("redo")(undoing.redo_turns)
 app.command("diff")(undoing.show_diff)
 app.command("replay")(replay.replay)
+app.command("report")(report.report)
 app.command("stats")(stats.stats)
 app.command("trust")(project.trust)
 app.command("doctor")(project.doctor)

@@ -1,0 +1,61 @@
+"""A session as one page that can be looked at and passed on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bridle.errors import ConfigError
+from bridle.runtime import Runtime
+from bridle.runtime.finding import last_session, tree_entries
+from bridle.runtime.undoing import diff
+from bridle.surfaces.cli.manage import with_runtime
+from bridle.surfaces.cli.undoing import MaybeSession
+
+
+def report(
+    session: MaybeSession = None,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The file to write.")] = Path("report.html"),
+) -> None:
+    """Write a session as one HTML page: what ran when, what it used, what closed it, and what it changed.
+
+    What is called or looks secret is left out. The page needs no network.
+
+    Example: bridle report -o report.html
+    """
+
+    async def work(runtime: Runtime) -> str:
+        return await made(runtime, session or await last_session(runtime))
+
+    page = asyncio.run(with_runtime(Path(), work))
+    try:
+        handle = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(page)
+    except OSError as error:
+        raise ConfigError(f"{output} cannot be written: {error}") from error
+    typer.echo(f"written: {output}")
+
+
+async def made(runtime: Runtime, session: str) -> str:
+    """The page of a session."""
+    # Loaded only here: no other command draws anything.
+    from bridle import __version__
+    from bridle.surfaces.report.gather import gathered
+    from bridle.surfaces.report.page import page
+
+    state = await runtime.load(session)
+    assert state.info is not None
+    tree = await tree_entries(runtime, session)
+    turns = gathered(tree[session], tree)
+    diffs: dict[int, str] = {}
+    for turn in turns:
+        try:
+            diffs[turn.start.number] = await diff(runtime, session, turn.start.number)
+        except ConfigError as missing:
+            turn.notes.append((turn.seconds, f"what this turn changed cannot be shown: {missing}"))
+    return page(state.info, turns, diffs, f"Made by Bridle {__version__}")

@@ -1,0 +1,183 @@
+"""What a report shows of a session: its turns with their steps and calls, each with the time that it took."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bridle.core.events import CallMoved, Entry, PartPut, Recorded, RequestMoved
+from bridle.core.fold import fold
+from bridle.core.parts import (
+    Call,
+    Compaction,
+    Extension,
+    Notice,
+    Patch,
+    Prompt,
+    Reasoning,
+    Request,
+    Sentinel,
+    StepFinish,
+    StepStart,
+    Text,
+    TurnFinish,
+    TurnStart,
+)
+from bridle.core.session import OpenTurn, Session
+from bridle.core.states import Ended, Open, Replied, Running, Usage, Waiting
+from bridle.core.undo import visible
+
+
+@dataclass
+class CallView:
+    """A call, and from when to when it ran, in active seconds of its turn; it may never have run."""
+
+    call: Call
+    began: float | None = None
+    ended: float | None = None
+    child: str = ""
+    below: list[TurnView] = field(default_factory=list)
+
+
+@dataclass
+class StepView:
+    """A step: what was said, what was asked for, and what it took."""
+
+    number: int
+    began: float
+    closing: str = ""
+    ended: float | None = None
+    tries: int = 0
+    usage: Usage = Usage()
+    cost: float = 0.0
+    said: list[Text | Reasoning] = field(default_factory=list)
+    calls: list[CallView] = field(default_factory=list)
+    patches: dict[str, Patch] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Point:
+    """What a turn has used at a time."""
+
+    at: float
+    steps: int
+    tool_calls: int
+    tokens: int
+    cost: float
+
+
+@dataclass
+class TurnView:
+    """A turn as a report shows it."""
+
+    start: TurnStart
+    prompts: list[Prompt] = field(default_factory=list)
+    steps: list[StepView] = field(default_factory=list)
+    points: list[Point] = field(default_factory=list)
+    notes: list[tuple[float, str]] = field(default_factory=list)
+    sentinel: str = ""
+    finish: TurnFinish | None = None
+    answer: str = ""
+    cap: int = 0
+    seconds: float = 0.0
+
+
+def gathered(entries: Sequence[Entry], below: Mapping[str, Sequence[Entry]]) -> list[TurnView]:
+    """The turns of a session that nobody has undone; `below` has the entries of its subagents, by their session."""
+    turns: list[TurnView] = []
+    session = Session()
+    calls: dict[str, CallView] = {}
+    for entry in visible(entries):
+        fold(session, entry)
+        for event in entry.events:
+            if isinstance(event, PartPut) and isinstance(event.part, TurnStart):
+                turns.append(TurnView(event.part, cap=event.part.cap))
+                calls = {}
+            elif turns and session.turn is not None:
+                _take(turns[-1], session, calls, entry, event)
+        if turns and session.turn is not None:
+            _count(turns[-1], session.turn, entry.elapsed)
+    for turn in turns:
+        _finish(turn, session, below)
+    return turns
+
+
+def _count(view: TurnView, turn: OpenTurn, at: float) -> None:
+    point = Point(at, turn.steps, turn.tool_calls, turn.tokens, turn.cost)
+    if not view.points or view.points[-1] != point:
+        view.points.append(point)
+    view.cap = turn.cap
+    view.seconds = max(view.seconds, at)
+
+
+def _take(view: TurnView, session: Session, calls: dict[str, CallView], entry: Entry, event: Recorded) -> None:
+    if isinstance(event, PartPut):
+        _take_part(view, session, calls, entry.elapsed, event)
+    elif isinstance(event, CallMoved) and event.id in calls:
+        call = calls[event.id]
+        if isinstance(event.state, (Running, Waiting)) and call.began is None:
+            call.began = entry.elapsed
+        if isinstance(event.state, Waiting):
+            call.child = event.state.child
+        if isinstance(event.state, Ended):
+            call.ended = entry.elapsed
+        call.call = session.call(event.id)
+    elif isinstance(event, RequestMoved) and view.steps:
+        request = session.parts.get(event.id)
+        if isinstance(event.state, Open):
+            view.steps[-1].tries += 1
+        elif (
+            isinstance(event.state, Replied) and isinstance(request, Request) and request.purpose in ("step", "closing")
+        ):
+            view.steps[-1].usage, view.steps[-1].cost = event.state.usage, event.state.cost
+
+
+def _take_part(view: TurnView, session: Session, calls: dict[str, CallView], at: float, event: PartPut) -> None:
+    part = event.part
+    match part:
+        case Prompt():
+            view.prompts.append(part)
+        case StepStart(number=number, closing=closing):
+            view.steps.append(StepView(number, at, closing or ""))
+        case StepFinish():
+            step = view.steps[-1]
+            step.ended = at
+            for id in session.turn.reply if session.turn is not None else ():
+                said = session.parts.get(id)
+                if isinstance(said, (Text, Reasoning)):
+                    step.said.append(said)
+                elif isinstance(said, Call):
+                    calls[id] = CallView(said)
+                    step.calls.append(calls[id])
+        case Patch():
+            if view.steps:
+                view.steps[-1].patches[part.id] = part
+        case Notice(text=text, about=about):
+            if about != "closing":
+                view.notes.append((at, text))
+        case Compaction(before=before, after=after, outcome="smaller", cause=cause):
+            what = "old outputs were removed" if cause == "prune" else f"context compacted: {before} → {after} tokens"
+            view.notes.append((at, what))
+        case Extension(limit=limit, by=by):
+            view.notes.append((at, f"{limit} extended by {by:g}"))
+        case Sentinel(text=text):
+            view.sentinel = text
+        case TurnFinish():
+            view.finish = part
+        case _:
+            return
+
+
+def _finish(view: TurnView, session: Session, below: Mapping[str, Sequence[Entry]]) -> None:
+    """What can be said only when all is known: the answer, and what subagents did for each call."""
+    words = [session.parts.get(id) for id in view.finish.answer] if view.finish is not None else []
+    view.answer = "\n\n".join(part.text for part in words if isinstance(part, Text))
+    for step in view.steps:
+        for call in step.calls:
+            if call.child in below:
+                turns = gathered(below[call.child], below)
+                mandates = ((turn, turn.start.mandate) for turn in turns)
+                call.below = [
+                    turn for turn, mandate in mandates if mandate is not None and mandate.call == call.call.id
+                ]

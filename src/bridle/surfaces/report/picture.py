@@ -1,0 +1,291 @@
+"""The pictures of a report: what ran when, and how much of each limit was used, as plain SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from typing import NamedTuple
+
+from bridle.core.states import Done, Failed, Refused
+from bridle.surfaces.report.gather import CallView, StepView, TurnView
+
+WIDTH = 1000.0
+LEFT = 74.0
+ROW = 20.0
+BAR = 14.0
+TOP = 22.0
+MOST_LANES = 12
+CHART_WIDTH = 520.0
+CHART_HEIGHT = 190.0
+CHART_LEFT = 38.0
+MOST_POINTS = 600
+LETTER = 6.2
+
+
+MEANINGS = {
+    "model": "step",
+    "closing": "closing step",
+    "done": "call",
+    "failed": "failed call",
+    "refused": "refused call",
+    "open": "open call",
+    "child": "subagent",
+}
+
+
+class Bar(NamedTuple):
+    """Something that ran from a time to a time."""
+
+    began: float
+    ended: float
+    style: str
+    label: str
+    hint: str
+
+
+class Lane(NamedTuple):
+    name: str
+    bars: list[Bar]
+
+
+def timeline(turn: TurnView) -> str:
+    """Requests to the model above, calls below them, subagents below those; the turn's time from left to right."""
+    lanes = list(_lanes(turn))
+    height = TOP + ROW * len(lanes) + 6
+    span = max(turn.seconds, 0.001)
+    scale = (WIDTH - LEFT - 8) / span
+    parts = [_open(WIDTH, height, "What ran when")]
+    for tick in _ticks(span):
+        x = LEFT + tick * scale
+        parts.append(f'<line class="grid" x1="{x:.1f}" y1="{TOP - 4}" x2="{x:.1f}" y2="{height - 4:.1f}"/>')
+        parts.append(_words("axis", x, 12, "middle", duration(tick)))
+    for row, lane in enumerate(lanes):
+        y = TOP + row * ROW
+        parts.append(_words("lane", LEFT - 8, y + 11, "end", lane.name))
+        parts += [_bar(bar, y, scale) for bar in lane.bars]
+    seen = {bar.style for lane in lanes for bar in lane.bars}
+    return "".join([*parts, _legend((style, words) for style, words in MEANINGS.items() if style in seen)])
+
+
+def _open(width: float, height: float, words: str) -> str:
+    return f'<svg viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{words}">'
+
+
+def _words(style: str, x: float, y: float, anchor: str, words: str) -> str:
+    return f'<text class="{style}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
+
+
+def _across(style: str, y: float) -> str:
+    return f'<line class="{style}" x1="{CHART_LEFT}" y1="{y:.1f}" x2="{CHART_WIDTH - 8}" y2="{y:.1f}"/>'
+
+
+def _legend(keys: Iterable[tuple[str, str]]) -> str:
+    named = "".join(f'<span class="key {style}">{escape(words)}</span>' for style, words in keys)
+    return f'</svg><p class="legend">{named}</p>'
+
+
+def _bar(bar: Bar, y: float, scale: float) -> str:
+    x = LEFT + bar.began * scale
+    width = max(1.2, (bar.ended - bar.began) * scale)
+    label = ""
+    if bar.label and width > len(bar.label) * LETTER + 6:
+        label = _words("on", x + width / 2, y + 10.5, "middle", bar.label)
+    rect = f'<rect class="{bar.style}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{BAR}" rx="2">'
+    return f"<g>{rect}<title>{escape(bar.hint)}</title></rect>{label}</g>"
+
+
+def _lanes(turn: TurnView, offset: float = 0.0, name: str = "model") -> Iterator[Lane]:
+    requests = [_request(step, offset, turn.seconds) for step in turn.steps]
+    yield Lane(name, requests)
+    calls = [call for step in turn.steps for call in step.calls if call.began is not None]
+    shown = 0
+    for row, lane in enumerate(_beside(calls)):
+        if row >= MOST_LANES:
+            break
+        yield Lane("calls" if not row else "", [_call(call, offset, turn.seconds) for call in lane])
+    for call in calls:
+        for below in call.below:
+            if shown < MOST_LANES:
+                shown += 1
+                yield from _lanes(below, offset + (call.began or 0.0), f"↳ {below.start.agent}"[:12])
+
+
+def _request(step: StepView, offset: float, seconds: float) -> Bar:
+    ended = step.ended if step.ended is not None else seconds
+    style = "closing" if step.closing else "model"
+    why = f", closing ({step.closing})" if step.closing else ""
+    hint = f"step {step.number}{why}: {duration(ended - step.began)}, {step.usage.total:,} tokens"
+    return Bar(offset + step.began, offset + ended, style, str(step.number), hint)
+
+
+def _call(call: CallView, offset: float, seconds: float) -> Bar:
+    began = call.began or 0.0
+    ended = call.ended if call.ended is not None else seconds
+    hint = f"{call.call.name}: {state_words(call)}, {duration(ended - began)}"
+    return Bar(offset + began, offset + ended, "child" if call.child else state_style(call), call.call.name, hint)
+
+
+def state_style(call: CallView) -> str:
+    state = call.call.state
+    if isinstance(state, Done):
+        return "done"
+    return "failed" if isinstance(state, Failed) else "refused" if isinstance(state, Refused) else "open"
+
+
+def state_words(call: CallView) -> str:
+    state = call.call.state
+    if isinstance(state, Refused):
+        return f"refused ({state.refusal.name})"
+    return {"done": "done", "failed": "failed"}.get(state_style(call), type(state).__name__.lower())
+
+
+def _beside(calls: Sequence[CallView]) -> list[list[CallView]]:
+    """Calls that ran at the same time in different lanes."""
+    lanes: list[list[CallView]] = []
+    for call in calls:
+        began = call.began or 0.0
+        free = (lane for lane in lanes if (lane[-1].ended or began) <= began)
+        lane = next(free, None)
+        if lane is None:
+            lanes.append(lane := [])
+        lane.append(call)
+    return lanes
+
+
+def _ticks(span: float, most: int = 9) -> list[float]:
+    """Round times from 0 to the end."""
+    steps = [base * 10.0**power for power in range(-3, 1) for base in (1, 2, 5)]
+    steps += [15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400, 604_800, 2_592_000]
+    each = next((step for step in steps if span / step <= most), span)
+    return [each * place for place in range(int(span / each) + 1)]
+
+
+def duration(seconds: float) -> str:
+    """ "0.42 s", "3 min 20 s", "2 h 5 min"."""
+    if seconds < 0.0005:
+        return "0 s"
+    if seconds < 1:
+        return f"{seconds * 1000:.3g} ms"
+    if seconds < 60:
+        return f"{seconds:.3g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min" + (f" {rest} s" if rest else "")
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h" + (f" {minutes} min" if minutes else "")
+
+
+class Line(NamedTuple):
+    """A limit over time: how much of it was used, as a share."""
+
+    name: str
+    style: str
+    points: list[tuple[float, float]]
+    words: str
+
+
+def limits_chart(turn: TurnView) -> str:
+    """How much of each limit was used over the turn's time; nothing if none was set."""
+    lines = list(_used(turn))
+    if not lines:
+        return ""
+    span = max(turn.seconds, 0.001)
+    highest = max(1.0, *(share for line in lines for _, share in line.points))
+    bottom, left = CHART_HEIGHT - 24, CHART_LEFT
+    across, up = (CHART_WIDTH - left - 8) / span, (bottom - 12) / highest
+    parts = [_open(CHART_WIDTH, CHART_HEIGHT, "How much of each limit was used over time")]
+    for share, style in ((0.0, "grid"), (0.5, "grid"), (0.8, "near"), (1.0, "cap")):
+        y = bottom - share * up
+        parts += [_across(style, y), _words("axis", left - 6, y + 4, "end", f"{share:.0%}")]
+    for tick in _ticks(span, 6):
+        x = left + tick * across
+        parts.append(
+            f'<text class="axis" x="{x:.1f}" y="{CHART_HEIGHT - 6}" text-anchor="middle">{duration(tick)}</text>'
+        )
+    for line in lines:
+        path = " ".join(f"{left + at * across:.1f},{bottom - share * up:.1f}" for at, share in _stairs(line.points))
+        parts.append(
+            f'<polyline class="line {line.style}" points="{path}"><title>{escape(line.name)}</title></polyline>'
+        )
+    legend = "".join(
+        f'<span class="key {line.style}">{escape(line.name)} {escape(line.words)}</span>' for line in lines
+    )
+    return "".join([*parts, "</svg>", f'<p class="legend">{legend}</p>'])
+
+
+def _stairs(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+    """What is used stays so until more is."""
+    before = 0.0
+    for at, share in points:
+        yield at, before
+        yield at, share
+        before = share
+
+
+def _used(turn: TurnView) -> Iterator[Line]:
+    points = turn.points[:: max(1, len(turn.points) // MOST_POINTS)]
+    points = [*points, turn.points[-1]] if turn.points else []
+    limits = turn.start.limits
+    last = turn.points[-1] if turn.points else None
+    if not points or last is None:
+        return
+    if turn.cap:
+        shares = [(point.at, point.steps / turn.cap) for point in points]
+        yield Line("steps", "steps", shares, f"{last.steps}/{turn.cap}")
+    if limits.tool_calls:
+        shares = [(point.at, point.tool_calls / limits.tool_calls) for point in points]
+        yield Line("calls", "calls", shares, f"{last.tool_calls}/{limits.tool_calls}")
+    if limits.tokens:
+        shares = [(point.at, point.tokens / limits.tokens) for point in points]
+        yield Line("tokens", "tokens", shares, f"{last.tokens:,}/{limits.tokens:,}")
+    if limits.cost:
+        shares = [(point.at, point.cost / limits.cost) for point in points]
+        yield Line("cost", "cost", shares, f"${last.cost:.4f}/${limits.cost:.2f}")
+    if limits.seconds:
+        shares = [(0.0, 0.0), (turn.seconds, turn.seconds / limits.seconds)]
+        yield Line("time", "time", shares, f"{duration(turn.seconds)}/{duration(limits.seconds)}")
+
+
+def tokens_chart(turn: TurnView) -> str:
+    """The tokens of each step, what it read below and what it wrote on top; nothing if there are none."""
+    steps = [step for step in turn.steps if step.usage.total]
+    if len(steps) < 2:
+        return ""
+    most = max(step.usage.total for step in steps)
+    bottom, left = CHART_HEIGHT - 24, CHART_LEFT
+    each = (CHART_WIDTH - left - 8) / len(steps)
+    up = (bottom - 12) / most
+    parts = [_open(CHART_WIDTH, CHART_HEIGHT, "Tokens of each step")]
+    for share in (0.0, 0.5, 1.0):
+        y = bottom - share * most * up
+        parts.append(f'<line class="grid" x1="{left}" y1="{y:.1f}" x2="{WIDTH - 12}" y2="{y:.1f}"/>')
+        parts.append(
+            f'<text class="axis" x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{short(share * most)}</text>'
+        )
+    for place, step in enumerate(steps):
+        parts.append(_column(step, left + place * each, each, bottom, up))
+        if place % max(1, -(-len(steps) // 12)) == 0:
+            parts.append(_words("axis", left + (place + 0.5) * each, CHART_HEIGHT - 7, "middle", str(step.number)))
+    return "".join([*parts, _legend((("cached", "from the cache"), ("read", "read"), ("written", "written")))])
+
+
+def _column(step: StepView, x: float, each: float, bottom: float, up: float) -> str:
+    """The tokens of one step, on top of each other."""
+    width = max(0.6, min(26.0, each - 1 if each > 2 else each))
+    cached, written = step.usage.cache_read, step.usage.output + step.usage.reasoning
+    hint = f"step {step.number}: {step.usage.total:,} tokens, {cached:,} from the cache, {written:,} written"
+    pieces: list[str] = []
+    place = f'x="{x + (each - width) / 2:.1f}" width="{width:.1f}"'
+    for style, amount in (("cached", cached), ("read", step.usage.total - cached - written), ("written", written)):
+        bottom -= amount * up
+        if amount:
+            pieces.append(f'<rect class="{style}" {place} y="{bottom:.1f}" height="{amount * up:.1f}"/>')
+    return f"<g><title>{escape(hint)}</title>{''.join(pieces)}</g>"
+
+
+def short(number: float) -> str:
+    """ "950", "1.2k", "3.4M"."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.3g}{letter}"
+    return f"{number:.0f}"
