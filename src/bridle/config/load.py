@@ -114,9 +114,15 @@ def _brought(directory: Path, user: Table, state: TrustState) -> _Brought:
             why = "has changed since you trusted it" if state == "changed" else "is not trusted"
             way_out = "(`bridle trust`, or --trust for one run)"
             brought.notices += [f"{origin}: {key} is ignored: this project {why} {way_out}" for key in ignored]
-        elif _ceiling(table) > _ceiling(user):
-            table = _without_ceiling(table)
-            brought.notices.append(f"{origin}: behavior.ceiling is ignored: only your own configuration may raise it")
+        else:
+            if _ceiling(table) > _ceiling(user):
+                table = _without_ceiling(table)
+                brought.notices.append(
+                    f"{origin}: behavior.ceiling is ignored: only your own configuration may raise it"
+                )
+            if table.pop("sessions", None) is not None:
+                # All projects share the journal.
+                brought.notices.append(f"{origin}: sessions is ignored: only your own configuration deletes any")
         brought.layers.append((origin, table))
     return brought
 
