@@ -5,10 +5,14 @@ import os
 import pty
 import select
 import subprocess
+import sys
 import time
 
 import pytest
+import typer
 from test_cli import BRIDLE, Home, begun, calls
+
+from bridle.surfaces.cli.index import COMMANDS, load
 
 
 @pytest.fixture
@@ -181,3 +185,31 @@ def test_ctrl_c_twice_leaves_at_once(home):
     terminal.until("bash {")
     terminal.type("\x03\x03")
     assert terminal.status() == 130
+
+
+def test_help_and_version_load_nothing_that_runs():
+    watch = "import sys\ntry:\n import bridle.surfaces.cli.main as m; m.main()\nfinally:\n"
+    watch += " print({'bridle.runtime', 'asyncio', 'msgspec'} & set(sys.modules), file=sys.stderr)"
+    for word in ("--help", "--version"):
+        done = subprocess.run([sys.executable, "-c", watch, word], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "set()\n")
+
+
+def test_every_command_of_the_help_is_there_and_has_an_example():
+    for name in COMMANDS:
+        loaded = load(name)
+        group = isinstance(loaded, typer.Typer)
+        found = [info.callback for info in loaded.registered_commands] if group else [loaded]
+        assert found, name
+        for function in found:
+            assert "Example" in (function.__doc__ or ""), (name, function)
+
+
+def test_a_mistyped_command_is_told_which_was_meant(home):
+    done = home.run("undu")
+    assert (done.returncode, "Did you mean 'undo'?" in done.stderr) == (2, True)
+
+
+def test_shell_completion_knows_the_commands(home):
+    done = home.run(**{"_BRIDLE_COMPLETE": "complete_bash", "COMP_WORDS": "bridle re", "COMP_CWORD": "1"})
+    assert set(done.stdout.split()) == {"resume", "redo", "replay", "report"}

@@ -151,7 +151,10 @@ def _why(state: Session) -> str:
 
 
 def abort(session: SessionId) -> None:
-    """End the running turn, wherever it runs; everything so far is kept."""
+    """End the running turn, wherever it runs; everything so far is kept.
+
+    Example: bridle abort ses_01m7f61fgm8e25fmtbew1j8mk4
+    """
 
     async def work(runtime: Runtime) -> None:
         state = await runtime.load(session)
@@ -222,7 +225,10 @@ def _more(name: LimitName, text: str) -> float:
 
 
 def show(session: SessionId) -> None:
-    """Print a session: its prompts, steps, calls, answers and endings."""
+    """Print a session: its prompts, steps, calls, answers and endings.
+
+    Example: bridle show ses_01m7f61fgm8e25fmtbew1j8mk4
+    """
 
     async def work(runtime: Runtime) -> None:
         for part in (await runtime.load(session)).parts.values():

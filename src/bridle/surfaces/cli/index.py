@@ -1,0 +1,90 @@
+"""Every command, where it is written and what it is for; a command's own module is loaded when it is called."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, NamedTuple, cast
+
+import typer
+from typer.core import TyperGroup
+
+
+class Command(NamedTuple):
+    """Where a command is: a function, or a group of commands; and its help in a line."""
+
+    where: str
+    help: str
+
+
+INDEX: dict[str, dict[str, Command]] = {
+    "Run and steer": {
+        "run": Command("run:run", "Answer a prompt, and exit with what became of it."),
+        "resume": Command("manage:resume", "Go on with an interrupted turn, or with prompts that were held back."),
+        "answer": Command("manage:answer", "Answer what a paused session asks, and drive it on."),
+        "extend": Command("manage:extend", "Raise limits of the running turn, within the ceiling."),
+        "abort": Command("manage:abort", "End the running turn, wherever it runs; nothing is lost."),
+        "compact": Command("manage:compact", "Make a session's context smaller now."),
+    },
+    "Sessions": {
+        "sessions": Command("sessions:sessions", "List, search, rename and delete sessions."),
+        "show": Command("manage:show", "Print a session."),
+        "undo": Command("undoing:undo_turns", "Undo turns, and the files that they changed."),
+        "redo": Command("undoing:redo_turns", "Take the last undo back."),
+        "diff": Command("undoing:show_diff", "Show what a session has changed in the files."),
+        "fork": Command("moving:fork", "Make a new session with the same history."),
+        "export": Command("moving:export", "Write a session as one JSON file."),
+        "import": Command("moving:take_in", "Take an exported session into the journal."),
+        "replay": Command("replay:replay", "Play a session back, or decide it anew from its record."),
+        "report": Command("report:report", "Write a session as one HTML page."),
+        "stats": Command("stats:stats", "Show what was used, and what is left of limits."),
+    },
+    "Set up": {
+        "init": Command("config:init", "Write a bridle.toml to begin with."),
+        "config": Command("config:config", "Show what is in force, and what is wrong."),
+        "agents": Command("agents:agents", "List agents, and how far each may go."),
+        "models": Command("models:models", "List what can be asked."),
+        "auth": Command("models:auth", "Keep keys of providers."),
+        "mcp": Command("mcp:mcp", "Servers of tools (Model Context Protocol)."),
+        "trust": Command("project:trust", "Let a project's own files count as they are now."),
+        "permissions": Command("project:permissions", "List what you have said always to, and take it back."),
+        "doctor": Command("project:doctor", "Say what holds commands and files here, and how to mend it."),
+        "testing": Command("testing:testing", "Test agents without tokens."),
+    },
+}
+COMMANDS = {name: command for section in INDEX.values() for name, command in section.items()}
+
+
+def load(name: str) -> Any:
+    """The function or the group behind a name."""
+    module, _, attribute = COMMANDS[name].where.partition(":")
+    return getattr(import_module(f"bridle.surfaces.cli.{module}"), attribute)
+
+
+class Lazily(TyperGroup):
+    """Commands that are loaded when they are called; to list them none is."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**more)
+        # A name that is mistyped is compared with these.
+        self.commands = cast(Any, dict.fromkeys(COMMANDS))
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        loaded = load(cmd_name)
+        if isinstance(loaded, typer.Typer):
+            loaded.rich_markup_mode = None
+            group = typer.main.get_group(loaded)
+            group.name = cmd_name
+            return group
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+        alone.command(cmd_name)(loaded)
+        return typer.main.get_command(alone)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        for title, section in INDEX.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, command.help) for name, command in section.items()])
