@@ -322,7 +322,7 @@ class CuttableFiles:
         await self._cutter.point("take")
         return "before"
 
-    async def compare(self, directory: Any, session: str, name: str, before: str) -> Compared:
+    async def compare(self, directory: Any, session: str, patch: Any) -> Compared:
         await self._cutter.point("compare")
         return Compared("after", (Changed("file", "changed", 1, 1),))
 

@@ -9,7 +9,8 @@ from test_cli import Home, calls
 
 from bridle.errors import SnapshotFailed
 from bridle.snapshots.git import Git
-from bridle.snapshots.repository import REFS, Bounds, Repository
+from bridle.snapshots.pins import REFS, Pins
+from bridle.snapshots.repository import Bounds, Repository
 
 
 @pytest.fixture
@@ -63,7 +64,7 @@ def test_a_deleted_session_takes_its_subagents_outputs_and_snapshots_with_it(hom
 def refs_of(home):
     found = []
     for folder in (home.folder / ".local" / "share" / "bridle" / "snapshots").iterdir():
-        git = Git(folder, home.project, os.environ["PATH"])
+        git = Git(folder, home.project, home.project, os.environ["PATH"])
         found += git.run("for-each-ref", "--format=%(refname)", REFS).decode().split()
     return found
 
@@ -116,14 +117,18 @@ def test_a_project_deletes_no_sessions_even_if_it_is_trusted(home):
 @pytest.fixture
 def kept(tmp_path):
     (tmp_path / "tree").mkdir()
-    git = Git(tmp_path / "git", tmp_path / "tree", os.environ["PATH"])
+    git = Git(tmp_path / "git", tmp_path / "tree", tmp_path / "tree", os.environ["PATH"])
     return Repository(git, tmp_path / "tree", dict(os.environ) | {"HOME": str(tmp_path)}, Bounds(keep_days=30))
+
+
+def pins_of(repository):
+    return Pins(repository.git, repository.bounds)
 
 
 def take(repository, name, at, content):
     (repository.project / "file").write_bytes(content)
     tree = repository.take().tree
-    repository.pin("ses_a", name, at, (tree,))
+    pins_of(repository).pin("ses_a", name, (at, at), (tree,))
     return tree
 
 
@@ -132,10 +137,10 @@ def test_snapshots_that_are_too_old_are_let_go(kept):
     old, new = take(kept, "1", now - 40 * 86_400, b"old"), take(kept, "2", now - 86_400, b"new")
     for path in (kept.git.folder / "objects").rglob("*"):
         os.utime(path, (0, 0))
-    kept.prune(now)
-    kept.need(new)
+    pins_of(kept).prune(now)
+    pins_of(kept).need(new)
     with pytest.raises(SnapshotFailed, match="not kept any more"):
-        kept.need(old)
+        pins_of(kept).need(old)
 
 
 def test_snapshots_that_take_too_much_room_go_oldest_first(kept):
@@ -143,10 +148,10 @@ def test_snapshots_that_take_too_much_room_go_oldest_first(kept):
     for path in (kept.git.folder / "objects").rglob("*"):
         os.utime(path, (0, 0))
     kept.bounds = Bounds(quota_bytes=900_000)
-    kept.prune(2_000)
-    kept.need(trees[-1])
+    pins_of(kept).prune(2_000)
+    pins_of(kept).need(trees[-1])
     with pytest.raises(SnapshotFailed):
-        kept.need(trees[0])
+        pins_of(kept).need(trees[0])
 
 
 def test_a_project_that_is_larger_than_the_quota_is_not_kept_and_says_so(kept):

@@ -6,7 +6,7 @@ import pytest
 from harness import run_virtually
 
 from bridle import Limits, Reply, Runtime, ScriptedModel, Settings, call, tool
-from bridle.core.agent import Agent, Price
+from bridle.core.agent import Agent, ModelInfo, Price
 from bridle.core.parts import Request, TurnFinish
 from bridle.core.states import Broken, Cut, Replied, Usage
 from bridle.testing.scripted import ScriptedError
@@ -19,13 +19,15 @@ async def look(key: str = "") -> str:
     return f"saw {key}"
 
 
-def told(title, *replies, limits=None, price=None, small_price=None, prompts=("Mend the failing test",), at="m"):
+def told(
+    title, *replies, limits=None, price=None, small_price=None, prompts=("Mend the failing test",), at="m", small=None
+):
     """A session after its prompts: its title, the request for it, the ending, and what the models were asked."""
 
     async def work(seams):
         models = {
             "m": ScriptedModel(replies, price=price),
-            "s": ScriptedModel(title=title, price=small_price, ref="s"),
+            "s": small or ScriptedModel(title=title, price=small_price, ref="s"),
         }
         settings = Settings(small_model="s" if at == "m" else at)
         agents = [Agent("build", model="m", limits=limits or Limits())]
@@ -36,7 +38,7 @@ def told(title, *replies, limits=None, price=None, small_price=None, prompts=("M
             state = await runtime.load(session)
             requests = [part for part in state.parts.values() if isinstance(part, Request) and part.purpose == "title"]
             ends = [part for part in state.parts.values() if isinstance(part, TurnFinish)]
-            return state.info.title, requests, ends, models["s"].requests
+            return state.info.title, requests, ends, getattr(models["s"], "requests", [])
 
     return run_virtually(work)
 
@@ -109,3 +111,27 @@ def test_money_that_is_limited_is_not_spent_on_a_model_without_a_price():
 def test_a_small_model_that_is_not_to_be_had_is_no_error():
     title, requests, (end,), _ = told("A title", *WORK, at="nobody/knows-it")
     assert (title, requests, end.reason) == ("", [], "answered")
+
+
+class Unheard:
+    """A model that does not stop when it is told to, or ends the process."""
+
+    def __init__(self, how):
+        self.how = how
+        self.info = ModelInfo("s")
+
+    async def stream(self, request):
+        if self.how == "exits":
+            raise SystemExit(3)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(10_000)
+        yield
+
+
+@pytest.mark.parametrize("how", ["exits", "hangs"])
+def test_a_small_model_that_misbehaves_holds_up_no_turn(how):
+    title, (request,), (end,), _ = told("", *WORK, small=Unheard(how))
+    assert (title, end.reason, end.spent.steps) == ("", "answered", 3)
+    assert isinstance(request.state, (Broken, Cut))

@@ -91,6 +91,7 @@ def _put(session: Session, part: Part) -> None:
         session.turn = OpenTurn(part)
         session.turns = part.number
         session.undone.clear()
+        session.unfinished = None
         session.system = part.system or session.system
         if part.mandate is not None:
             session.always.update(part.mandate.always)
@@ -147,6 +148,7 @@ def _put_in_turn(session: Session, turn: OpenTurn, part: Part) -> None:
             _compact(session, turn, part)
         case Patch():
             turn.patch = part if part.state == "open" else None
+            turn.last_patch = part if part.state == "taken" else turn.last_patch
             turn.files.update(dict.fromkeys(each.path for each in part.files))
         case Extension():
             _extend(turn, part)

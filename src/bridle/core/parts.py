@@ -165,7 +165,8 @@ class Changed(msgspec.Struct, frozen=True, omit_defaults=True):
 class Patch(msgspec.Struct, frozen=True, tag="patch", tag_field="kind", omit_defaults=True):
     """What calls of a step have changed in the project's files. An open one is put before the first of them starts.
 
-    `before` and `after` name the files as they were kept; `large` were changed and are too large for that.
+    `before` and `after` name the files as they were kept; `unkept` were changed and are not kept, since they are too
+    large or repositories of their own; `left` was there before though it was not kept, and is kept now.
     """
 
     id: str
@@ -174,8 +175,12 @@ class Patch(msgspec.Struct, frozen=True, tag="patch", tag_field="kind", omit_def
     files: tuple[Changed, ...] = ()
     more: int = 0
     """Files that were changed besides these."""
-    large: tuple[str, ...] = ()
+    unkept: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
     at: float = 0.0
+    closed: float = 0.0
+    background: bool = False
+    """A command went on in the background when this was closed."""
     state: Literal["open", "taken", "failed"] = "open"
     detail: str = ""
 

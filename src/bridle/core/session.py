@@ -76,6 +76,7 @@ class OpenTurn:
         self.last_compaction: Compaction | None = None
         self.patch: Patch | None = None
         """What the calls that run now may change; none of them runs if there is none."""
+        self.last_patch: Patch | None = None
         self.title: Request | None = None
         """The request for a title that was made last."""
         self.finish: TurnFinish | None = None

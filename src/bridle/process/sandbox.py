@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from bridle.process.programs import outside
+
 PROBE_SECONDS = 10.0
 CACHES = (
     ".cache",
@@ -180,7 +182,7 @@ def inside_environment(environment: Mapping[str, str]) -> dict[str, str]:
 @cache
 def sandbox_program() -> tuple[str, str]:
     """The program that makes sandboxes, or why there is none; one of the two is empty."""
-    found = shutil.which("bwrap")
+    found = shutil.which("bwrap", path=outside(os.environ.get("PATH", os.defpath), Path.cwd()))
     if found is None:
         return "", "bubblewrap is not installed (Debian: apt-get install bubblewrap)"
     command = [

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from bridle.core.events import Entry, PartPut
+from collections.abc import Sequence
+
+from bridle.core.events import CallMoved, Entry, PartPut
 from bridle.core.parts import TurnFinish
+from bridle.core.states import Waiting
 from bridle.errors import ConfigError, JournalRefused, NoSuchSession
 from bridle.journal.journal import SessionRow
 from bridle.runtime.runtime import Runtime
@@ -26,6 +29,16 @@ async def entries_of(runtime: Runtime, session: str) -> list[Entry]:
     return await runtime.journal.load(session)
 
 
+def children_in(entries: Sequence[Entry]) -> dict[str, set[str]]:
+    """The subagents that worked in these entries, undone or not, and the calls for which they did."""
+    found: dict[str, set[str]] = {}
+    for entry in entries:
+        for event in entry.events:
+            if isinstance(event, CallMoved) and isinstance(event.state, Waiting):
+                found.setdefault(event.state.child, set()).add(event.id)
+    return found
+
+
 async def tree_entries(runtime: Runtime, session: str) -> dict[str, list[Entry]]:
     """Everything that was recorded of a session and of its subagents, by their ids."""
     found: dict[str, list[Entry]] = {}
@@ -38,7 +51,7 @@ async def tree_entries(runtime: Runtime, session: str) -> dict[str, list[Entry]]
             if id == session:
                 raise
             continue
-        waiting += sorted(child for child in (await runtime.load(id)).children if child not in found)
+        waiting += sorted(child for child in children_in(found[id]) if child not in found)
     return found
 
 

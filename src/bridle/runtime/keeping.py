@@ -9,6 +9,7 @@ from pathlib import Path
 from bridle.core.session import Session
 from bridle.errors import JournalRefused, LeaseLost, NoSuchSession
 from bridle.journal.journal import SessionRow
+from bridle.runtime.finding import children_in
 from bridle.runtime.runtime import Runtime
 
 DAY = 86_400.0
@@ -21,12 +22,11 @@ async def delete_session(runtime: Runtime, session: str) -> list[str]:
     """
     state = await _known(runtime, session)
     gone: list[str] = []
-    for child in sorted(state.children if state is not None else ()):
-        if child.startswith(f"{session}."):
-            try:
-                gone += await delete_session(runtime, child)
-            except NoSuchSession:
-                continue
+    for child in sorted(await _children(runtime, session)):
+        try:
+            gone += await delete_session(runtime, child)
+        except NoSuchSession:
+            continue
     lease = await runtime.journal.acquire(session)
     if lease is None:
         raise LeaseLost(f"session {session} is being driven: wait for it, or abort it")
@@ -39,6 +39,15 @@ async def delete_session(runtime: Runtime, session: str) -> list[str]:
     if runtime.room.user.files is not None and state is not None and state.info is not None:
         await runtime.room.user.files.drop(Path(state.info.directory), session)
     return [*gone, session]
+
+
+async def _children(runtime: Runtime, session: str) -> list[str]:
+    """The subagents of a session, also those of turns that were undone; not those that a fork has from its origin."""
+    try:
+        entries = await runtime.journal.load(session)
+    except JournalRefused:
+        return []
+    return [child for child in children_in(entries) if child.startswith(f"{session}.")]
 
 
 async def size_of(runtime: Runtime, session: str) -> int:
@@ -65,14 +74,14 @@ async def expired(runtime: Runtime, *, days: float = 0, megabytes: float = 0) ->
 
 
 async def _too_much(runtime: Runtime, rows: Iterable[SessionRow], most: float) -> list[str]:
-    """Those behind the newest that fit; rows come with the newest first."""
+    """Those behind the newest that fit; rows come with the newest first, which stays in any case."""
     gone: list[str] = []
     sizes = {row.info.id: await size_of(runtime, row.info.id) for row in await runtime.sessions()}
     total = 0
-    for row in rows:
+    for place, row in enumerate(rows):
         id = row.info.id
         total += sum(size for other, size in sizes.items() if other == id or other.startswith(f"{id}."))
-        if total > most:
+        if total > most and place:
             gone.append(id)
     return gone
 

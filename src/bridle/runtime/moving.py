@@ -12,6 +12,7 @@ from bridle.core.events import Entry, PartPut, SessionInfo, SessionPut
 from bridle.core.parts import TurnStart
 from bridle.core.secrets import redacted
 from bridle.errors import ConfigError, LeaseLost, NoSuchSession
+from bridle.runtime.finding import children_in
 from bridle.runtime.runtime import Runtime
 from bridle.turn.record import Record, copied
 
@@ -46,7 +47,7 @@ async def export_session(runtime: Runtime, session: str, *, redact: bool = False
         state = await runtime.load(id)
         assert state.info is not None
         found.append(Carried(state.info, tuple(entries), _outputs(runtime, id)))
-        waiting += sorted(child for child in state.children if child.startswith(f"{id}."))
+        waiting += sorted(child for child in children_in(entries) if child.startswith(f"{id}."))
     raw = msgspec.json.encode(Bundle(VERSION, tuple(found), redact))
     root = str(runtime.room.outputs) if runtime.room.outputs is not None else ""
     if root:
@@ -145,14 +146,16 @@ async def fork_session(runtime: Runtime, session: str, turn: int | None = None) 
     info = msgspec.structs.replace(
         state.info, id=runtime.seams.new_id("ses"), created=runtime.seams.clock.wall(), parent=""
     )
-    await copied(runtime.journal, info, [_renamed(entry, info.id) for entry in kept])
+    await copied(runtime.journal, info, [_renamed(entry, info) for entry in kept])
     return info.id
 
 
-def _renamed(entry: Entry, id: str) -> Entry:
-    """An entry for a session of another id."""
+def _renamed(entry: Entry, info: SessionInfo) -> Entry:
+    """An entry for another session."""
     events = tuple(
-        SessionPut(msgspec.structs.replace(event.info, id=id)) if isinstance(event, SessionPut) else event
+        SessionPut(msgspec.structs.replace(event.info, id=info.id, created=info.created, parent=""))
+        if isinstance(event, SessionPut)
+        else event
         for event in entry.events
     )
     return msgspec.structs.replace(entry, events=events)

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from bridle.core.events import CallMoved, Entry, PartPut
+from bridle.core.events import Entry, PartPut
 from bridle.core.fold import load as load_session
 from bridle.core.parts import Patch, Prompt, Redone, TurnStart, Undone
 from bridle.core.session import Session
-from bridle.core.states import Waiting
 from bridle.core.undo import begins, visible
 from bridle.errors import ConfigError, LeaseLost, NoSuchSession, SnapshotFailed
+from bridle.runtime.finding import children_in
 from bridle.runtime.runtime import Runtime
-from bridle.snapshots.repository import Held
-from bridle.snapshots.restore import Span
-from bridle.snapshots.snapshots import Snapshots
+from bridle.snapshots.plan import Span
+from bridle.snapshots.snapshots import Planned, Snapshots
 from bridle.turn.record import Record
 
 NAMED = 5
@@ -33,6 +32,8 @@ class Reverted(NamedTuple):
     prompt: str = ""
     unknown: tuple[str, ...] = ()
     """What is not known of the files, in words."""
+    finished: bool = False
+    """It was recorded before, and only the files had not followed."""
 
 
 async def undo(
@@ -42,39 +43,93 @@ async def undo(
 
     `to` is the number of a turn, or the id of a prompt; without it, the last turn. Raises `ConfigError` if there is
     nothing to undo, if somebody else has changed the files in the meantime (`force` takes them back all the same; a
-    redo brings them again), or if they are not known any more; `LeaseLost` while a turn runs.
+    redo brings them again), or if they are not known any more; `LeaseLost` while a turn runs. An undo that was
+    recorded before, and whose files have not followed, is finished instead.
     """
     async with _leased(runtime, session) as record:
-        await _finish(runtime, record)
+        left = record.session.unfinished
+        if isinstance(left, Undone):
+            return await _finish_undo(runtime, record, left, keep_files=keep_files, force=force)
         entries = visible(await runtime.journal.load(session))
         turn = _turn(record.session, entries, to)
-        patches, words = await _patches(runtime, entries, turn), _words(entries, turn)
+        found = await _found(runtime, session, entries, turn)
         undone = Undone(f"undo.{record.session.sequence}", turn, record.session.turns)
-        wanted: Mapping[str, Held] = {}
-        spans = _spans(patches)
-        if spans and not keep_files:
-            wanted, undone = await _planned(runtime, record, undone, spans, force=force)
+        planned: Planned | None = None
+        if found.spans and not keep_files:
+            planned = await _plan(runtime, record, found, force=force)
+            undone = msgspec.structs.replace(undone, tree=planned.plan.now, files=planned.names)
+            await _kept(runtime).pin(_directory(record), session, undone.id, undone.tree)
         await record.append(PartPut(undone), weight="intent")
-        if wanted:
-            await _kept(runtime).bring_back(_directory(record), wanted)
-        await record.append(PartPut(msgspec.structs.replace(undone, restored=True)))
-        return Reverted(turn, undone.files, words, _unknown(patches))
+        await _follow(runtime, record, undone, planned)
+        return Reverted(turn, undone.files, _words(entries, turn), (*found.unknown, *_left(planned)))
 
 
-async def redo(runtime: Runtime, session: str) -> Reverted:
-    """Take the last undo back; its files become what they were when it was done."""
+async def _finish_undo(runtime: Runtime, record: Record, undone: Undone, *, keep_files: bool, force: bool) -> Reverted:
+    """Have the files follow an undo that a dead process has recorded."""
+    planned = None
+    if undone.tree and not keep_files:
+        planned = await _plan(runtime, record, await _taken_back(runtime, record, undone), force=force)
+    await _follow(runtime, record, undone, planned)
+    return Reverted(undone.turn, undone.files, finished=True)
+
+
+async def redo(runtime: Runtime, session: str, *, keep_files: bool = False) -> Reverted:
+    """Take the last undo back; its files become what they were when it was done.
+
+    Raises `ConfigError` if there is nothing to redo, or if the files were changed since.
+    """
     async with _leased(runtime, session) as record:
-        await _finish(runtime, record)
-        undone = next(reversed(record.session.undone.values()), None)
-        if undone is None:
+        left = record.session.unfinished
+        again = left if isinstance(left, Redone) else None
+        known = record.session.parts.get(again.undone) if again is not None else None
+        undone = known or next(reversed(record.session.undone.values()), None)
+        if not isinstance(undone, Undone):
             raise ConfigError(f"there is nothing to redo in session {session}")
-        redone = Redone(f"redo.{record.session.sequence}", undone.id)
-        wanted = await _as_left(runtime, record, undone)
-        await record.append(PartPut(redone), weight="intent")
-        if wanted:
-            await _kept(runtime).bring_back(_directory(record), wanted)
-        await record.append(PartPut(msgspec.structs.replace(redone, restored=True)))
-        return Reverted(undone.turn, undone.files)
+        planned: Planned | None = None
+        if undone.tree and not keep_files:
+            spans = (await _taken_back(runtime, record, undone)).spans
+            planned = await _kept(runtime).plan_redo(_directory(record), spans, undone.tree)
+            _refuse(planned, force=False)
+        redone = again or Redone(f"redo.{record.session.sequence}", undone.id)
+        if again is None:
+            await record.append(PartPut(redone), weight="intent")
+        await _follow(runtime, record, redone, planned)
+        return Reverted(undone.turn, planned.names if planned is not None else (), finished=again is not None)
+
+
+async def _follow(runtime: Runtime, record: Record, mark: Undone | Redone, planned: Planned | None) -> None:
+    if planned is not None:
+        await _kept(runtime).bring_back(_directory(record), planned.plan)
+    await record.append(PartPut(msgspec.structs.replace(mark, restored=True)))
+
+
+async def _plan(runtime: Runtime, record: Record, found: Found, *, force: bool) -> Planned:
+    planned = await _kept(runtime).plan_undo(_directory(record), found.spans, found.sessions)
+    _refuse(planned, force=force)
+    return planned
+
+
+def _refuse(planned: Planned, *, force: bool) -> None:
+    """Whatever somebody else has made of the files stands before what was asked for."""
+    if planned.lost:
+        raise ConfigError(
+            f"in the way, and not kept, so that it would be gone for good: {_some(planned.lost)}. Move it away first; "
+            "--keep-files goes without the files"
+        )
+    if planned.strange and not force:
+        raise ConfigError(
+            f"changed by somebody else since: {_some(planned.strange)}. --force takes that back too where an undo can "
+            "(redo brings it again), --keep-files goes without the files"
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:NAMED]) + (" …" if len(names) > NAMED else "")
+
+
+def _left(planned: Planned | None) -> tuple[str, ...]:
+    names = planned.left if planned is not None else ()
+    return tuple(f"{name} was there before, and not kept then: it is left as it is" for name in names[:NAMED])
 
 
 async def diff(runtime: Runtime, session: str, turn: int = 0) -> str:
@@ -83,13 +138,12 @@ async def diff(runtime: Runtime, session: str, turn: int = 0) -> str:
     state = load_session(entries)
     if turn and begins(entries, turn) > entries[-1].sequence:
         raise ConfigError(f"session {session} has no turn {turn}")
-    patches = await _patches(runtime, entries, turn or 1, only=bool(turn))
-    spans = _spans(patches)
-    if not spans:
+    found = await _found(runtime, session, entries, turn or 1, only=bool(turn))
+    if not found.spans:
         return ""
     assert state.info is not None
     try:
-        return await _kept(runtime).diff(Path(state.info.directory), spans)
+        return await _kept(runtime).diff(Path(state.info.directory), found.spans)
     except SnapshotFailed as failed:
         raise ConfigError(str(failed)) from failed
 
@@ -105,7 +159,7 @@ async def _leased(runtime: Runtime, session: str) -> AsyncIterator[Record]:
             raise ConfigError(f"session {session} has an open turn: `bridle resume {session}` or abort it first")
         yield Record(state, runtime.journal, lease, runtime.seams.clock, runtime.bus.publish)
     except SnapshotFailed as failed:
-        raise ConfigError(f"{failed}; --keep-files undoes the history alone") from failed
+        raise ConfigError(f"{failed}; --keep-files goes without the files") from failed
     finally:
         await runtime.journal.release(lease)
 
@@ -122,50 +176,13 @@ def _directory(record: Record) -> Path:
     return Path(record.session.info.directory)
 
 
-async def _planned(
-    runtime: Runtime, record: Record, undone: Undone, spans: Sequence[Span], *, force: bool
-) -> tuple[Mapping[str, Held], Undone]:
-    kept, directory = _kept(runtime), _directory(record)
-    now, plan, names = await kept.plan(directory, spans)
-    if plan.strange and not force:
-        named = ", ".join(plan.strange[:NAMED]) + (" …" if len(plan.strange) > NAMED else "")
-        raise ConfigError(
-            f"changed by somebody else since: {named}. --force takes that back too (redo brings it again), "
-            "--keep-files undoes the history alone"
-        )
-    await kept.pin(directory, record.lease.session, undone.id, now)
-    return plan.wanted, msgspec.structs.replace(undone, tree=now, files=names)
-
-
-async def _as_left(runtime: Runtime, record: Record, undone: Undone) -> Mapping[str, Held]:
-    """What the files of an undo were before it."""
-    if not undone.tree:
-        return {}
-    return await _kept(runtime).at(_directory(record), undone.tree, await _spans_of(runtime, record, undone))
-
-
-async def _spans_of(runtime: Runtime, record: Record, undone: Undone) -> list[Span]:
+async def _taken_back(runtime: Runtime, record: Record, undone: Undone) -> Found:
     """The changes that an undo took back."""
     session = record.lease.session
     entries = await runtime.journal.load(session)
     before = _put(entries, undone.id)
     shown = visible([entry for entry in entries if entry.sequence < before])
-    return _spans(await _patches(runtime, shown, undone.turn))
-
-
-async def _finish(runtime: Runtime, record: Record) -> None:
-    """Have the files follow what a dead process has recorded of them."""
-    left = record.session.unfinished
-    if left is None:
-        return
-    undone = record.session.parts[left.undone] if isinstance(left, Redone) else left
-    assert isinstance(undone, Undone)
-    if undone.tree and isinstance(left, Redone):
-        await _kept(runtime).bring_back(_directory(record), await _as_left(runtime, record, undone))
-    elif undone.tree:
-        _, plan, _ = await _kept(runtime).plan(_directory(record), await _spans_of(runtime, record, undone))
-        await _kept(runtime).bring_back(_directory(record), plan.wanted)
-    await record.append(PartPut(msgspec.structs.replace(left, restored=True)))
+    return await _found(runtime, session, shown, undone.turn)
 
 
 def _put(entries: Sequence[Entry], id: str) -> int:
@@ -184,7 +201,7 @@ def _turn(session: Session, entries: Sequence[Entry], to: str) -> int:
         raise ConfigError("there is no turn to undo")
     if not to:
         return starts[-1]
-    if to.isdigit() and int(to) in starts:
+    if to.isdecimal() and int(to) in starts:
         return int(to)
     turn = session.prompts.get(to)
     if not turn:
@@ -202,33 +219,55 @@ def _words(entries: Sequence[Entry], turn: int) -> str:
     return next((prompt.text for prompt in prompts if prompt.turn == turn), "")
 
 
-async def _patches(runtime: Runtime, entries: Sequence[Entry], turn: int, *, only: bool = False) -> list[Patch]:
+class Found(NamedTuple):
+    """What was changed, by which sessions, and what is not known of it."""
+
+    spans: list[Span]
+    sessions: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+
+async def _found(runtime: Runtime, session: str, entries: Sequence[Entry], turn: int, *, only: bool = False) -> Found:
     """What was changed from a turn on, in the order of time; by subagents too."""
     first = begins(entries, turn)
     last = begins(entries, turn + 1) if only else entries[-1].sequence + 1
-    found = await _patches_in(runtime, [entry for entry in entries if first <= entry.sequence < last])
-    return sorted(found, key=lambda patch: patch.at)
+    chosen = [entry for entry in entries if first <= entry.sequence < last]
+    patches: list[Patch] = []
+    sessions: list[str] = []
+    unknown: list[str] = []
+    await _gather(runtime, session, chosen, patches, sessions, unknown)
+    patches.sort(key=lambda patch: patch.at)
+    for patch in patches:
+        if patch.state != "taken":
+            unknown.append(f"what was changed in {patch.id} is not known: {patch.detail or 'it was interrupted'}")
+        unknown += [f"{name} was changed and is not kept: it is left as it is" for name in patch.unkept]
+    if patches and patches[-1].background:
+        unknown.append("a command went on in the background: what it has changed since is not known")
+    spans = [
+        Span(patch.before, patch.after, frozenset(patch.left), patch.at, patch.closed)
+        for patch in patches
+        if patch.state == "taken" and patch.before != patch.after
+    ]
+    return Found(spans, tuple(sessions), tuple(dict.fromkeys(unknown)))
 
 
-async def _patches_in(runtime: Runtime, entries: Sequence[Entry]) -> list[Patch]:
-    found = list({event.part.id: event.part for event in _puts(entries) if isinstance(event.part, Patch)}.values())
-    for child, calls in _children(entries).items():
+async def _gather(
+    runtime: Runtime,
+    session: str,
+    entries: Sequence[Entry],
+    patches: list[Patch],
+    sessions: list[str],
+    unknown: list[str],
+) -> None:
+    sessions.append(session)
+    patches += {event.part.id: event.part for event in _puts(entries) if isinstance(event.part, Patch)}.values()
+    for child, calls in children_in(entries).items():
         try:
             below = await runtime.journal.load(child)
         except NoSuchSession:
+            unknown.append(f"what the subagent {child} has changed is not known: its session was deleted")
             continue
-        found += await _patches_in(runtime, _for_calls(below, calls))
-    return found
-
-
-def _children(entries: Sequence[Entry]) -> dict[str, set[str]]:
-    """The subagents that worked in these entries, and the calls for which they did."""
-    found: dict[str, set[str]] = {}
-    for entry in entries:
-        for event in entry.events:
-            if isinstance(event, CallMoved) and isinstance(event.state, Waiting):
-                found.setdefault(event.state.child, set()).add(event.id)
-    return found
+        await _gather(runtime, child, _for_calls(below, calls), patches, sessions, unknown)
 
 
 def _for_calls(entries: Sequence[Entry], calls: set[str]) -> list[Entry]:
@@ -241,16 +280,3 @@ def _for_calls(entries: Sequence[Entry], calls: set[str]) -> list[Entry]:
         if inside:
             chosen.append(entry)
     return chosen
-
-
-def _spans(patches: Sequence[Patch]) -> list[Span]:
-    return [(patch.before, patch.after) for patch in patches if patch.state == "taken" and patch.before != patch.after]
-
-
-def _unknown(patches: Sequence[Patch]) -> tuple[str, ...]:
-    """What cannot be brought back, in words."""
-    lost = [
-        f"what was changed in {patch.id} is not known: {patch.detail}" for patch in patches if patch.state != "taken"
-    ]
-    large = [f"{name} is too large to be kept" for patch in patches for name in patch.large]
-    return tuple(dict.fromkeys([*lost, *large]))

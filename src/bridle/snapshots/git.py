@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bridle.errors import SnapshotFailed
+from bridle.process.programs import outside
 
 CONFIGURED = (
     "core.autocrlf=false",
@@ -48,14 +49,15 @@ MOST_SAID = 300
 class Git:
     """One piece of work with git, in a thread of its own; `stop` may be called from another."""
 
-    def __init__(self, folder: Path, tree: Path, path: str) -> None:
-        found = shutil.which("git", path=path or None)
+    def __init__(self, folder: Path, tree: Path, project: Path, path: str) -> None:
+        path = outside(path, tree, project)
+        found = shutil.which("git", path=path or os.defpath)
         if found is None:
             raise SnapshotFailed("git is not installed")
         self.folder = folder
         self.tree = tree
         self._program = found
-        self._environment = {**ALONE, "PATH": path, "GIT_DIR": str(folder), "GIT_WORK_TREE": str(tree)}
+        self.environment = {**ALONE, "PATH": path, "GIT_DIR": str(folder), "GIT_WORK_TREE": str(tree)}
         self._process: subprocess.Popen[bytes] | None = None
         self._stopped = False
 
@@ -71,7 +73,7 @@ class Git:
         """What git prints; raises `SnapshotFailed` if it fails."""
         more = {} if index is None else {"GIT_INDEX_FILE": str(index)}
         settings = [word for setting in CONFIGURED for word in ("-c", setting)]
-        return self._run([*settings, *arguments], self.tree, {**self._environment, **more}, given)
+        return self._run([*settings, *arguments], self.tree, {**self.environment, **more}, given)
 
     def asked(self, *arguments: str, environment: Mapping[str, str], folder: Path) -> bytes:
         """What the user's own git says to a question; nothing if it fails."""

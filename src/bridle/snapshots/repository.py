@@ -18,11 +18,6 @@ from bridle.workspace.git import git_folders
 AT_ONCE = 400
 """Paths that are given to git by words."""
 MOST_RULES = 1 << 20
-REFS = "refs/bridle/"
-DAY = 86_400
-OPEN = "/open"
-AIM = 0.8
-"""How much of the quota is left in use when something has to go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +31,14 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The files at one time, and those that are too large to be kept, by size and time of change."""
+    """The files at one time, and what was there besides.
+
+    `large` are files that are too large to be kept, by size and time of change; `nested` are repositories of their own.
+    """
 
     tree: str
     large: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    nested: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,6 @@ class Known:
     """Files that are tracked although they are ignored, as of a state of the user's index."""
     tree: tuple[int, str] = (-1, "")
     """The files as they were taken last, as of a state of our index."""
-    held: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -106,12 +104,18 @@ class Repository:
             self._ignore()
             listed = self.git.run("ls-files", "-z", "--others", "--modified", "--exclude-standard", *self._scope)
             names = dict.fromkeys([*_split(listed), *self._tracked_though_ignored()])
-            fresh, gone, large = self._sorted(names)
+            nested = tuple(name for name in names if name.endswith("/"))
+            fresh, gone, large = self._sorted(name for name in names if not name.endswith("/"))
             if gone:
                 self.git.run("update-index", "-z", "--force-remove", "--stdin", given=_joined(gone))
             if fresh:
                 self.git.run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", given=_joined(fresh))
-            return Taken(self._tree(), large)
+            return Taken(self._tree(), large, nested)
+
+    def ignored(self) -> list[str]:
+        """What is there and ignored; of a folder that is ignored as a whole, only the folder."""
+        words = ("ls-files", "-z", "--others", "--ignored", "--directory", "--exclude-standard", *self._scope)
+        return _split(self.git.run(*words))
 
     def _tree(self) -> str:
         index = self.git.folder / "index"
@@ -130,9 +134,6 @@ class Repository:
         for name in names:
             path = self.git.tree / name
             found = _seen(path)
-            if name.endswith("/"):
-                # A repository within this one has its own history.
-                continue
             if (
                 found is None
                 or not (stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode))
@@ -170,6 +171,9 @@ class Repository:
     def _tracked_though_ignored(self) -> list[str]:
         folders = git_folders(self.git.tree)
         index = _changed_at(folders[0] / "index") if folders else -1
+        if folders and any(folders[0].glob("sharedindex.*")):
+            # To read an index that is split is to touch it.
+            return []
         if index >= 0 and self.known.ignored[0] != index:
             self.known.ignored = (index, self._ask_for_ignored())
         return self.known.ignored[1] if index >= 0 else []
@@ -188,6 +192,18 @@ class Repository:
                 folder=self.git.tree,
             )
         )
+
+    def is_ignored(self) -> bool:
+        """Whether the project is a folder that its work tree ignores."""
+        if self.project == self.git.tree:
+            return False
+        with self.git.alone():
+            self._ignore()
+            # It says nothing, and fails, if nothing is ignored.
+            asked = ("check-ignore", *self._scope)
+            # Of all commands this one takes no literal names.
+            environment = {**self.git.environment, "GIT_LITERAL_PATHSPECS": "0"}
+            return bool(self.git.asked(*asked, environment=environment, folder=self.git.tree))
 
     def moves(self, before: str, after: str) -> list[Move]:
         """Every path at which two trees differ."""
@@ -212,56 +228,6 @@ class Repository:
         words = ("diff-tree", "-r", "-p", "-M", "--no-ext-diff", "--no-textconv", "--no-color", before, after, "--")
         printed = b"".join(self.git.run(*words, *some) for some in _chunks(paths))
         return printed.decode("utf-8", errors="replace")
-
-    def need(self, *trees: str) -> None:
-        """Raises `SnapshotFailed` if one of them is not kept any more."""
-        with self.git.alone():
-            asked = "".join(f"{tree}\n" for tree in trees).encode()
-            said = self.git.run("cat-file", "--batch-check=%(objecttype)", given=asked).decode().split("\n")
-        if any(line != "tree" for line in said[: len(trees)]):
-            raise SnapshotFailed("the files as they were are not kept any more, or were kept on another machine")
-
-    def hold(self, session: str, tree: str) -> None:
-        """Keep a tree until the next one is held for this session: something may change it at this moment."""
-        if self.known.held.get(session) != tree:
-            self.git.run("update-ref", f"{REFS}{session}{OPEN}", tree)
-            self.known.held[session] = tree
-
-    def pin(self, session: str, name: str, at: float, trees: Sequence[str]) -> None:
-        """Keep trees until the session goes, or they become too old."""
-        lines = (f"update {REFS}{session}/{int(at)}.{name}.{place} {tree}\n" for place, tree in enumerate(trees))
-        self.git.run("update-ref", "--stdin", given="".join(lines).encode())
-
-    def drop(self, session: str) -> None:
-        """Let go of everything that was kept for a session."""
-        if not (self.git.folder / "HEAD").exists():
-            return
-        self.known.held.pop(session, None)
-        listed = self.git.run("for-each-ref", "--format=delete %(refname)", f"{REFS}{session}/")
-        self.git.run("update-ref", "--stdin", given=listed)
-
-    def prune(self, now: float) -> None:
-        """Let go of what is too old, and of the oldest if all of it is too much; give the room back."""
-        listed = self.git.run("for-each-ref", "--format=%(refname)", REFS).decode().split()
-        refs = sorted((ref for ref in listed if not ref.endswith(OPEN)), key=_time)
-        gone = sum(now - _time(ref) > self.bounds.keep_days * DAY for ref in refs)
-        size = self._bytes()
-        if size > self.bounds.quota_bytes:
-            # How much each of them takes is not known; what is still too much tomorrow goes tomorrow.
-            gone = max(gone, len(refs) - int(len(refs) * AIM * self.bounds.quota_bytes / size))
-        self.git.run("update-ref", "--stdin", given="".join(f"delete {ref}\n" for ref in refs[:gone]).encode())
-        # What is being taken at this moment is not named by anything yet.
-        self.git.run("gc", "--quiet", "--prune=10.minutes.ago")
-
-    def _bytes(self) -> int:
-        facts = dict(line.split(": ") for line in self.git.run("count-objects", "-v").decode().splitlines())
-        return (int(facts["size"]) + int(facts["size-pack"])) << 10
-
-
-def _time(ref: str) -> int:
-    """When something was kept, which is in its name."""
-    moment = ref.rpartition("/")[2].partition(".")[0]
-    return int(moment) if moment.isdigit() else 0
 
 
 def _changed_at(path: Path) -> int:

@@ -4,49 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from bridle.errors import SnapshotFailed
 from bridle.snapshots.repository import Held, Repository
 from bridle.workspace.reach import NAME_ONLY, open_below
-
-Span = tuple[str, str]
-"""The files before and after something."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What each path is to become, and the paths that somebody else has changed in the meantime."""
-
-    wanted: Mapping[str, Held]
-    strange: tuple[str, ...]
-
-
-def joined(spans: Iterable[Span]) -> list[Span]:
-    """The same changes in fewer spans: those that follow upon each other are one."""
-    found: list[Span] = []
-    for before, after in spans:
-        if found and found[-1][1] == before:
-            found[-1] = (found[-1][0], after)
-        else:
-            found.append((before, after))
-    return found
-
-
-def planned(repository: Repository, spans: Sequence[Span], now: str) -> Plan:
-    """How to get from the files as they are now to those before the first of these changes."""
-    wanted: dict[str, Held] = {}
-    left: dict[str, Held] = {}
-    for before, after in joined(spans):
-        for move in repository.moves(before, after):
-            wanted.setdefault(move.path, move.before)
-            left[move.path] = move.after
-    there = repository.held(now, list(wanted))
-    strange = [path for path, held in there.items() if held not in (left[path], wanted[path])]
-    return Plan({path: held for path, held in wanted.items() if there[path] != held}, tuple(sorted(strange)))
 
 
 def restore(repository: Repository, wanted: Mapping[str, Held]) -> None:
@@ -100,6 +64,8 @@ def _remove(root: Path, name: str) -> None:
     try:
         with suppress(FileNotFoundError, IsADirectoryError):
             os.unlink(inner.name, dir_fd=folder)
+    except OSError as error:
+        raise SnapshotFailed(f"{name} cannot be removed: {error.strerror}") from error
     finally:
         os.close(folder)
     for above in inner.parents:

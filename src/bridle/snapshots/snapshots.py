@@ -5,22 +5,25 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
+from bridle.core.parts import Patch
 from bridle.errors import SnapshotFailed
 from bridle.seams import Seams, in_thread
 from bridle.snapshots.git import Git
-from bridle.snapshots.repository import DAY, Bounds, Held, Known, Repository, Taken
-from bridle.snapshots.restore import Plan, Span, joined, planned, restore
+from bridle.snapshots.pins import DAY, Facts, Pins, quoted, unquoted
+from bridle.snapshots.plan import Plan, Span, changes, plan_redo, plan_undo
+from bridle.snapshots.repository import Bounds, Known, Repository, Taken
+from bridle.snapshots.restore import restore
 from bridle.turn.kept_files import Compared
 
 MOST_FILES = 200
 """Files that a patch names; the others it counts."""
-MOST_LARGE = 20
+MOST_UNKEPT = 20
 TIDY_SECONDS = 5.0
 
 Result = TypeVar("Result")
@@ -39,23 +42,40 @@ class Snapshots:
     environment: Mapping[str, str]
     bounds: Bounds = Bounds()
     seams: Seams = field(default_factory=Seams)
+    _trees: dict[Path, Path] = field(default_factory=dict)
     _known: dict[Path, Known] = field(default_factory=dict)
     _tidying: dict[Path, asyncio.Future[None]] = field(default_factory=dict)
-    _large: dict[Path, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
 
     def _repository(self, directory: Path) -> Repository:
         project = directory.resolve()
-        tree = work_tree(project)
+        if not project.is_dir():
+            raise SnapshotFailed(f"{directory} is not there any more")
+        tree = self._trees.get(project) or work_tree(project)
         if tree in (Path("/"), Path(self.environment.get("HOME") or "/").resolve()) and project == tree:
             raise SnapshotFailed(f"{tree} is too much to keep; work in a folder of its own")
         folder = self.home / hashlib.blake2b(os.fsencode(tree), digest_size=12).hexdigest()
-        git = Git(folder, tree, self.environment.get("PATH", os.defpath))
+        git = Git(folder, tree, project, self.environment.get("PATH", os.defpath))
         return Repository(git, project, self.environment, self.bounds, self._known.setdefault(tree, Known()))
+
+    def _owned(self, directory: Path) -> Repository:
+        """The repository for a project; one that the repository around it ignores is its own."""
+        found = self._repository(directory)
+        project = found.project
+        if project not in self._trees:
+            self._trees[project] = project if found.is_ignored() else found.git.tree
+            return self._repository(directory)
+        return found
 
     async def _do(self, directory: Path, job: Callable[[Repository], Result]) -> Result:
         repository = self._repository(directory)
+
+        def work() -> Result:
+            nonlocal repository
+            repository = self._owned(directory)
+            return job(repository)
+
         try:
-            return await in_thread(lambda: job(repository))
+            return await in_thread(work)
         except asyncio.CancelledError:
             repository.git.stop()
             raise
@@ -63,31 +83,31 @@ class Snapshots:
             raise SnapshotFailed(str(error)) from error
 
     async def take(self, directory: Path, session: str) -> str:
-        def job(repository: Repository) -> Taken:
+        def job(repository: Repository) -> str:
             taken = repository.take()
-            repository.hold(session, taken.tree)
-            return taken
+            self._pins(repository).hold(session, Facts.of(taken, repository.ignored()))
+            return taken.tree
 
-        taken = await self._do(directory, job)
-        self._large[directory] = taken.large
-        return taken.tree
+        return await self._do(directory, job)
 
-    async def compare(self, directory: Path, session: str, name: str, before: str) -> Compared:
-        known = self._large.get(directory)
-        at = self.seams.clock.wall()
+    async def compare(self, directory: Path, session: str, patch: Patch) -> Compared:
+        closed = self.seams.clock.wall()
 
-        def job(repository: Repository) -> tuple[Taken, Compared]:
+        def job(repository: Repository) -> Compared:
+            pins = self._pins(repository)
+            facts = pins.facts(session)
             taken = repository.take()
-            moves = repository.moves(before, taken.tree)
+            moves = repository.moves(patch.before, taken.tree)
             if moves:
-                repository.pin(session, name, at, (before, taken.tree))
-            grown = [path for path, facts in taken.large.items() if known is not None and known.get(path) != facts]
-            large = tuple(repository.shown(path) for path in grown[:MOST_LARGE])
+                pins.pin(session, patch.id, (patch.at, closed), (patch.before, taken.tree))
+            fresh = [move.path for move in moves if not move.before.blob]
+            left = {facts.covering(path) for path in fresh} - {""} if facts is not None else set(map(quoted, fresh))
             files = tuple(repository.changed(move) for move in moves[:MOST_FILES])
-            return taken, Compared(taken.tree, files, max(0, len(moves) - MOST_FILES), large)
+            more = max(0, len(moves) - MOST_FILES)
+            unkept = _unkept(repository, facts, taken) if facts is not None else ()
+            return Compared(taken.tree, files, more, unkept, tuple(sorted(left)), closed)
 
-        taken, compared = await self._do(directory, job)
-        self._large[directory] = taken.large
+        compared = await self._do(directory, job)
         if directory not in self._tidying:
             self._tidying[directory] = tidying = asyncio.ensure_future(self._do(directory, self._tidy))
             # Nobody waits for it, and nothing depends on it: what fails is tried again another day.
@@ -101,42 +121,40 @@ class Snapshots:
         for tidying in self._tidying.values():
             tidying.cancel()
 
-    async def plan(self, directory: Path, spans: Sequence[Span]) -> tuple[str, Plan, tuple[str, ...]]:
-        """The files as they are now, how to undo these changes, and the names of what that changes."""
+    async def plan_undo(self, directory: Path, spans: Sequence[Span], own: Collection[str]) -> Planned:
+        """How to undo these changes of these sessions."""
 
-        def job(repository: Repository) -> tuple[str, Plan, tuple[str, ...]]:
-            repository.need(*(tree for span in spans for tree in span))
-            now = repository.take().tree
-            plan = planned(repository, spans, now)
-            return now, plan, tuple(map(repository.shown, plan.wanted))
+        def job(repository: Repository) -> Planned:
+            pins = self._pins(repository)
+            pins.need(*(tree for span in spans for tree in span[:2]))
+            return _named(repository, plan_undo(repository, pins, spans, repository.take(), own))
+
+        return await self._do(directory, job)
+
+    async def plan_redo(self, directory: Path, spans: Sequence[Span], tree: str) -> Planned:
+        """How to get back to what the files were when these changes were undone."""
+
+        def job(repository: Repository) -> Planned:
+            self._pins(repository).need(tree, *(one for span in spans for one in span[:2]))
+            return _named(repository, plan_redo(repository, spans, tree, repository.take()))
 
         return await self._do(directory, job)
 
-    async def bring_back(self, directory: Path, wanted: Mapping[str, Held]) -> None:
-        """Make these paths what they should be."""
-        await self._do(directory, lambda repository: restore(repository, wanted))
-
-    async def at(self, directory: Path, tree: str, spans: Sequence[Span]) -> dict[str, Held]:
-        """What a tree has at every path that these changes touched."""
-
-        def job(repository: Repository) -> dict[str, Held]:
-            repository.need(tree, *(one for span in spans for one in span))
-            touched = {move.path: None for span in joined(spans) for move in repository.moves(*span)}
-            return repository.held(tree, list(touched))
-
-        return await self._do(directory, job)
+    async def bring_back(self, directory: Path, plan: Plan) -> None:
+        """Make the paths what they should be."""
+        await self._do(directory, lambda repository: restore(repository, plan.wanted))
 
     async def drop(self, directory: Path, session: str) -> None:
         """Let go of what was kept for a session; without git there is nothing of it."""
         with suppress(SnapshotFailed):
-            await self._do(directory, lambda repository: repository.drop(session))
+            await self._do(directory, lambda repository: self._pins(repository).drop(session))
 
     def _tidy(self, repository: Repository) -> None:
         """Once a day, see to it that what is kept does not grow for ever."""
         now = self.seams.clock.wall()
         stamp = repository.git.folder / "pruned"
         if stamp.exists() and now - stamp.stat().st_mtime > DAY:
-            repository.prune(now)
+            self._pins(repository).prune(now)
         elif stamp.exists():
             return
         stamp.touch(mode=0o600)
@@ -144,15 +162,41 @@ class Snapshots:
     async def pin(self, directory: Path, session: str, name: str, tree: str) -> None:
         """Keep a tree as long as its session."""
         at = self.seams.clock.wall()
-        await self._do(directory, lambda repository: repository.pin(session, name, at, (tree,)))
+        await self._do(directory, lambda repository: self._pins(repository).pin(session, name, (at, at), (tree,)))
 
     async def diff(self, directory: Path, spans: Sequence[Span]) -> str:
         """What these changes have come to, as people read it."""
 
         def job(repository: Repository) -> str:
-            first, last = spans[0][0], spans[-1][1]
-            repository.need(*(tree for span in spans for tree in span))
-            touched = {move.path: None for span in joined(spans) for move in repository.moves(*span)}
-            return repository.diff(first, last, list(touched)) if touched else ""
+            self._pins(repository).need(*(tree for span in spans for tree in span[:2]))
+            touched = list(changes(repository, spans).first)
+            return repository.diff(spans[0].before, spans[-1].after, touched) if touched else ""
 
         return await self._do(directory, job)
+
+    def _pins(self, repository: Repository) -> Pins:
+        return Pins(repository.git, self.bounds)
+
+
+class Planned(NamedTuple):
+    """A plan, and its paths as people read them."""
+
+    plan: Plan
+    names: tuple[str, ...]
+    strange: tuple[str, ...]
+    lost: tuple[str, ...]
+    left: tuple[str, ...]
+
+
+def _named(repository: Repository, plan: Plan) -> Planned:
+    lists = (plan.wanted, plan.strange, plan.lost, plan.left)
+    return Planned(plan, *(tuple(map(repository.shown, paths)) for paths in lists))
+
+
+def _unkept(repository: Repository, facts: Facts, taken: Taken) -> tuple[str, ...]:
+    """What was changed or removed and is not kept."""
+    now = {quoted(name): facts for name, facts in taken.large.items()}
+    changed = {name for name in {*now, *facts.large} if now.get(name) != facts.large.get(name)}
+    folders = [name for name in facts.others if name.endswith("/")]
+    gone = {name for name in folders if not (repository.git.tree / unquoted(name)).exists()}
+    return tuple(sorted(repository.shown(unquoted(name)) for name in changed | gone))[:MOST_UNKEPT]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import sys
 from collections.abc import AsyncIterator
@@ -12,13 +13,18 @@ from pathlib import Path
 
 from bridle.errors import ToolFailed
 from bridle.process.piped import Piped
+from bridle.process.programs import outside
 
 MOST_COMPLAINED = 2_000
 
 
-def _program() -> str:
+def _program(folder: Path) -> str:
     beside = Path(sys.executable).parent / "rg"
-    found = str(beside) if beside.is_file() else shutil.which("rg")
+    found = (
+        str(beside)
+        if beside.is_file()
+        else shutil.which("rg", path=outside(os.environ.get("PATH", os.defpath), folder))
+    )
     if found is None:
         raise ToolFailed("ripgrep (rg) was not found.")
     return found
@@ -47,7 +53,7 @@ async def ripgrep(arguments: list[str], folder: Path) -> AsyncIterator[Search]:
     """Search in a folder; whatever is left of it ends with the context."""
     if any("\0" in argument for argument in arguments):
         raise ToolFailed("A pattern cannot hold a zero byte.")
-    piped = Piped([_program(), "--no-config", *arguments], folder=folder, apart=True)
+    piped = Piped([_program(folder), "--no-config", *arguments], folder=folder, apart=True)
     complaints = asyncio.get_running_loop().create_task(_complaints(piped.errors))
     try:
         yield Search(piped.output, complaints)

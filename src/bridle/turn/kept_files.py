@@ -7,7 +7,7 @@ from typing import Protocol
 
 import msgspec
 
-from bridle.core.parts import Changed
+from bridle.core.parts import Changed, Patch
 
 
 class Compared(msgspec.Struct, frozen=True):
@@ -16,7 +16,9 @@ class Compared(msgspec.Struct, frozen=True):
     after: str
     files: tuple[Changed, ...] = ()
     more: int = 0
-    large: tuple[str, ...] = ()
+    unkept: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    closed: float = 0.0
 
 
 class KeepsFiles(Protocol):
@@ -25,5 +27,5 @@ class KeepsFiles(Protocol):
     async def take(self, directory: Path, session: str) -> str:
         """The name by which the files are known as they are now, until the session's next one."""
 
-    async def compare(self, directory: Path, session: str, name: str, before: str) -> Compared:
-        """How the files differ now from those of a name, which stay known as long as the session."""
+    async def compare(self, directory: Path, session: str, patch: Patch) -> Compared:
+        """How the files differ now from those before a patch; both stay known as long as the session."""

@@ -20,10 +20,13 @@ TAKE_SECONDS = 20.0
 ABORTED_SECONDS = 1.0
 """An abort must not wait longer for the files to be compared."""
 ONLY_READS = re.compile(
-    r"ls|cat|head|tail|grep|rg|wc|echo|printf|diff|stat|file|which|tree|du|df|date|basename|dirname|cut|tr|nl|cmp|"
+    r"ls|cat|head|tail|grep|rg|wc|echo|printf|diff|stat|which|du|df|date|basename|dirname|cut|tr|nl|cmp|"
     r"md5sum|sha256sum|realpath|readlink|id|whoami|uname|nproc|ps|test|true|false|sleep|seq|pwd"
 )
-GIT_ONLY_READS = re.compile(r"status|log|diff|show|blame|ls-files|rev-parse|grep")
+GIT_ONLY_READS = re.compile(
+    r"(status|log|diff|show|blame|ls-files|rev-parse|grep)( (?!-o|-O|--o|--ext|--textconv)\S*)*"
+)
+"""Some of their options write files, or run what the project's settings name."""
 
 
 async def opened(rig: Rig, verdicts: Mapping[str, CallState]) -> list[Recorded]:
@@ -31,19 +34,31 @@ async def opened(rig: Rig, verdicts: Mapping[str, CallState]) -> list[Recorded]:
     keeps = rig.tack.snapshots
     number = rig.turn.start.number
     missing = f"{number}.notice.snapshot"
-    if keeps is None or missing in rig.session.parts or not any(_may_write(rig, id) for id in _running(verdicts)):
+    if keeps is None or missing in rig.session.parts:
+        return []
+    running = list(_running(verdicts))
+    if not any(_may_write(rig, id) for id in running) and not (running and _goes_on(rig)):
         return []
     problem = f"it took longer than {TAKE_SECONDS:g} s"
     try:
         before = await rig.scope.run(keeps.take(rig.tack.directory, rig.record.lease.session), TAKE_SECONDS)
         if isinstance(before, str):
             step = rig.turn.step.number if rig.turn.step is not None else 0
+            last = rig.turn.last_patch
+            if last is not None and last.background:
+                # What a command in the background has changed since is this session's doing too.
+                before = last.after
             return [PartPut(Patch(f"{number}.{step}.patch.{rig.session.sequence}", before, at=rig.seams.clock.wall()))]
         if isinstance(before, Aborted):
             return []
     except SnapshotFailed as failed:
         problem = str(failed)
     return [PartPut(Notice(missing, "snapshot", f"what this turn changes cannot be undone: {problem}"))]
+
+
+def _goes_on(rig: Rig) -> bool:
+    """Whether a command of this session goes on in the background, and may change files at any time."""
+    return bool(rig.tack.backgrounds.of(rig.record.lease.session))
 
 
 def _running(verdicts: Mapping[str, CallState]) -> Iterable[str]:
@@ -63,7 +78,7 @@ def _only_reads(access: Access) -> bool:
     if access.permission != "bash":
         return access.permission == "read"
     program, _, rest = access.pattern.partition(" ")
-    reads = GIT_ONLY_READS.fullmatch(rest.partition(" ")[0]) if program == "git" else ONLY_READS.fullmatch(program)
+    reads = GIT_ONLY_READS.fullmatch(rest) if program == "git" else ONLY_READS.fullmatch(program)
     return reads is not None and access.reach in ("exact", "open")
 
 
@@ -76,7 +91,7 @@ async def closed(rig: Rig) -> None:
     if keeps is None:
         await rig.record.append(_failed(patch, "snapshots are switched off"))
         return
-    place = (rig.tack.directory, rig.record.lease.session, patch.id, patch.before)
+    place = (rig.tack.directory, rig.record.lease.session, patch)
     try:
         compared = await rig.scope.run(keeps.compare(*place), TAKE_SECONDS)
         if isinstance(compared, Aborted):
@@ -89,7 +104,8 @@ async def closed(rig: Rig) -> None:
         await rig.record.append(_failed(patch, f"it took longer than {TAKE_SECONDS:g} s"))
         return
     facts = msgspec.structs.asdict(compared)
-    await rig.record.append_with_next(PartPut(msgspec.structs.replace(patch, state="taken", **facts)))
+    done = msgspec.structs.replace(patch, state="taken", background=_goes_on(rig), **facts)
+    await rig.record.append_with_next(PartPut(done))
 
 
 def _failed(patch: Patch, why: str) -> PartPut:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -177,6 +176,13 @@ class Kin(Protocol):
         """Settle reservations that stand in the way and whose process is gone."""
 
 
+class Beside(Protocol):
+    """Something that runs beside a turn, and ends before it does."""
+
+    async def end(self) -> None:
+        """Stop it and record what became of it. May be called twice; may raise `JournalError`."""
+
+
 @dataclass(slots=True, frozen=True)
 class Ready:
     """A call that was judged: its arguments as the tool wants them, and what it may touch."""
@@ -201,7 +207,7 @@ class Rig:
     """Whether the inbox may hold something that was not looked at."""
     reported: tuple[Ask, ...] | None = None
     """What the parent was told last of the asks that are open here."""
-    beside: asyncio.Task[None] | None = None
+    beside: Beside | None = None
     """What runs beside the turn: the request for a title."""
     _tack: Tack | None = None
 

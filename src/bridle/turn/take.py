@@ -115,6 +115,9 @@ async def _open(rig: Rig, item: PromptItem) -> None:
     opening = rig.room.open(rig.session, item, number)
     events: list[Recorded] = [PartPut(opening.start)]
     events += [PartPut(notice) for notice in opening.notices]
+    if rig.session.unfinished is not None:
+        text = "an undo or redo was interrupted: the history has changed, and the files have not all followed"
+        events.append(PartPut(Notice(f"{number}.notice.undo", "undo", text)))
     events.append(PartPut(_prompt(item, number)))
     if opening.problem:
         events.append(PartPut(Halt(f"{number}.halt", "error", opening.problem)))

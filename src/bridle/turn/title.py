@@ -20,6 +20,7 @@ from bridle.errors import BudgetRefused, JournalError
 from bridle.turn.errand import NO_TOOLS
 from bridle.turn.processor import Processor
 from bridle.turn.rig import Rig, Small
+from bridle.turn.scope import GRACE_SECONDS
 from bridle.turn.sending import ESTIMATE_SLACK, closing_need, input_tokens
 
 TITLE_SECONDS = 30.0
@@ -39,25 +40,24 @@ def begin_title(rig: Rig) -> None:
     prompts = (part for part in rig.session.parts.values() if isinstance(part, Prompt))
     first = next((prompt.text for prompt in prompts if prompt.text.strip()), "")
     if first:
-        rig.beside = asyncio.get_running_loop().create_task(_Title(rig, small, first[:MOST_READ]).ask())
+        rig.beside = title = Title(rig, small, first[:MOST_READ])
+        title.begin()
 
 
 async def end_title(rig: Rig) -> None:
     """See to it that nothing runs beside the turn any more; what it cost is recorded then."""
-    beside, rig.beside = rig.beside, None
-    if beside is not None:
-        beside.cancel()
+    if rig.beside is not None:
         # What the journal refuses it also refuses to the turn, which says so.
-        with suppress(JournalError, asyncio.CancelledError):
-            await beside
+        with suppress(JournalError):
+            await rig.beside.end()
 
 
 def _paid(rig: Rig) -> bool:
     return rig.turn.limits.cost is not None or rig.tack.tree_cost
 
 
-class _Title:
-    """One request, tried once."""
+class Title:
+    """One request, tried once, in a task of its own."""
 
     def __init__(self, rig: Rig, small: Small, words: str) -> None:
         self._rig = rig
@@ -66,8 +66,28 @@ class _Title:
         self._id = f"{rig.turn.start.number}.title"
         self._system = rig.tack.prompts["title"]
         self._reads = estimate_tokens(len(words) + len(self._system)) + ESTIMATE_SLACK
+        self._processor = Processor(self._id, {}, NO_TOOLS)
+        self._task: asyncio.Task[None] | None = None
+        self._open = False
 
-    async def ask(self) -> None:
+    def begin(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._ask())
+        # Whoever ends it is told of a failure; nobody else needs to read of it.
+        self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
+
+    async def end(self) -> None:
+        """Let it stop, but not for long: a model that does not listen is left behind. May be called twice."""
+        if self._task is None:
+            return
+        task, self._task = self._task, None
+        task.cancel()
+        await asyncio.wait([task], timeout=GRACE_SECONDS)
+        if self._open:
+            await self._settle("abort")
+        elif task.done() and not task.cancelled() and (failure := task.exception()) is not None:
+            raise failure
+
+    async def _ask(self) -> None:
         """Reserve, ask, settle; no room means no title."""
         rig, price = self._rig, self._small.info.price
         most = Spent(tokens=self._reads + MOST_WRITTEN, cost=worst_cost(price, self._reads, MOST_WRITTEN))
@@ -77,19 +97,16 @@ class _Title:
             await rig.record.append(request, change=Change(rig.turn.start.account, reserves=held), weight="intent")
         except BudgetRefused:
             return
-        processor = Processor(self._id, {}, NO_TOOLS)
+        self._open = True
+        problem = ""
         try:
             async with asyncio.timeout(TITLE_SECONDS):
-                await self._stream(processor)
-        except asyncio.CancelledError:
-            # The turn is about to end or to rest, and does not wait for a title.
-            await self._end(processor, "abort")
-            return
-        except Exception as error:
+                await self._stream(self._processor)
+        except (Exception, SystemExit, BaseExceptionGroup) as error:
             # Models are foreign code, and a title is worth no trouble.
-            await self._end(processor, f"{type(error).__name__}: {error}")
-            return
-        await self._end(processor, "")
+            problem = f"{type(error).__name__}: {error}"
+        if self._open:
+            await self._settle(problem)
 
     async def _stream(self, processor: Processor) -> None:
         events = self._small.model.stream(
@@ -116,9 +133,10 @@ class _Title:
             if close is not None:
                 await close()
 
-    async def _end(self, processor: Processor, problem: str) -> None:
+    async def _settle(self, problem: str) -> None:
         """Record how it went, what it cost, and the title if there is one."""
-        rig = self._rig
+        rig, processor = self._rig, self._processor
+        self._open = False
         usage = processor.counted(self._reads)
         dollars = cost(self._small.info.price, usage)
         whole = not problem and processor.ended and processor.error is None

@@ -99,7 +99,7 @@ def delete(
         for id in session:
             await size_of(runtime, id)
         _confirmed(len(session), yes=yes)
-        for id in session:
+        for id in dict.fromkeys(session):
             for gone in await delete_session(runtime, id):
                 typer.echo(f"deleted: {gone}")
 

@@ -33,7 +33,8 @@ def undo_turns(
     async def work(runtime: Runtime) -> None:
         id = session or await last_session(runtime)
         undone = await undo(runtime, id, to=to, keep_files=keep_files, force=force)
-        typer.echo(f"undone: turn {undone.turn} and what came after it, in {id}")
+        finished = " (the files had not followed, and have now)" if undone.finished else ""
+        typer.echo(f"undone: turn {undone.turn} and what came after it, in {id}{finished}")
         if undone.prompt:
             typer.echo(f"> {plain(undone.prompt.strip().splitlines()[0])[:100] if undone.prompt.strip() else ''}")
         _tell(undone)
@@ -42,7 +43,10 @@ def undo_turns(
     asyncio.run(with_runtime(Path(), work))
 
 
-def redo_turns(session: MaybeSession = None) -> None:
+def redo_turns(
+    session: MaybeSession = None,
+    keep_files: Annotated[bool, typer.Option("--keep-files", help="Redo the history alone.")] = False,
+) -> None:
     """Take the last undo back, history and files.
 
     Example: bridle redo
@@ -50,7 +54,7 @@ def redo_turns(session: MaybeSession = None) -> None:
 
     async def work(runtime: Runtime) -> None:
         id = session or await last_session(runtime)
-        done = await redo(runtime, id)
+        done = await redo(runtime, id, keep_files=keep_files)
         typer.echo(f"redone: turn {done.turn} and what came after it, in {id}")
         _tell(done)
 
