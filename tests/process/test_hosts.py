@@ -124,7 +124,9 @@ def test_many_connections_and_much_data_pass_and_nothing_is_left(shut_in, port):
     name = "pypi.example.com"
     many = " & ".join([FETCH.format(name, port)] * 12) + " & wait"
     asked = f"{name}:{port}"
-    assert run(shut_in, many, host(asked), outside=[asked]).text == f"/x for {name}\n" * 12
+    answered = run(shut_in, many, host(asked), outside=[asked]).text
+    # Twelve programs write to one pipe: a line and its end may stand apart.
+    assert (answered.count(f"/x for {name}"), answered.count("\n"), answered.count("x")) == (12, 12, 24)
 
 
 def test_an_always_to_a_host_holds_for_the_next_command(shut_in, port, tmp_path):

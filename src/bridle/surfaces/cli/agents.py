@@ -11,7 +11,7 @@ import typer
 from bridle.core.limits import Limits
 from bridle.errors import ConfigError
 from bridle.runtime import AgentRow, Runtime, write_agent
-from bridle.surfaces.cli.text import plain
+from bridle.surfaces.plain import plain
 
 agents = typer.Typer(help="Who may run.", invoke_without_command=True)
 Dir = Annotated[Path, typer.Option(help="The project.")]

@@ -11,7 +11,7 @@ import typer
 
 from bridle.core.inbox import TurnOptions
 from bridle.runtime import Runtime, config_faults, config_schema, config_values, write_starter
-from bridle.surfaces.cli.text import plain
+from bridle.surfaces.plain import plain
 
 config = typer.Typer(help="What is in force.", invoke_without_command=True)
 Dir = Annotated[Path, typer.Option(help="The project.")]

@@ -20,7 +20,8 @@ from bridle.runtime import Runtime
 from bridle.runtime.finding import interrupted_here
 from bridle.runtime.keeping import prune_daily
 from bridle.surfaces.cli.lines import JsonLines
-from bridle.surfaces.cli.text import TextLines, plain
+from bridle.surfaces.cli.text import TextLines
+from bridle.surfaces.plain import plain
 
 PAUSED = 5
 

@@ -18,7 +18,7 @@ app = typer.Typer(
     name="bridle",
     cls=Lazily,
     help="An agent runtime whose turns are counted, recorded, and always end well.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -34,9 +34,18 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def top(
+    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which.")] = False,
 ) -> None:
-    """An agent runtime whose turns are counted, recorded, and always end well."""
+    """An agent runtime whose turns are counted, recorded, and always end well.
+
+    Without a command it opens the terminal application.
+    """
+    if context.invoked_subcommand is None:
+        # Loaded only here: every other command goes without it.
+        from bridle.surfaces.cli.terminal import open_terminal
+
+        open_terminal()
 
 
 def main() -> None:

@@ -30,7 +30,7 @@ from bridle.errors import ConfigError
 from bridle.runtime import Runtime
 from bridle.runtime.finding import interrupted_here
 from bridle.surfaces.cli.drive import Shown, chosen, drive
-from bridle.surfaces.cli.text import plain
+from bridle.surfaces.plain import plain
 
 SessionId = Annotated[str, typer.Argument(help="A session, as `bridle sessions` lists them.")]
 Format = Annotated[str, typer.Option(help="text or json.")]

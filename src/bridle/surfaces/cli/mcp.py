@@ -12,7 +12,7 @@ import typer
 
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime, add_mcp_server
-from bridle.surfaces.cli.text import plain
+from bridle.surfaces.plain import plain
 
 mcp = typer.Typer(help="Servers of tools (Model Context Protocol).", no_args_is_help=True)
 Dir = Annotated[Path, typer.Option(help="The project.")]

@@ -12,7 +12,7 @@ import typer
 from bridle.core.agent import ModelInfo
 from bridle.errors import ConfigError
 from bridle.runtime import Models, open_models
-from bridle.surfaces.cli.text import plain
+from bridle.surfaces.plain import plain
 
 FEW = 5
 

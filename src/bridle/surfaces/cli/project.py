@@ -10,7 +10,7 @@ import typer
 
 from bridle.errors import ConfigError
 from bridle.runtime import open_project
-from bridle.surfaces.cli.text import plain
+from bridle.surfaces.plain import plain
 
 permissions = typer.Typer(help="What you have said always to in this project.", invoke_without_command=True)
 Dir = Annotated[Path, typer.Option(help="The project.")]

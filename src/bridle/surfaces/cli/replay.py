@@ -19,7 +19,8 @@ from bridle.errors import ConfigError
 from bridle.runtime import Runtime
 from bridle.runtime.finding import entries_of
 from bridle.surfaces.cli.manage import SessionId, with_runtime
-from bridle.surfaces.cli.text import TextLines, plain
+from bridle.surfaces.cli.text import TextLines
+from bridle.surfaces.plain import plain
 
 LONGEST_GAP = 3.0
 """Nobody wants to watch a night pass between two prompts."""

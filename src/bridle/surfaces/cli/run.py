@@ -22,7 +22,7 @@ from bridle.runtime import Runtime
 from bridle.runtime.finding import last_session
 from bridle.surfaces.cli.drive import Shown, drive
 from bridle.surfaces.cli.project import ask_for_trust
-from bridle.surfaces.cli.text import plain
+from bridle.surfaces.plain import plain
 
 Format = Literal["text", "json"]
 

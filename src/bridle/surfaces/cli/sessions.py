@@ -17,7 +17,7 @@ from bridle.runtime import Runtime
 from bridle.runtime.keeping import delete_session, expired, prune, size_of
 from bridle.runtime.moving import rename_session
 from bridle.surfaces.cli.manage import SessionId, with_runtime
-from bridle.surfaces.cli.text import plain
+from bridle.surfaces.plain import plain
 
 sessions = typer.Typer(help="What has been done.", invoke_without_command=True)
 LONGEST_TITLE = 100

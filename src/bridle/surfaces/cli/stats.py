@@ -18,7 +18,7 @@ from bridle.core.states import Done, Failed
 from bridle.errors import BridleError
 from bridle.runtime import Runtime
 from bridle.runtime.finding import entries_of
-from bridle.surfaces.cli.text import plain
+from bridle.surfaces.plain import plain
 
 WIDTH = 40
 MOST_DAYS = 31

@@ -13,7 +13,7 @@ from bridle.runtime import Runtime
 from bridle.runtime.finding import last_session
 from bridle.runtime.undoing import Reverted, diff, redo, undo
 from bridle.surfaces.cli.manage import with_runtime
-from bridle.surfaces.cli.text import plain
+from bridle.surfaces.plain import plain
 
 MaybeSession = Annotated[str | None, typer.Argument(help="A session; without it, the last of this directory.")]
 MOST_NAMED = 20

@@ -1,0 +1,30 @@
+"""`bridle` alone: the terminal application."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from bridle.errors import ConfigError
+
+
+def open_terminal() -> None:
+    """Open the last session of this directory that has something to go on with, or a new one."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise ConfigError("there is no terminal here: use `bridle run`, or see `bridle --help`")
+    # Loaded only here: it takes as long as everything else together.
+    from bridle.surfaces.cli.project import ask_for_trust
+
+    ask_for_trust(Path())
+    asyncio.run(_open())
+
+
+async def _open() -> None:
+    from bridle.runtime import Runtime
+    from bridle.runtime.finding import interrupted_here
+    from bridle.surfaces.tui.app import BridleApp
+
+    async with Runtime.open(Path()) as runtime:
+        left = await interrupted_here(runtime)
+        await BridleApp(runtime, left[0] if left else await runtime.create()).run_async()

@@ -1,0 +1,203 @@
+"""The terminal application: keys, pickers and themes around the screen of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from textual import events
+from textual.app import App, SystemCommand
+from textual.binding import BindingType
+from textual.screen import Screen
+from textual.theme import Theme
+
+from bridle.core.parts import Prompt
+from bridle.errors import BridleError
+from bridle.runtime import Runtime
+from bridle.runtime.finding import interrupted_here
+from bridle.runtime.moving import fork_session
+from bridle.runtime.undoing import diff, redo, undo
+from bridle.surfaces.plain import line
+from bridle.surfaces.tui.chat import CONTINUE, Chat
+from bridle.surfaces.tui.dialogs import Choice, Picker, Shown
+from bridle.surfaces.tui.keys import HELP
+
+THEMES = {"auto": "textual-dark", "dark": "textual-dark", "light": "textual-light", "contrast": "bridle-contrast"}
+CONTRAST = Theme(
+    "bridle-contrast",
+    primary="#ffff00",
+    secondary="#00ffff",
+    warning="#ffb000",
+    error="#ff6060",
+    success="#00ff60",
+    foreground="#ffffff",
+    background="#000000",
+    surface="#000000",
+    panel="#101010",
+    dark=True,
+)
+MOST_LISTED = 300
+
+
+class BridleApp(App[None]):
+    """See `bridle --help`; f1 shows all keys."""
+
+    CSS_PATH = "bridle.tcss"
+    TITLE = "bridle"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("f1", "keys", "Help"),
+        ("f2", "sessions", "Sessions"),
+        ("f3", "models", "Model"),
+        ("f4", "agents", "Agent"),
+        ("f5", "extend", "Extend"),
+        ("ctrl+t", "go_on", "Continue"),
+        ("f8", "undo", "Undo"),
+        ("f9", "redo", "Redo"),
+        ("ctrl+c", "interrupt", "Stop"),
+    ]
+
+    def __init__(self, runtime: Runtime, session: str) -> None:
+        super().__init__()
+        self.runtime = runtime
+        self.chat = Chat(runtime, session)
+        self._leaving = False
+        self._focused = True
+
+    async def on_mount(self) -> None:
+        self.register_theme(CONTRAST)
+        self.theme = THEMES[self.runtime.settings.ui.theme]
+        await self.push_screen(self.chat)
+        for notice in self.runtime.notices:
+            self.notify(line(notice), severity="warning", timeout=15)
+        for other in await interrupted_here(self.runtime):
+            if other != self.chat.id_of_session:
+                self.notify(f"a turn was interrupted here: f2 and {other}", timeout=15)
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        yield from super().get_system_commands(screen)
+        yield SystemCommand("New session", "Begin anew", self.action_fresh)
+        yield SystemCommand("Fork", "A new session with the same history", self.action_fork)
+        yield SystemCommand("Compact", "Make the context smaller", self.action_compact)
+        yield SystemCommand("Diff", "What this session has changed", self.action_diff)
+        yield SystemCommand("Undo", "The last turn and its files", self.action_undo)
+        yield SystemCommand("Redo", "Take the last undo back", self.action_redo)
+        yield SystemCommand("Resume", "Go on with an interrupted turn", self.action_resume)
+        yield SystemCommand("Contrast theme", "For eyes that want it", self.action_contrast)
+
+    def action_contrast(self) -> None:
+        self.theme = CONTRAST.name
+
+    async def action_interrupt(self) -> None:
+        """Once ends the turn and keeps everything; when nothing runs, or twice, it leaves."""
+        if self.chat.busy and not self._leaving:
+            self._leaving = True
+            await self.runtime.abort(self.chat.id_of_session, detail="from the terminal")
+            self.notify("the turn is ended; ctrl+c again leaves")
+        else:
+            self.exit()
+
+    async def action_extend(self) -> None:
+        await self._tried(self.chat.extend())
+
+    async def action_go_on(self) -> None:
+        await self.chat.send(CONTINUE)
+
+    async def action_undo(self) -> None:
+        async def work() -> str:
+            undone = await undo(self.runtime, self.chat.id_of_session)
+            self.chat.editor.text = undone.prompt
+            told = "".join(f"\n{line(words)}" for words in undone.unknown[:3])
+            return f"undone: turn {undone.turn}, {len(undone.files)} files{told}"
+
+        await self._tried(work())
+
+    async def action_redo(self) -> None:
+        async def work() -> str:
+            done = await redo(self.runtime, self.chat.id_of_session)
+            return f"redone: turn {done.turn}, {len(done.files)} files"
+
+        await self._tried(work())
+
+    async def action_fork(self) -> None:
+        async def work() -> str:
+            forked = await fork_session(self.runtime, self.chat.id_of_session)
+            await self.chat.open(forked)
+            return f"this is {forked} now"
+
+        await self._tried(work())
+
+    async def action_compact(self) -> None:
+        await self.runtime.compact(self.chat.id_of_session)
+
+    async def action_fresh(self) -> None:
+        await self.chat.open(await self.runtime.create())
+
+    def action_resume(self) -> None:
+        self.runtime.resume(self.chat.id_of_session)
+
+    async def action_diff(self) -> None:
+        async def work() -> str:
+            shown = await diff(self.runtime, self.chat.id_of_session)
+            await self.push_screen(Shown("What this session has changed", shown or "nothing"))
+            return ""
+
+        await self._tried(work())
+
+    async def _tried(self, work: Any) -> None:
+        """Do something, and say what came of it."""
+        try:
+            said = await work
+        except BridleError as error:
+            self.notify(line(str(error)), severity="error", timeout=20)
+            return
+        if said:
+            self.notify(said)
+
+    async def action_keys(self) -> None:
+        await self.push_screen(Shown("Keys", HELP))
+
+    async def action_sessions(self) -> None:
+        rows = [row for row in await self.runtime.sessions() if not row.info.parent][:MOST_LISTED]
+        choices = [Choice(row.info.id, await self._label(row.info.id, row.info.title)) for row in rows]
+        await self.push_screen(Picker("Sessions", choices), self._opened)
+
+    async def _label(self, id: str, title: str) -> str:
+        if not title:
+            parts = (await self.runtime.load(id)).parts.values()
+            title = next((part.text for part in parts if isinstance(part, Prompt)), "(empty)")
+        return f"{line(title)[:60]}  {id}"
+
+    async def _opened(self, session: str | None) -> None:
+        if session:
+            await self.chat.open(session)
+
+    async def action_agents(self) -> None:
+        rows = [row for row in self.runtime.agents() if row.agent.mode != "subagent" and not row.agent.hidden]
+        choices = [Choice(row.agent.name, f"{row.agent.name}  {line(row.agent.description)[:70]}") for row in rows]
+        await self.push_screen(Picker("Agents", choices), lambda name: self._chose(agent=name))
+
+    async def action_models(self) -> None:
+        mine = [self.chat.model or "", self.runtime.settings.model or "", *self.runtime.settings.models]
+        found = [info.ref for reach in self.runtime.models.reachable() for info in reach.models]
+        choices = [Choice(ref, ref) for ref in dict.fromkeys([*mine, *found]) if ref]
+        await self.push_screen(Picker("Models", choices), lambda ref: self._chose(model=ref))
+
+    def _chose(self, *, agent: str | None = None, model: str | None = None) -> None:
+        self.chat.agent = agent or self.chat.agent
+        self.chat.model = model or self.chat.model
+        self.chat.show_state()
+
+    def on_chat_rested(self, event: Chat.Rested) -> None:
+        """A turn has ended or awaits a person: the terminal says so to who looks elsewhere."""
+        self._leaving = False
+        if not self._focused:
+            self.bell()
+        driver = self._driver
+        if driver is not None and not driver.is_headless:
+            driver.write(f"\x1b]2;bridle: {event.state}\x07")
+
+    def on_app_blur(self, _: events.AppBlur) -> None:
+        self._focused = False
+
+    def on_app_focus(self, _: events.AppFocus) -> None:
+        self._focused = True

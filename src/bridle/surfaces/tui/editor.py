@@ -1,0 +1,138 @@
+"""The prompt editor: several lines, history, and words that complete themselves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from textual import events
+from textual.message import Message
+from textual.widgets import OptionList, TextArea
+
+MOST_FILES = 5_000
+MOST_SHOWN = 6
+SKIPPED = frozenset({".git", "node_modules", ".venv", "__pycache__", "target", "dist"})
+
+
+class Completions(OptionList):
+    """What the word at the cursor may become."""
+
+    can_focus = False
+
+
+class Editor(TextArea):
+    """Enter sends; shift+enter, alt+enter or ctrl+j begin a new line; up and down go through what was asked before."""
+
+    class Sent(Message):
+        """A prompt is ready."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    def __init__(self, completions: Completions, known: Callable[[], Sequence[str]], directory: Path) -> None:
+        super().__init__(id="editor", soft_wrap=True, show_line_numbers=False, compact=True)
+        self._completions = completions
+        self._known = known
+        self._directory = directory
+        self._files: list[str] | None = None
+        self.asked: list[str] = []
+        self._at = 0
+
+    async def _on_key(self, event: events.Key) -> None:
+        if self._completions.display and event.key in ("tab", "down", "up", "escape"):
+            event.prevent_default()
+            event.stop()
+            self._complete(event.key)
+        elif event.key == "enter":
+            event.prevent_default()
+            event.stop()
+            self._send()
+        elif event.key in ("shift+enter", "alt+enter", "ctrl+j"):
+            event.prevent_default()
+            event.stop()
+            self.insert("\n")
+        elif event.key in ("up", "down") and self._recalls(event.key):
+            event.prevent_default()
+            event.stop()
+        else:
+            await super()._on_key(event)
+
+    def _send(self) -> None:
+        words = self.text.strip()
+        if not words:
+            return
+        self.asked.append(self.text)
+        self._at = len(self.asked)
+        self.text = ""
+        self._completions.display = False
+        self.post_message(self.Sent(words))
+
+    def _recalls(self, key: str) -> bool:
+        """Go through the history, where the cursor could not move any further."""
+        row = self.cursor_location[0]
+        if key == "up" and row == 0 and self._at > 0:
+            self._at -= 1
+        elif key == "down" and row == self.document.line_count - 1 and self._at < len(self.asked):
+            self._at += 1
+        else:
+            return False
+        self.text = self.asked[self._at] if self._at < len(self.asked) else ""
+        self.move_cursor(self.document.end)
+        return True
+
+    def on_text_area_changed(self) -> None:
+        word = self._word()
+        found = list(self._matching(word)) if word[:1] in ("@", "/") else []
+        self._completions.clear_options()
+        self._completions.add_options(found)
+        self._completions.display = bool(found)
+        if found:
+            self._completions.highlighted = 0
+
+    def _word(self) -> str:
+        """The word that ends at the cursor; a command only at the very beginning."""
+        row, column = self.cursor_location
+        before = self.document.get_line(row)[:column]
+        word = before.rpartition(" ")[2]
+        return "" if word.startswith("/") and (row or " " in before) else word
+
+    def _matching(self, word: str) -> Iterator[str]:
+        wanted = word[1:].casefold()
+        if word.startswith("/"):
+            names = [name for name in self._known() if name.startswith("/")]
+        else:
+            names = [name for name in self._known() if name.startswith("@")]
+            names += [f"@{path}" for path in self._paths()]
+        begin = [name for name in names if name[1:].casefold().startswith(wanted) and name != word]
+        inside = [name for name in names if wanted and wanted in name[1:].casefold() and name not in begin]
+        yield from [*begin, *inside][:MOST_SHOWN]
+
+    def _paths(self) -> list[str]:
+        """Files of the project, looked for once."""
+        if self._files is None:
+            self._files = []
+            for folder, below, names in os.walk(self._directory):
+                below[:] = sorted(name for name in below if name not in SKIPPED and not name.startswith("."))
+                for name in sorted(names):
+                    self._files.append(str((Path(folder) / name).relative_to(self._directory)))
+                if len(self._files) > MOST_FILES:
+                    break
+        return self._files
+
+    def _complete(self, key: str) -> None:
+        options = self._completions
+        match key:
+            case "down":
+                options.action_cursor_down()
+            case "up":
+                options.action_cursor_up()
+            case "tab" if options.highlighted is not None:
+                chosen = str(options.get_option_at_index(options.highlighted).prompt)
+                row, column = self.cursor_location
+                start = (row, column - len(self._word()))
+                self.replace(f"{chosen} ", start, (row, column))
+                options.display = False
+            case _:
+                options.display = False

@@ -1,0 +1,154 @@
+"""The session as it is read: parts in order, the newest in sight, older ones when they are asked for."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import Button
+
+from bridle.core.events import (
+    CallMoved,
+    Entry,
+    Live,
+    PartDelta,
+    PartGrown,
+    PartPut,
+    PartRemoved,
+    Recorded,
+    RequestMoved,
+)
+from bridle.core.fold import fold
+from bridle.core.parts import Part, Prompt, Reasoning, StepFinish, Text
+from bridle.core.session import Session
+from bridle.core.states import Open
+from bridle.core.undo import has_mark
+from bridle.surfaces.tui.views import CallView, NoticeView, ThoughtView, WordsView, view_of
+
+AT_ONCE = 80
+"""Parts that are shown at first, and each time that older ones are asked for."""
+
+
+class Transcript(VerticalScroll):
+    """Folds the session's events, and shows them."""
+
+    class Undone(Message):
+        """Something was undone or redone: the session must be read anew."""
+
+    def __init__(self) -> None:
+        super().__init__(id="transcript")
+        self.session = Session()
+        self._views: dict[str, Widget] = {}
+        self._older: list[Part] = []
+
+    def compose(self) -> ComposeResult:
+        button = Button("", id="older", compact=True)
+        button.display = False
+        yield button
+
+    async def open(self, session: Session) -> None:
+        """Show another session from its end on."""
+        self.session = session
+        self._views.clear()
+        await self.remove_children(".part")
+        parts = [part for part in session.parts.values() if _shown(part)]
+        self._older, recent = parts[:-AT_ONCE], parts[-AT_ONCE:]
+        await self.mount_all([view for part in recent if (view := self._made(part)) is not None])
+        self._offer_older()
+        self.anchor()
+
+    def _offer_older(self) -> None:
+        button = self.query_one("#older", Button)
+        button.label = f"▲ {len(self._older)} older parts"
+        button.display = bool(self._older)
+
+    async def on_button_pressed(self, event: Button.Pressed) -> None:
+        if event.button.id == "older":
+            event.stop()
+            await self.show_older()
+
+    async def show_older(self) -> None:
+        """Show some more of what lies behind."""
+        some, self._older = self._older[-AT_ONCE:], self._older[:-AT_ONCE]
+        views = [view for part in some if (view := self._made(part)) is not None]
+        await self.mount_all(views, after=self.query_one("#older"))
+        self._offer_older()
+
+    def _made(self, part: Part) -> Widget | None:
+        view = view_of(part)
+        if view is not None:
+            view.add_class("part")
+            self._views[part.id] = view
+        return view
+
+    async def take(self, event: Entry | Live) -> None:
+        """Something happened."""
+        if isinstance(event, PartDelta):
+            await self._grow(event)
+        elif event.sequence > self.session.sequence:
+            if has_mark((event,)):
+                self.post_message(self.Undone())
+                return
+            fold(self.session, event)
+            for recorded in event.events:
+                await self._recorded(recorded)
+
+    async def _grow(self, delta: PartDelta) -> None:
+        view = self._views.get(delta.part)
+        if view is None:
+            view = ThoughtView() if delta.reasoning else WordsView()
+            view.add_class("part")
+            self._views[delta.part] = view
+            await self.mount(view)
+        if isinstance(view, (WordsView, ThoughtView)):
+            view.grow(delta.offset, delta.text)
+        elif isinstance(view, CallView):
+            view.print(delta.offset, delta.text)
+
+    async def _recorded(self, event: Recorded) -> None:
+        match event:
+            case PartPut(part):
+                await self._put(part)
+            case PartGrown(id, offset, words):
+                view = self._views.get(id)
+                if isinstance(view, (WordsView, ThoughtView)):
+                    view.grow(offset, words)
+            case CallMoved(id, state):
+                view = self._views.get(id)
+                if isinstance(view, CallView):
+                    view.move(state, self.session.elapsed)
+            case PartRemoved(id):
+                view = self._views.pop(id, None)
+                if view is not None:
+                    await view.remove()
+            case RequestMoved(state=Open(tries=tries)) if tries:
+                wait = max(0.0, tries[-1].next - self.session.elapsed)
+                view = NoticeView(f"↻ {tries[-1].error} (again in {wait:.0f} s)")
+                await self._mount(f"retry.{event.id}.{len(tries)}", view)
+
+    async def _put(self, part: Part) -> None:
+        if isinstance(part, StepFinish) and self.session.turn is not None:
+            for id in self.session.turn.reply:
+                view, said = self._views.get(id), self.session.parts.get(id)
+                if isinstance(view, WordsView) and isinstance(said, Text):
+                    await view.settle(said.text)
+        elif part.id not in self._views and _shown(part):
+            view = self._made(part)
+            if view is not None:
+                await self.mount(view)
+        if isinstance(part, Prompt):
+            self.anchor()
+
+    async def _mount(self, id: str, view: Widget) -> None:
+        view.add_class("part")
+        self._views[id] = view
+        await self.mount(view)
+
+    def calls(self) -> list[CallView]:
+        """The calls that are in sight."""
+        return [view for view in self._views.values() if isinstance(view, CallView)]
+
+
+def _shown(part: Part) -> bool:
+    return not isinstance(part, (Text, Reasoning)) or bool(part.text.strip())

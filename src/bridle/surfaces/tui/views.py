@@ -1,0 +1,275 @@
+"""One widget for each kind of part; model and tool text reaches the terminal only through `plain`."""
+
+from __future__ import annotations
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Button, Markdown, Static
+
+from bridle.core.parts import (
+    Call,
+    Compaction,
+    Notice,
+    Part,
+    Patch,
+    Prompt,
+    Reasoning,
+    Sentinel,
+    StepStart,
+    Text,
+    TurnFinish,
+)
+from bridle.core.states import Asking, CallState, Done, Failed, Refused, Running, Waiting
+from bridle.surfaces.plain import line, plain
+
+MOST_LIVE_LINES = 8
+MOST_LINES = 400
+DRAW_SECONDS = 0.08
+MARKS = {"running": "●", "done": "✓", "failed": "✗", "refused": "⊘", "asking": "?", "waiting": "◌", "pending": "·"}
+
+
+def text(words: str) -> Content:
+    """Words as they are: nothing in them is markup."""
+    return Content(plain(words))
+
+
+class PromptView(Static):
+    """What a person asked."""
+
+    def __init__(self, part: Prompt) -> None:
+        super().__init__(text(part.text.strip() or "(nothing)"), classes="prompt")
+
+
+class WordsView(Markdown):
+    """What the model says, as it comes; drawn a few times a second, however small the pieces are."""
+
+    def __init__(self, words: str = "") -> None:
+        super().__init__(plain(words), classes="words", open_links=False)
+        self.length = len(words)
+        self._pending: list[str] = []
+        self._drawing: Timer | None = None
+
+    def grow(self, offset: int, words: str) -> None:
+        """Add what is new of a text that begins at an offset."""
+        fresh = words[self.length - offset :] if offset <= self.length else ""
+        if fresh:
+            self.length += len(fresh)
+            self._pending.append(fresh)
+            if self._drawing is None:
+                self._drawing = self.set_timer(DRAW_SECONDS, self.draw)
+
+    async def draw(self) -> None:
+        """Show everything that has come so far."""
+        if self._drawing is not None:
+            self._drawing.stop()
+            self._drawing = None
+        words, self._pending = "".join(self._pending), []
+        if words:
+            await self.append(plain(words))
+
+    async def settle(self, words: str) -> None:
+        """It is whole."""
+        self.grow(0, words)
+        await self.draw()
+
+
+class Folded(Vertical):
+    """A line that opens and closes what is below it, with a click or with enter."""
+
+    can_focus = True
+
+    def __init__(self, head: str, body: str = "", *, classes: str, opened: bool = False) -> None:
+        super().__init__(classes=f"folded {classes}")
+        self._head = Static(text(head), classes="head")
+        self._body = Static(text(body), classes="body")
+        self.opened = opened
+        self._body.display = opened and bool(body)
+
+    def compose(self) -> ComposeResult:
+        yield self._head
+        yield self._body
+
+    def show(self, head: str, body: str) -> None:
+        self._head.update(text(head))
+        self._body.update(text(body))
+        self._body.display = self.opened and bool(body)
+        self.body_text = body
+
+    body_text = ""
+
+    def toggle(self) -> None:
+        self.opened = not self.opened
+        self._body.display = self.opened
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        self.toggle()
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key in ("enter", "space"):
+            event.stop()
+            self.toggle()
+
+
+class ThoughtView(Folded):
+    """What the model thought, folded."""
+
+    def __init__(self, words: str = "") -> None:
+        super().__init__("thought", words, classes="thought")
+        self.words = words
+
+    def grow(self, offset: int, words: str) -> None:
+        self.words = self.words[:offset] + words
+        count = len(self.words.split())
+        self.show(f"thought, {count} words", self.words)
+
+
+class CallView(Folded):
+    """A call: what it is, how it stands, and what it prints."""
+
+    def __init__(self, call: Call) -> None:
+        super().__init__("", classes="call")
+        self.call = call
+        self._live = ""
+        self._seconds = 0.0
+        self._began: float | None = None
+
+    def on_mount(self) -> None:
+        self.move(self.call.state, 0.0)
+
+    def move(self, state: CallState, elapsed: float) -> None:
+        """It went into another state."""
+        if isinstance(state, (Running, Waiting)) and self._began is None:
+            self._began = elapsed
+        if self._began is not None:
+            self._seconds = elapsed - self._began
+        kind = _kind(state)
+        self.remove_class(*MARKS)
+        self.add_class(kind)
+        took = f"  {self._seconds:.1f} s" if isinstance(state, (Done, Failed)) and self._seconds >= 0.1 else ""
+        child = f"  → {state.child}" if isinstance(state, Waiting) else ""
+        why = f"  ({state.refusal.name})" if isinstance(state, Refused) else ""
+        head = f"{MARKS[kind]} {line(self.call.name)}  {self._says()}{child}{why}{took}"
+        output = getattr(state, "output", "") or self._live
+        lines = output.splitlines()
+        more = f"\n… {len(lines) - MOST_LINES} more lines" if len(lines) > MOST_LINES else ""
+        self.opened = self.opened or isinstance(state, Failed)
+        self.show(head, "\n".join(lines[:MOST_LINES]) + more)
+
+    def print(self, offset: int, words: str) -> None:
+        """Show the last lines of what it prints while it runs."""
+        self._live = self._live[:offset] + words
+        tail = "\n".join(self._live.splitlines()[-MOST_LIVE_LINES:])
+        self._body.update(text(tail))
+        self._body.display = bool(tail)
+
+    def _says(self) -> str:
+        return line(self.call.arguments)[:160]
+
+
+def _kind(state: CallState) -> str:
+    match state:
+        case Running():
+            return "running"
+        case Done():
+            return "done"
+        case Failed():
+            return "failed"
+        case Refused():
+            return "refused"
+        case Asking():
+            return "asking"
+        case Waiting():
+            return "waiting"
+    return "pending"
+
+
+class StepView(Static):
+    """The beginning of a step."""
+
+    def __init__(self, part: StepStart) -> None:
+        closing = f" · closing: {part.closing}" if part.closing else ""
+        super().__init__(text(f"step {part.number}/{part.cap}{closing}"), classes="step")
+
+
+class PatchView(Static):
+    """What was changed in files."""
+
+    def __init__(self, part: Patch) -> None:
+        named = [f"{each.path} +{each.added} -{each.removed}" for each in part.files[:6]]
+        rest = len(part.files) - 6 + part.more
+        words = ", ".join(named) + (f" and {rest} more" if rest > 0 else "")
+        super().__init__(text(f"~ {words}"), classes="patch")
+
+
+class NoticeView(Static):
+    """Something that the reader is told."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(text(f"! {words}"), classes="notice")
+
+    @classmethod
+    def of(cls, part: Notice | Compaction) -> NoticeView | None:
+        if isinstance(part, Notice):
+            return cls(part.text) if part.about != "closing" else None
+        if part.outcome == "open" or part.cause == "prune":
+            return None
+        return cls(f"context compacted: {part.before} → {part.after} tokens")
+
+
+class SentinelView(Vertical):
+    """Why a turn ended early, and the way on."""
+
+    class Continued(Message):
+        """Somebody wants to go on."""
+
+    def __init__(self, part: Sentinel) -> None:
+        super().__init__(classes="sentinel")
+        self._part = part
+
+    def compose(self) -> ComposeResult:
+        yield Static(text(f"■ {self._part.text}"))
+        yield Button("Continue (ctrl+t)", id="continue", variant="warning", compact=True)
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        event.stop()
+        self.post_message(self.Continued())
+
+
+class EndView(Static):
+    """What a turn has used."""
+
+    def __init__(self, part: TurnFinish) -> None:
+        spent = part.spent
+        cost = f" · ${spent.cost:.4f}" if spent.cost else ""
+        words = f"{part.reason} · {spent.steps} steps · {spent.tool_calls} calls · {spent.tokens:,} tokens{cost}"
+        super().__init__(text(f"{words} · {spent.seconds:.1f} s"), classes="end")
+
+
+def view_of(part: Part) -> Widget | None:
+    """The widget for a part; None for what is not shown."""
+    match part:
+        case Prompt():
+            return PromptView(part)
+        case Text():
+            return WordsView(part.text)
+        case Reasoning():
+            return ThoughtView(part.text)
+        case StepStart():
+            return StepView(part)
+        case Call():
+            return CallView(part)
+        case Patch(files=files) if files:
+            return PatchView(part)
+        case Notice() | Compaction():
+            return NoticeView.of(part)
+        case Sentinel():
+            return SentinelView(part)
+        case TurnFinish():
+            return EndView(part)
+    return None
