@@ -50,6 +50,7 @@ BUDGETS = {
     "turn/settle.py": 120,
     "turn/closing.py": 210,  # raised from 150: the words of every ending stand together
     "runtime/runtime.py": 400,  # raised from 200: the front door has a method for everything that a surface may ask
+    "surfaces/tui/app.py": 200,
     "wire.py": 150,
     "seams.py": 180,  # raised from 100: threads are started here and nowhere else
     "models.py": 140,  # raised from 130: what a family of models stands for

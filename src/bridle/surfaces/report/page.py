@@ -23,6 +23,7 @@ from bridle.surfaces.report.picture import (
     timeline,
     tokens_chart,
 )
+from bridle.surfaces.telling import telling
 
 MOST_OUTPUT = 6_000
 MOST_OUTPUT_IN_LONG_TURNS = 1_000
@@ -190,7 +191,7 @@ def _call(call: CallView, name: str, most: int) -> Iterator[str]:
     if call.began is not None and call.ended is not None:
         took = f" · {duration(call.ended - call.began)}"
     yield f'<details class="call"><summary><i class="dot {state_style(call)}"></i><b>{text(call.call.name)}</b> '
-    yield f"<code>{text(_line(_arguments(call), 120))}</code>"
+    yield f"<code>{text(_line(telling(call.call.arguments), 120))}</code>"
     yield f'<span class="took">{state_words(call)}{took}</span></summary>'
     yield f"<pre>{text(_pretty(call.call.arguments)[:most])}</pre>"
     output = getattr(call.call.state, "output", "")
@@ -202,18 +203,6 @@ def _call(call: CallView, name: str, most: int) -> Iterator[str]:
         yield from _turn(below, f"{name}-")
         yield "</div>"
     yield "</details>"
-
-
-def _arguments(call: CallView) -> str:
-    """The argument that says most of a call."""
-    try:
-        given = json.loads(call.call.arguments)
-    except ValueError:
-        return call.call.arguments
-    if not isinstance(given, dict) or not given:
-        return ""
-    telling = ("command", "filePath", "path", "pattern", "description", "url", "prompt", "query", "name")
-    return str(next((given[key] for key in telling if given.get(key)), next(iter(given.values()))))
 
 
 def _pretty(arguments: str) -> str:

@@ -9,7 +9,6 @@ from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.screen import Screen
-from textual.theme import Theme
 
 from bridle.core.parts import Prompt
 from bridle.errors import BridleError
@@ -21,21 +20,9 @@ from bridle.surfaces.plain import line
 from bridle.surfaces.tui.chat import CONTINUE, Chat
 from bridle.surfaces.tui.dialogs import Choice, Picker, Shown
 from bridle.surfaces.tui.keys import HELP
+from bridle.surfaces.tui.themes import CONTRAST, THEMES
+from bridle.surfaces.tui.views import diff_text, text
 
-THEMES = {"auto": "textual-dark", "dark": "textual-dark", "light": "textual-light", "contrast": "bridle-contrast"}
-CONTRAST = Theme(
-    "bridle-contrast",
-    primary="#ffff00",
-    secondary="#00ffff",
-    warning="#ffb000",
-    error="#ff6060",
-    success="#00ff60",
-    foreground="#ffffff",
-    background="#000000",
-    surface="#000000",
-    panel="#101010",
-    dark=True,
-)
 MOST_LISTED = 300
 
 
@@ -67,6 +54,7 @@ class BridleApp(App[None]):
         self.register_theme(CONTRAST)
         self.theme = THEMES[self.runtime.settings.ui.theme]
         await self.push_screen(self.chat)
+        self.watch(self.chat, "headline", self._entitle)
         for notice in self.runtime.notices:
             self.notify(line(notice), severity="warning", timeout=15)
         for other in await interrupted_here(self.runtime):
@@ -138,7 +126,7 @@ class BridleApp(App[None]):
     async def action_diff(self) -> None:
         async def work() -> str:
             shown = await diff(self.runtime, self.chat.id_of_session)
-            await self.push_screen(Shown("What this session has changed", shown or "nothing"))
+            await self.push_screen(Shown("What this session has changed", diff_text(shown or "nothing")))
             return ""
 
         await self._tried(work())
@@ -154,7 +142,7 @@ class BridleApp(App[None]):
             self.notify(said)
 
     async def action_keys(self) -> None:
-        await self.push_screen(Shown("Keys", HELP))
+        await self.push_screen(Shown("Keys", text(HELP)))
 
     async def action_sessions(self) -> None:
         rows = [row for row in await self.runtime.sessions() if not row.info.parent][:MOST_LISTED]
@@ -187,14 +175,15 @@ class BridleApp(App[None]):
         self.chat.model = model or self.chat.model
         self.chat.show_state()
 
-    def on_chat_rested(self, event: Chat.Rested) -> None:
+    def on_chat_rested(self) -> None:
         """A turn has ended or awaits a person: the terminal says so to who looks elsewhere."""
         self._leaving = False
         if not self._focused:
             self.bell()
-        driver = self._driver
-        if driver is not None and not driver.is_headless:
-            driver.write(f"\x1b]2;bridle: {event.state}\x07")
+
+    def _entitle(self, words: str) -> None:
+        if self._driver is not None and not self._driver.is_headless:
+            self._driver.write(f"\x1b]2;{words}\x07")
 
     def on_app_blur(self, _: events.AppBlur) -> None:
         self._focused = False

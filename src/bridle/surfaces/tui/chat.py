@@ -7,6 +7,7 @@ import asyncio
 from textual import work
 from textual.app import ComposeResult
 from textual.message import Message
+from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widgets import Footer, Static
 
@@ -38,9 +39,8 @@ class Chat(Screen[None]):
     class Rested(Message):
         """A turn has ended, or awaits a person."""
 
-        def __init__(self, state: str) -> None:
-            super().__init__()
-            self.state = state
+    headline: reactive[str] = reactive("bridle")
+    """What the title of the terminal says."""
 
     def __init__(self, runtime: Runtime, session: str) -> None:
         super().__init__()
@@ -54,6 +54,7 @@ class Chat(Screen[None]):
         self.editor = Editor(completions, self._known, runtime.directory)
         self._completions = completions
         self._asking = False
+        self._driving = 0
         self._status = ""
         self._clock = (0.0, 0.0)
 
@@ -74,6 +75,19 @@ class Chat(Screen[None]):
         self.editor.focus()
         self.set_interval(TICK_SECONDS, self._tick)
         await self.open(self.id_of_session)
+        if not self.transcript.session.parts:
+            self._welcome()
+
+    @work
+    async def _welcome(self) -> None:
+        """What there is to begin with: the model that would be asked, or how to get one."""
+        try:
+            await self.runtime.models.prepare(None)
+            ref, why = self.runtime.models.choose()
+            words = f"{ref} answers here ({why})."
+        except BridleError as error:
+            words = str(error)
+        await self.transcript.greet(words)
 
     async def open(self, session: str) -> None:
         """Show a session, and follow it from here on."""
@@ -100,12 +114,13 @@ class Chat(Screen[None]):
     async def _look(self) -> None:
         """See how the session stands: the head, the gauge, and whether a person is awaited."""
         session = self.transcript.session
-        held = self.runtime.drives(self.id_of_session) or bool(session.running and session.running.children)
+        # Between an answer and the next lease nobody holds the session, and yet it goes on.
+        held = self._driving > 0 or self.runtime.drives(self.id_of_session)
         state = status_of(session, held=held).state
         if state != self._status:
             self._status, before = state, self._status
             if before in ("busy", "retry") and state in ("idle", "paused", "interrupted"):
-                self.post_message(self.Rested(state))
+                self.post_message(self.Rested())
         self._clock = (asyncio.get_running_loop().time(), session.elapsed)
         self.show_state()
         asks = session.running.asks if session.running is not None else ()
@@ -123,6 +138,8 @@ class Chat(Screen[None]):
         model = self.model or (turn.start.model if turn is not None else self.runtime.settings.model or "")
         self.query_one("#head", Static).update(text(f" {line(title)[:60]}   {who} · {model}"))
         self.gauge.show(session, self._elapsed(), self._status)
+        step = f" · step {turn.steps}/{turn.cap}" if turn is not None and self._status != "idle" else ""
+        self.headline = f"bridle: {self._status or 'idle'}{step}"
 
     def _elapsed(self) -> float:
         at, elapsed = self._clock
@@ -172,10 +189,13 @@ class Chat(Screen[None]):
     @work(group="drive")
     async def _drive(self, prompt: str) -> None:
         """Whoever prompts waits: that is what finds subagents that died, and turns that can go on."""
+        self._driving += 1
         try:
             await self.runtime.wait(self.id_of_session, prompt)
         except BridleError as error:
             self.notify(str(error), severity="error", timeout=20)
+        finally:
+            self._driving -= 1
         await self._look()
 
     async def extend(self) -> str:

@@ -8,13 +8,14 @@ from typing import ClassVar, Literal, NamedTuple
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from bridle.core.states import Ask
 from bridle.surfaces.plain import line, plain
-from bridle.surfaces.tui.views import text
+from bridle.surfaces.tui.views import diff_text, text
 
 
 class Reply(NamedTuple):
@@ -44,7 +45,7 @@ class AskScreen(ModalScreen[Reply | None]):
             who = f"  (subagent {ask.session})" if ask.session else ""
             yield Static(text(f"? {ask.text}{who}"), classes="title")
             with VerticalScroll(classes="about"):
-                yield Static(text(ask.diff or ask.detail or self._accesses()))
+                yield Static(diff_text(ask.diff) if ask.diff else text(ask.detail or self._accesses()))
             if ask.kind == "question":
                 yield OptionList(*(plain(choice) for choice in ask.choices), id="choices")
                 yield Input(placeholder="or your own words", id="words")
@@ -145,7 +146,7 @@ class Shown(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape,q,enter", "dismiss", "Close")]
 
-    def __init__(self, title: str, words: str) -> None:
+    def __init__(self, title: str, words: Content) -> None:
         super().__init__()
         self._title = title
         self._words = words
@@ -154,4 +155,4 @@ class Shown(ModalScreen[None]):
         with Vertical(classes="dialog tall"):
             yield Static(text(self._title), classes="title")
             with VerticalScroll(classes="about"):
-                yield Static(text(self._words))
+                yield Static(self._words)

@@ -24,7 +24,7 @@ from bridle.core.parts import Part, Prompt, Reasoning, StepFinish, Text
 from bridle.core.session import Session
 from bridle.core.states import Open
 from bridle.core.undo import has_mark
-from bridle.surfaces.tui.views import CallView, NoticeView, ThoughtView, WordsView, view_of
+from bridle.surfaces.tui.views import CallView, NoticeView, ThoughtView, WelcomeView, WordsView, view_of
 
 AT_ONCE = 80
 """Parts that are shown at first, and each time that older ones are asked for."""
@@ -57,6 +57,11 @@ class Transcript(VerticalScroll):
         await self.mount_all([view for part in recent if (view := self._made(part)) is not None])
         self._offer_older()
         self.anchor()
+
+    async def greet(self, words: str) -> None:
+        """What a person reads who has not asked anything yet."""
+        if not self._views:
+            await self._mount("welcome", WelcomeView(words))
 
     def _offer_older(self) -> None:
         button = self.query_one("#older", Button)
@@ -138,6 +143,9 @@ class Transcript(VerticalScroll):
             if view is not None:
                 await self.mount(view)
         if isinstance(part, Prompt):
+            welcome = self._views.pop("welcome", None)
+            if welcome is not None:
+                await welcome.remove()
             self.anchor()
 
     async def _mount(self, id: str, view: Widget) -> None:

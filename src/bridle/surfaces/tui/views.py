@@ -26,6 +26,7 @@ from bridle.core.parts import (
 )
 from bridle.core.states import Asking, CallState, Done, Failed, Refused, Running, Waiting
 from bridle.surfaces.plain import line, plain
+from bridle.surfaces.telling import telling
 
 MOST_LIVE_LINES = 8
 MOST_LINES = 400
@@ -36,6 +37,33 @@ MARKS = {"running": "●", "done": "✓", "failed": "✗", "refused": "⊘", "as
 def text(words: str) -> Content:
     """Words as they are: nothing in them is markup."""
     return Content(plain(words))
+
+
+WELCOME = """\
+Every turn here is counted, recorded, and ends well.
+{model}
+Ask something; @ names a file or an agent, / a command. f1 shows all keys.
+Files that a turn changes come back with f8. Nothing leaves this machine but requests to the model and to your tools."""
+
+
+DIFF_STYLES = {"+": "$success", "-": "$error", "@": "$accent"}
+
+
+def diff_text(words: str) -> Content:
+    """A diff in its colours."""
+    lines = plain(words).split("\n")
+    return Content("\n").join(Content.styled(each, DIFF_STYLES.get(each[:1], "")) for each in lines)
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+class WelcomeView(Static):
+    """What a person reads who has not asked anything yet."""
+
+    def __init__(self, model: str) -> None:
+        super().__init__(text(WELCOME.format(model=model)), classes="welcome")
 
 
 class PromptView(Static):
@@ -169,7 +197,7 @@ class CallView(Folded):
         self._body.display = bool(tail)
 
     def _says(self) -> str:
-        return line(self.call.arguments)[:160]
+        return line(telling(self.call.arguments))[:160]
 
 
 def _kind(state: CallState) -> str:
@@ -247,7 +275,8 @@ class EndView(Static):
     def __init__(self, part: TurnFinish) -> None:
         spent = part.spent
         cost = f" · ${spent.cost:.4f}" if spent.cost else ""
-        words = f"{part.reason} · {spent.steps} steps · {spent.tool_calls} calls · {spent.tokens:,} tokens{cost}"
+        steps, calls = counted(spent.steps, "step"), counted(spent.tool_calls, "call")
+        words = f"{part.reason} · {steps} · {calls} · {spent.tokens:,} tokens{cost}"
         super().__init__(text(f"{words} · {spent.seconds:.1f} s"), classes="end")
 
 

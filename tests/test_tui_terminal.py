@@ -1,0 +1,91 @@
+"""The terminal application in a real terminal: typed in tmux, and read back."""
+
+import os
+import shutil
+import subprocess
+import time
+
+import pytest
+from test_cli import BRIDLE, Home, calls
+
+SCRIPT = (
+    {"text": "I will **look**.", "pace": 0.01, "chunk": 4, **calls(("bash", {"command": "touch made-by-bash"}))},
+    {"text": "All *done*."},
+    {"text": "Second answer."},
+)
+
+
+class Terminal:
+    """A person with a keyboard and a screen."""
+
+    def __init__(self, home, words, columns=100, lines=30):
+        self.name = f"bridle-{os.getpid()}-{time.monotonic_ns()}"
+        self.tmux = [shutil.which("tmux"), "-L", self.name]
+        environment = {**home.environment, "TERM": "xterm-256color", "LANG": "C.UTF-8"}
+        command = [*self.tmux, "-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(lines), *words]
+        subprocess.run(command, cwd=home.project, env=environment, check=True)
+
+    def press(self, *keys):
+        subprocess.run([*self.tmux, "send-keys", *keys], check=True)
+
+    def read(self):
+        done = subprocess.run([*self.tmux, "capture-pane", "-p"], capture_output=True, text=True, check=False)
+        return done.stdout
+
+    def title(self):
+        words = [*self.tmux, "display-message", "-p", "#{pane_title}"]
+        return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
+
+    def until(self, *words, seconds=20.0):
+        """Wait until all of this is on the screen."""
+        end = time.monotonic() + seconds
+        while not all(word in self.read() for word in words):
+            assert time.monotonic() < end, (words, self.read())
+            time.sleep(0.05)
+        return self.read()
+
+    def gone(self, seconds=10.0):
+        end = time.monotonic() + seconds
+        while subprocess.run([*self.tmux, "has-session"], capture_output=True, check=False).returncode == 0:
+            assert time.monotonic() < end, self.read()
+            time.sleep(0.05)
+
+    def close(self):
+        subprocess.run([*self.tmux, "kill-server"], capture_output=True, check=False)
+
+
+@pytest.fixture
+def home(tmp_path):
+    (tmp_path / "home" / "project").mkdir(parents=True)
+    return Home(tmp_path / "home", tmp_path / "home" / "project")
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(80, 24), (140, 45)])
+def test_the_whole_story_is_typed_and_read_back(home, columns, lines):
+    home.environment["BRIDLE_MODEL"] = home.script(*SCRIPT)
+    terminal = Terminal(home, [str(BRIDLE)], columns, lines)
+    try:
+        terminal.until("answers here", "f1 Help")
+        terminal.press("please look", "Enter")
+        terminal.until("Allow bash: touch made-by-bash?", "Once (o)")
+        assert terminal.title().startswith("bridle: paused")
+        terminal.press("o")
+        terminal.until("All done.", "answered · 2 steps · 1 call", "idle", "made-by-bash +0 -0")
+        assert terminal.title() == "bridle: idle"
+        terminal.press("more", "Enter")
+        terminal.until("Second answer.")
+        terminal.press("F8")
+        terminal.until("undone: turn 2")
+        terminal.press("C-c")
+        terminal.gone()
+    finally:
+        terminal.close()
+    assert "please look" in home.run("show", home.run("sessions").stdout.split()[0]).stdout
+
+
+def test_without_a_terminal_it_says_what_to_use(home):
+    done = home.run()
+    assert (done.returncode, done.stderr) == (
+        2,
+        "bridle: there is no terminal here: use `bridle run`, or see `bridle --help`\n",
+    )
