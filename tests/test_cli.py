@@ -8,7 +8,10 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
+
+from bridle.surfaces.cli.contract import AnyLine
 
 BRIDLE = Path(sys.executable).parent / "bridle"
 
@@ -66,6 +69,9 @@ class Home:
         done = self.run("run", "--format", "json", *words, given=given, **environment)
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         assert lines[-1]["type"] == "result", done.stderr
+        for line in done.stdout.splitlines():
+            # Every line that any test ever reads keeps the contract.
+            msgspec.json.decode(line, type=AnyLine)
         return done.returncode, lines
 
 

@@ -1,5 +1,6 @@
 """What the documents show is run, and what they say of files is there."""
 
+import json
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from bridle.config.agents import all_agents, rules
 from bridle.config.load import load
 from bridle.config.settings import Settings
 from bridle.core.permission import Access, judge
+from bridle.surfaces.cli.contract import lines_schema
 from bridle.testing.scripted import Scenario, read_scenario
 
 ROOT = Path(__file__).parent.parent
@@ -155,3 +157,8 @@ def test_the_demo_runs_a_turn_in_this_repository(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "This is Bridle, an agent runtime in Python" in done.stdout
     assert "answered: 3 steps, 4 calls" in done.stderr
+
+
+def test_the_schema_of_json_lines_is_the_one_that_is_printed():
+    kept = json.loads((ROOT / "docs" / "json-lines.schema.json").read_text(encoding="utf-8"))
+    assert kept == lines_schema()

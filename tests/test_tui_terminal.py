@@ -89,3 +89,20 @@ def test_without_a_terminal_it_says_what_to_use(home):
         2,
         "bridle: there is no terminal here: use `bridle run`, or see `bridle --help`\n",
     )
+
+
+def test_a_turn_that_was_interrupted_is_named_to_a_person_and_not_to_a_script(home):
+    script = home.script(calls(("bash", {"command": "sleep 60"})), {"text": "Done."})
+    killed = home.start("run", "--format", "json", "--model", script, "--on-ask", "allow", "go")
+    for line in killed.stdout:
+        if '"step_finish"' in line:
+            break
+    killed.kill()
+    killed.communicate()
+    assert "interrupted" not in home.run("run", "--model", home.script({"text": "Hello."}), "hi").stderr
+    words = [str(BRIDLE), "run", "--model", home.script({"text": "Hello."}), "hi", ";", "sleep", "60"]
+    terminal = Terminal(home, [" ".join(words)])
+    try:
+        terminal.until("a turn was interrupted here", "bridle resume ses_", "Hello.")
+    finally:
+        terminal.close()

@@ -11,6 +11,7 @@ import typer
 
 from bridle.core.inbox import TurnOptions
 from bridle.runtime import Runtime, config_faults, config_schema, config_values, write_starter
+from bridle.surfaces.cli.contract import lines_schema
 from bridle.surfaces.plain import plain
 
 config = typer.Typer(help="What is in force.", invoke_without_command=True)
@@ -49,12 +50,14 @@ def check(dir: Dir = Path()) -> None:
 
 
 @config.command("schema")
-def schema() -> None:
+def schema(
+    lines: Annotated[bool, typer.Option("--lines", help="Of what `--format json` prints, instead.")] = False,
+) -> None:
     """Print the JSON schema of bridle.toml, for editors.
 
     Example: bridle config schema > bridle.schema.json
     """
-    typer.echo(json.dumps(config_schema(), indent=2))
+    typer.echo(json.dumps(lines_schema() if lines else config_schema(), indent=2))
 
 
 @config.command("prompt")
