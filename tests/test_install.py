@@ -1,0 +1,68 @@
+"""The wheel, installed as people do it: it works in any directory, and goes away again."""
+
+import json
+import os
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+UV = ROOT / ".uv" / "bin" / "uv"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run([UV, "build", "--wheel", "--out-dir", folder, ROOT], check=True, capture_output=True)
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+def installed_by_uv(wheel, folder):
+    environment = {**os.environ, "UV_TOOL_DIR": str(folder / "tools"), "UV_TOOL_BIN_DIR": str(folder / "bin")}
+    subprocess.run([UV, "tool", "install", wheel], env=environment, check=True, capture_output=True)
+    return environment, [UV, "tool", "uninstall", "bridle"]
+
+
+def installed_by_pipx(wheel, folder):
+    environment = {**os.environ, "PIPX_HOME": str(folder / "pipx"), "PIPX_BIN_DIR": str(folder / "bin")}
+    pipx = [UV, "tool", "run", "pipx"]
+    subprocess.run([*pipx, "install", wheel], env=environment, check=True, capture_output=True)
+    return environment, [*pipx, "uninstall", "bridle"]
+
+
+@pytest.mark.parametrize("install", [installed_by_uv, installed_by_pipx])
+def test_an_installed_bridle_works_in_an_empty_directory_and_is_uninstalled(wheel, tmp_path, install):
+    environment, uninstall = install(wheel, tmp_path)
+    program = tmp_path / "bin" / "bridle"
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    script = tmp_path / "script.json"
+    calls = [{"name": "write", "arguments": {"filePath": "x.txt", "content": "x"}}]
+    script.write_text(json.dumps({"replies": [{"calls": calls}, "Done."]}))
+    theirs = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"), "LANG": "C.UTF-8"}
+
+    def bridle(*words):
+        done = subprocess.run([program, *words], cwd=empty, env=theirs, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert bridle("--version") == "bridle 0.1.0\n"
+    assert bridle("run", "--model", f"scripted:{script}", "--on-ask", "allow", "go") == "Done.\n"
+    assert (empty / "x.txt").read_text() == "x"
+    # Everything that is no Python came along too: queries, prompts, the page of a report, the looks of the terminal.
+    bridle("report", "-o", "report.html")
+    assert "<svg" in (empty / "report.html").read_text()
+    bridle("undo")
+    assert not (empty / "x.txt").exists()
+    subprocess.run(uninstall, env=environment, check=True, capture_output=True)
+    assert not program.exists()
+
+
+def test_the_wheel_has_what_the_terminal_needs(wheel):
+    listed = zipfile.ZipFile(wheel).namelist()
+    needed = ("surfaces/tui/bridle.tcss", "surfaces/report/report.css", "journal/queries.sql", "config/starter.toml")
+    assert {f"bridle/{name}" for name in needed} <= set(listed)
+    assert not any(name.startswith("tests/") for name in listed)
