@@ -62,7 +62,8 @@ def test_an_installed_bridle_works_in_an_empty_directory_and_is_uninstalled(whee
 
 
 def test_the_wheel_has_what_the_terminal_needs(wheel):
-    listed = zipfile.ZipFile(wheel).namelist()
+    with zipfile.ZipFile(wheel) as opened:
+        listed = opened.namelist()
     needed = ("surfaces/tui/bridle.tcss", "surfaces/report/report.css", "journal/queries.sql", "config/starter.toml")
     assert {f"bridle/{name}" for name in needed} <= set(listed)
     assert not any(name.startswith("tests/") for name in listed)
