@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from bridle.snapshots.pins import Pins, quoted
-from bridle.snapshots.repository import Held, Repository, Taken
+from bridle.snapshots.repository import Held, Repository, Taken, seen_at
 
 MOST_BELOW = 10_000
 
@@ -128,7 +128,7 @@ def _lost(root: Path, wanted: Mapping[str, Held], there: Mapping[str, Held], now
         if above is not None:
             found |= {path} if above not in wanted else set()
             continue
-        seen = _seen(root / path)
+        seen = seen_at(root / path)
         if seen is None:
             continue
         if stat.S_ISDIR(seen.st_mode):
@@ -145,7 +145,7 @@ def _readable(path: Path, seen: os.stat_result) -> bool:
 def _no_folder_above(root: Path, path: str) -> str | None:
     """The first name on the way that is no folder; None if there is none, or nothing at all."""
     for above in reversed(PurePosixPath(path).parents[:-1]):
-        seen = _seen(root / above)
+        seen = seen_at(root / above)
         if seen is None:
             return None
         if not stat.S_ISDIR(seen.st_mode):
@@ -167,10 +167,3 @@ def _only_wanted_below(root: Path, path: str, wanted: Mapping[str, Held]) -> boo
             if held is None or held.blob or count > MOST_BELOW:
                 return False
     return True
-
-
-def _seen(path: Path) -> os.stat_result | None:
-    try:
-        return path.lstat()
-    except OSError:
-        return None

@@ -133,7 +133,7 @@ class Repository:
         size = 0
         for name in names:
             path = self.git.tree / name
-            found = _seen(path)
+            found = seen_at(path)
             if (
                 found is None
                 or not (stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode))
@@ -231,11 +231,12 @@ class Repository:
 
 
 def _changed_at(path: Path) -> int:
-    found = _seen(path)
+    found = seen_at(path)
     return -1 if found is None else found.st_mtime_ns
 
 
-def _seen(path: Path) -> os.stat_result | None:
+def seen_at(path: Path) -> os.stat_result | None:
+    """What lies at a path, links not followed; None if nothing does."""
     try:
         return path.lstat()
     except OSError:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from bridle.errors import SnapshotFailed
-from bridle.snapshots.repository import Held, Repository
+from bridle.snapshots.repository import Held, Repository, seen_at
 from bridle.workspace.reach import NAME_ONLY, open_below
 
 
@@ -17,7 +17,7 @@ def restore(repository: Repository, wanted: Mapping[str, Held]) -> None:
     """Make these paths what they should be; doing it again changes nothing."""
     git = repository.git
     with git.alone():
-        modes = {path: found.st_mode for path in wanted if (found := _seen(git.tree / path)) is not None}
+        modes = {path: found.st_mode for path in wanted if (found := seen_at(git.tree / path)) is not None}
         for path in sorted((path for path, held in wanted.items() if not held.blob), reverse=True):
             _remove(git.tree, path)
         present = {path: held for path, held in wanted.items() if held.blob}
@@ -35,13 +35,6 @@ def restore(repository: Repository, wanted: Mapping[str, Held]) -> None:
             scratch.unlink(missing_ok=True)
         for path, held in present.items():
             _keep_mode(git.tree / path, held, modes.get(path))
-
-
-def _seen(path: Path) -> os.stat_result | None:
-    try:
-        return path.lstat()
-    except OSError:
-        return None
 
 
 def _keep_mode(path: Path, held: Held, before: int | None) -> None:
