@@ -300,15 +300,35 @@ def test_after_an_edit_a_formatter_tidies_and_diagnostics_speak(home):
     assert (home.project / "a b.txt").read_text() == "A bAle\nhAy\nless\n"
 
 
+def doctor(home):
+    return [line.strip() for line in home.run("doctor").stdout.splitlines()]
+
+
 def test_the_doctor_says_what_is_in_force(home):
-    said = home.run("doctor").stdout.splitlines()
-    assert said[0] == "✗ no sandbox: it is switched off"
+    said = doctor(home)
+    assert "✗ no sandbox: it is switched off" in said and "✓ every file makes sense" in said
+    assert [line for line in said if line[:1] not in "✓✗"] == [
+        *("machine", "project", "configuration", "models", "journal", "terminal")
+    ]
     home.environment["BRIDLE_SANDBOX__MODE"] = "auto"
-    assert home.run("doctor").stdout.startswith("✓ commands run in a sandbox (")
+    assert any(line.startswith("✓ commands run in a sandbox (") for line in doctor(home))
     home.environment["PATH"] = "/nonexistent"
-    lines = home.run("doctor").stdout.splitlines()
-    assert lines[0] == "✗ no sandbox: bubblewrap is not installed (Debian: apt-get install bubblewrap)"
+    lines = doctor(home)
+    assert "✗ no sandbox: bubblewrap is not installed (Debian: apt-get install bubblewrap)" in lines
     assert "✗ git is missing: apt-get install git" in lines
+
+
+def test_the_doctor_names_keys_wrong_files_and_a_damaged_journal(home):
+    home.environment["OPENAI_API_KEY"] = "sk-planted"
+    journal = home.folder / ".local" / "share" / "bridle" / "journal.db"
+    journal.parent.mkdir(parents=True)
+    journal.write_bytes(b"this is no database, and long enough to be taken for one" * 40)
+    (home.project / "bridle.toml").write_text("max_stepz = 3\n")
+    said = doctor(home)
+    assert any(line.startswith("✓ openai: key from OPENAI_API_KEY") for line in said), said
+    assert any(line.startswith("✗") and "max_stepz" in line for line in said)
+    assert any(line.startswith("✗") and "journal" in line for line in said)
+    assert not any("sk-planted" in line for line in said)
 
 
 NAMED_SECRETS = """

@@ -47,7 +47,7 @@ INDEX: dict[str, dict[str, Command]] = {
         "mcp": Command("mcp:mcp", "Servers of tools (Model Context Protocol)."),
         "trust": Command("project:trust", "Let a project's own files count as they are now."),
         "permissions": Command("project:permissions", "List what you have said always to, and take it back."),
-        "doctor": Command("project:doctor", "Say what holds commands and files here, and how to mend it."),
+        "doctor": Command("doctor:doctor", "Say what is there, and how to mend what is missing."),
         "testing": Command("testing:testing", "Test agents without tokens."),
     },
 }

@@ -68,15 +68,6 @@ def trust(
     typer.echo(f"{project.root} is trusted, as it is now")
 
 
-def doctor(dir: Dir = Path()) -> None:
-    """Say what holds commands and files in a project, and how to mend what is missing.
-
-    Example: bridle doctor
-    """
-    for there, words in open_project(dir).in_force():
-        typer.echo(f"{'✓' if there else '✗'} {plain(words)}")
-
-
 def ask_for_trust(directory: Path) -> None:
     """On a terminal: the question of the first run, and after each change; what is said is remembered."""
     project = open_project(directory)
