@@ -69,10 +69,18 @@ class Home:
         done = self.run("run", "--format", "json", *words, given=given, **environment)
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         assert lines[-1]["type"] == "result", done.stderr
-        for line in done.stdout.splitlines():
-            # Every line that any test ever reads keeps the contract.
-            msgspec.json.decode(line, type=AnyLine)
+        # Every line that any test ever reads keeps the contract.
+        assert [breach for line in done.stdout.splitlines() if (breach := breach_of(line))] == []
         return done.returncode, lines
+
+
+def breach_of(line):
+    """In what a line breaks the contract of `--format json`; nothing if it does not."""
+    try:
+        msgspec.json.decode(line, type=AnyLine)
+    except msgspec.ValidationError as error:
+        return f"{error}: {line}"
+    return ""
 
 
 def calls(*made):

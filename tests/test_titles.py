@@ -47,7 +47,9 @@ WORK = (call("look", key="a"), call("look", key="b"), "done")
 
 
 def test_a_title_comes_beside_the_second_step_and_is_charged_but_is_no_step():
-    title, (request,), (end,), (asked,) = told(Reply(text='"Mend the test"\n', usage=Usage(30, 4)), *WORK)
+    title, requests, (end,), asked = told(Reply(text='"Mend the test"\n', usage=Usage(30, 4)), *WORK)
+    assert (len(requests), len(asked)) == (1, 1)
+    (request,), (asked,) = requests, asked
     assert (title, request.model, request.number) == ("Mend the test", "s", 0)
     assert request.state == Replied(Usage(30, 4), 0.0, "stop")
     assert (end.reason, end.spent.steps) == ("answered", 3)
