@@ -197,6 +197,10 @@ def test_a_limit_is_extended_with_one_key(tmp_path):
             await seat.pilot.press("f5")
             await seat.until(lambda: seat.chat.transcript.session.turn.cap == 7)
             assert "1/7" in seat.read()
+            await seat.pilot.press("ctrl+r")
+            await seat.until(lambda: isinstance(seat.app.screen, AskScreen))
+            await seat.pilot.press("o")
+            await seat.ended()
 
     told(story)
 

@@ -38,6 +38,7 @@ class BridleApp(App[None]):
         ("f4", "agents", "Agent"),
         ("f5", "extend", "Extend"),
         ("ctrl+t", "go_on", "Continue"),
+        ("ctrl+r", "asks", "Answer"),
         ("f8", "undo", "Undo"),
         ("f9", "redo", "Redo"),
         ("ctrl+c", "interrupt", "Stop"),
@@ -86,6 +87,9 @@ class BridleApp(App[None]):
 
     async def action_extend(self) -> None:
         await self._tried(self.chat.extend())
+
+    async def action_asks(self) -> None:
+        await self.chat.ask_again()
 
     async def action_go_on(self) -> None:
         await self.chat.send(CONTINUE)

@@ -92,6 +92,7 @@ class Chat(Screen[None]):
     async def open(self, session: str) -> None:
         """Show a session, and follow it from here on."""
         self.id_of_session = session
+        self._asking = False
         state = await self.runtime.load(session)
         await self.transcript.open(state)
         self.editor.asked = [part.text for part in state.parts.values() if isinstance(part, Prompt)]
@@ -196,6 +197,11 @@ class Chat(Screen[None]):
             self.notify(str(error), severity="error", timeout=20)
         finally:
             self._driving -= 1
+        await self._look()
+
+    async def ask_again(self) -> None:
+        """Put again what was put off."""
+        self._asking = False
         await self._look()
 
     async def extend(self) -> str:

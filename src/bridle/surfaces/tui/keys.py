@@ -12,5 +12,5 @@ f2 f3 f4         sessions, model, agent
 f8 f9            undo the last turn with its files, redo it
 ctrl+p           everything else: new session, fork, compact, diff, resume, themes
 tab, enter       go through calls and thoughts, and open them; the mouse does as well
-o a r            to a question of permission: once, always, reject; esc puts it off
+o a r            to a question of permission: once, always, reject; esc puts it off, ctrl+r asks again
 """
