@@ -187,7 +187,7 @@ def test_a_command_that_leaves_its_group_holds_up_no_abort(agent, tmp_path):
             return result.reason, time.monotonic() - begun
 
     reason, seconds = asyncio.run(work())
-    assert (reason, seconds < 2) == ("aborted", True)
+    assert (reason, seconds < 10) == ("aborted", True)
 
 
 def test_an_abort_that_follows_its_prompt_at_once_ends_that_turn():

@@ -107,21 +107,12 @@ def test_every_public_name_is_there():
         _ = bridle.nothing
 
 
-def cpu_of(statement):
-    code = f"import time, sys; begun = time.process_time(); {statement}; print(time.process_time() - begun)"
-    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(5)]
-    return min(float(run.stdout) for run in runs)
-
-
-def test_importing_bridle_is_at_most_twice_as_dear_as_importing_httpx2():
-    assert cpu_of("from bridle import Agent, Limits, Runtime, ScriptedModel, tool") <= 2 * cpu_of("import httpx2")
-
-
 def test_importing_bridle_loads_nothing_heavy():
     code = "import sys; from bridle import Agent, Limits, Runtime, ScriptedModel, tool; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     heavy = {"typer", "click", "rich", "yaml", "json_repair", "sqlite3", "httpx2", "email", "tomllib", "http"}
-    assert heavy & set(loaded) == set()
+    # What it costs is in `bench/run`; a count of modules is the same on every machine.
+    assert (heavy & set(loaded), len(loaded) <= 330) == (set(), True)
 
 
 def test_a_model_may_be_named_and_an_agent_says_only_what_it_was_given_to_say(tmp_path, monkeypatch):

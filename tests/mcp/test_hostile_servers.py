@@ -158,4 +158,4 @@ def test_closing_while_a_server_connects_takes_no_time(place):
             return time.monotonic()
 
     began = asyncio.run(play())
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 10
