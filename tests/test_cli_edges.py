@@ -118,7 +118,7 @@ class Terminal:
         self.process, self.handle = pty.fork()
         if self.process == 0:
             os.chdir(home.project)
-            os.execvpe(BRIDLE, ["bridle", *words], home.environment)
+            os.execvpe(BRIDLE, ["bridle", *words], {**home.environment, "TERM": "xterm-256color"})
 
     def until(self, words, seconds=15):
         end = time.monotonic() + seconds
@@ -182,7 +182,7 @@ def test_ctrl_c_twice_leaves_at_once(home):
     config.write_text('[permission]\nbash = "allow"\n')
     model = home.script(calls(("bash", {"command": "trap '' TERM; sleep 5"})), {"text": "never"})
     terminal = Terminal(home, "run", "--model", model, "go")
-    terminal.until("bash {")
+    terminal.until("● bash  trap")
     terminal.type("\x03\x03")
     assert terminal.status() == 130
 

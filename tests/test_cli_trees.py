@@ -72,12 +72,27 @@ def test_a_tree_whose_process_was_killed_is_resumed_from_any_of_its_sessions(fam
     assert "outcome is unknown" in family.run("show", f"{root}.1.1.1.0.0.1.1.1.0.0").stdout
 
 
-def test_a_person_sees_subagents_start_and_end(family):
+def test_a_person_sees_what_subagents_do_as_a_tree(family):
     done = family.run("run", "--model", family.lead, "--on-ask", "allow", "go")
     assert done.returncode == 0
     root = done.stderr.split("session ")[1].split()[0]
-    assert f"→ subagent {root}.1.1.1.0.0" in done.stderr
-    assert f"✓ subagent {root}.1.1.1.0.0: 4 steps, 2 calls" in done.stderr
+    child = f"{root}.1.1.1.0.0"
+    told = [line for line in done.stderr.splitlines() if not line.startswith(("session", "answered"))]
+    assert told == [
+        "step 1/200",
+        '  task {"description":"a piece","prompt":"look into it","subagent_type":"scout"}',
+        f"  → subagent {child}",
+        "  │ step 1/200",
+        '  │   task {"description":"a piece","prompt":"look into it","subagent_type":"digger"}',
+        f"  │   → subagent {child}.1.1.1.0.0",
+        "  │   │ step 1/200",
+        '  │   │   bash {"command":"echo dug >> dug"}',
+        "  │   │ step 2/200",
+        f"  │   ✓ subagent {child}.1.1.1.0.0: 2 steps, 1 calls",
+        "  │ step 2/200",
+        f"  ✓ subagent {child}: 4 steps, 2 calls",
+        "step 2/200",
+    ]
     listed = family.run("sessions").stdout.splitlines()
     assert len(listed) == 1
     assert len(family.run("sessions", "--all").stdout.splitlines()) == 3

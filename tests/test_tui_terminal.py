@@ -1,6 +1,7 @@
 """The terminal application in a real terminal: typed in tmux, and read back."""
 
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -106,3 +107,24 @@ def test_a_turn_that_was_interrupted_is_named_to_a_person_and_not_to_a_script(ho
         terminal.until("a turn was interrupted here", "bridle resume ses_", "Hello.")
     finally:
         terminal.close()
+
+
+def test_a_run_shows_what_is_under_way_and_leaves_what_is_done(home):
+    waits = {"message": "overloaded", "status": 529, "headers": {"retry-after": "2"}}
+    script = home.script(
+        {"text": "# Plan\n\nI will **look**.", "pace": 0.01, "chunk": 4, **calls(("bash", {"command": "sleep 2"}))},
+        {"error": waits},
+        {"text": "- all *done*"},
+    )
+    words = [str(BRIDLE), "run", "--on-ask", "allow", "--steps", "5", "--model", script, "go", ";", "sleep", "60"]
+    terminal = Terminal(home, [" ".join(words)])
+    try:
+        terminal.until("Plan", "● bash  sleep 2", "step 1/5 ▰▰▱▱▱▱▱▱▱▱ · 1/200 calls")
+        terminal.until("✓ bash  sleep 2  2.", "↻ try 2: overloaded", "↻ again in 1 s")
+        left = terminal.until("answered: 2 steps, 1 calls")
+    finally:
+        terminal.close()
+    shown = [line.rstrip() for line in left.splitlines() if line.strip()]
+    assert shown[0].startswith("session ")
+    assert re.fullmatch(r"  ✓ bash  sleep 2  2\.\d s", shown.pop(4))
+    assert shown[1:-1] == ["step 1/5", "Plan", "I will look.", "step 2/5", "↻ try 2: overloaded", " • all done"]

@@ -251,6 +251,15 @@ def test_a_file_that_git_tracks_although_it_is_ignored_is_kept_too(home):
     assert (project / "deps.lock").read_text() == "1"
 
 
+def test_a_journal_that_lies_among_the_files_is_not_undone_with_them(home):
+    home.environment["XDG_DATA_HOME"] = str(home.project / "our [own] data")
+    done = turn(home, "echo mine > c.txt")
+    assert done["files"] == ["c.txt"]
+    assert home.run("undo").returncode == 0
+    assert not (home.project / "c.txt").exists()
+    assert "redone: turn 1" in home.run("redo").stdout
+
+
 def test_large_files_are_left_and_said_to_be(home):
     session = turn(home, "head -c 3000000 /dev/zero > big.bin; echo x > small.txt")["session"]
     undone = home.run("undo", session)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -156,10 +157,17 @@ class Repository:
         if self.known.general is None:
             self.known.general = self._general()
         own = (folder / "info" / "exclude" for folder in git_folders(self.git.tree))
-        rules = b"\n".join(_read(path) for path in (self.known.general, *own))
+        rules = b"\n".join([*(_read(path) for path in (self.known.general, *own)), *self._our_data()])
         ours = self.git.folder / "info" / "exclude"
         if _read(ours) != rules:
             ours.write_bytes(rules)
+
+    def _our_data(self) -> Iterator[bytes]:
+        """The folder in which journal and snapshots lie, if it lies among the files: an undo must not touch those."""
+        data = self.git.folder.parent.parent.resolve()
+        if data.is_relative_to(self.git.tree):
+            inner = os.fsencode(data.relative_to(self.git.tree))
+            yield b"/" + re.sub(rb"([\\*?\[ ])", rb"\\\1", inner) + b"/"
 
     def _general(self) -> Path:
         home = self.environment.get("HOME", "")

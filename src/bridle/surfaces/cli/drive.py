@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from bridle.core.events import Entry
 from bridle.core.result import Result, result_of
 from bridle.core.session import Session
 from bridle.core.states import Ask
@@ -19,7 +20,10 @@ from bridle.errors import ConfigError, JournalError, JournalFailed, LeaseLost, N
 from bridle.runtime import Runtime
 from bridle.runtime.finding import interrupted_here
 from bridle.runtime.keeping import prune_daily
+from bridle.surfaces.cli.below import Below, ticking
+from bridle.surfaces.cli.colours import coloured, has_colours
 from bridle.surfaces.cli.lines import JsonLines
+from bridle.surfaces.cli.paper import paper
 from bridle.surfaces.cli.text import TextLines
 from bridle.surfaces.plain import plain
 
@@ -40,7 +44,7 @@ class Shown:
 
 async def drive(directory: Path, begin: Begin, shown: Shown, *, trusted: bool = False) -> int:
     """Begin something, follow it to its end, and return the exit status."""
-    lines = JsonLines(sys.stdout) if shown.format == "json" else TextLines(sys.stdout, sys.stderr, shown.level)
+    lines = JsonLines(sys.stdout) if shown.format == "json" else TextLines(paper(quiet=shown.level == "quiet"))
     runtime: Runtime | None = None
     session = ""
     try:
@@ -94,8 +98,11 @@ async def _follow(
     state = await runtime.load(session)
     lines.begin(state, prompt)
     while True:
-        async for event in runtime.stream(session, prompt, state.sequence):
-            lines.event(event)
+        if isinstance(lines, TextLines):
+            await _shown(runtime, session, prompt, state, lines)
+        else:
+            async for event in runtime.stream(session, prompt, state.sequence):
+                lines.event(event)
         state = await runtime.load(session)
         result = result_of(state, prompt)
         if not _asked_here(state, result):
@@ -103,6 +110,22 @@ async def _follow(
         for ask in result.asks:
             if not abort.wanted:
                 await _put(runtime, session, ask, abort)
+
+
+async def _shown(runtime: Runtime, session: str, prompt: str, state: Session, lines: TextLines) -> None:
+    """Show a turn and its subagents until it rests."""
+    below = Below(runtime, lines)
+    below.begin(state)
+    try:
+        async with ticking(lines):
+            async for event in runtime.stream(session, prompt, state.sequence):
+                if isinstance(event, Entry):
+                    await below.ended(event)
+                lines.event(event)
+                if isinstance(event, Entry):
+                    below.started(event)
+    finally:
+        await below.close()
 
 
 class _Aborting:
@@ -162,7 +185,8 @@ def _asked_here(state: Session, result: Result) -> bool:
 
 async def _put(runtime: Runtime, session: str, ask: Ask, abort: _Aborting) -> None:
     who = f" (subagent {ask.session})" if ask.session else ""
-    shown = plain(ask.diff or ask.detail).replace("\n", "\n  ")
+    diff = coloured(plain(ask.diff)) if has_colours(sys.stderr, os.environ) else plain(ask.diff)
+    shown = (diff or plain(ask.detail)).replace("\n", "\n  ")
     sys.stderr.write(f"\n? {plain(ask.text)}{who}\n" + (f"  {shown}\n" if shown else ""))
     if ask.kind == "question":
         return await _put_question(runtime, session, ask, abort)

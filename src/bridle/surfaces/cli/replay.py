@@ -19,6 +19,7 @@ from bridle.errors import ConfigError
 from bridle.runtime import Runtime
 from bridle.runtime.finding import entries_of
 from bridle.surfaces.cli.manage import SessionId, with_runtime
+from bridle.surfaces.cli.paper import paper
 from bridle.surfaces.cli.text import TextLines
 from bridle.surfaces.plain import plain
 
@@ -71,7 +72,7 @@ def _first(entries: list[Entry], start: str) -> int:
 
 
 async def _play(entries: list[Entry], first: int, speed: float) -> None:
-    lines = TextLines(sys.stdout, sys.stderr, "info")
+    lines = TextLines(paper(quiet=False))
     session = Session()
     last = 0.0
     for entry in visible(entries):
@@ -90,6 +91,8 @@ async def _play(entries: list[Entry], first: int, speed: float) -> None:
         for event in entry.events:
             if isinstance(event, PartGrown):
                 lines.event(PartDelta(event.id, event.offset, event.text))
+        lines.tick()
+    lines.rest()
 
 
 def _asked(event: Recorded) -> Prompt | None:

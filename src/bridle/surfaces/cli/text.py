@@ -1,45 +1,56 @@
-"""Text for people: the answer on standard output, everything about it on standard error."""
+"""Text for people: the answer as it comes, and beside it what the turn and its subagents do."""
 
 from __future__ import annotations
 
-from typing import Literal, TextIO
+import asyncio
+from collections.abc import Iterator
 
-from bridle.core.events import CallMoved, Entry, Live, PartDelta, PartPut, Recorded, RequestMoved
+from bridle.core.events import Entry, Live, PartDelta, PartPut, Recorded
 from bridle.core.fold import fold
-from bridle.core.parts import Call, Compaction, Notice, Sentinel, StepFinish, StepStart, Text, TurnFinish
+from bridle.core.parts import Call, StepFinish, Text
 from bridle.core.result import Result, answers
 from bridle.core.session import Session
-from bridle.core.states import Ask, Asking, Done, Failed, Open, Refused, Running, Waiting
-from bridle.surfaces.plain import line, plain
+from bridle.core.status import status_of
+from bridle.surfaces.cli.narrator import Narrator
+from bridle.surfaces.cli.paper import Paper
+from bridle.surfaces.levels import NAMES, bar, levels, nearest
+from bridle.surfaces.plain import plain
+
+BAR = 10
+MOST_UNDER_WAY = 6
 
 
 class TextLines:
     """Streams the answer; steps, calls, notices and the account go beside it."""
 
-    def __init__(self, out: TextIO, beside: TextIO, level: Literal["info", "quiet"]) -> None:
-        self._out = out
-        self._beside = beside
-        self._quiet = level == "quiet"
+    def __init__(self, paper: Paper) -> None:
+        self._paper = paper
         self._session = Session()
+        self._top = Narrator(paper, self._session)
+        self._below: dict[str, Narrator] = {}
         self._prompt = ""
         self._written: dict[str, int] = {}
-        self._open_line = False
-        self._live = out.isatty()
-        """Only a person sees words before they are recorded: a program shall not read those of a try that failed."""
+        self._seen = (0.0, 0.0)
+
+    @property
+    def lively(self) -> bool:
+        return self._paper.lively
 
     def session(self, id: str) -> None:
-        self._say(f"session {id}")
+        self._paper.say(f"session {id}")
 
     def begin(self, session: Session, prompt: str) -> None:
         self._session = session
+        self._top = Narrator(self._paper, session)
         self._prompt = prompt
+        self._seen = (asyncio.get_running_loop().time(), session.elapsed)
 
     def notice(self, text: str) -> None:
-        self._say(f"! {plain(text)}")
+        self._paper.say(f"! {plain(text)}")
 
     def error(self, text: str, reason: str) -> None:
-        self._end_line()
-        self._beside.write(f"bridle: {plain(text)}\n")
+        self.rest()
+        self._paper.say(f"bridle: {plain(text)}", always=True)
 
     def event(self, event: Entry | Live) -> None:
         if isinstance(event, PartDelta):
@@ -47,61 +58,86 @@ class TextLines:
                 self._delta(event)
         elif event.sequence > self._session.sequence:
             fold(self._session, event)
+            self._seen = (asyncio.get_running_loop().time(), self._session.elapsed)
             if answers(self._session, self._prompt):
+                self.tick()
                 for recorded in event.events:
                     self._recorded(recorded)
 
+    def below(self, child: str, session: Session, depth: int) -> None:
+        """A subagent is followed from here on."""
+        self._below[child] = Narrator(self._paper, session, depth)
+
+    def event_below(self, child: str, entry: Entry) -> None:
+        """Something happened in a subagent; it is folded already."""
+        for recorded in entry.events:
+            self._below[child].tell(recorded)
+
+    def ended_below(self, child: str) -> None:
+        self._below.pop(child, None)
+
+    def tick(self) -> None:
+        """Show how the turn stands by now."""
+        if self._paper.lively:
+            self._paper.live(tuple(self._under_way()))
+
+    def rest(self) -> None:
+        """Nothing is under way: what is printed next stands alone."""
+        self._paper.end_words()
+        self._paper.live(())
+
+    def _under_way(self) -> Iterator[str]:
+        turn = self._session.running
+        if turn is None or not answers(self._session, self._prompt):
+            return
+        at, elapsed = self._seen
+        # A turn that waits for a person is not charged for the time.
+        now = elapsed if turn.asks else elapsed + asyncio.get_running_loop().time() - at
+        running = [line for narrator in (self._top, *self._below.values()) for line in narrator.under_way()]
+        yield from running[-MOST_UNDER_WAY:]
+        status = status_of(self._session, held=True)
+        if status.state == "retry":
+            left = max(0.0, status.next - now)
+            yield f"↻ again in {left:.0f} s"
+        first, *others = levels(turn, now)
+        most = nearest(turn, now)
+        pieces = [f"step {first.words} {bar(first.share, BAR)}"]
+        for level in others:
+            drawn = f" {bar(level.share, BAR)}" if most is not None and level.name == most.name else ""
+            name = "" if level.name in ("cost", "seconds") else f" {NAMES[level.name]}"
+            pieces.append(f"{level.words}{name}{drawn}")
+        if self._below:
+            pieces.append(f"{len(self._below)} subagents")
+        yield " · ".join(pieces)
+
     def _delta(self, delta: PartDelta) -> None:
         is_call = isinstance(self._session.parts.get(delta.part), Call)
-        if not self._live or delta.reasoning or is_call or delta.offset != self._written.get(delta.part, 0):
+        if not self._paper.early or delta.reasoning or is_call or delta.offset != self._written.get(delta.part, 0):
             return
         self._write(delta.part, delta.text)
 
     def _write(self, part: str, text: str) -> None:
-        if not text:
-            return
-        self._out.write(plain(text))
-        self._out.flush()
-        self._written[part] = self._written.get(part, 0) + len(text)
-        self._open_line = not text.endswith("\n")
+        if text:
+            self._paper.words(text)
+            self._written[part] = self._written.get(part, 0) + len(text)
 
     def _recorded(self, event: Recorded) -> None:
-        if isinstance(event, PartPut):
-            match event.part:
-                case StepStart(number=number, cap=cap, closing=closing):
-                    self._end_line()
-                    self._say(f"step {number}/{cap}" + (" (closing)" if closing else ""))
-                case Notice(about=about, text=text):
-                    if about != "closing":
-                        self.notice(text)
-                case Sentinel(text=text):
-                    self._end_line()
-                    self._beside.write(f"■ {plain(text)}\n")
-                case StepFinish():
-                    self._rest()
-                    self._end_line()
-                case Text(id=id, text=text, by=by):
-                    turn = self._session.turn
-                    if by == "bridle" or (turn is not None and turn.synthesis == "done" and id in turn.words):
-                        self._write(id, text[self._written.get(id, 0) :])
-                        self._end_line()
-                case Compaction(cause=cause, outcome=outcome, before=before, after=after):
-                    if cause != "prune" and outcome != "open":
-                        gained = "" if outcome == "smaller" else ", no progress"
-                        self._say(f"! context compacted: {before} → {after} tokens{gained}")
-                case TurnFinish(cut=True, reason=reason) if reason not in ("aborted", "error", "denied"):
-                    self._say("! the answer was cut at the length limit")
-                case _:
-                    return
-        elif isinstance(event, CallMoved):
-            self._call(event)
-        elif isinstance(event, RequestMoved) and isinstance(event.state, Open):
-            last = event.state.tries[-1]
-            self._end_line()
-            wait = max(0.0, last.next - self._session.elapsed)
-            self._say(f"↻ try {len(event.state.tries) + 1} in {wait:.1f} s: {plain(last.error)}")
+        self._top.tell(event)
+        if not isinstance(event, PartPut):
+            return
+        match event.part:
+            case StepFinish():
+                self._rest_of_step()
+                self._paper.end_words()
+            case Text(id=id, text=text, by=by):
+                turn = self._session.turn
+                if by == "bridle" or (turn is not None and turn.synthesis == "done" and id in turn.words):
+                    self._write(id, text[self._written.get(id, 0) :])
+                    self._paper.end_words()
+            case _:
+                return
 
-    def _rest(self) -> None:
+    def _rest_of_step(self) -> None:
         """Words of the step that no delta brought, as when another process drives."""
         turn = self._session.turn
         for id in turn.words if turn is not None else ():
@@ -109,64 +145,19 @@ class TextLines:
             assert isinstance(part, Text)
             self._write(id, part.text[self._written.get(id, 0) :])
 
-    def _call(self, event: CallMoved) -> None:
-        call = self._session.call(event.id)
-        match event.state:
-            case Running():
-                self._say(f"  {line(call.name)} {line(call.arguments)[:200]}")
-            case Waiting(child=child, asks=asks):
-                if event.id not in self._written:
-                    self._written[event.id] = 1
-                    self._say(f"  {line(call.name)} {line(call.arguments)[:200]}\n  → subagent {child}")
-                self._asks_below(asks)
-            case Done(report=report) if report is not None:
-                spent = report.spent
-                self._say(f"  ✓ subagent {report.child}: {spent.steps} steps, {spent.tool_calls} calls")
-            case Done():
-                return
-            case Failed(report=report, output=output) if report is not None:
-                self._say(f"  ✗ subagent {plain(output).splitlines()[0][:300]}")
-            case Failed(output=output) | Refused(output=output):
-                lines = plain(output).strip().splitlines()
-                self._say(f"  ✗ {line(call.name)}: {lines[-1] if lines else 'failed'}"[:300])
-            case Asking(ask=ask):
-                turn = self._session.turn
-                if turn is None or turn.start.on_ask != "person":
-                    self._say(f"  ? {plain(ask.text)}  [{ask.id}]")
-            case _:
-                return
-
-    def _asks_below(self, asks: tuple[Ask, ...]) -> None:
-        turn = self._session.turn
-        for ask in asks:
-            if ask.id not in self._written and turn is not None and turn.start.on_ask != "person":
-                self._written[ask.id] = 1
-                self._say(f"  ? {plain(ask.text)}  [{ask.id}]")
-
     def result(self, result: Result) -> None:
-        self._end_line()
+        self.rest()
         if result.reason in ("paused", "held"):
-            self._say(f"{result.reason}: session {result.session}")
+            self._paper.say(f"{result.reason}: session {result.session}")
             for ask in result.asks:
                 who = f" (subagent {ask.session})" if ask.session else ""
-                self._say(f"  ? {plain(ask.text)}{who}")
-                for line in plain(ask.diff).splitlines():
-                    self._say(f"    {line}")
+                self._paper.say(f"  ? {plain(ask.text)}{who}")
+                for each in plain(ask.diff).splitlines():
+                    self._paper.say(f"    {each}")
                 how = "YOUR ANSWER" if ask.kind == "question" else "once|always|reject"
-                self._say(f"  answer it with: bridle answer {result.session} {ask.id} {how}")
+                self._paper.say(f"  answer it with: bridle answer {result.session} {ask.id} {how}")
             return
-        self._say(account(result))
-
-    def _say(self, line: str) -> None:
-        if not self._quiet:
-            self._beside.write(f"{line}\n")
-            self._beside.flush()
-
-    def _end_line(self) -> None:
-        if self._open_line:
-            self._out.write("\n")
-            self._out.flush()
-            self._open_line = False
+        self._paper.say(account(result))
 
 
 def account(result: Result) -> str:

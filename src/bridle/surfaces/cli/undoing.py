@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +13,7 @@ import typer
 from bridle.runtime import Runtime
 from bridle.runtime.finding import last_session
 from bridle.runtime.undoing import Reverted, diff, redo, undo
+from bridle.surfaces.cli.colours import coloured, has_colours
 from bridle.surfaces.cli.manage import with_runtime
 from bridle.surfaces.plain import plain
 
@@ -83,16 +85,4 @@ def show_diff(
         return await diff(runtime, session or await last_session(runtime), turn)
 
     printed = asyncio.run(with_runtime(Path(), work))
-    sys.stdout.write(coloured(plain(printed)) if sys.stdout.isatty() else plain(printed))
-
-
-COLOURS = {"+": "32", "-": "31", "@": "36"}
-
-
-def coloured(text: str) -> str:
-    """A diff as a terminal shows it best."""
-    lines = []
-    for line in text.splitlines(keepends=True):
-        colour = "1" if line.startswith(("diff ", "+++", "---")) else COLOURS.get(line[:1], "")
-        lines.append(f"\x1b[{colour}m{line.rstrip(chr(10))}\x1b[0m\n" if colour else line)
-    return "".join(lines)
+    sys.stdout.write(coloured(plain(printed)) if has_colours(sys.stdout, os.environ) else plain(printed))

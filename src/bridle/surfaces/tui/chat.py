@@ -21,10 +21,11 @@ from bridle.errors import BridleError
 from bridle.runtime import Runtime
 from bridle.runtime.commanded import commanded
 from bridle.runtime.following import follow
+from bridle.surfaces.levels import nearest
 from bridle.surfaces.plain import line
 from bridle.surfaces.tui.dialogs import AskScreen, Reply
 from bridle.surfaces.tui.editor import Completions, Editor
-from bridle.surfaces.tui.gauge import Gauge, nearest
+from bridle.surfaces.tui.gauge import Gauge
 from bridle.surfaces.tui.transcript import Transcript
 from bridle.surfaces.tui.views import text
 

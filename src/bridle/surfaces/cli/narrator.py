@@ -1,0 +1,129 @@
+"""What a reader is told of one session of a tree: its steps, its calls, its notices, each in a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bridle.core.events import CallMoved, PartPut, Recorded, RequestMoved
+from bridle.core.parts import Call, Compaction, Notice, Patch, Sentinel, StepStart, TurnFinish
+from bridle.core.session import Session
+from bridle.core.states import Ask, Asking, Done, Failed, Open, Refused, Running, Waiting
+from bridle.surfaces.cli.paper import Paper
+from bridle.surfaces.plain import line, plain
+from bridle.surfaces.telling import telling
+
+MOST_NAMED = 6
+
+
+class Narrator:
+    """Tells what is recorded, each line behind the marks of how deep in the tree it happens."""
+
+    def __init__(self, paper: Paper, session: Session, depth: int = 0) -> None:
+        self._paper = paper
+        self.session = session
+        self.depth = depth
+        self._told: set[str] = set()
+        self._began: dict[str, float] = {}
+
+    def tell(self, event: Recorded) -> None:
+        """One event that is folded already."""
+        if isinstance(event, PartPut):
+            self._part(event)
+        elif isinstance(event, CallMoved):
+            self._call(self.session.call(event.id))
+        elif isinstance(event, RequestMoved) and isinstance(event.state, Open):
+            last = event.state.tries[-1]
+            self._paper.end_words()
+            # A terminal counts the seconds below.
+            wait = "" if self._paper.lively else f" in {max(0.0, last.next - self.session.elapsed):.1f} s"
+            self._say(f"↻ try {len(event.state.tries) + 1}{wait}: {line(last.error)}")
+
+    def under_way(self) -> Iterator[str]:
+        """The calls that run now, for a terminal that shows them until they end."""
+        turn = self.session.running
+        for id, state in turn.batch.items() if turn is not None else ():
+            if isinstance(state, Running):
+                yield f"{self._margin}  ● {self._label(self.session.call(id))}"
+
+    def say(self, words: str, *, always: bool = False) -> None:
+        self._say(words, always=always)
+
+    @property
+    def _margin(self) -> str:
+        return "  │ " * self.depth
+
+    def _say(self, words: str, *, always: bool = False) -> None:
+        self._paper.say("\n".join(self._margin + each for each in words.split("\n")), always=always)
+
+    def _part(self, event: PartPut) -> None:
+        match event.part:
+            case StepStart(number=number, cap=cap, closing=closing):
+                self._paper.end_words()
+                self._say(f"step {number}/{cap}" + (" (closing)" if closing else ""))
+            case Notice(about=about, text=text):
+                if about != "closing":
+                    self._say(f"! {plain(text)}")
+            case Sentinel(text=text):
+                self._paper.end_words()
+                self._say(f"■ {plain(text)}", always=not self.depth)
+            case Compaction(cause=cause, outcome=outcome, before=before, after=after):
+                if cause != "prune" and outcome != "open":
+                    gained = "" if outcome == "smaller" else ", no progress"
+                    self._say(f"! context compacted: {before} → {after} tokens{gained}")
+            case Patch() as patch if patch.files and self._paper.lively:
+                self._patch(patch)
+            case TurnFinish(cut=True, reason=reason) if reason not in ("aborted", "error", "denied"):
+                self._say("! the answer was cut at the length limit")
+            case _:
+                return
+
+    def _patch(self, patch: Patch) -> None:
+        named = [f"{line(each.path)} +{each.added} -{each.removed}" for each in patch.files[:MOST_NAMED]]
+        rest = len(patch.files) - MOST_NAMED + patch.more
+        self._say(f"  ~ {', '.join(named)}" + (f" and {rest} more" if rest > 0 else ""))
+
+    def _call(self, call: Call) -> None:
+        match call.state:
+            case Running():
+                self._began[call.id] = self.session.elapsed
+                if not self._paper.lively:
+                    self._say(f"  {line(call.name)} {line(call.arguments)[:200]}")
+            case Waiting(child=child, asks=asks):
+                if call.id not in self._told:
+                    self._told.add(call.id)
+                    said = (
+                        self._label(call) if self._paper.lively else f"{line(call.name)} {line(call.arguments)[:200]}"
+                    )
+                    self._say(f"  {said}\n  → subagent {child}")
+                self._asks_below(asks)
+            case Done(report=report) if report is not None:
+                spent = report.spent
+                self._say(f"  ✓ subagent {report.child}: {spent.steps} steps, {spent.tool_calls} calls")
+            case Done():
+                if self._paper.lively:
+                    took = self.session.elapsed - self._began.get(call.id, self.session.elapsed)
+                    self._say(f"  ✓ {self._label(call)}" + (f"  {took:.1f} s" if took >= 0.1 else ""))
+            case Failed(report=report, output=output) if report is not None:
+                self._say(f"  ✗ subagent {plain(output).splitlines()[0][:300]}")
+            case Failed(output=output) | Refused(output=output):
+                lines = plain(output).strip().splitlines()
+                self._say(f"  ✗ {line(call.name)}: {lines[-1] if lines else 'failed'}"[:300])
+            case Asking(ask=ask):
+                self._ask(ask)
+            case _:
+                return
+
+    def _label(self, call: Call) -> str:
+        return f"{line(call.name)}  {line(telling(call.arguments))}"[:200].rstrip()
+
+    def _asks_below(self, asks: tuple[Ask, ...]) -> None:
+        for ask in asks:
+            if ask.id not in self._told:
+                self._told.add(ask.id)
+                self._ask(ask)
+
+    def _ask(self, ask: Ask) -> None:
+        """Who sits at the terminal is asked there, and need not be told; a subagent's ask its parent tells of."""
+        turn = self.session.turn
+        if not self.depth and (turn is None or turn.start.on_ask != "person"):
+            self._say(f"  ? {plain(ask.text)}  [{ask.id}]")

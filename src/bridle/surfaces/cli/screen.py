@@ -1,0 +1,160 @@
+"""A terminal as paper: Markdown as it streams, colours, and lines at the bottom that say what is under way."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+from typing import ClassVar, TextIO
+
+from markdown_it import MarkdownIt
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.markdown import Heading, Markdown
+from rich.text import Text
+
+from bridle.surfaces.cli.paper import Paper
+from bridle.surfaces.plain import plain
+
+DRAW_SECONDS = 0.08
+MOST_TAIL_LINES = 12
+COLOUR = re.compile("\x1b\\[[0-9;]*m")
+ERASE_LINE = "\r\x1b[2K"
+ERASE_LINE_ABOVE = "\x1b[1A\x1b[2K"
+STYLES = {
+    "!": "yellow",
+    "■": "bold yellow",
+    "✓": "green",
+    "✗": "red",
+    "⊘": "yellow",
+    "?": "bold magenta",
+    "↻": "yellow",
+    "~": "cyan",
+    "→": "cyan",
+    "●": "cyan",
+    "step": "dim",
+    "session": "dim",
+}
+
+
+class _LeftHeading(Heading):
+    """A heading where the eye begins to read."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        self.text.justify = "left"
+        yield self.text
+
+
+class _Words(Markdown):
+    """Markdown as a conversation shows it."""
+
+    elements: ClassVar = {**Markdown.elements, "heading_open": _LeftHeading}
+
+
+class Screen(Paper):
+    """Words appear as they come, below what is final, and are set once their block is whole.
+
+    The lines at the bottom are drawn on standard error and taken away before anything is printed, so that both
+    streams may go to one terminal, or the answer elsewhere.
+    """
+
+    lively = True
+
+    def __init__(self, out: TextIO, beside: TextIO, *, quiet: bool, light: bool = False) -> None:
+        super().__init__(out, beside, quiet=quiet)
+        self._console = Console(file=beside, force_terminal=True, markup=False, emoji=False, highlight=False)
+        self._code_theme = "ansi_light" if light else "ansi_dark"
+        self._parser = MarkdownIt("commonmark").enable("table").enable("strikethrough")
+        self._pending = ""
+        self._live: tuple[str, ...] = ()
+        self._drawn: list[str] = []
+        self._drawn_at = 0.0
+
+    def words(self, text: str) -> None:
+        if not self.early:
+            self._erase()
+            super().words(text)
+            return
+        self._pending += plain(text)
+        if asyncio.get_running_loop().time() - self._drawn_at >= DRAW_SECONDS:
+            self._settle()
+            self._draw()
+
+    def end_words(self) -> None:
+        if self._pending:
+            words, self._pending = self._pending, ""
+            self._print(words)
+            self._draw()
+        self._erase_before(super().end_words)
+
+    def say(self, line: str, *, always: bool = False) -> None:
+        if self._pending:
+            self.end_words()
+        mark = line.lstrip(" │").split(" ", 1)[0]
+        drawn = self._rendered(Text(line, STYLES.get(mark, "")), wrap=True)
+        self._erase_before(lambda: super(Screen, self).say(drawn, always=always))
+
+    def live(self, lines: Sequence[str]) -> None:
+        self._live = () if self.quiet else tuple(lines)
+        self._settle()
+        self._draw()
+
+    def _erase_before(self, write: Callable[[], None]) -> None:
+        self._erase()
+        write()
+        self._draw()
+
+    def _settle(self) -> None:
+        """Print the blocks that nothing can change any more: all but the last."""
+        blocks = [token.map for token in self._parser.parse(self._pending) if token.level == 0 and token.map]
+        if len(blocks) < 2:
+            return
+        lines = self._pending.split("\n")
+        begin = blocks[-1][0]
+        whole, self._pending = "\n".join(lines[:begin]), "\n".join(lines[begin:])
+        self._print(whole)
+
+    def _print(self, words: str) -> None:
+        self._erase()
+        lines = self._lines(words)
+        self._out.write("\n".join(lines) + "\n\n" if lines else "")
+        self._out.flush()
+
+    def _lines(self, words: str) -> list[str]:
+        """Words as they are drawn, without the empty lines around them."""
+        # A link shows where it leads: what a model calls it need not be true.
+        lines = self._rendered(_Words(words, code_theme=self._code_theme, hyperlinks=False)).split("\n")
+        full = [number for number, line in enumerate(lines) if COLOUR.sub("", line).strip()]
+        return lines[full[0] : full[-1] + 1] if full else []
+
+    def _rendered(self, what: RenderableType, *, wrap: bool = False) -> str:
+        with self._console.capture() as captured:
+            # One column stays free: a terminal that has filled its last one behaves as it likes.
+            self._console.print(what, soft_wrap=wrap, width=max(2, self._console.width - 1), end="")
+        return captured.get().rstrip("\n")
+
+    def _erase(self) -> None:
+        if self._drawn:
+            self._beside.write(self._erasing())
+            self._beside.flush()
+            self._drawn = []
+
+    def _erasing(self) -> str:
+        return ERASE_LINE + ERASE_LINE_ABOVE * (len(self._drawn) - 1) if self._drawn else ""
+
+    def _draw(self) -> None:
+        """Everything that is not final, in one write so that nothing flickers."""
+        self._drawn_at = asyncio.get_running_loop().time()
+        width, height = self._console.size
+        tail = self._lines(self._pending)
+        most = max(1, min(MOST_TAIL_LINES, height - 2 - len(self._live)))
+        lines = tail[-most:] + [self._cropped(line, width - 1) for line in self._live[: max(1, height - 2)]]
+        if lines != self._drawn:
+            self._beside.write(self._erasing() + "\n".join(lines))
+            self._beside.flush()
+            self._drawn = lines
+
+    def _cropped(self, line: str, width: int) -> str:
+        mark = line.lstrip(" │").split(" ", 1)[0]
+        words = Text(line, STYLES.get(mark, ""), no_wrap=True)
+        words.truncate(width, overflow="ellipsis")
+        return self._rendered(words, wrap=True)

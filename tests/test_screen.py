@@ -1,0 +1,141 @@
+"""A run on a terminal: what is printed for good, what is drawn and taken back, and what never reaches it."""
+
+import asyncio
+import io
+import random
+import re
+
+import pytest
+from test_tui import PIECES
+
+from bridle.surfaces.cli.paper import Paper, is_lively
+from bridle.surfaces.cli.screen import Screen
+
+DRAWN = re.compile(r"\x1b\[[0-9;]*m|\r\x1b\[2K|\x1b\[1A\x1b\[2K")
+
+
+class Tty(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def screened(monkeypatch, work, columns=60, lines=20, **more):
+    """What a terminal gets, when both streams lead to it."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("LINES", str(lines))
+    terminal = Tty()
+
+    async def play():
+        work(Screen(terminal, terminal, quiet=False, **more))
+
+    asyncio.run(play())
+    return terminal.getvalue()
+
+
+def seen(sent):
+    """The lines that stand at the end, as a terminal understands what it was sent."""
+    lines = [""]
+    for piece in re.split(r"(\x1b\[[0-9;]*m|\r\x1b\[2K|\x1b\[1A\x1b\[2K|\n)", sent):
+        if piece == "\n":
+            lines.append("")
+        elif piece == "\r\x1b[2K":
+            lines[-1] = ""
+        elif piece == "\x1b[1A\x1b[2K":
+            lines.pop()
+            lines[-1] = ""
+        elif not piece.startswith("\x1b"):
+            lines[-1] += piece
+    return [line.rstrip() for line in lines]
+
+
+def test_markdown_is_set_block_by_block_as_it_streams(monkeypatch):
+    def work(screen):
+        for letter in "# Title\n\nSome **bold** words.\n\n- one\n- two\n":
+            screen.words(letter)
+        screen.end_words()
+
+    assert seen(screened(monkeypatch, work)) == ["Title", "", "Some bold words.", "", " • one", " • two", "", ""]
+
+
+def test_a_block_that_is_not_whole_is_shown_and_taken_back(monkeypatch):
+    def work(screen):
+        screen.words("half a *sen")
+        screen.live(["step 1/5"])
+
+    sent = screened(monkeypatch, work)
+    assert seen(sent) == ["half a *sen", "step 1/5"]
+
+    def on(screen):
+        work(screen)
+        screen.words("tence*")
+        screen.say("  ✓ bash  ls")
+        screen.live([])
+
+    assert seen(screened(monkeypatch, on)) == ["half a sentence", "", "  ✓ bash  ls", ""]
+
+
+def test_what_is_under_way_stays_below_what_is_said(monkeypatch):
+    def work(screen):
+        screen.live(["  ● bash  sleep 5", "step 1/5"])
+        screen.say("! a notice")
+        screen.live(["  ● bash  sleep 5", "step 1/5"])
+
+    sent = screened(monkeypatch, work)
+    assert seen(sent) == ["! a notice", "  ● bash  sleep 5", "step 1/5"]
+    # What has not changed is not drawn again.
+    assert sent.count("sleep 5") == 2
+
+
+def test_a_long_line_below_is_cut_at_the_edge(monkeypatch):
+    sent = screened(monkeypatch, lambda screen: screen.live(["●" + "漢" * 50]), columns=21)
+    assert seen(sent) == ["●" + "漢" * 9 + "…"]
+
+
+def test_colours_are_left_out_for_who_does_not_want_them(monkeypatch):
+    def work(screen):
+        screen.words("`code` and **bold**\n\n```python\nx = 1\n```\n")
+        screen.say("✗ no")
+
+    coloured = re.compile(r"\x1b\[[0-9;]*(3[0-7]|9[0-7]|38;)")
+    assert coloured.search(screened(monkeypatch, work))
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not coloured.search(screened(monkeypatch, work))
+
+
+def test_a_link_shows_where_it_leads(monkeypatch):
+    def work(screen):
+        screen.words("[your bank](http://evil.example)")
+        screen.end_words()
+
+    assert "your bank (http://evil.example)" in "\n".join(seen(screened(monkeypatch, work)))
+
+
+def test_only_a_terminal_that_can_is_drawn_on():
+    assert is_lively(Tty(), {"TERM": "xterm-256color"})
+    for stream, environment in ((Tty(), {"TERM": "dumb"}), (Tty(), {}), (io.StringIO(), {"TERM": "xterm"}), (None, {})):
+        assert not is_lively(stream, environment)
+
+
+def test_quiet_paper_shows_the_answer_and_what_must_be_said():
+    out, beside = io.StringIO(), io.StringIO()
+    paper = Paper(out, beside, quiet=True)
+    paper.words("answer")
+    paper.end_words()
+    paper.say("step 1/5")
+    paper.say("■ stopped", always=True)
+    assert (out.getvalue(), beside.getvalue()) == ("answer\n", "■ stopped\n")
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(20, 5), (80, 24), (300, 100)])
+def test_odd_texts_reach_the_terminal_without_anything_that_drives_it(monkeypatch, columns, lines):
+    chance = random.Random(columns)
+
+    def work(screen):
+        for _ in range(100):
+            words = "".join(chance.choices(PIECES, k=chance.randint(1, 12)))
+            for place in range(0, len(words), 7):
+                screen.words(words[place : place + 7])
+            screen.end_words()
+
+    left = DRAWN.sub("", screened(monkeypatch, work, columns, lines))
+    assert not set(left) & {*map(chr, range(32)), *map(chr, range(0x7F, 0xA0)), *"\u202e\u2066\u200f"} - {"\n"}
