@@ -8,6 +8,7 @@ import pytest
 from textual.widgets import Input
 
 from bridle import Reply, Runtime, ScriptedModel, Settings, call, tool
+from bridle.config.settings import UiSettings
 from bridle.core.agent import Agent
 from bridle.core.events import CallMoved, Entry, PartDelta, PartPut, RequestMoved, SessionInfo, SessionPut
 from bridle.core.fold import load
@@ -84,19 +85,18 @@ class Seat:
 
 
 @asynccontextmanager
-async def seated(tmp_path, *replies, size=(100, 34), rules=(), steps=None, theme="auto", journal=None, session=None):
+async def seated(tmp_path, *replies, size=(100, 34), rules=(), steps=None, session=None, others=(), tools=(), **more):
+    """Somebody who works with what `m` says; `more` is for the settings and the runtime."""
     model = ScriptedModel(replies)
     agents = [Agent("build", model="m", steps=steps, permission=rules), Agent("plan", model="m", description="Plans.")]
-    settings = Settings(
-        ui=Settings().ui.__class__(theme=theme), models={"other/model": Settings().models.get("x")} if False else {}
-    )
+    known = {name: more.pop(name) for name in Settings.__struct_fields__ if name in more and name != "journal"}
     runtime = Runtime(
-        models={"m": model, "n": ScriptedModel(["From the other."])},
-        settings=settings,
-        agents=agents,
-        tools=[look, slow],
+        models={"m": model, "n": ScriptedModel(["From the other."]), **more.pop("brought", {})},
+        settings=Settings(**known),
+        agents=[*agents, *others],
+        tools=[look, slow, *tools],
         directory=tmp_path,
-        journal=journal,
+        **more,
     )
     async with runtime:
         app = BridleApp(runtime, session or await runtime.create("ses_one"))
@@ -107,7 +107,7 @@ async def seated(tmp_path, *replies, size=(100, 34), rules=(), steps=None, theme
 
 def told(story):
     """Tell a story to its end."""
-    asyncio.run(asyncio.wait_for(story(), 60))
+    asyncio.run(asyncio.wait_for(story(), 240))
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -307,7 +307,7 @@ def test_f1_shows_all_keys(tmp_path):
 @pytest.mark.parametrize("theme", ["light", "dark", "contrast"])
 def test_themes_come_from_the_settings(tmp_path, theme):
     async def story():
-        async with seated(tmp_path, theme=theme) as seat:
+        async with seated(tmp_path, ui=UiSettings(theme=theme)) as seat:
             assert theme in seat.app.theme
 
     told(story)

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 from test_tui import seated
+from test_tui_more import task, with_scout
 from textual.widgets import Input, TextArea
 
+from bridle.config.settings import UiSettings
 from bridle.core.events import CallMoved, Entry, PartPut, RequestMoved, SessionInfo, SessionPut
 from bridle.core.fold import load
 from bridle.core.limits import Limits, Spent
@@ -30,7 +32,7 @@ from bridle.core.parts import (
 )
 from bridle.core.permission import Access
 from bridle.core.states import Ask, Asking, Done, Failed, Refusal, Refused, Replied, Running, Usage, Waiting
-from bridle.surfaces.tui.dialogs import AskScreen, Choice, Picker, Shown
+from bridle.surfaces.tui.dialogs import AskScreen, Choice, Confirm, Picker, Shown
 from bridle.surfaces.tui.keys import HELP
 from bridle.surfaces.tui.views import text
 
@@ -111,6 +113,18 @@ def over(screen):
     return shown
 
 
+async def subagents(seat):
+    await seat.ask()
+    await seat.ended()
+    await seat.pilot.press("f6")
+    await seat.until(lambda: "scout" in seat.read())
+
+
+async def background(seat):
+    await with_session(seat, finished_session())
+    await seat.pilot.press("f7")
+
+
 SCREENS = {
     "welcome": welcome,
     "transcript": transcript,
@@ -118,6 +132,9 @@ SCREENS = {
     "permission": over(lambda: AskScreen(PERMISSION)),
     "question": over(lambda: AskScreen(QUESTION)),
     "picker": over(lambda: Picker("Agents", [Choice("build", "build  Writes."), Choice("plan", "plan  Plans.")])),
+    "confirm": over(lambda: Confirm("Do this for the prompt?", "git log --oneline | head -3")),
+    "subagents": subagents,
+    "background": background,
     "help": over(lambda: Shown("Keys", text(HELP))),
 }
 
@@ -141,7 +158,8 @@ def steady(svg):
 @pytest.mark.parametrize("name", SCREENS)
 def test_a_screen_looks_as_it_did(tmp_path, name, size, theme):
     async def story():
-        async with seated(tmp_path, size=size, theme=theme) as seat:
+        scout = with_scout("Seen.") if name == "subagents" else {}
+        async with seated(tmp_path, task(), "Done.", size=size, ui=UiSettings(theme=theme), **scout) as seat:
             seat.chat.editor.cursor_blink = False
             await SCREENS[name](seat)
             for blinking in (*seat.app.screen.query(Input), *seat.app.screen.query(TextArea)):

@@ -128,3 +128,24 @@ def test_a_run_shows_what_is_under_way_and_leaves_what_is_done(home):
     assert shown[0].startswith("session ")
     assert re.fullmatch(r"  ✓ bash  sleep 2  2\.\d s", shown.pop(4))
     assert shown[1:-1] == ["step 1/5", "Plan", "I will look.", "step 2/5", "↻ try 2: overloaded", " • all done"]
+
+
+def test_a_turn_that_a_crash_left_is_opened_and_goes_on_with_a_key(home):
+    model = home.script(calls(("bash", {"command": "echo once >> ran; sleep 60"})), {"text": "Went on."})
+    home.environment["BRIDLE_MODEL"] = model
+    killed = home.start("run", "--format", "json", "--on-ask", "allow", "go")
+    while not (home.project / "ran").exists():
+        assert killed.poll() is None
+        time.sleep(0.05)
+    killed.kill()
+    killed.communicate()
+    terminal = Terminal(home, [str(BRIDLE)], 120, 40)
+    try:
+        terminal.until("interrupted", "bash  echo once")
+        terminal.press("C-t")
+        terminal.until("Went on.", "answered · 2 steps · 1 call", "idle")
+        terminal.press("C-c")
+        terminal.gone()
+    finally:
+        terminal.close()
+    assert (home.project / "ran").read_text() == "once\n"

@@ -53,7 +53,7 @@ def named(text: str, commands: Mapping[str, CommandSettings]) -> tuple[str, str]
 
 
 async def expanded(
-    command: CommandSettings, arguments: str, directory: Path, run: Run, may_read: Callable[[str], bool]
+    command: CommandSettings, arguments: str, directory: Path, run: Run, may_read: Callable[[str], Awaitable[bool]]
 ) -> Expanded:
     """Put everything in its place. Commands come from the template alone, and get the arguments as parameters."""
     words = _words(command.template, arguments)
@@ -67,7 +67,7 @@ async def expanded(
     if arguments and not PLACE.search(command.template):
         text = f"{text}\n\n{arguments}"
     plain = "".join(pieces[::2]) + arguments
-    return Expanded(text.strip(), _files(plain, directory, may_read), command.agent, command.model)
+    return Expanded(text.strip(), await _files(plain, directory, may_read), command.agent, command.model)
 
 
 def _words(template: str, arguments: str) -> list[str]:
@@ -95,7 +95,7 @@ async def run_shell(
     environment: Mapping[str, str] | None,
     shelter: Shelter,
     judge: Judge,
-    confirm: Callable[[str], bool],
+    confirm: Callable[[str], Awaitable[bool]],
     read_only: bool = False,
 ) -> str:
     """What a command of a template prints; raises `ConfigError` if the rules deny it, or nobody allows it."""
@@ -104,7 +104,7 @@ async def run_shell(
     verdicts = {judge(access) for access in needed}
     if "deny" in verdicts:
         raise ConfigError(f"the rules deny !`{command}`")
-    if "ask" in verdicts and not confirm(command):
+    if "ask" in verdicts and not await confirm(command):
         raise ConfigError(f"!`{command}` needs a person's permission; a rule for bash may allow it beforehand")
     invocation = Invocation("command", "command", directory, {}, SHELL_SECONDS, environment=environment)
     invocation.sandbox, invocation.bounds = shelter.sandbox("command", read_only=read_only), shelter.bounds()
@@ -128,13 +128,13 @@ def _filled(text: str, words: list[str], arguments: str) -> str:
     return PLACE.sub(found, text)
 
 
-def _files(text: str, directory: Path, may_read: Callable[[str], bool]) -> tuple[File, ...]:
+async def _files(text: str, directory: Path, may_read: Callable[[str], Awaitable[bool]]) -> tuple[File, ...]:
     """The files of the project that the words name with an @."""
     found: dict[str, File] = {}
     for name in (found.rstrip(".") for found in FILE.findall(text)):
         place = located(directory, name)
         if place.inside and place.path.is_file() and name not in found:
-            if not may_read(place.shown):
+            if not await may_read(place.shown):
                 raise ConfigError(f"@{name} may not be read: the rules deny it, or nobody has allowed it")
             found[name] = File(name, _read(name, place.path))
     return tuple(found.values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from bridle.commands import Expanded, expanded, named, run_shell
@@ -11,7 +11,7 @@ from bridle.core.permission import Access
 from bridle.runtime.runtime import Runtime
 
 
-async def commanded(runtime: Runtime, text: str, confirm: Callable[[str], bool]) -> Expanded | None:
+async def commanded(runtime: Runtime, text: str, confirm: Callable[[str], Awaitable[bool]]) -> Expanded | None:
     """What such a prompt becomes; None if it is none.
 
     `confirm` is asked about shell commands of the template that need a person; raises `ConfigError`.
@@ -27,9 +27,9 @@ async def commanded(runtime: Runtime, text: str, confirm: Callable[[str], bool])
     agent = room.agents.get(given.agent or runtime.settings.agent) or Agent("")
     judge = partial(room.verdict, agent=agent)
 
-    def may_read(path: str) -> bool:
+    async def may_read(path: str) -> bool:
         verdict = judge(Access("read", path))
-        return verdict == "allow" or (verdict == "ask" and confirm(f"read {path}"))
+        return verdict == "allow" or (verdict == "ask" and await confirm(f"read {path}"))
 
     run = partial(
         run_shell,

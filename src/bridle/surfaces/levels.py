@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from bridle.core.ledger import Account, TreeLimits
 from bridle.core.limits import LimitName
 from bridle.core.session import OpenTurn
 
@@ -45,6 +46,16 @@ def nearest(turn: OpenTurn, elapsed: float) -> Level | None:
     """The limit of which most is used."""
     bounded = [level for level in levels(turn, elapsed) if level.share is not None]
     return max(bounded, key=lambda level: level.share or 0.0, default=None)
+
+
+def tree_words(account: Account) -> Iterator[str]:
+    """What all turns under a root have used together, and of how much."""
+    tree = account.tree or TreeLimits()
+    yield f"tree {account.live}/{tree.live} at work, {account.total}/{tree.total} subagents"
+    bound = f"/{_short(tree.tokens)}" if tree.tokens else ""
+    yield f"{_short(account.spent.tokens)}{bound} tokens"
+    if account.spent.cost or tree.cost:
+        yield f"${account.spent.cost:.3f}" + (f"/${tree.cost:.2f}" if tree.cost else "")
 
 
 def bar(share: float | None, width: int) -> str:

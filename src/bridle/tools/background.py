@@ -13,6 +13,7 @@ from bridle.process.doorway import Doorway
 from bridle.process.piped import Piped
 
 MOST_KEPT = 200_000
+MOST_TAIL = 8_000
 MOST_RUNNING = 16
 
 
@@ -32,6 +33,8 @@ class Background:
         self.shown = shown
         self._unread = ""
         self._lost = 0
+        self.tail = ""
+        """The last that it has printed, whoever has read it."""
         self.status: int | None = None
         theirs, self._input = os.pipe()
         try:
@@ -52,6 +55,7 @@ class Background:
 
     def _keep(self, text: str) -> None:
         self._unread += text
+        self.tail = (self.tail + text)[-MOST_TAIL:]
         beyond = len(self._unread) - MOST_KEPT
         if beyond > 0:
             self._lost += beyond

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import sys
-from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TextIO, cast
 
@@ -15,11 +14,11 @@ import typer
 
 from bridle.core.inbox import TurnOptions
 from bridle.core.limits import LIMIT_NAMES, LimitName, wrong_limit
-from bridle.core.media import media_of
 from bridle.core.parts import File, OnAsk
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
 from bridle.runtime.finding import last_session
+from bridle.surfaces.attaching import attached
 from bridle.surfaces.cli.drive import Shown, drive
 from bridle.surfaces.cli.project import ask_for_trust
 from bridle.surfaces.plain import plain
@@ -72,7 +71,7 @@ def run(
 
     async def work(runtime: Runtime) -> tuple[str, str]:
         words, named, wanted = await _expanded(runtime, text, options)
-        files = [*(_attached(path) for path in file or []), *named]
+        files = [*(attached(path, f"--file {path}") for path in file or []), *named]
         where = await _session(runtime, session, continue_last, fork)
         return where, await runtime.prompt(where, words, files=files, queue=queue, reply=not no_reply, options=wanted)
 
@@ -90,10 +89,10 @@ async def _expanded(runtime: Runtime, text: str, options: TurnOptions) -> tuple[
     return (asked.text, asked.files, asked.over(options)) if asked is not None else (text, (), options)
 
 
-def _confirm(on_ask: OnAsk | None) -> Callable[[str], bool]:
+def _confirm(on_ask: OnAsk | None) -> Callable[[str], Awaitable[bool]]:
     """Who answers for shell commands of a template: the person at the terminal, or what was said beforehand."""
 
-    def confirm(command: str) -> bool:
+    async def confirm(command: str) -> bool:
         if on_ask != "person":
             return on_ask == "allow"
         sys.stderr.write(f"? Run `{plain(command)}` for this prompt? [y/N]: ")
@@ -198,24 +197,3 @@ def _prompt(words: list[str]) -> str:
     if not text:
         raise ConfigError('no prompt: give one as in `bridle run "fix the test"`, or pipe it in')
     return text
-
-
-MOST_BYTES = 20 * 1024 * 1024
-
-
-def _attached(path: Path) -> File:
-    try:
-        if not path.is_file():
-            raise ConfigError(f"--file {path} " + ("is no file" if path.exists() else "cannot be read: there is none"))
-        with path.open("rb") as stream:
-            content = stream.read(MOST_BYTES + 1)
-        if len(content) > MOST_BYTES:
-            raise ConfigError(f"--file {path} is larger than {MOST_BYTES // 2**20} MB")
-        media = media_of(content)
-        if media:
-            return File(str(path), media=media, data=b64encode(content).decode())
-        return File(str(path), content.decode("utf-8"))
-    except OSError as error:
-        raise ConfigError(f"--file {path} cannot be read: {error}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"--file {path} is neither text nor PNG, JPEG, GIF, WebP or PDF: {error}") from error

@@ -6,27 +6,25 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from textual import events
-from textual.app import App, SystemCommand
-from textual.binding import BindingType
+from textual.app import SystemCommand
+from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from bridle.core.parts import Prompt
-from bridle.errors import BridleError
 from bridle.runtime import Runtime
 from bridle.runtime.finding import interrupted_here
-from bridle.runtime.moving import fork_session
-from bridle.runtime.undoing import diff, redo, undo
 from bridle.surfaces.plain import line
-from bridle.surfaces.tui.chat import CONTINUE, Chat
+from bridle.surfaces.tui.actions import SessionActions
+from bridle.surfaces.tui.chat import Chat
 from bridle.surfaces.tui.dialogs import Choice, Picker, Shown
 from bridle.surfaces.tui.keys import HELP
 from bridle.surfaces.tui.themes import CONTRAST, THEMES
-from bridle.surfaces.tui.views import diff_text, text
+from bridle.surfaces.tui.views import text
 
 MOST_LISTED = 300
 
 
-class BridleApp(App[None]):
+class BridleApp(SessionActions):
     """See `bridle --help`; f1 shows all keys."""
 
     CSS_PATH = "bridle.tcss"
@@ -37,10 +35,14 @@ class BridleApp(App[None]):
         ("f3", "models", "Model"),
         ("f4", "agents", "Agent"),
         ("f5", "extend", "Extend"),
+        # The editor would take these two for its own.
+        Binding("f6", "subagents", "Subagents", priority=True, show=False),
+        Binding("f7", "backgrounds", "Background", priority=True, show=False),
         ("ctrl+t", "go_on", "Continue"),
-        ("ctrl+r", "asks", "Answer"),
+        Binding("ctrl+o", "copy_answer", "Copy", show=False),
+        Binding("ctrl+r", "asks", "Answer", show=False),
         ("f8", "undo", "Undo"),
-        ("f9", "redo", "Redo"),
+        Binding("f9", "redo", "Redo", show=False),
         ("ctrl+c", "interrupt", "Stop"),
     ]
 
@@ -70,6 +72,9 @@ class BridleApp(App[None]):
         yield SystemCommand("Diff", "What this session has changed", self.action_diff)
         yield SystemCommand("Undo", "The last turn and its files", self.action_undo)
         yield SystemCommand("Redo", "Take the last undo back", self.action_redo)
+        yield SystemCommand("Copy", "The last answer, to the clipboard", self.action_copy_answer)
+        yield SystemCommand("Subagents", "Whom this session has started", self.action_subagents)
+        yield SystemCommand("Background", "Commands that go on", self.action_backgrounds)
         yield SystemCommand("Resume", "Go on with an interrupted turn", self.action_resume)
         yield SystemCommand("Contrast theme", "For eyes that want it", self.action_contrast)
 
@@ -85,65 +90,14 @@ class BridleApp(App[None]):
         else:
             self.exit()
 
-    async def action_extend(self) -> None:
-        await self._tried(self.chat.extend())
-
     async def action_asks(self) -> None:
         await self.chat.ask_again()
 
     async def action_go_on(self) -> None:
-        await self.chat.send(CONTINUE)
-
-    async def action_undo(self) -> None:
-        async def work() -> str:
-            undone = await undo(self.runtime, self.chat.id_of_session)
-            self.chat.editor.text = undone.prompt
-            told = "".join(f"\n{line(words)}" for words in undone.unknown[:3])
-            return f"undone: turn {undone.turn}, {len(undone.files)} files{told}"
-
-        await self._tried(work())
-
-    async def action_redo(self) -> None:
-        async def work() -> str:
-            done = await redo(self.runtime, self.chat.id_of_session)
-            return f"redone: turn {done.turn}, {len(done.files)} files"
-
-        await self._tried(work())
-
-    async def action_fork(self) -> None:
-        async def work() -> str:
-            forked = await fork_session(self.runtime, self.chat.id_of_session)
-            await self.chat.open(forked)
-            return f"this is {forked} now"
-
-        await self._tried(work())
-
-    async def action_compact(self) -> None:
-        await self.runtime.compact(self.chat.id_of_session)
-
-    async def action_fresh(self) -> None:
-        await self.chat.open(await self.runtime.create())
+        await self.chat.go_on()
 
     def action_resume(self) -> None:
         self.runtime.resume(self.chat.id_of_session)
-
-    async def action_diff(self) -> None:
-        async def work() -> str:
-            shown = await diff(self.runtime, self.chat.id_of_session)
-            await self.push_screen(Shown("What this session has changed", diff_text(shown or "nothing")))
-            return ""
-
-        await self._tried(work())
-
-    async def _tried(self, work: Any) -> None:
-        """Do something, and say what came of it."""
-        try:
-            said = await work
-        except BridleError as error:
-            self.notify(line(str(error)), severity="error", timeout=20)
-            return
-        if said:
-            self.notify(said)
 
     async def action_keys(self) -> None:
         await self.push_screen(Shown("Keys", text(HELP)))
@@ -179,15 +133,19 @@ class BridleApp(App[None]):
         self.chat.model = model or self.chat.model
         self.chat.show_state()
 
-    def on_chat_rested(self) -> None:
-        """A turn has ended or awaits a person: the terminal says so to who looks elsewhere."""
-        self._leaving = False
+    def on_chat_told(self, event: Chat.Told) -> None:
+        """A turn has ended, awaits a person or nears a limit: the terminal says so to who looks elsewhere."""
+        self._leaving = self._leaving and not event.rests
         if not self._focused:
             self.bell()
+            self._send(f"\x1b]9;{line(event.words)[:120]}\x07")
+
+    def _send(self, sequence: str) -> None:
+        if self._driver is not None and not self._driver.is_headless:
+            self._driver.write(sequence)
 
     def _entitle(self, words: str) -> None:
-        if self._driver is not None and not self._driver.is_headless:
-            self._driver.write(f"\x1b]2;{words}\x07")
+        self._send(f"\x1b]2;{words}\x07")
 
     def on_app_blur(self, _: events.AppBlur) -> None:
         self._focused = False

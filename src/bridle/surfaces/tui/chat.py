@@ -13,23 +13,28 @@ from textual.widgets import Footer, Static
 
 from bridle.core.events import Entry
 from bridle.core.inbox import TurnOptions
+from bridle.core.ledger import Account
 from bridle.core.limits import LimitName
 from bridle.core.parts import Prompt
+from bridle.core.session import OpenTurn
 from bridle.core.states import Ask
 from bridle.core.status import status_of
 from bridle.errors import BridleError
 from bridle.runtime import Runtime
 from bridle.runtime.commanded import commanded
 from bridle.runtime.following import follow
-from bridle.surfaces.levels import nearest
+from bridle.runtime.watching import account_of_tree
+from bridle.surfaces.levels import NAMES, NEAR, nearest
 from bridle.surfaces.plain import line
-from bridle.surfaces.tui.dialogs import AskScreen, Reply
+from bridle.surfaces.tui.dialogs import AskScreen, Confirm, Reply
 from bridle.surfaces.tui.editor import Completions, Editor
 from bridle.surfaces.tui.gauge import Gauge
+from bridle.surfaces.tui.pasting import Pasted
 from bridle.surfaces.tui.transcript import Transcript
 from bridle.surfaces.tui.views import text
 
 TICK_SECONDS = 0.5
+DOUBT_SECONDS = 1.0
 LEAST_EXTENSION: dict[LimitName, float] = {"steps": 5, "tool_calls": 20, "tokens": 50_000, "cost": 0.5, "seconds": 120}
 CONTINUE = "continue"
 
@@ -37,8 +42,13 @@ CONTINUE = "continue"
 class Chat(Screen[None]):
     """One session."""
 
-    class Rested(Message):
-        """A turn has ended, or awaits a person."""
+    class Told(Message):
+        """Something that a person may want to know who looks elsewhere; `rests` says that nothing goes on."""
+
+        def __init__(self, words: str, *, rests: bool) -> None:
+            super().__init__()
+            self.words = words
+            self.rests = rests
 
     headline: reactive[str] = reactive("bridle")
     """What the title of the terminal says."""
@@ -57,6 +67,9 @@ class Chat(Screen[None]):
         self._asking = False
         self._driving = 0
         self._status = ""
+        self._near: tuple[str, str] = ("", "")
+        self._doubted: float | None = None
+        self._tree: Account | None = None
         self._clock = (0.0, 0.0)
 
     def compose(self) -> ComposeResult:
@@ -119,16 +132,46 @@ class Chat(Screen[None]):
         # Between an answer and the next lease nobody holds the session, and yet it goes on.
         held = self._driving > 0 or self.runtime.drives(self.id_of_session)
         state = status_of(session, held=held).state
-        if state != self._status:
+        if state != self._status and not self._may_go_on(state):
             self._status, before = state, self._status
             if before in ("busy", "retry") and state in ("idle", "paused", "interrupted"):
-                self.post_message(self.Rested())
+                self.post_message(self.Told(self._ended(), rests=True))
+        self._warn(session.running)
+        self._tree = await account_of_tree(self.runtime, session)
         self._clock = (asyncio.get_running_loop().time(), session.elapsed)
         self.show_state()
         asks = session.running.asks if session.running is not None else ()
         if asks and not self._asking:
             self._asking = True
             self._ask(asks[0])
+
+    def _may_go_on(self, state: str) -> bool:
+        """Whether what looks dead may only be shown later than it happens: it is believed after a while."""
+        now = asyncio.get_running_loop().time()
+        if state != "interrupted" or self._status not in ("busy", "retry"):
+            self._doubted = None
+            return False
+        self._doubted = self._doubted if self._doubted is not None else now
+        return now - self._doubted < DOUBT_SECONDS
+
+    def _warn(self, turn: OpenTurn | None) -> None:
+        """Tell of a limit that is near, once."""
+        level = nearest(turn, self._elapsed()) if turn is not None else None
+        if turn is None or level is None or (level.share or 0.0) < NEAR:
+            return
+        near = (turn.start.id, level.name)
+        if near != self._near:
+            self._near = near
+            self.post_message(self.Told(f"bridle nears a limit: {NAMES[level.name]} {level.words}", rests=False))
+
+    def _ended(self) -> str:
+        """What became of the turn, in a line."""
+        turn = self.transcript.session.turn
+        asks = turn.asks if turn is not None else ()
+        if asks:
+            return f"bridle asks: {asks[0].text}"
+        ended = turn.finish.reason if turn is not None and turn.finish is not None else self._status
+        return f"bridle: {ended}"
 
     def show_state(self) -> None:
         """The head and the gauge, as they are now."""
@@ -139,7 +182,7 @@ class Chat(Screen[None]):
         who = self.agent or (turn.start.agent if turn is not None else self.runtime.settings.agent)
         model = self.model or (turn.start.model if turn is not None else self.runtime.settings.model or "")
         self.query_one("#head", Static).update(text(f" {line(title)[:60]}   {who} · {model}"))
-        self.gauge.show(session, self._elapsed(), self._status)
+        self.gauge.show(session, self._elapsed(), self._status, self._tree)
         step = f" · step {turn.steps}/{turn.cap}" if turn is not None and self._status != "idle" else ""
         self.headline = f"bridle: {self._status or 'idle'}{step}"
 
@@ -149,8 +192,10 @@ class Chat(Screen[None]):
             return elapsed + asyncio.get_running_loop().time() - at
         return self.transcript.session.elapsed
 
-    def _tick(self) -> None:
-        if self._status in ("busy", "retry"):
+    async def _tick(self) -> None:
+        if self._doubted is not None:
+            await self._look()
+        elif self._status in ("busy", "retry"):
             self.show_state()
 
     @work
@@ -163,30 +208,44 @@ class Chat(Screen[None]):
         self._asking = reply is None
 
     async def on_editor_sent(self, event: Editor.Sent) -> None:
-        await self.send(event.text)
+        self.send(event.text, event.pasted)
 
     async def on_sentinel_view_continued(self) -> None:
-        await self.send(CONTINUE)
+        await self.go_on()
 
-    async def send(self, words: str) -> None:
+    async def go_on(self) -> None:
+        """Go on after a limit, or with a turn that was interrupted."""
+        if self._status == "interrupted":
+            self.resume()
+        else:
+            self.send(CONTINUE, Pasted())
+
+    def resume(self) -> None:
+        """Go on with a turn that was interrupted, and see it to its end."""
+        self.runtime.resume(self.id_of_session)
+        turn = self.transcript.session.running
+        if turn is not None and turn.prompts:
+            self._drive(turn.prompts[-1])
+
+    @work
+    async def send(self, typed: str, pasted: Pasted) -> None:
         """Submit a prompt, and see to it that what it starts is driven on."""
         options = TurnOptions(self.agent, self.model, "person")
+        words, files = pasted.sent(typed)
         try:
-            if words.startswith("/"):
-                asked = await commanded(self.runtime, words, lambda _: False)
-                if asked is not None:
-                    id = await self.runtime.prompt(
-                        self.id_of_session, asked.text, files=asked.files, options=asked.over(options)
-                    )
-                    self._drive(id)
-                    return
-            id = await self.runtime.prompt(self.id_of_session, words, options=options)
+            asked = await commanded(self.runtime, words, self._confirm) if words.startswith("/") else None
+            if asked is not None:
+                words, files, options = asked.text, (*files, *asked.files), asked.over(options)
+            id = await self.runtime.prompt(self.id_of_session, words, files=files, options=options)
         except BridleError as error:
-            self.notify(str(error), severity="error", timeout=20)
-            self.editor.text = words
+            self.notify(line(str(error)), severity="error", timeout=20)
+            self.editor.put_back(typed, pasted)
             return
         self._asking = False
         self._drive(id)
+
+    async def _confirm(self, command: str) -> bool:
+        return await self.app.push_screen_wait(Confirm("Do this for the prompt?", command))
 
     @work(group="drive")
     async def _drive(self, prompt: str) -> None:

@@ -86,6 +86,29 @@ class AskScreen(ModalScreen[Reply | None]):
             self.dismiss(Reply("once" if self.ask.kind == "question" else "reject", words))
 
 
+class Confirm(ModalScreen[bool]):
+    """Yes or no."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("y", "dismiss(True)", "Yes"), ("n,escape", "dismiss(False)", "No")]
+
+    def __init__(self, title: str, about: str) -> None:
+        super().__init__()
+        self._title = title
+        self._about = about
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield Static(text(self._title), classes="title")
+            with VerticalScroll(classes="about"):
+                yield Static(text(self._about))
+            with Horizontal(classes="buttons"):
+                yield Button("Yes (y)", id="yes", variant="success")
+                yield Button("No (n)", id="no", variant="error")
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        self.dismiss(event.button.id == "yes")
+
+
 class Choice(NamedTuple):
     """Something to pick: what it is, and what is shown of it."""
 

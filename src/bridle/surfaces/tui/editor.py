@@ -5,10 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from textual import events
+from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import OptionList, TextArea
+
+from bridle.errors import ConfigError
+from bridle.surfaces.plain import line
+from bridle.surfaces.tui.pasting import Pasted, clipboard_image
 
 MOST_FILES = 5_000
 MOST_SHOWN = 6
@@ -24,12 +30,15 @@ class Completions(OptionList):
 class Editor(TextArea):
     """Enter sends; shift+enter, alt+enter or ctrl+j begin a new line; up and down go through what was asked before."""
 
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+v", "paste_anything", "Paste", show=False)]
+
     class Sent(Message):
         """A prompt is ready."""
 
-        def __init__(self, text: str) -> None:
+        def __init__(self, text: str, pasted: Pasted) -> None:
             super().__init__()
             self.text = text
+            self.pasted = pasted
 
     def __init__(self, completions: Completions, known: Callable[[], Sequence[str]], directory: Path) -> None:
         super().__init__(id="editor", soft_wrap=True, show_line_numbers=False, compact=True)
@@ -39,6 +48,27 @@ class Editor(TextArea):
         self._files: list[str] | None = None
         self.asked: list[str] = []
         self._at = 0
+        self._pasted = Pasted()
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        event.prevent_default()
+        event.stop()
+        try:
+            self.insert(self._pasted.mark_of(event.text))
+        except ConfigError as error:
+            self.notify(line(str(error)), severity="error")
+
+    async def action_paste_anything(self) -> None:
+        """Paste an image that a program knows of, or what was copied in here."""
+        try:
+            image = await clipboard_image()
+        except (ConfigError, OSError) as error:
+            self.notify(line(str(error)), severity="error")
+            return
+        if image is not None:
+            self.insert(self._pasted.add(image))
+        else:
+            self.action_paste()
 
     async def _on_key(self, event: events.Key) -> None:
         if self._completions.display and event.key in ("tab", "down", "up", "escape"):
@@ -67,7 +97,12 @@ class Editor(TextArea):
         self._at = len(self.asked)
         self.text = ""
         self._completions.display = False
-        self.post_message(self.Sent(words))
+        self.post_message(self.Sent(words, self._pasted))
+        self._pasted = Pasted()
+
+    def put_back(self, words: str, pasted: Pasted) -> None:
+        """What could not be sent is there to be mended."""
+        self.text, self._pasted = words, pasted
 
     def _recalls(self, key: str) -> bool:
         """Go through the history, where the cursor could not move any further."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from textual.content import Content
 from textual.widgets import Static
 
+from bridle.core.ledger import Account
 from bridle.core.session import Session
-from bridle.surfaces.levels import NAMES, NEAR, bar, levels
+from bridle.surfaces.levels import NAMES, NEAR, bar, levels, tree_words
 
 WIDTH = 8
 
@@ -17,7 +18,7 @@ class Gauge(Static):
     def __init__(self) -> None:
         super().__init__("", id="gauge")
 
-    def show(self, session: Session, elapsed: float, status: str) -> None:
+    def show(self, session: Session, elapsed: float, status: str, tree: Account | None = None) -> None:
         turn = session.turn
         if turn is None:
             self.update(Content("no turn yet"))
@@ -27,9 +28,8 @@ class Gauge(Static):
             style = _style(level.share)
             drawn = Content.styled(bar(level.share, WIDTH), style) if level.share is not None else Content("")
             pieces.append(Content.assemble((NAMES[level.name], "dim"), " ", drawn, " ", (level.words, style)))
-        below = len(turn.children)
-        if below:
-            pieces.append(Content.styled(f"{below} subagents", "bold"))
+        if tree is not None and tree.total:
+            pieces += [Content(words) for words in tree_words(tree)]
         self.update(Content("  ").join(pieces))
 
 

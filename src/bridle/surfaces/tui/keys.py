@@ -1,16 +1,23 @@
 """All keys, as the help shows them."""
 
 HELP = """\
-enter            send the prompt; while a turn runs, it is steered
-shift+enter      a new line (also alt+enter, ctrl+j)
-up, down         what was asked before
-@ and tab        a file or an agent        / and tab   a command
-ctrl+c           end the turn and keep everything; again, or when nothing runs: leave
-f5               raise the limit of which most is used, by half
-ctrl+t           continue, after a limit was reached
-f2 f3 f4         sessions, model, agent
-f8 f9            undo the last turn with its files, redo it
-ctrl+p           everything else: new session, fork, compact, diff, resume, themes
-tab, enter       go through calls and thoughts, and open them; the mouse does as well
-o a r            to a question of permission: once, always, reject; esc puts it off, ctrl+r asks again
+enter         send the prompt; while a turn runs, steer it
+shift+enter   a new line (also alt+enter, ctrl+j)
+up, down      what was asked before
+@ / and tab   a file or an agent, a command
+ctrl+v        paste, also an image; long text stands as a mark
+ctrl+c        end the turn and keep everything; again: leave
+ctrl+t        go on, after a limit or when a process died
+f5            raise the limit of which most is used, by half
+ctrl+r        ask again what was put off
+f2 f3 f4      sessions, model, agent
+f6 f7         subagents, commands in the background
+f8 f9         undo the last turn with its files, redo it
+ctrl+o        copy the last answer; ctrl+c copies what is marked
+ctrl+p        all else: new session, fork, compact, diff, themes
+tab, enter    go through calls and thoughts, and open them
+o a r esc     to an ask: once, always, reject, later
+
+Everything works with the mouse as well.
+A file that is dropped here goes with the prompt.
 """

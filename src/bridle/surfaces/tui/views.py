@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -25,6 +26,7 @@ from bridle.core.parts import (
     TurnFinish,
 )
 from bridle.core.states import Asking, CallState, Done, Failed, Refused, Running, Waiting
+from bridle.runtime.watching import child_of
 from bridle.surfaces.plain import line, plain
 from bridle.surfaces.telling import telling
 
@@ -158,7 +160,14 @@ class ThoughtView(Folded):
 
 
 class CallView(Folded):
-    """A call: what it is, how it stands, and what it prints."""
+    """A call: what it is, how it stands, and what it prints; one that has a subagent opens that."""
+
+    class Opened(Message):
+        """Somebody wants to see the subagent of a call."""
+
+        def __init__(self, child: str) -> None:
+            super().__init__()
+            self.child = child
 
     def __init__(self, call: Call) -> None:
         super().__init__("", classes="call")
@@ -166,6 +175,13 @@ class CallView(Folded):
         self._live = ""
         self._seconds = 0.0
         self._began: float | None = None
+        self.child = ""
+
+    def toggle(self) -> None:
+        if self.child:
+            self.post_message(self.Opened(self.child))
+        else:
+            super().toggle()
 
     def on_mount(self) -> None:
         self.move(self.call.state, 0.0)
@@ -176,11 +192,12 @@ class CallView(Folded):
             self._began = elapsed
         if self._began is not None:
             self._seconds = elapsed - self._began
+        self.child = child_of(msgspec.structs.replace(self.call, state=state)) or self.child
         kind = _kind(state)
         self.remove_class(*MARKS)
         self.add_class(kind)
         took = f"  {self._seconds:.1f} s" if isinstance(state, (Done, Failed)) and self._seconds >= 0.1 else ""
-        child = f"  → {state.child}" if isinstance(state, Waiting) else ""
+        child = f"  → {self.child}" if self.child else ""
         why = f"  ({state.refusal.name})" if isinstance(state, Refused) else ""
         head = f"{MARKS[kind]} {line(self.call.name)}  {self._says()}{child}{why}{took}"
         output = getattr(state, "output", "") or self._live

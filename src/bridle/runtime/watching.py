@@ -1,0 +1,87 @@
+"""What goes on besides a session's own turn: its subagents, what their tree may use, its commands in the background."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from bridle.core.ledger import Account
+from bridle.core.parts import Call
+from bridle.core.session import Session
+from bridle.core.states import Done, Failed, Waiting
+from bridle.core.status import status_of
+from bridle.errors import BridleError
+from bridle.runtime.runtime import Runtime
+
+MOST_BRANCHES = 100
+
+
+class Branch(NamedTuple):
+    """A subagent, the call that started it, how it stands, and whom it has started itself."""
+
+    session: str
+    agent: str
+    arguments: str
+    state: str
+    steps: int
+    cap: int
+    below: tuple[Branch, ...] = ()
+
+
+class Beside(NamedTuple):
+    """A command in the background; without a status it runs."""
+
+    id: str
+    command: str
+    status: int | None
+    tail: str
+
+
+def child_of(call: Call) -> str:
+    """The session of the subagent that a call has started; empty if there is none."""
+    match call.state:
+        case Waiting(child=child):
+            return child
+        case Done(report=report) | Failed(report=report) if report is not None:
+            return report.child
+    return ""
+
+
+async def branches(runtime: Runtime, session: Session) -> tuple[Branch, ...]:
+    """The subagents of a session, the last ones last, and theirs."""
+    found: list[Branch] = []
+    calls = [part for part in session.parts.values() if isinstance(part, Call) and child_of(part)]
+    for call in calls[-MOST_BRANCHES:]:
+        child = child_of(call)
+        try:
+            state = await runtime.load(child)
+        except BridleError:
+            # It was deleted, or is damaged; what its parent knows of it stands there.
+            continue
+        turn = state.turn
+        status = status_of(state, held=runtime.drives(child) or await runtime.journal.held(child)).state
+        agent, steps, cap = (turn.start.agent, turn.steps, turn.cap) if turn is not None else ("", 0, 0)
+        below = await branches(runtime, state)
+        found.append(Branch(child, agent, call.arguments, status, steps, cap, below))
+    return tuple(found)
+
+
+async def account_of_tree(runtime: Runtime, session: Session) -> Account | None:
+    """What all turns under the root have used together; None where there is no tree."""
+    turn = session.turn
+    if turn is None or not turn.start.account:
+        return None
+    account = await runtime.journal.account(turn.start.account)
+    while account is not None and account.parent and not account.parent.startswith(("day/", "month/")):
+        account = await runtime.journal.account(account.parent)
+    return account
+
+
+def in_background(runtime: Runtime, session: str) -> list[Beside]:
+    """The commands that a session has in the background, as far as this process started them."""
+    found = runtime.room.shelter.backgrounds.of(session)
+    return [Beside(id, each.shown, each.status, each.tail) for id, each in found.items()]
+
+
+async def end_in_background(runtime: Runtime, session: str, id: str) -> None:
+    """End a command, with everything that it started; the session may still read what it printed."""
+    await runtime.room.shelter.backgrounds.find(session, id).end()

@@ -1,0 +1,98 @@
+"""What a person may do with a session besides prompting: take back, copy, fork, look into."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING
+
+from textual.app import App
+
+from bridle.core.parts import Text
+from bridle.errors import BridleError
+from bridle.runtime.moving import fork_session
+from bridle.runtime.undoing import diff, redo, undo
+from bridle.surfaces.plain import line, plain
+from bridle.surfaces.tui.dialogs import Shown
+from bridle.surfaces.tui.tree import Backgrounds, Subagents, Watch
+from bridle.surfaces.tui.views import CallView, diff_text
+
+if TYPE_CHECKING:
+    from bridle.runtime import Runtime
+    from bridle.surfaces.tui.chat import Chat
+
+
+class SessionActions(App[None]):
+    """Each says what came of it."""
+
+    runtime: Runtime
+    chat: Chat
+
+    async def _tried(self, work: Awaitable[str]) -> None:
+        try:
+            said = await work
+        except BridleError as error:
+            self.notify(line(str(error)), severity="error", timeout=20)
+            return
+        if said:
+            self.notify(said)
+
+    async def action_extend(self) -> None:
+        await self._tried(self.chat.extend())
+
+    async def action_undo(self) -> None:
+        async def work() -> str:
+            undone = await undo(self.runtime, self.chat.id_of_session)
+            self.chat.editor.text = undone.prompt
+            told = "".join(f"\n{line(words)}" for words in undone.unknown[:3])
+            return f"undone: turn {undone.turn}, {len(undone.files)} files{told}"
+
+        await self._tried(work())
+
+    async def action_redo(self) -> None:
+        async def work() -> str:
+            done = await redo(self.runtime, self.chat.id_of_session)
+            return f"redone: turn {done.turn}, {len(done.files)} files"
+
+        await self._tried(work())
+
+    async def action_fork(self) -> None:
+        async def work() -> str:
+            forked = await fork_session(self.runtime, self.chat.id_of_session)
+            await self.chat.open(forked)
+            return f"this is {forked} now"
+
+        await self._tried(work())
+
+    async def action_diff(self) -> None:
+        async def work() -> str:
+            shown = await diff(self.runtime, self.chat.id_of_session)
+            await self.push_screen(Shown("What this session has changed", diff_text(shown or "nothing")))
+            return ""
+
+        await self._tried(work())
+
+    async def action_compact(self) -> None:
+        await self.runtime.compact(self.chat.id_of_session)
+
+    async def action_fresh(self) -> None:
+        await self.chat.open(await self.runtime.create())
+
+    def action_copy_answer(self) -> None:
+        """Put the last words of the model on the clipboard, by way of the terminal."""
+        parts = reversed(self.chat.transcript.session.parts.values())
+        words = next((part.text for part in parts if isinstance(part, Text) and part.text.strip()), "")
+        self.copy_to_clipboard(plain(words))
+        self.notify(f"copied: {len(words)} characters" if words else "there is no answer yet")
+
+    async def action_subagents(self) -> None:
+        await self.push_screen(Subagents(self.runtime, self.chat.transcript.session), self._watched)
+
+    async def _watched(self, session: str | None) -> None:
+        if session:
+            await self.push_screen(Watch(self.runtime, session))
+
+    async def on_call_view_opened(self, event: CallView.Opened) -> None:
+        await self._watched(event.child)
+
+    async def action_backgrounds(self) -> None:
+        await self.push_screen(Backgrounds(self.runtime, self.chat.id_of_session))

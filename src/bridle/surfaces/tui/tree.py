@@ -1,0 +1,177 @@
+"""Subagents and commands in the background: seen from above, and opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from rich.text import Text
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.screen import ModalScreen, Screen
+from textual.widgets import Footer, Static, Tree
+from textual.widgets.tree import TreeNode
+
+from bridle.core.events import Entry
+from bridle.core.session import Session
+from bridle.core.status import status_of
+from bridle.errors import BridleError
+from bridle.runtime import Runtime
+from bridle.runtime.following import follow
+from bridle.runtime.watching import Branch, branches, end_in_background, in_background
+from bridle.surfaces.plain import line
+from bridle.surfaces.telling import telling
+from bridle.surfaces.tui.gauge import Gauge
+from bridle.surfaces.tui.transcript import Transcript
+from bridle.surfaces.tui.views import text
+
+LOOK_SECONDS = 0.5
+MARKS = {"busy": "●", "retry": "↻", "paused": "?", "interrupted": "✗", "idle": "✓"}
+
+
+class Subagents(ModalScreen[str | None]):
+    """The tree below a session; who is picked is opened."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss", "Close")]
+
+    def __init__(self, runtime: Runtime, session: Session) -> None:
+        super().__init__()
+        self._runtime = runtime
+        self._session = session
+        self._shown: tuple[Branch, ...] | None = None
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog tall"):
+            yield Static(text("Subagents"), classes="title")
+            tree: Tree[str] = Tree("this session", id="tree")
+            tree.show_root = False
+            yield tree
+
+    async def on_mount(self) -> None:
+        self.query_one("#tree").focus()
+        await self._look()
+        self.set_interval(LOOK_SECONDS, self._look)
+
+    async def _look(self) -> None:
+        found = await branches(self._runtime, self._session)
+        if found == self._shown:
+            return
+        self._shown = found
+        tree: Tree[str] = self.query_one("#tree", Tree)
+        at = tree.cursor_line
+        tree.clear()
+        _fill(tree.root, found)
+        tree.root.expand()
+        tree.cursor_line = max(0, at)
+        if not found:
+            tree.root.add_leaf(Text("there are none: a task call starts one"))
+
+    def on_tree_node_selected(self, event: Tree.NodeSelected[str]) -> None:
+        if event.node.data:
+            self.dismiss(event.node.data)
+
+
+def _fill(node: TreeNode[str], found: Iterable[Branch]) -> None:
+    for branch in found:
+        steps = f"step {branch.steps}/{branch.cap}"
+        words = f"{MARKS[branch.state]} {line(branch.agent)}  {line(telling(branch.arguments))[:60]}  {steps}"
+        if branch.below:
+            _fill(node.add(Text(words), branch.session, expand=True), branch.below)
+        else:
+            node.add_leaf(Text(words), branch.session)
+
+
+class Watch(Screen[None]):
+    """A subagent as it works, to be looked at; esc goes back."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("escape,q", "dismiss", "Back")]
+
+    def __init__(self, runtime: Runtime, session: str) -> None:
+        super().__init__()
+        self.runtime = runtime
+        self.id_of_session = session
+        self.transcript = Transcript()
+        self._gauge = Gauge()
+
+    def compose(self) -> ComposeResult:
+        yield Static(text(f" subagent {self.id_of_session}"), id="head")
+        yield self.transcript
+        yield self._gauge
+        yield Footer()
+
+    async def on_mount(self) -> None:
+        state = await self.runtime.load(self.id_of_session)
+        await self.transcript.open(state)
+        self._show()
+        self.transcript.focus()
+        self._follow(state.sequence)
+
+    @work(exclusive=True)
+    async def _follow(self, after: int) -> None:
+        try:
+            async for event in follow(self.runtime, self.id_of_session, after):
+                await self.transcript.take(event)
+                if isinstance(event, Entry):
+                    self._show()
+        except BridleError as error:
+            self.notify(line(str(error)), severity="error")
+
+    def _show(self) -> None:
+        session = self.transcript.session
+        status = status_of(session, held=self.runtime.drives(self.id_of_session)).state
+        self._gauge.show(session, session.elapsed, status)
+
+
+class Backgrounds(ModalScreen[None]):
+    """Commands in the background, what they print, and a key that ends one."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("escape,q", "dismiss", "Close"),
+        ("down,tab", "turn(1)", "Next"),
+        ("up,shift+tab", "turn(-1)", "Before"),
+        ("e", "end", "End it"),
+    ]
+
+    def __init__(self, runtime: Runtime, session: str) -> None:
+        super().__init__()
+        self._runtime = runtime
+        self._session = session
+        self._at = 0
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog tall"):
+            yield Static(text("In the background"), classes="title")
+            yield Static("", id="commands")
+            with VerticalScroll(classes="about"):
+                yield Static("", id="printed")
+            yield Static(text("up, down: another one   e: end it   esc: back"), classes="hint")
+
+    def on_mount(self) -> None:
+        self._look()
+        self.set_interval(LOOK_SECONDS, self._look)
+
+    def _look(self) -> None:
+        found = in_background(self._runtime, self._session)
+        self._at = min(self._at, max(0, len(found) - 1))
+        rows = [
+            f"{'▶' if place == self._at else ' '} {each.id}  {_state(each.status)}  {line(each.command)[:100]}"
+            for place, each in enumerate(found)
+        ]
+        self.query_one("#commands", Static).update(text("\n".join(rows) or "nothing runs there"))
+        self.query_one("#printed", Static).update(text(found[self._at].tail if found else ""))
+
+    def action_turn(self, by: int) -> None:
+        self._at = max(0, self._at + by)
+        self._look()
+
+    async def action_end(self) -> None:
+        found = in_background(self._runtime, self._session)
+        if found:
+            await end_in_background(self._runtime, self._session, found[self._at].id)
+            self._look()
+
+
+def _state(status: int | None) -> str:
+    return "runs" if status is None else f"ended with {status}"
