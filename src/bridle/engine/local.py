@@ -8,16 +8,15 @@ from contextlib import suppress
 
 from bridle.core.action import Wait
 from bridle.core.events import Entry
-from bridle.core.fold import fold
 from bridle.core.inbox import AbortItem
 from bridle.core.ledger import Shortage
 from bridle.core.session import Session
 from bridle.core.states import Ask, Waiting
-from bridle.core.undo import has_mark, visible
+from bridle.core.undo import has_mark
 from bridle.engine.bus import Bus
 from bridle.engine.engine import Parked
 from bridle.errors import JournalError, NoSuchSession
-from bridle.journal.journal import Journal, Lease
+from bridle.journal.journal import Journal, Lease, folded
 from bridle.seams import Seams
 from bridle.turn.actions import Actions, TurnActions
 from bridle.turn.children import asks_id, end_id, report_end
@@ -217,11 +216,9 @@ class LocalEngine:
         if has_mark(entries):
             # Something was undone or redone: what was folded before may not hold any more.
             session = Session()
-            entries = visible(await self._journal.load(id))
+            entries = await self._journal.load(id)
         session.lean = True
-        for entry in entries:
-            fold(session, entry)
-        self._kept[id] = session
+        self._kept[id] = folded(id, entries, session)
         if len(self._kept) > MAX_KEPT_SESSIONS:
             self._kept.pop(next(iter(self._kept)))
         return session

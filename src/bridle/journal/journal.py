@@ -8,8 +8,12 @@ from typing import Literal, Protocol
 import msgspec
 
 from bridle.core.events import Entry, Recorded, SessionInfo
+from bridle.core.fold import fold
 from bridle.core.inbox import InboxItem
 from bridle.core.ledger import Account, Change
+from bridle.core.session import Session
+from bridle.core.undo import visible
+from bridle.errors import JournalRefused
 
 
 class Lease(msgspec.Struct, frozen=True):
@@ -114,3 +118,14 @@ class Journal(Protocol):
 def session_entry(info: SessionInfo, events: tuple[Recorded, ...]) -> Entry:
     """The first entry of a session."""
     return Entry(1, info.created, 0.0, events)
+
+
+def folded(id: str, entries: Sequence[Entry], onto: Session) -> Session:
+    """The session with these entries taken into it; raises `JournalRefused` if they do not fit together."""
+    try:
+        for entry in visible(entries):
+            fold(onto, entry)
+    except (AssertionError, LookupError, ArithmeticError, ValueError) as error:
+        # The fold trusts what was recorded by us; only a file that somebody else wrote to breaks that trust.
+        raise JournalRefused(f"session {id} is damaged: its entries do not fit together ({error!r})") from error
+    return onto

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import msgspec
 from bridle.core.events import Entry, PartPut, SessionInfo, SessionPut
 from bridle.core.parts import TurnStart
 from bridle.core.secrets import redacted
-from bridle.errors import ConfigError, LeaseLost, NoSuchSession
+from bridle.core.session import Session
+from bridle.errors import ConfigError, JournalRefused, LeaseLost, NoSuchSession
+from bridle.journal.journal import folded, session_entry
 from bridle.runtime.finding import children_in
 from bridle.runtime.runtime import Runtime
 from bridle.turn.record import Record, copied
@@ -19,6 +22,9 @@ from bridle.turn.record import Record, copied
 VERSION = 1
 OUTPUTS = "{outputs}"
 """Where long outputs are stored, which is elsewhere on each machine."""
+STORED = ".txt"
+LONGEST_NAME = 200
+LAST_TIME = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
 
 class Carried(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -47,7 +53,7 @@ async def export_session(runtime: Runtime, session: str, *, redact: bool = False
         state = await runtime.load(id)
         assert state.info is not None
         found.append(Carried(state.info, tuple(entries), _outputs(runtime, id)))
-        waiting += sorted(child for child in children_in(entries) if child.startswith(f"{id}."))
+        waiting += _below(id, entries)
     raw = msgspec.json.encode(Bundle(VERSION, tuple(found), redact))
     root = str(runtime.room.outputs) if runtime.room.outputs is not None else ""
     if root:
@@ -61,7 +67,8 @@ def _outputs(runtime: Runtime, session: str) -> dict[str, str]:
     folder = runtime.room.outputs / session if runtime.room.outputs is not None else None
     if folder is None or not folder.is_dir():
         return {}
-    return {path.name: path.read_text(encoding="utf-8", errors="replace") for path in sorted(folder.glob("*.txt"))}
+    # As bytes: reading them as text would make all line ends the same.
+    return {path.name: path.read_bytes().decode("utf-8", "replace") for path in sorted(folder.glob(f"*{STORED}"))}
 
 
 def _without_secrets(value: Any) -> Any:
@@ -75,15 +82,22 @@ def _without_secrets(value: Any) -> Any:
 
 
 async def import_bundle(runtime: Runtime, raw: bytes) -> str:
-    """Write what was exported into the journal: its id. Raises `ConfigError`, also if something else is there."""
+    """Write what was exported into the journal: its id. Raises `ConfigError`, also if something else is there.
+
+    Everything is looked at before anything is written: a file that is refused leaves nothing behind.
+    """
     root = str(runtime.room.outputs) if runtime.room.outputs is not None else ""
     try:
         here = raw.replace(OUTPUTS.encode(), msgspec.json.encode(root)[1:-1]) if root else raw
         bundle = msgspec.json.decode(here, type=Bundle)
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"this is no exported session: {error}") from error
     if bundle.bridle != VERSION or not bundle.sessions:
         raise ConfigError(f"this was exported by another version (format {bundle.bridle}), or is empty")
+    for carried in bundle.sessions:
+        _check(carried)
+    if _tree(bundle) != [carried.info.id for carried in bundle.sessions]:
+        raise ConfigError(f"this is not session {bundle.sessions[0].info.id} with everything below it")
     missing = [(carried, await _missing(runtime, carried)) for carried in bundle.sessions]
     for carried, entries in reversed(missing):
         await copied(runtime.journal, _begun(carried), entries)
@@ -91,13 +105,45 @@ async def import_bundle(runtime: Runtime, raw: bytes) -> str:
     return bundle.sessions[0].info.id
 
 
+def _check(carried: Carried) -> None:
+    """Refuse what no export writes; raises `ConfigError`."""
+    id = carried.info.id
+    if not _safe(id):
+        raise ConfigError(f"{id!r} is no id of a session")
+    begun = _begun(carried)
+    numbers = [entry.sequence for entry in carried.entries]
+    whole = carried.entries[0] == session_entry(begun, (SessionPut(begun),))
+    if begun.id != id or not whole or numbers != list(range(1, len(numbers) + 1)):
+        raise ConfigError(f"session {id} has gaps, or does not begin at its beginning")
+    if not all(0 <= entry.at < LAST_TIME for entry in carried.entries):
+        raise ConfigError(f"session {id} has an entry of no time")
+    try:
+        said = folded(id, carried.entries, Session()).info
+    except JournalRefused as error:
+        raise ConfigError(str(error)) from error
+    if said != carried.info:
+        raise ConfigError(f"session {id} is not what its entries say")
+    for name in carried.outputs:
+        if not _safe(name) or not name.endswith(STORED):
+            raise ConfigError(f"{name!r} is no name of an output")
+
+
+def _tree(bundle: Bundle) -> list[str]:
+    """The sessions that would be exported again, in their order."""
+    carried = {each.info.id: each for each in bundle.sessions}
+    found = [bundle.sessions[0].info.id]
+    for id in found:
+        found += _below(id, carried[id].entries) if id in carried else ()
+    return found
+
+
+def _below(id: str, entries: Sequence[Entry]) -> list[str]:
+    """The sessions that a session has started itself: those of one that it was forked from are not its own."""
+    return sorted(child for child in children_in(entries) if child.startswith(f"{id}."))
+
+
 async def _missing(runtime: Runtime, carried: Carried) -> Sequence[Entry]:
     """The entries that are not there yet."""
-    numbers = [entry.sequence for entry in carried.entries]
-    if numbers != list(range(1, len(numbers) + 1)) or _begun(carried).id != carried.info.id:
-        raise ConfigError(f"session {carried.info.id} has gaps, or does not begin at its beginning")
-    if not _safe(carried.info.id):
-        raise ConfigError(f"{carried.info.id!r} is no id of a session")
     try:
         known = await runtime.journal.load(carried.info.id)
     except NoSuchSession:
@@ -117,7 +163,8 @@ def _begun(carried: Carried) -> SessionInfo:
 
 
 def _safe(name: str) -> bool:
-    return bool(name) and all(letter.isalnum() or letter in "_.-" for letter in name) and not name.startswith(".")
+    short = 0 < len(name.encode()) <= LONGEST_NAME
+    return short and all(letter.isalnum() or letter in "_.-" for letter in name) and not name.startswith(".")
 
 
 def _store(runtime: Runtime, carried: Carried) -> None:
@@ -125,12 +172,10 @@ def _store(runtime: Runtime, carried: Carried) -> None:
         return
     folder = runtime.room.outputs / carried.info.id
     for name, text in carried.outputs.items():
-        if not _safe(name):
-            raise ConfigError(f"{name!r} is no name of an output")
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = folder / name
         path.touch(mode=0o600)
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text, encoding="utf-8", newline="")
 
 
 async def fork_session(runtime: Runtime, session: str, turn: int | None = None) -> str:

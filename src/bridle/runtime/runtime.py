@@ -13,7 +13,6 @@ from bridle.config.settings import Settings
 from bridle.core.agent import Agent
 from bridle.core.context import sound
 from bridle.core.events import Entry, Live, PartDelta, SessionInfo
-from bridle.core.fold import load as load_session
 from bridle.core.inbox import AbortItem, AnswerItem, CompactItem, ExtendItem, InboxItem, PromptItem, TurnOptions
 from bridle.core.limits import LimitName, Limits, wrong_limit
 from bridle.core.parts import Extension, File, Notice, TurnStart
@@ -24,8 +23,8 @@ from bridle.core.status import Status, status_of
 from bridle.engine.bus import Bus
 from bridle.engine.engine import Parked
 from bridle.engine.local import LocalEngine
-from bridle.errors import ConfigError, JournalRefused
-from bridle.journal.journal import Journal, SessionRow
+from bridle.errors import ConfigError
+from bridle.journal.journal import Journal, SessionRow, folded
 from bridle.journal.kinds import open_journal
 from bridle.model.model import Model
 from bridle.models import Models
@@ -334,13 +333,7 @@ class Runtime:
 
     async def load(self, session: str) -> Session:
         """The session as the journal has it now; raises `JournalRefused` if its entries make no sense."""
-        entries = await self.journal.load(session)
-        try:
-            return load_session(entries)
-        except (KeyError, AssertionError) as error:
-            raise JournalRefused(
-                f"session {session} is damaged: its entries do not fit together ({error!r})"
-            ) from error
+        return folded(session, await self.journal.load(session), Session())
 
     async def status(self, session: str) -> Status:
         """What the session is doing, derived from its record and its lease."""
