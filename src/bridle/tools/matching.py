@@ -33,7 +33,8 @@ def replaced(content: str, old: str, new: str, *, everywhere: bool, name: str) -
         if len(spans) > 1 and not everywhere:
             raise _ambiguous(len(spans), name)
         for start, end in reversed(spans):
-            content = content[:start] + _fitted(content[start:end], old_read, new_read, name) + content[end:]
+            there = content[start:end]
+            content = content[:start] + _ended(_fitted(there, old_read, new_read, name), there) + content[end:]
         if spans:
             return Replaced(content, len(spans), words)
     raise ToolFailed(f"oldString was not found in {name}. Read the file again and copy the text as it stands.")
@@ -111,6 +112,13 @@ def _fitted(there: str, old: str, new: str, name: str) -> str:
     if all(given == found for given, found in theirs.items()):
         return new
     return "\n".join(_indented(line, theirs, name) for line in new.split("\n"))
+
+
+def _ended(made: str, there: str) -> str:
+    """The new text with the last line end of what stands there: every reading takes a CR for white space."""
+    if there.endswith("\r\n") and made.endswith("\n") and not made.endswith("\r\n"):
+        return f"{made[:-1]}\r\n"
+    return f"{made}\r" if there.endswith("\r") and not made.endswith("\r") else made
 
 
 def _indented(line: str, theirs: dict[str, str], name: str) -> str:
