@@ -29,7 +29,8 @@ GONE = 404
 END_SECONDS = 3.0
 
 # What the library has to say is said by us where it matters; to a terminal it would write whole tracebacks.
-logging.getLogger("mcp").addHandler(logging.NullHandler())
+for _name in ("mcp", "client"):
+    logging.getLogger(_name).addHandler(logging.NullHandler())
 
 Open = Callable[[Watch], AbstractAsyncContextManager[Streams]]
 
