@@ -22,7 +22,7 @@ from bridle.tools.background import MOST_RUNNING, Background
 from bridle.tools.builtin import builtin
 from bridle.tools.shut_in import ShutIn, openings
 from bridle.tools.tool import Invocation, Output
-from bridle.workspace.files import accesses, beyond, located
+from bridle.workspace.files import accesses, beyond, is_folder, located
 
 LONGEST_SECONDS = 600.0
 FIRST_LOOK_SECONDS = 0.5
@@ -77,7 +77,7 @@ async def bash(given: BashArguments, invocation: Invocation) -> Output:
 
 def _prepared(given: BashArguments, invocation: Invocation) -> Prepared:
     place = located(invocation.directory, given.workdir or ".")
-    if not place.path.is_dir():
+    if not is_folder(place):
         raise ToolFailed(f"{given.workdir or place.path} is not a folder.")
     command = ["/bin/bash", "-c", given.command]
     if invocation.sandbox is None:

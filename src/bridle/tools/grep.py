@@ -15,7 +15,7 @@ from bridle.tools.builtin import builtin
 from bridle.tools.globs import fitting
 from bridle.tools.ripgrep import Search, ripgrep
 from bridle.tools.tool import Invocation, Output
-from bridle.workspace.files import Files, Place, accesses, located
+from bridle.workspace.files import Files, Place, accesses, is_folder, located
 
 MAX_LINES = 200
 MAX_COLUMNS = 400
@@ -138,7 +138,7 @@ class _Found:
 def _needs(given: GrepArguments, directory: Path) -> tuple[Access, ...]:
     place = located(directory, given.path)
     needed = accesses("grep", place)
-    return needed if place.path.is_dir() else (*needed, *accesses("read", place))
+    return needed if is_folder(place) else (*needed, *accesses("read", place))
 
 
 TOOL = builtin("grep", GrepArguments, grep, needs=_needs, repeatable=True)

@@ -85,7 +85,15 @@ def accesses(permission: str, place: Place) -> tuple[Access, ...]:
 
 def beyond(place: Place) -> str:
     """The pattern by which a place outside of the project is asked for: the folder that holds it, or that it is."""
-    return str((place.path if place.path.is_dir() else place.path.parent) / "*")
+    return str((place.path if is_folder(place) else place.path.parent) / "*")
+
+
+def is_folder(place: Place) -> bool:
+    """Whether a folder lies there; what may not be looked at, or could not have such a name, is none."""
+    try:
+        return place.path.is_dir()
+    except OSError:
+        return False
 
 
 def _has_other_names(place: Place) -> bool:
