@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -62,9 +63,11 @@ def arguments_of(text: str) -> Arguments:
 
 
 def _sound(value: Any) -> Any:
-    """Escapes may spell half a character, which nothing could write down."""
+    """Without what could not be written down: half a character, as escapes may spell it, and what is no number."""
     if isinstance(value, str):
         return sound(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if isinstance(value, list):
         return [_sound(inner) for inner in value]
     if isinstance(value, dict):
