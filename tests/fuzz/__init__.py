@@ -1,0 +1,1 @@
+"""Inputs that nobody would write, one harness for each boundary; see `scripts/fuzz`."""
