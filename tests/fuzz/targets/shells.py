@@ -32,7 +32,7 @@ def check(data: bytes) -> None:
 
 
 def heredoc(line: str) -> bool:
-    """Whether what follows may belong to the line: a quote, a comment or a document that goes on."""
+    """Whether what follows may belong to the line: to a document in it, or because its last character says so."""
     return "<<" in line or line.endswith("\\")
 
 
