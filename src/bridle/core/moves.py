@@ -59,7 +59,8 @@ def begin_request(session: Session, turn: OpenTurn, request: Request) -> None:
         if errand is None or errand.purpose != request.purpose:
             errand = Errand(request.purpose, began=session.elapsed)
         turn.errand = msgspec.structs.replace(errand, state="open", requests=errand.requests + 1)
-    elif turn.step is not None:
+    else:
+        assert turn.step is not None
         # Every prompt up to here is in this request, be it the first of its step or one that is asked again.
         turn.prompted = False
         turn.step = msgspec.structs.replace(turn.step, requests=turn.step.requests + 1, state="open")

@@ -1,0 +1,193 @@
+"""Parts and marks that only some sessions have, taken by the fold one entry after the other."""
+
+from msgspec.structs import replace
+
+from bridle.core.events import CallMoved, Entry, PartGrown, PartPut, PartRemoved, RequestMoved, SessionInfo, SessionPut
+from bridle.core.fold import fold, load
+from bridle.core.limits import NOTHING, UNLIMITED
+from bridle.core.messages import AssistantMessage, UserMessage, Words
+from bridle.core.parts import (
+    Call,
+    Changed,
+    Compaction,
+    Notice,
+    Patch,
+    Prompt,
+    Reasoning,
+    Redone,
+    Request,
+    StepFinish,
+    StepStart,
+    Text,
+    TurnFinish,
+    TurnStart,
+    Undone,
+)
+from bridle.core.result import Result, answers, result_of
+from bridle.core.session import Session
+from bridle.core.states import Broken, Done, Open, Replied, Try, Usage
+from bridle.core.status import Status, status_of
+from bridle.core.undo import begins, visible
+
+START = TurnStart("1.start", 1, "build", "scripted", 5, UNLIMITED, "deny")
+STEP = StepStart("1.1.start", 1, 5)
+REQUEST = Request("1.1.1", "step", 1, 1, "scripted")
+FINISH = TurnFinish("1.finish", 1, "answered", NOTHING, Usage())
+
+
+def entries(*groups):
+    """One entry for each group of events; a part stands for its being put."""
+    return [
+        Entry(place, float(place), 0.0, tuple(put(event) for event in group)) for place, group in enumerate(groups, 1)
+    ]
+
+
+def put(event):
+    moves = (PartGrown, PartRemoved, CallMoved, RequestMoved, SessionPut)
+    return event if isinstance(event, moves) else PartPut(event)
+
+
+def session(*groups):
+    return load(entries(*groups))
+
+
+def test_a_thought_grows_and_is_sealed_when_it_is_whole():
+    grown = [PartGrown("t", 0, "hm"), PartGrown("t", 2, ", yes", "sealed")]
+    found = session([START], [STEP, REQUEST], [Reasoning("t")], *([each] for each in grown))
+    assert found.parts["t"] == Reasoning("t", "hm, yes", "sealed")
+
+
+def test_words_grow_without_a_seal():
+    found = session([START], [STEP, REQUEST], [Text("t", "so")], [PartGrown("t", 2, " be it", "nobody asks for this")])
+    assert found.parts["t"] == Text("t", "so be it")
+
+
+def test_a_thought_that_led_to_nothing_is_not_told_again():
+    reply = [Text("a", "done"), Reasoning("b", "or not?"), Reasoning("c", "well")]
+    found = session([START], [STEP, REQUEST], reply, [StepFinish("1.1.1.finish", 1)])
+    assert list(found.messages) == [AssistantMessage("1.1.1.finish", (Words("done"),), "scripted")]
+
+
+def test_what_is_removed_leaves_the_reply_and_what_is_not_of_it_leaves_nothing():
+    removed = [PartRemoved("a"), PartRemoved("n"), PartRemoved("never there")]
+    found = session(
+        [START], [STEP, REQUEST], [Text("a", "half"), Text("b", "whole"), Notice("n", "hook", "x")], removed
+    )
+    assert (list(found.parts), found.turn.reply) == (["1.start", "1.1.start", "1.1.1", "b"], ["b"])
+
+
+def test_before_the_first_turn_there_is_nothing_to_remove_it_from():
+    found = session([Notice("n", "hook", "x")], [PartRemoved("n")])
+    assert (found.parts, found.turn) == ({}, None)
+
+
+def test_changed_files_are_known_of_the_turn_and_the_last_look_at_them_is_kept():
+    open_patch = Patch("1.1.patch", "before")
+    taken = replace(open_patch, state="taken", after="after", files=(Changed("a", "added", 1),))
+    failed = Patch("1.2.patch", "after", state="failed", detail="no room")
+    under_way = session([START], [open_patch])
+    ended = session([START], [open_patch], [taken], [failed])
+    assert (under_way.turn.patch, under_way.turn.last_patch, under_way.turn.files) == (open_patch, None, {})
+    assert (ended.turn.patch, ended.turn.last_patch, list(ended.turn.files)) == (None, taken, ["a"])
+
+
+def test_a_provider_that_is_asked_again_is_counted_for_steps_and_for_errands():
+    again = Open((Try("busy", 2.0, 503, Usage(input=3), 0.5),))
+    step = session([START], [STEP, REQUEST], [RequestMoved("1.1.1", again)])
+    errand = session([START], [Request("1.c1", "compaction", 0, 1, "scripted")], [RequestMoved("1.c1", again)])
+    assert (step.turn.step.tries, step.turn.tokens, step.turn.cost) == (1, 3, 0.5)
+    assert (errand.turn.errand.tries, errand.turn.tokens, errand.turn.cost) == (1, 3, 0.5)
+
+
+def test_a_request_for_a_title_is_counted_and_moves_no_step():
+    title = Request("1.t1", "title", 0, 1, "small")
+    found = session([START], [STEP, REQUEST], [title], [RequestMoved("1.t1", Replied(Usage(input=2)))])
+    assert (found.turn.request, found.turn.title.state, found.turn.tokens) == (REQUEST, Replied(Usage(input=2)), 2)
+    assert found.turn.step.state == "open"
+
+
+def test_an_overflow_is_an_interruption_and_any_other_failure_is_one():
+    broken = session([START], [STEP, REQUEST], [RequestMoved("1.1.1", Broken("no"))])
+    overflow = session([START], [STEP, REQUEST], [RequestMoved("1.1.1", Broken("too long", overflow=True))])
+    assert (broken.turn.step.state, broken.turn.overflowed) == ("failed", False)
+    assert (overflow.turn.step.state, overflow.turn.overflowed) == ("interrupted", True)
+
+
+def test_results_that_a_prune_removed_are_not_told_and_count_as_no_compaction():
+    call = Call("c", "look", "{}", "digest")
+    ran = [CallMoved("c", Done("seen", "digest of it"))]
+    pruned = [Compaction("1.prune", "prune", "smaller", pruned=("c.result",))]
+    found = session([START], [STEP, REQUEST], [call], [StepFinish("1.1.1.finish", 1, 1)], ran, pruned)
+    assert found.messages[-1].text.startswith("[this output was removed")
+    assert (found.turn.compactions, found.turn.last_compaction) == (0, None)
+
+
+def test_a_retry_is_shown_until_its_time_has_come():
+    waiting = [RequestMoved("1.1.1", Open((Try("busy", 2.0),)))]
+    found = session([START], [STEP, REQUEST], waiting)
+    assert status_of(found, held=True) == Status("retry", 1, "busy", 2.0)
+    found.elapsed = 2.0
+    assert (status_of(found, held=True), status_of(found, held=False)) == (Status("busy"), Status("interrupted"))
+
+
+TOLD = [SessionPut(SessionInfo("s", 0.0))]
+FIRST = [START, Prompt("p", "first", turn=1)], [FINISH]
+SECOND = [replace(START, id="2.start", number=2), Prompt("q", "second", turn=2)], [replace(FINISH, id="2.finish")]
+TITLED = [SessionPut(SessionInfo("s", 0.0, title="renamed"))]
+UNDONE = Undone("u", 2, 2)
+REDONE = Redone("r", "u")
+
+
+def test_an_undo_hides_a_turn_and_a_redo_brings_it_back():
+    undone = session(TOLD, *FIRST, *SECOND, [UNDONE])
+    redone = session(TOLD, *FIRST, *SECOND, [UNDONE], [REDONE], [replace(REDONE, restored=True)])
+    assert [message.text for message in undone.messages] == ["first"]
+    assert (undone.undone, undone.turns, undone.unfinished) == ({"u": UNDONE}, 2, UNDONE)
+    assert [message.text for message in redone.messages] == ["first", "second"]
+    assert (redone.undone, redone.turns, redone.unfinished) == ({}, 2, None)
+
+
+def test_an_undo_is_unfinished_until_the_files_have_followed():
+    found = session(TOLD, *FIRST, *SECOND, [UNDONE], [replace(UNDONE, restored=True)])
+    assert found.unfinished is None
+    half = session(TOLD, *FIRST, *SECOND, [UNDONE], [REDONE])
+    assert half.unfinished == REDONE
+
+
+def test_what_is_true_of_the_session_stays_when_its_turns_are_undone():
+    found = session(TOLD, *FIRST, SECOND[0], TITLED, SECOND[1], [UNDONE])
+    assert found.info == SessionInfo("s", 0.0, title="renamed")
+
+
+def test_what_came_after_an_undo_stays_when_it_is_taken_back():
+    noted = [Notice("n", "hook", "since", told=True)]
+    found = session(TOLD, *FIRST, *SECOND, [UNDONE], noted, [REDONE])
+    assert [message.text for message in found.messages] == ["first", "second", "since"]
+
+
+def test_a_redo_of_what_nobody_undid_changes_nothing():
+    found = entries(TOLD, *FIRST, [Redone("r", "nothing")])
+    assert visible(found) == found
+
+
+def test_a_turn_that_has_not_begun_begins_behind_the_last_entry():
+    found = entries(TOLD, *FIRST)
+    assert [begins(found, turn) for turn in (1, 2)] == [2, 4]
+    assert begins([], 1) == 1
+
+
+def test_what_became_of_a_prompt_is_told_by_its_own_turn():
+    recorded = session(TOLD, [Prompt("w", "just so you know")], *FIRST)
+    assert result_of(recorded, "w") == Result("s", "w", "recorded")
+    assert result_of(recorded, "unheard of") == Result("s", "unheard of", "held")
+    assert (answers(recorded, "p"), answers(recorded, "w")) == (True, False)
+    assert not answers(Session(), "p")
+
+
+def test_entries_are_folded_one_by_one_as_they_are_loaded_at_once():
+    written = entries(TOLD, *FIRST, *SECOND)
+    found = Session()
+    for entry in written:
+        fold(found, entry)
+    assert (found.parts, list(found.messages)) == (load(written).parts, list(load(written).messages))
+    assert list(found.messages) == [UserMessage("p", "first"), UserMessage("q", "second")]

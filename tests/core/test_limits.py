@@ -1,0 +1,126 @@
+"""Limits on their own: each is one comparison, and both of its sides are shown."""
+
+import pytest
+
+from bridle.core.limits import MOST, NOTHING, UNLIMITED, Limits, Spent, closing_seconds, effective_cap, wrong_limit
+
+ALL = Limits(10, 20, 30, 4.0, 50.0)
+
+
+def test_what_was_spent_is_added_and_taken_away_limit_by_limit():
+    assert Spent(1, 2, 3, 0.25, 5.0).plus(Spent(10, 20, 30, 0.5, 50.0)) == Spent(11, 22, 33, 0.75, 55.0)
+    assert Spent(11, 22, 33, 0.75, 55.0).minus(Spent(10, 20, 30, 0.5, 50.0)) == Spent(1, 2, 3, 0.25, 5.0)
+
+
+def test_a_balance_of_prices_that_drifted_reads_as_nothing():
+    assert Spent(cost=0.1 + 0.2).minus(Spent(cost=0.3)) == NOTHING
+    assert Spent(cost=0.3).minus(Spent(cost=0.1 + 0.2)) == NOTHING
+    assert Spent(cost=0.1).minus(Spent(cost=0.2)) == NOTHING
+
+
+def test_the_smallest_price_that_is_still_told_from_nothing():
+    assert Spent(cost=2e-12).minus(Spent(cost=1e-12)) == Spent(cost=1e-12)
+    assert Spent(cost=2e-13).minus(Spent(cost=1e-13)) == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("limits", "spent", "reached"),
+    [
+        (UNLIMITED, Spent(10**9, 10**9, 10**9, 1e9, 1e9), None),
+        (Limits(steps=1), Spent(steps=2), None),
+        (Limits(tool_calls=3), Spent(tool_calls=2), None),
+        (Limits(tool_calls=3), Spent(tool_calls=3), "tool_calls"),
+        (Limits(tool_calls=0), NOTHING, "tool_calls"),
+        (Limits(tokens=3), Spent(tokens=2), None),
+        (Limits(tokens=3), Spent(tokens=3), "tokens"),
+        (Limits(cost=3.0), Spent(cost=2.9), None),
+        (Limits(cost=3.0), Spent(cost=3.0), "cost"),
+        (Limits(seconds=100.0), Spent(seconds=89.9), None),
+        (Limits(seconds=100.0), Spent(seconds=90.0), "seconds"),
+        (ALL, Spent(10, 20, 30, 4.0, 50.0), "tool_calls"),
+        (ALL, Spent(10, 19, 30, 4.0, 50.0), "tokens"),
+        (ALL, Spent(10, 19, 29, 4.0, 50.0), "cost"),
+        (ALL, Spent(10, 19, 29, 3.9, 50.0), "seconds"),
+    ],
+)
+def test_a_limit_is_reached_when_nothing_of_it_is_left(limits, spent, reached):
+    assert limits.reached(spent) == reached
+
+
+def test_a_tenth_of_the_time_is_held_back_for_the_closing_request_but_no_more_than_half_a_minute():
+    assert [closing_seconds(seconds) for seconds in (100.0, 299.0, 300.0, 3_000.0)] == [10.0, 29.9, 30.0, 30.0]
+
+
+def test_limits_of_which_four_fifths_are_spent_are_told_of():
+    assert ALL.nearly_reached(Spent(8, 16, 24, 3.2, 40.0), frozenset()) == (
+        *("steps", "tool_calls", "tokens", "cost", "seconds"),
+    )
+    assert ALL.nearly_reached(Spent(7, 15, 23, 3.1, 39.9), frozenset()) == ()
+    assert ALL.nearly_reached(Spent(8, 16, 23, 3.1, 39.9), frozenset({"steps"})) == ("tool_calls",)
+
+
+def test_of_a_limit_that_is_not_set_or_allows_nothing_nobody_is_told():
+    assert UNLIMITED.nearly_reached(Spent(8, 8, 8, 8.0, 8.0), frozenset()) == ()
+    assert Limits(tool_calls=0).nearly_reached(NOTHING, frozenset()) == ()
+
+
+def test_the_smaller_of_two_limits_counts_and_a_limit_is_smaller_than_none():
+    left = Limits(steps=1, tool_calls=9, tokens=5)
+    right = Limits(steps=2, tool_calls=8, cost=1.0)
+    both = Limits(steps=1, tool_calls=8, tokens=5, cost=1.0)
+    assert (left.at_most(right), right.at_most(left)) == (both, both)
+
+
+def test_limits_over_others_win_where_they_say_something():
+    above, below = Limits(steps=1, tool_calls=0), Limits(steps=2, tool_calls=7, tokens=3)
+    assert above.over(below) == Limits(steps=1, tool_calls=0, tokens=3)
+    assert below.over(above) == below
+
+
+def test_a_limit_is_raised_by_whole_numbers_where_things_are_counted():
+    raised = ALL
+    for name in ("steps", "tool_calls", "tokens", "cost", "seconds"):
+        raised = raised.raised(name, 1.5)
+    assert raised == Limits(11, 21, 31, 5.5, 51.5)
+    # Equal numbers may differ in type, and only one of them is written down as a whole one.
+    assert [type(value) for value in (raised.steps, raised.tool_calls, raised.tokens)] == [int, int, int]
+
+
+def test_a_limit_that_is_not_set_cannot_be_raised():
+    assert UNLIMITED.raised("tokens", 100) == UNLIMITED
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wrong"),
+    [
+        ("steps", "many", "must be a whole number, not 'many'"),
+        ("tool_calls", True, "must be a whole number, not True"),
+        ("cost", None, "must be a number, not None"),
+        ("seconds", False, "must be a number, not False"),
+        ("steps", 1.5, "must be a whole number, not 1.5"),
+        ("tool_calls", 1.0, "must be a whole number, not 1.0"),
+        ("tokens", 1.0, "must be a whole number, not 1.0"),
+        ("cost", float("inf"), "must be finite, not inf"),
+        ("seconds", float("nan"), "must be finite, not nan"),
+        ("tokens", MOST + 1, "must be at most 1000000000000000"),
+        ("tokens", MOST, None),
+        ("steps", -1, "must not be negative, not -1"),
+        ("cost", -0.5, "must not be negative, not -0.5"),
+        ("steps", 0, None),
+        ("tool_calls", 0, None),
+        ("tokens", 0, "must be more than 0: leave it out for no limit"),
+        ("cost", 0, "must be more than 0: leave it out for no limit"),
+        ("seconds", 0.0, "must be more than 0: leave it out for no limit"),
+        ("steps", 1, None),
+        ("tokens", 1, None),
+        ("cost", 1, None),
+        ("seconds", 0.5, None),
+        ("seconds", 10**400, "must be at most 1000000000000000"),
+    ],
+)
+def test_what_cannot_be_a_limit_is_told_why(name, value, wrong):
+    assert wrong_limit(name, value) == wrong
+
+
+def test_a_turn_has_the_steps_that_it_asks_for_up_to_the_ceiling():
+    assert [effective_cap(steps, 200) for steps in (None, 0, 199, 201)] == [200, 0, 199, 200]
