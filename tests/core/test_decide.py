@@ -61,6 +61,14 @@ STEPS = {
     ),
     "a closing step is the last, whatever it asked for": (turn(step=CLOSED), Finish("token_budget")),
     "even if its reply was empty": (turn(step=replace(CLOSED, empties=1, calls=0)), Finish("token_budget")),
+    "the last step closes for the reason that was there before it": (
+        turn(step=ACTED, cap=3, doom=True),
+        CallModel(3, 1, "off", "doom_loop"),
+    ),
+    "no room for a step is no step more": (
+        turn(step=ACTED, refused=replace(NO_ROOM, limit="steps")),
+        CallModel(3, 1, "off", "step_cap"),
+    ),
     "no room for a request closes": (turn(step=ACTED, refused=NO_ROOM), CallModel(3, 1, "off", "cost_budget")),
     "no room in the tree says so": (turn(step=ACTED, refused=NO_ROOM_IN_TREE), CallModel(3, 1, "off", "tree_budget")),
     "no room for the closing request ends the turn": (
@@ -99,6 +107,7 @@ CALLS = {
         turn(step=ACTED, queued=("c",), waiting=("d",), recalled=("e",)),
         Wait(("d", "e")),
     ),
+    "one that was not recalled": (turn(step=ACTED, waiting=("d",)), Wait(("d",))),
     "those that were recalled too": (turn(step=ACTED, recalled=("e",)), Wait(("e",))),
 }
 
@@ -202,6 +211,10 @@ SYNTHESES = {
         CallModel(3, 1, "off", "doom_loop"),
     ),
     "one that failed is not made again": (turn(step=ACTED, synthesis="failed"), CallModel(3, 1, "offered")),
+    "an answer that must fit a schema does not come before it": (
+        turn(step=ACTED, synthesis="due", output="wanted"),
+        Synthesize(1),
+    ),
     "once it is written the turn ends": (turn(step=ACTED, synthesis="done"), Finish("synthesized")),
 }
 

@@ -26,7 +26,12 @@ TABLE = ROOT / "docs" / "mutants.md"
 EQUIVALENT = Path(__file__).parent / "equivalent.toml"
 MODULES = {
     "core/decide.py": ("core/test_decide.py", "test_reasons.py", "test_compaction.py", "test_synthesis.py"),
-    "core/limits.py": ("core/test_limits.py", "core/test_decide.py", "test_reasons.py"),
+    "core/limits.py": (
+        "core/test_limits.py",
+        "core/test_decide.py",
+        "test_caps.py::test_a_value_over_the_ceiling_is_clamped_with_a_notice",
+        "test_reasons.py",
+    ),
     "core/repetition.py": ("core/test_repetition.py", "test_doom_loops.py"),
 }
 """Which tests should notice a change, the quickest first."""
