@@ -68,7 +68,7 @@ class Given(msgspec.Struct):
     command: str = ""
 
 
-def tool_named(name, *, permission="python", repeatable=False, seconds=0.0):
+def tool_named(name, *, permission="python", repeatable=False, seconds=0.0, also=()):
     async def work(given, invocation):
         await asyncio.sleep(seconds)
         return Output(f"{name} is done")
@@ -78,7 +78,7 @@ def tool_named(name, *, permission="python", repeatable=False, seconds=0.0):
         arguments=Given,
         work=work,
         permission=permission,
-        needs=lambda given, directory: (Access(permission, given.command or name),),
+        needs=lambda given, directory: (Access(permission, given.command or name), *also),
         repeatable=repeatable,
     )
 
@@ -88,6 +88,8 @@ TOOLS = (
     tool_named("act"),
     tool_named("work", seconds=60.0),
     tool_named("run", permission="bash"),
+    tool_named("run_on", permission="bash", also=(Access("read", "file"),)),
+    tool_named("run_far", permission="bash", also=(Access("external_directory", "/srv/*"),)),
 )
 
 
@@ -146,6 +148,13 @@ def test_commands_that_only_read_are_known_by_their_names(command, asked):
     assert keeper.asked == asked
 
 
+@pytest.mark.parametrize(("name", "asked"), [("run_on", []), ("run_far", ["take", "compare"])])
+def test_of_what_a_command_needs_besides_only_reading_is_harmless(name, asked):
+    keeper = Keeper()
+    tell(keeper, call(name, command="ls"))
+    assert keeper.asked == asked
+
+
 @pytest.mark.parametrize(
     ("taking", "why"), [(no_room, "no room is left"), (never, "it took longer than 20 s")], ids=["failed", "late"]
 )
@@ -196,7 +205,7 @@ def test_after_a_death_with_snapshots_switched_off_what_was_changed_cannot_be_kn
 
 def test_what_a_command_in_the_background_changes_is_the_session_s_doing(tmp_path):
     keeper = Keeper()
-    started = call("bash", command="sleep 30", background=True)
+    started = call("bash", command="sleep 30; touch late", background=True)
     settings = Settings(sandbox=SandboxSettings(mode="off"))
     work = told(keeper, started, call("look"), tools=[*TOOLS, BASH], directory=tmp_path, settings=settings)
     session = asyncio.run(work)

@@ -4,18 +4,21 @@ from msgspec.structs import replace
 
 from bridle.core.events import CallMoved, Entry, PartGrown, PartPut, PartRemoved, RequestMoved, SessionInfo, SessionPut
 from bridle.core.fold import fold, load
-from bridle.core.limits import NOTHING, UNLIMITED
+from bridle.core.limits import NOTHING, UNLIMITED, Limits
 from bridle.core.messages import AssistantMessage, UserMessage, Words
 from bridle.core.parts import (
     Call,
     Changed,
     Compaction,
+    Extension,
+    Halt,
     Notice,
     Patch,
     Prompt,
     Reasoning,
     Redone,
     Request,
+    ReservationRefused,
     StepFinish,
     StepStart,
     Text,
@@ -23,9 +26,10 @@ from bridle.core.parts import (
     TurnStart,
     Undone,
 )
+from bridle.core.replay import Difference, verified
 from bridle.core.result import Result, answers, result_of
 from bridle.core.session import Session
-from bridle.core.states import Broken, Done, Open, Replied, Try, Usage
+from bridle.core.states import Ask, Asking, Broken, Done, Open, Refusal, Refused, Replied, Running, Try, Usage
 from bridle.core.status import Status, status_of
 from bridle.core.undo import begins, visible
 
@@ -122,6 +126,41 @@ def test_results_that_a_prune_removed_are_not_told_and_count_as_no_compaction():
     assert (found.turn.compactions, found.turn.last_compaction) == (0, None)
 
 
+def test_a_raised_limit_lifts_the_refusal_that_it_was_the_reason_of():
+    start = replace(START, limits=Limits(tokens=10, cost=1.0))
+    refused = ReservationRefused("1.refused", "tokens", closing=True)
+    other = session([start], [refused], [Extension("1.more", "cost", 0.5)])
+    lifted = session([start], [refused], [Extension("1.more", "tokens", 5)])
+    assert (other.turn.refused, other.turn.closing_refused, other.turn.limits) == (
+        refused,
+        True,
+        Limits(None, None, 10, 1.5),
+    )
+    assert (lifted.turn.refused, lifted.turn.closing_refused, lifted.turn.limits.tokens) == (None, False, 15)
+
+
+CALLED = [Call("c", "look", "{}", "digest")], [RequestMoved("1.1.1", Replied(Usage()))], [StepFinish("f", 1, 1)]
+ASKED = [CallMoved("c", Asking(Ask("a", "may it?", ())))]
+
+
+def test_a_step_while_a_person_is_awaited_does_not_follow_from_the_record():
+    written = entries([START, Prompt("p", "go", turn=1)], [STEP, REQUEST], *CALLED, ASKED, [replace(STEP, number=2)])
+    assert verified(written) == Difference(7, 1, 1, "step 2", "wait")
+
+
+def test_calls_are_settled_after_a_halt_and_do_not_run():
+    halted = [START, Prompt("p", "go", turn=1)], [STEP, REQUEST], *CALLED, [Halt("1.halt", "aborted")]
+    settled = entries(*halted, [CallMoved("c", Refused(Refusal("aborted"), "no"))])
+    ran = entries(*halted, [CallMoved("c", Running())])
+    assert (verified(settled), verified(ran)) == (None, Difference(7, 1, 1, "run c", "settle c"))
+
+
+def test_what_was_undone_is_followed_by_what_was_there_before():
+    later = [replace(START, id="2.start", number=2)], [replace(STEP, id="2.1.start", cap=4)]
+    marked = entries([START], [FINISH], [replace(UNDONE, turn=1, turns=1)], *later)
+    assert verified(marked) == Difference(5, 2, 0, "step 1 of 4", "a cap of 5")
+
+
 def test_a_retry_is_shown_until_its_time_has_come():
     waiting = [RequestMoved("1.1.1", Open((Try("busy", 2.0),)))]
     found = session([START], [STEP, REQUEST], waiting)
@@ -130,10 +169,10 @@ def test_a_retry_is_shown_until_its_time_has_come():
     assert (status_of(found, held=True), status_of(found, held=False)) == (Status("busy"), Status("interrupted"))
 
 
-TOLD = [SessionPut(SessionInfo("s", 0.0))]
+TOLD = [SessionPut(SessionInfo("s", "/project"))]
 FIRST = [START, Prompt("p", "first", turn=1)], [FINISH]
 SECOND = [replace(START, id="2.start", number=2), Prompt("q", "second", turn=2)], [replace(FINISH, id="2.finish")]
-TITLED = [SessionPut(SessionInfo("s", 0.0, title="renamed"))]
+TITLED = [SessionPut(SessionInfo("s", "/project", title="renamed"))]
 UNDONE = Undone("u", 2, 2)
 REDONE = Redone("r", "u")
 
@@ -156,7 +195,7 @@ def test_an_undo_is_unfinished_until_the_files_have_followed():
 
 def test_what_is_true_of_the_session_stays_when_its_turns_are_undone():
     found = session(TOLD, *FIRST, SECOND[0], TITLED, SECOND[1], [UNDONE])
-    assert found.info == SessionInfo("s", 0.0, title="renamed")
+    assert found.info == SessionInfo("s", "/project", title="renamed")
 
 
 def test_what_came_after_an_undo_stays_when_it_is_taken_back():
@@ -182,6 +221,13 @@ def test_what_became_of_a_prompt_is_told_by_its_own_turn():
     assert result_of(recorded, "unheard of") == Result("s", "unheard of", "held")
     assert (answers(recorded, "p"), answers(recorded, "w")) == (True, False)
     assert not answers(Session(), "p")
+
+
+def test_a_prompt_whose_turn_left_no_ending_is_held():
+    forked = session(
+        TOLD, *FIRST, [replace(START, id="2.start", number=2), Prompt("q", "second", turn=3)], [SECOND[1][0]]
+    )
+    assert result_of(forked, "q") == Result("s", "q", "held", turn=3)
 
 
 def test_entries_are_folded_one_by_one_as_they_are_loaded_at_once():

@@ -1,9 +1,11 @@
-"""What is judged without I/O: rules, addresses, options, sizes, arguments."""
+"""What is judged without I/O: rules, addresses, options, sizes, arguments, files, summaries."""
 
 import pytest
 
-from bridle.core.addresses import is_host
-from bridle.core.messages import Attachment, Messages, UserMessage, characters
+from bridle.core.addresses import is_host, is_private_name, is_public
+from bridle.core.compaction import SUMMARY_HEAD, mechanical
+from bridle.core.media import media_of
+from bridle.core.messages import AssistantMessage, Attachment, Messages, ResultMessage, UserMessage, Words, characters
 from bridle.core.options import layered
 from bridle.core.permission import Access, Rule, covers, denied_outright, judge
 from bridle.core.repair import Sound, read_arguments
@@ -95,3 +97,44 @@ def test_half_a_character_in_mended_arguments_is_made_whole_wherever_it_stands()
     whole = {"a": ["?", {"?": 1}], "b": True}
     note = "the arguments were not valid JSON and were repaired"
     assert read_arguments(r'{"a": ["\ud83d", {"\ud83d": 1}], "b": true}', lambda text: half) == Sound(whole, note)
+
+
+@pytest.mark.parametrize(
+    ("content", "media"),
+    [
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR12345678", "image/png"),
+        (b"\xff\xd8\xff12345678", "image/jpeg"),
+        (b"GIF89a1234567", "image/gif"),
+        (b"RIFF1234WEBPVP8 ", "image/webp"),
+        (b"%PDF-1.7\n", "application/pdf"),
+        (b"PNG, says the name", ""),
+        (b"", ""),
+    ],
+)
+def test_files_to_look_at_are_known_by_their_first_bytes(content, media):
+    assert media_of(content) == media
+
+
+def test_addresses_are_public_by_their_numbers_and_names_by_their_ends():
+    assert [
+        is_public(number) for number in ("1.1.1.1", "127.0.0.1", "fe80::1%eth0", "64:ff9b::a00:1", "224.0.0.1")
+    ] == [
+        True,
+        *[False] * 4,
+    ]
+    names = ("example.com", "1.1.1.1", "10.0.0.1", "intranet", "printer.local")
+    assert [is_private_name(name) for name in names] == [False, False, True, True, True]
+
+
+def test_a_summary_from_the_record_takes_up_the_one_before_it_and_leaves_out_the_oldest_lines():
+    messages = [
+        UserMessage("c", f"{SUMMARY_HEAD}\n\nmuch was done"),
+        UserMessage("p", "go on"),
+        AssistantMessage("a", (Words("I will"),)),
+        AssistantMessage("b", ()),
+        ResultMessage("r", "r", "look", "no such file", True),
+    ]
+    head = "Written by Bridle from the record, since the model gave no summary.\nmuch was done\n"
+    every = "- the user said: go on\n- the assistant said: I will\n  failed: no such file"
+    assert mechanical(messages, 1_000) == head + every
+    assert mechanical(messages, 40) == f"{head}(2 earlier lines are left out)\n  failed: no such file"

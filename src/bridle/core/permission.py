@@ -183,8 +183,6 @@ def _after(pattern: str, beginning: str) -> set[int]:
             if place < len(pattern) and pattern[place] in ("*", "?", letter)
         }
         places = _past_stars(pattern, places)
-        if not places and pattern == f"{beginning} *":
-            return {len(beginning)}
     return places
 
 

@@ -108,9 +108,7 @@ class TurnActions:
             await self._halt(str(error) if isinstance(error, ConfigError) else f"{type(error).__name__}: {error}")
 
     async def _halt(self, detail: str) -> None:
-        turn = self._rig.session.running
-        if turn is None:
-            raise ConfigError(detail)
+        turn = self._rig.turn
         if turn.halt is not None:
             # It is ending already, and not even that goes well: nothing is gained by saying so again and again.
             raise JournalFailed(f"the turn cannot be brought to its end: {detail}")

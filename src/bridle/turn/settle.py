@@ -40,9 +40,7 @@ async def settle(rig: Rig, calls: tuple[str, ...], refusal: Refusal) -> None:
 async def recover(rig: Rig) -> None:
     """Settle what a dead process left, and find its subagents again."""
     await settle_left(rig)
-    turn = rig.session.running
-    if turn is None:
-        return
+    turn = rig.turn
     if turn.patch is not None:
         await closed(rig)
     if turn.halt is None:
