@@ -4,6 +4,10 @@ import pytest
 from stories import tell
 
 from bridle import Limits, Reply, ScriptedModel, call
+from bridle.core.limits import LIMIT_NAMES
+from bridle.core.parts import TurnStart
+from bridle.core.session import OpenTurn
+from bridle.turn.closing import limit_notice
 
 
 def counter(request):
@@ -100,3 +104,15 @@ def test_a_capped_session_goes_on_with_the_next_prompt():
     story = tell(model, steps=2, people=again)
     assert story.result.reason == "step_cap"
     assert [message.text for message in model.requests[-1].messages if message.text][-1] == "continue"
+
+
+def test_each_limit_is_told_of_in_its_own_unit():
+    turn = OpenTurn(TurnStart("1.start", 1, "build", "m", 10, Limits(10, 20, 30, 4.0, 50.0), "deny"))
+    turn.tool_calls, turn.tokens, turn.cost = 16, 24, 3.2
+    assert [limit_notice(turn, name, 8, 40.0).text for name in LIMIT_NAMES] == [
+        "Step 8/10, 2 steps remaining",
+        "Tool call 16/20, 4 remaining",
+        "24 of 30 tokens used",
+        "$3.2000 of $4.0000 spent",
+        "40 of 50 seconds used",
+    ]

@@ -7,11 +7,16 @@ from harness import WiredJournal, run_virtually
 from stories import look, poll, tell
 
 from bridle import Agent, Limits, Reply, Rule, ScriptedModel, call
-from bridle.core.inbox import PromptItem, TurnOptions
+from bridle.config.settings import Settings
+from bridle.core.inbox import AbortItem, ChildAsksItem, ChildEndedItem, CompactItem, PromptItem, TurnOptions
+from bridle.core.limits import NOTHING
 from bridle.core.parts import Extension, Prompt, TurnFinish, TurnStart
+from bridle.core.session import Session
+from bridle.core.states import Report, Usage
 from bridle.journal.memory import MemoryJournal
 from bridle.journal.sqlite import SqliteJournal
 from bridle.runtime import Runtime
+from bridle.turn.take import answerable
 
 ASK = (Rule("python", "look", "ask"),)
 
@@ -263,3 +268,74 @@ def test_two_processes_worth_of_runtimes_share_one_sqlite_file(tmp_path):
         await here.close()
 
     asyncio.run(work())
+
+
+def test_a_budget_that_is_extended_grows_on_the_ledger_too():
+    async def people(runtime, session, prompt):
+        await asyncio.sleep(0.5)
+        await runtime.extend(session, "tokens", 1_000)
+        await runtime.wait(session, prompt)
+        start = next(part for part in (await runtime.load(session)).parts.values() if isinstance(part, TurnStart))
+        assert (await runtime.journal.account(start.account)).limits == Limits(tokens=51_000)
+
+    model = ScriptedModel([Reply(calls=(call("look", key="a"),), delay=1), "done"])
+    story = tell(model, limits=Limits(tokens=50_000), people=people)
+    assert (story.result.reason, story.session.turn.limits.tokens) == ("answered", 51_000)
+
+
+def test_words_that_want_no_reply_are_recorded_while_a_turn_runs():
+    async def people(runtime, session, prompt):
+        await asyncio.sleep(0.5)
+        noted = await runtime.prompt(session, "just so you know", reply=False)
+        await runtime.wait(session, prompt)
+        assert (await runtime.wait(session, noted)).reason == "recorded"
+
+    model = ScriptedModel([Reply(calls=(call("look", key="a"),), delay=1), "done"])
+    story = tell(model, people=people)
+    assert [(part.text, part.turn) for part in story.parts(Prompt)] == [("go", 1), ("just so you know", 0)]
+
+
+def test_a_prompt_in_the_only_step_of_a_talk_only_turn_opens_a_turn_of_its_own():
+    async def people(runtime, session, prompt):
+        await asyncio.sleep(0.5)
+        second = await runtime.prompt(session, "and now?")
+        assert (await runtime.wait(session, second)).turn == 2
+
+    story = tell(ScriptedModel([Reply(text="first", delay=1), "second"]), steps=0, people=people)
+    assert (story.result.turn, story.result.text) == (1, "first")
+
+
+def test_what_subagents_tell_of_calls_that_are_over_is_taken_and_changes_nothing():
+    async def people(runtime, session, prompt):
+        await asyncio.sleep(0.5)
+        report = Report("nobody", "answered", NOTHING, Usage())
+        await runtime.journal.submit(session, ChildAsksItem("asks", "1.1.1.0", "nobody"))
+        await runtime.journal.submit(session, ChildEndedItem("ended", "1.1.1.0", report, "done"))
+        await runtime.wait(session, prompt)
+        assert await runtime.journal.inbox(session) == []
+
+    model = ScriptedModel([Reply(calls=(call("look", key="a"),), delay=1), "done"])
+    story = tell(model, people=people)
+    assert (story.result.reason, story.calls) == ("answered", [("look", "done")])
+
+
+@pytest.mark.parametrize(
+    "item",
+    [PromptItem("prm_one", "go", options=TurnOptions(model="gone/model")), CompactItem("cmp_one")],
+    ids=["prompt", "compaction"],
+)
+def test_a_turn_that_cannot_be_had_ends_with_a_word_if_nobody_is_there_to_tell(item):
+    async def work(seams):
+        async with Runtime(journal=WiredJournal(), settings=Settings(model="gone/model"), seams=seams) as runtime:
+            session = await runtime.create()
+            await runtime.journal.submit(session, item)
+            runtime.resume(session)
+            await asyncio.sleep(5)
+            return (await runtime.load(session)).turn.finish
+
+    finish = run_virtually(work)
+    assert (finish.reason, "gone" in finish.detail) == ("error", True)
+
+
+def test_what_is_told_to_a_session_without_a_turn_moves_nothing():
+    assert not answerable(Session(), [AbortItem("abt_one")])

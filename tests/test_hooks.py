@@ -5,6 +5,7 @@ import asyncio
 import msgspec
 import pytest
 from stories import TOOLS
+from test_synthesis import gather, playing
 
 from bridle import Agent, Rule, ScriptedModel, call
 from bridle.config.settings import HookSettings, Settings
@@ -13,10 +14,10 @@ from bridle.core.parts import Call, Notice
 from bridle.core.states import Done, Refused
 
 
-async def told(folder, model, hooks, *, people=None, **more):
+async def told(folder, model, hooks, *, people=None, tools=TOOLS, **more):
     """Run one prompt with hooks; the session, and how the prompt ended."""
     settings = Settings(hooks=[HookSettings(**hook) for hook in hooks])
-    agent = Agent("build", model=model, tools=TOOLS, settings=settings, directory=folder, **more)
+    agent = Agent("build", model=model, tools=tools, settings=settings, directory=folder, **more)
     async with agent.runtime() as runtime:
         session = await runtime.create()
         id = await runtime.prompt(session, "go", options=TurnOptions(on_ask="pause"))
@@ -33,6 +34,10 @@ def hook(folder, on, ending="true", **more):
 
 def given(folder):
     return [msgspec.json.decode(line) for line in (folder / "given").read_text().splitlines()]
+
+
+def calls(session):
+    return [part for part in session.parts.values() if isinstance(part, Call)]
 
 
 def said(session):
@@ -115,3 +120,34 @@ def test_after_an_abort_no_hook_is_run_and_one_under_way_is_ended(tmp_path):
     session, result = asyncio.run(told(tmp_path, ScriptedModel(["Done."]), hooks, people=people))
     assert (result.reason, said(session)) == ("aborted", [])
     assert [each["event"] for each in given(tmp_path)] == ["step_start"]
+
+
+def test_a_turn_with_hooks_is_settled_and_written_up_as_any_other(tmp_path):
+    async def give_up(runtime, session):
+        while not (await runtime.load(session)).running or not (await runtime.load(session)).running.asks:
+            await asyncio.sleep(0.01)
+        await runtime.abort(session)
+
+    hooks = [hook(tmp_path, "turn_end")]
+    ask = [Rule("python", "*", "ask")]
+    model = ScriptedModel([call("look", key="a"), "Done."])
+    settled, result = asyncio.run(told(tmp_path, model, hooks, people=give_up, permission=ask))
+    assert (result.reason, [part.state.refusal.name for part in calls(settled)]) == ("aborted", ["aborted"])
+    _, result = asyncio.run(told(tmp_path, ScriptedModel(playing("Both say yes.")), hooks, tools=[gather]))
+    assert (result.reason, result.text) == ("synthesized", "Both say yes.")
+
+
+def test_a_turn_with_hooks_is_compacted_as_any_other(tmp_path):
+    async def compact(runtime, session):
+        await ended(runtime, session, 1)
+        await runtime.compact(session)
+        await ended(runtime, session, 2)
+
+    async def ended(runtime, session, turn):
+        while (found := await runtime.load(session)).turns < turn or found.running is not None:
+            await asyncio.sleep(0.01)
+
+    model = ScriptedModel(["Done."], summary="It was done.")
+    session, _ = asyncio.run(told(tmp_path, model, [hook(tmp_path, "turn_end")], people=compact))
+    assert [each["turn"] for each in given(tmp_path)] == [1, 2]
+    assert session.turn.last_compaction is not None

@@ -10,6 +10,9 @@ from test_cli import Home
 
 from bridle import Agent, ConfigError, Limits, Reply, ScriptedModel, call
 from bridle.core.inbox import TurnOptions
+from bridle.core.repair import result_digest
+from bridle.core.states import Done, Refused
+from bridle.turn.outputs import Wanted
 
 SCHEMA = {
     "type": "object",
@@ -181,3 +184,16 @@ def test_the_schema_is_counted_before_the_request_is_paid_for():
     schema = {**SCHEMA, "description": "x" * 400_000}
     story = told(GIVEN, schema=schema, limits=Limits(tokens=50_000))
     assert (story.result.reason, len(story.model.requests)) == ("token_budget", 0)
+
+
+def test_an_answer_that_cannot_be_read_is_refused_and_words_that_do_not_fit_are_words():
+    wanted = Wanted({"type": "integer"})
+    assert wanted.captured('{"value": 3}') == Done("3", result_digest("3"), answers=True)
+    unread = wanted.captured("{")
+    assert isinstance(unread, Refused) and unread.output.startswith("this is no JSON, or too deep: ")
+    assert [wanted.found_in(words) for words in ("3", '"three"', "three", "```json\n3\n```")] == [
+        '{"value":3}',
+        "",
+        "",
+        '{"value":3}',
+    ]

@@ -29,7 +29,20 @@ from bridle.core.parts import (
 from bridle.core.replay import Difference, verified
 from bridle.core.result import Result, answers, result_of
 from bridle.core.session import Session
-from bridle.core.states import Ask, Asking, Broken, Done, Open, Refusal, Refused, Replied, Running, Try, Usage
+from bridle.core.states import (
+    Ask,
+    Asking,
+    Broken,
+    Done,
+    Interrupted,
+    Open,
+    Refusal,
+    Refused,
+    Replied,
+    Running,
+    Try,
+    Usage,
+)
 from bridle.core.status import Status, status_of
 from bridle.core.undo import begins, visible
 
@@ -101,6 +114,18 @@ def test_a_provider_that_is_asked_again_is_counted_for_steps_and_for_errands():
     errand = session([START], [Request("1.c1", "compaction", 0, 1, "scripted")], [RequestMoved("1.c1", again)])
     assert (step.turn.step.tries, step.turn.tokens, step.turn.cost) == (1, 3, 0.5)
     assert (errand.turn.errand.tries, errand.turn.tokens, errand.turn.cost) == (1, 3, 0.5)
+
+
+def test_an_errand_whose_process_died_is_charged_for_and_counted():
+    died = RequestMoved("1.c1", Interrupted(7, 0.25))
+    found = session([START], [Request("1.c1", "compaction", 0, 1, "scripted")], [died])
+    assert (found.turn.errand.state, found.turn.errand.deaths) == ("interrupted", 1)
+    assert (found.turn.tokens, found.turn.cost) == (7, 0.25)
+
+
+def test_the_last_output_that_a_tool_wants_kept_stays_at_hand():
+    ran = [CallMoved("c", Done("[ ] look", "digest of it", kept=True))]
+    assert session([START], [STEP, REQUEST], *CALLED, ran).kept == {"look": "[ ] look"}
 
 
 def test_a_request_for_a_title_is_counted_and_moves_no_step():
