@@ -6,11 +6,15 @@ import pytest
 from harness import run_virtually
 from stories import look, ran
 
-from bridle import Agent, Reply, ScriptedModel, call
-from bridle.core.parts import Call, Sentinel, Text, TurnFinish
+from bridle import Agent, Limits, Reply, ScriptedModel, call
+from bridle.core.events import Entry, PartPut, SessionInfo
+from bridle.core.limits import NOTHING
+from bridle.core.parts import Call, Notice, Prompt, Sentinel, Text, TurnFinish, TurnStart, Undone
+from bridle.core.states import Usage
 from bridle.errors import JournalFailed, JournalFull, LeaseLost
 from bridle.journal.memory import MemoryJournal
 from bridle.runtime import Runtime
+from bridle.turn.record import copied
 
 
 class FailingJournal(MemoryJournal):
@@ -132,3 +136,40 @@ def test_text_that_stalls_is_recorded_all_the_same():
         return found
 
     assert run_virtually(work) == ["a"]
+
+
+SESSION = SessionInfo("ses_elsewhere", "/elsewhere")
+TURN = TurnStart("1.start", 1, "build", "m", 5, Limits(), "deny")
+ENTRIES = [
+    Entry(2, 1.0, 0.0, (PartPut(TURN), PartPut(Prompt("p", "first", turn=1)))),
+    Entry(3, 2.0, 0.0, (PartPut(TurnFinish("1.finish", 1, "answered", NOTHING, Usage())),)),
+    Entry(4, 3.0, 0.0, (PartPut(Undone("u", 1, 1)),)),
+]
+
+
+def test_a_session_from_elsewhere_is_written_as_it_was_and_not_while_somebody_drives_it():
+    async def work():
+        journal = MemoryJournal()
+        await copied(journal, SESSION, ENTRIES[:2])
+        lease = await journal.acquire(SESSION.id)
+        with pytest.raises(LeaseLost, match="is being driven"):
+            await copied(journal, SESSION, ENTRIES[2:])
+        await journal.release(lease)
+        return await journal.load(SESSION.id)
+
+    _, *written = asyncio.run(work())
+    assert written == ENTRIES[:2]
+
+
+def test_an_undo_that_the_files_did_not_follow_is_told_to_whoever_goes_on():
+    async def work(seams):
+        journal = MemoryJournal()
+        await copied(journal, SESSION, ENTRIES)
+        async with Agent(model=ScriptedModel(["done"]), journal=journal, seams=seams).runtime() as runtime:
+            await runtime.wait(SESSION.id, await runtime.prompt(SESSION.id, "go on"))
+            parts = (await runtime.load(SESSION.id)).parts.values()
+            return [part.text for part in parts if isinstance(part, Notice)]
+
+    assert run_virtually(work) == [
+        "an undo or redo was interrupted: the history has changed, and the files have not all followed"
+    ]

@@ -1,6 +1,7 @@
 """What comes out of a stream, whole or broken, becomes parts that are valid to send back."""
 
 import pytest
+from harness import run_virtually
 from stories import tell
 
 from bridle import Agent, Reply, ScriptedModel, call, tool
@@ -213,3 +214,43 @@ def test_an_adapter_that_reports_an_error_event_is_not_listened_to_any_more():
 
     result = Agent(model=Talkative()).run_sync("go")
     assert (result.reason, result.detail.split(" (")[0]) == ("error", "gone")
+
+
+class Bare:
+    """A model of somebody else, whose streams can be read and nothing else."""
+
+    def __init__(self, inner):
+        self._inner = inner
+        self.info = inner.info
+
+    def stream(self, request):
+        return BareStream(self._inner.stream(request))
+
+
+class BareStream:
+    def __init__(self, events):
+        self._events = events
+
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self):
+        return await anext(self._events)
+
+
+def test_a_stream_that_cannot_be_closed_is_read_all_the_same():
+    async def work(seams):
+        async with Agent(model=Bare(ScriptedModel(["Hello."])), seams=seams).runtime() as runtime:
+            session = await runtime.create()
+            return await runtime.wait(session, await runtime.prompt(session, "go"))
+
+    assert run_virtually(work).text == "Hello."
+
+
+def test_a_piece_of_a_call_that_never_began_is_nothing_and_a_seal_stays_with_its_call():
+    processor = Processor("1.1.1", {}, None)
+    for event in (ToolInputDelta("unheard of", "{"), ToolCall("look", "{}", "c", "sealed")):
+        processor.feed(event)
+    assert processor.parts(whole=False) == []
+    (put,) = processor.parts(whole=True)
+    assert (put.part.name, put.part.arguments, put.part.seal) == ("look", "{}", "sealed")

@@ -50,6 +50,51 @@ def test_results_that_are_still_unknown_count_as_equal():
     assert repeats(past, [("a", UNKNOWN)], "a")
 
 
+KNOWN = "abcdefghijklm"
+"""More calls than the longest cycle has, so that going through them again is no cycle."""
+
+
+def worn(stale):
+    """A past in which everything is known, and the last calls brought nothing new."""
+    past = Repetition()
+    for key in KNOWN + KNOWN[:stale]:
+        past.add(key, f"result of {key}")
+    return past
+
+
+@pytest.mark.parametrize(
+    ("stale", "batch", "call", "stopped"),
+    [
+        (11, [], "l", True),
+        (10, [], "l", False),
+        (11, [], "new", False),
+        (10, [("k", UNKNOWN)], "l", True),
+        (9, [("k", UNKNOWN)], "l", False),
+        (10, [("k", "result of k")], "l", True),
+        (11, [("k", "news of k")], "l", False),
+        (11, [("new", UNKNOWN)], "l", False),
+        (11, [("new", "a result")], "l", False),
+        (0, [("new", UNKNOWN), *((key, UNKNOWN) for key in KNOWN[:11])], "new", True),
+        (0, [("new", UNKNOWN), *((key, UNKNOWN) for key in KNOWN[:10])], "new", False),
+        (0, [("new", UNKNOWN), *((key, UNKNOWN) for key in KNOWN[:11])], "another", False),
+    ],
+)
+def test_calls_of_the_same_step_count_among_those_that_bring_nothing_new(stale, batch, call, stopped):
+    assert repeats(worn(stale), batch, call) is stopped
+
+
+def test_calls_that_could_not_be_understood_are_counted_until_one_ends():
+    past = Repetition()
+    past.add_malformed()
+    past.add_malformed()
+    assert past.malformed == 2
+    past.restart()
+    assert past == Repetition()
+    past.add_malformed()
+    past.add("a", "1")
+    assert past.malformed == 0
+
+
 def test_a_restart_counts_anew():
     past = Repetition()
     past.add("a", "1")
@@ -82,6 +127,14 @@ def test_a_chant_is_heard_about_the_tenth_time():
     at = heard(SENTENCE * 50)
     assert at is not None
     assert 9 * len(SENTENCE) < at < 14 * len(SENTENCE)
+
+
+@pytest.mark.parametrize(
+    ("length", "place"), [(10, 150), (30, 325), (42, 450), (60, 600), (100, 950), (200, 1850), (251, 2325), (300, None)]
+)
+def test_a_chant_is_heard_at_the_tenth_time_of_its_last_chunk_unless_that_comes_too_seldom(length, place):
+    sentence = "".join(chr(ord("a") + n % 26) + str(n) for n in range(length))[:length]
+    assert heard(sentence * 60, chunk=1) == place
 
 
 @pytest.mark.parametrize("chunk", [1, 13, 500, 10_000])

@@ -127,7 +127,7 @@ def _changes(site: _Site) -> Iterator[ast.AST]:
             yield from _constants(node)
         case ast.Call():
             yield from _calls(node)
-        case ast.Return(value=value) if value is not None and not _is_none(value):
+        case ast.Return(value=value) if value is not None and not isinstance(value, ast.Constant):
             yield ast.Return(ast.Constant(None))
         case ast.If() | ast.IfExp() | ast.While():
             if not isinstance(node.test, ast.Compare | ast.UnaryOp):
@@ -163,17 +163,15 @@ def _constants(node: ast.Constant) -> Iterator[ast.AST]:
 
 def _calls(node: ast.Call) -> Iterator[ast.AST]:
     if isinstance(node.func, ast.Name) and node.func.id in OTHER_FUNCTIONS:
+        # Their arguments may stand in any order.
         yield ast.Call(ast.Name(OTHER_FUNCTIONS[node.func.id], ast.Load()), node.args, node.keywords)
+        return
     for place in range(len(node.args) - 1):
         swapped = list(node.args)
         swapped[place], swapped[place + 1] = swapped[place + 1], swapped[place]
         yield ast.Call(node.func, swapped, node.keywords)
     for place in range(len(node.keywords)):
         yield ast.Call(node.func, node.args, node.keywords[:place] + node.keywords[place + 1 :])
-
-
-def _is_none(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _shown(node: ast.AST) -> str:
