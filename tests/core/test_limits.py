@@ -1,8 +1,20 @@
 """Limits on their own: each is one comparison, and both of its sides are shown."""
 
+from pathlib import Path
+
 import pytest
 
-from bridle.core.limits import MOST, NOTHING, UNLIMITED, Limits, Spent, closing_seconds, effective_cap, wrong_limit
+from bridle.core.limits import (
+    LOWEST_OUTPUT_TOKENS,
+    MOST,
+    NOTHING,
+    UNLIMITED,
+    Limits,
+    Spent,
+    closing_seconds,
+    effective_cap,
+    wrong_limit,
+)
 
 ALL = Limits(10, 20, 30, 4.0, 50.0)
 
@@ -124,3 +136,8 @@ def test_what_cannot_be_a_limit_is_told_why(name, value, wrong):
 
 def test_a_turn_has_the_steps_that_it_asks_for_up_to_the_ceiling():
     assert [effective_cap(steps, 200) for steps in (None, 0, 199, 201)] == [200, 0, 199, 200]
+
+
+def test_a_reply_is_given_no_less_than_the_documents_say():
+    limits = Path(__file__).parent.parent.parent / "docs" / "limits.md"
+    assert f"down to {LOWEST_OUTPUT_TOKENS:,} tokens" in limits.read_text()
