@@ -83,6 +83,12 @@ def test_calls_of_the_same_step_count_among_those_that_bring_nothing_new(stale, 
     assert repeats(worn(stale), batch, call) is stopped
 
 
+@pytest.mark.parametrize(("keys", "stopped"), [("abcdef", True), ("abcdefg", False)])
+def test_within_one_step_a_cycle_of_six_is_the_longest_that_is_seen(keys, stopped):
+    *before, last = keys * 3
+    assert repeats(Repetition(), [(key, UNKNOWN) for key in before], last) is stopped
+
+
 def test_calls_that_could_not_be_understood_are_counted_until_one_ends():
     past = Repetition()
     past.add_malformed()

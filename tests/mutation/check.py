@@ -140,7 +140,7 @@ def table(survivors: Sequence[Mutant]) -> str:
         "",
         "A test is worth what it notices. `scripts/mutants` makes every small change to the policy, the limits and the",
         "doom loops (another comparison, a number one up or down, an operand less, arguments swapped, no statement),",
-        "runs the tests that should notice it, and writes this table. CI tries a share of them again.",
+        "runs the tests that should notice it, and writes this table.",
         "",
         "| module | mutants | noticed | cannot be noticed | survive |",
         "| --- | --- | --- | --- | --- |",
