@@ -1,6 +1,7 @@
 """Sessions that are carried elsewhere or go on in two directions."""
 
 import json
+import time
 
 import pytest
 from test_brought import NAMED_SECRETS, SHAPED_SECRETS
@@ -57,6 +58,27 @@ def test_an_import_that_contradicts_what_is_there_is_refused(home):
     (home.project / "in.json").write_text(json.dumps(bundle))
     done = home.run("import", "in.json")
     assert (done.returncode, "is there already, and not the same" in done.stderr) == (2, True)
+
+
+def test_a_turn_that_was_interrupted_goes_on_where_it_was_imported(home, tmp_path):
+    task = ("task", {"description": "a piece", "prompt": "look", "subagent_type": "general"})
+    slow = ("bash", {"command": "echo once >> ran; sleep 60"})
+    model = home.script(calls(task), calls(slow), {"text": "Looked."}, {"text": "All done."})
+    run = home.start("run", "--format", "json", "--on-ask", "allow", "--max-tokens", "100000", "--model", model, "go")
+    session = json.loads(run.stdout.readline())["session"]
+    while not (home.project / "ran").exists():
+        assert run.poll() is None
+        time.sleep(0.05)
+    run.kill()
+    run.communicate()
+    exported = home.run("export", session).stdout
+    other = person(tmp_path, "other")
+    (other.project / "in.json").write_text(exported)
+    assert other.run("import", "in.json").returncode == 0
+    # The model begins anew in a new process.
+    home.script({"text": "Looked."}, {"text": "All done."})
+    done = other.run("resume", session)
+    assert (done.returncode, done.stdout) == (0, "All done.\n"), done.stderr
 
 
 @pytest.mark.parametrize(

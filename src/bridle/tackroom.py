@@ -144,7 +144,7 @@ class SettingsTackRoom:
             variant,
             output,
         )
-        return Opening(start, self._accounts(start), (*chosen, *notices))
+        return Opening(start, self.accounts(start), (*chosen, *notices))
 
     def model_ref(self, session: Session, options: TurnOptions | None) -> str | None:
         """The model that a turn with these options would ask; None if one has to be chosen."""
@@ -186,7 +186,7 @@ class SettingsTackRoom:
         limits = self.settings.limits
         return (self.settings.tree.cost, limits.daily.cost, limits.monthly.cost) != (None, None, None)
 
-    def _accounts(self, start: TurnStart) -> tuple[Account, ...]:
+    def accounts(self, start: TurnStart) -> tuple[Account, ...]:
         """The turn's own account, under its parent's; or under those of the day and the month, where they are set."""
         own = Limits(tokens=start.limits.tokens, cost=start.limits.cost)
         if start.mandate is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 
 from bridle.core.events import Entry, PartPut, SessionInfo, SessionPut
+from bridle.core.ledger import Account, Change
+from bridle.core.limits import Spent
 from bridle.core.parts import TurnStart
 from bridle.core.secrets import redacted
 from bridle.core.session import Session
@@ -99,8 +101,11 @@ async def import_bundle(runtime: Runtime, raw: bytes) -> str:
     if _tree(bundle) != [carried.info.id for carried in bundle.sessions]:
         raise ConfigError(f"this is not session {bundle.sessions[0].info.id} with everything below it")
     missing = [(carried, await _missing(runtime, carried)) for carried in bundle.sessions]
+    states = {carried.info.id: folded(carried.info.id, carried.entries, Session()) for carried in bundle.sessions}
     for carried, entries in reversed(missing):
-        await copied(runtime.journal, _begun(carried), entries)
+        opens = tuple(_accounts(runtime, states, carried.info.id))
+        change = Change(opens[0].id, opens=opens) if opens else None
+        await copied(runtime.journal, _begun(carried), entries, change)
         _store(runtime, carried)
     return bundle.sessions[0].info.id
 
@@ -126,6 +131,26 @@ def _check(carried: Carried) -> None:
     for name in carried.outputs:
         if not _safe(name) or not name.endswith(STORED):
             raise ConfigError(f"{name!r} is no name of an output")
+
+
+def _accounts(runtime: Runtime, states: Mapping[str, Session], id: str) -> Iterator[Account]:
+    """The accounts of a turn that is open, and of those above it: what they have used counts here too."""
+    state = states.get(id)
+    turn = state.running if state is not None else None
+    if turn is None:
+        return
+    own, *above = runtime.room.accounts(turn.start)
+    under = [each for each in states if each.startswith(f"{id}.")]
+    open_below = [found for each in under if (found := states[each].running) is not None]
+    spent = turn.below
+    for each in (turn, *open_below):
+        spent = spent.plus(Spent(0, each.tool_calls, each.tokens, each.cost))
+    # Places are counted at the root.
+    places = {"live": len(open_below), "total": len(under)} if turn.start.mandate is None else {}
+    yield msgspec.structs.replace(own, spent=spent, children=len(turn.children), **places)
+    yield from above
+    if turn.start.mandate is not None:
+        yield from _accounts(runtime, states, turn.start.mandate.parent)
 
 
 def _tree(bundle: Bundle) -> list[str]:

@@ -111,14 +111,17 @@ class Record:
             self.publish(self.lease.session, one.entry)
 
 
-async def copied(journal: Journal, info: SessionInfo, entries: Sequence[Entry]) -> None:
-    """Write a session as it was recorded elsewhere; raises `LeaseLost` if somebody drives it here."""
+async def copied(journal: Journal, info: SessionInfo, entries: Sequence[Entry], change: Change | None = None) -> None:
+    """Write a session as it was recorded elsewhere; raises `LeaseLost` if somebody drives it here.
+
+    `change` opens the accounts of a turn that has not ended.
+    """
     await journal.create(info)
     lease = await journal.acquire(info.id)
     if lease is None:
         raise LeaseLost(f"session {info.id} is being driven: wait for it, or abort it")
     try:
         for entry in entries:
-            await journal.append(lease, entry)
+            await journal.append(lease, entry, change=change if entry is entries[-1] else None)
     finally:
         await journal.release(lease)

@@ -1,5 +1,6 @@
 """Words of a model or a tool, in every place of a session from which they reach a terminal."""
 
+import asyncio
 import io
 import re
 from typing import Any
@@ -11,6 +12,8 @@ from bridle.core.parts import Prompt
 from bridle.core.result import Result
 from bridle.core.session import Session
 from bridle.core.states import Ask
+from bridle.surfaces.cli.paper import Paper
+from bridle.surfaces.cli.screen import Screen
 from bridle.surfaces.cli.text import TextLines
 from bridle.surfaces.plain import line, plain
 from fuzz.recorded import HOSTILE, SESSION, recorded
@@ -18,9 +21,11 @@ from fuzz.target import Target
 
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Controls but for the line end and the tab, and everything that turns the direction of what follows."""
+DRAWN = re.compile(r"\x1b\[[0-9;]*m|\r\x1b\[2K|\x1b\[1A\x1b\[2K")
+"""What Bridle itself sends to a terminal: colours, and taking back what it has drawn."""
 
 
-class Screen(io.StringIO):
+class Terminal(io.StringIO):
     """A terminal that keeps what was written to it."""
 
     def isatty(self) -> bool:
@@ -48,30 +53,33 @@ def check(data: bytes) -> None:
     clean = words.replace("\r", "")
     assert plain(words) == clean if not UNSAFE.search(clean) else len(plain(words)) == len(clean), "words are lost"
     for number, built in enumerate(BUILT):
-        shown(msgspec.convert(spoken(built, words), tuple[Entry, ...]), words, live=bool(number % 2))
+        entries = msgspec.convert(spoken(built, words), tuple[Entry, ...])
+        asyncio.run(shown(entries, words, live=bool(number % 2)))
 
 
-def shown(entries: tuple[Entry, ...], words: str, *, live: bool) -> None:
-    out, beside = Screen() if live else io.StringIO(), Screen()
+async def shown(entries: tuple[Entry, ...], words: str, *, live: bool) -> None:
+    out, beside = Terminal() if live else io.StringIO(), Terminal()
     prompts = [
         event.part.id
         for entry in entries
         for event in entry.events
         if isinstance(event, PartPut) and isinstance(event.part, Prompt)
     ]
-    lines = TextLines(out, beside, "info")
+    paper = Screen(out, beside, quiet=False) if live else Paper(out, beside, quiet=False)
+    lines = TextLines(paper)
     lines.session(SESSION)
     lines.begin(Session(), prompts[0])
     lines.notice(words)
     for entry in entries:
         lines.event(entry)
         lines.event(PartDelta("1.1.1.text", 0, words))
+        lines.tick()
     ask = Ask("a", words, (), diff=words)
     lines.result(Result(SESSION, prompts[0], "paused", asks=(ask,)))
     lines.result(Result(SESSION, prompts[0], "answered", text=words))
     lines.error(words, "error")
-    for screen in (out, beside):
-        found = UNSAFE.search(screen.getvalue())
+    for written in (out.getvalue(), beside.getvalue()):
+        found = UNSAFE.search(DRAWN.sub("", written) if live else written)
         assert found is None, f"{found[0]!r} reaches the terminal"
 
 

@@ -184,7 +184,7 @@ def _asked_here(state: Session, result: Result) -> bool:
 
 
 async def _put(runtime: Runtime, session: str, ask: Ask, abort: _Aborting) -> None:
-    who = f" (subagent {ask.session})" if ask.session else ""
+    who = f" (subagent {plain(ask.session)})" if ask.session else ""
     diff = coloured(plain(ask.diff)) if has_colours(sys.stderr, os.environ) else plain(ask.diff)
     shown = (diff or plain(ask.detail)).replace("\n", "\n  ")
     sys.stderr.write(f"\n? {plain(ask.text)}{who}\n" + (f"  {shown}\n" if shown else ""))

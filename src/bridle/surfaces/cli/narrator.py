@@ -94,17 +94,17 @@ class Narrator:
                     said = (
                         self._label(call) if self._paper.lively else f"{line(call.name)} {line(call.arguments)[:200]}"
                     )
-                    self._say(f"  {said}\n  → subagent {child}")
+                    self._say(f"  {said}\n  → subagent {line(child)}")
                 self._asks_below(asks)
             case Done(report=report) if report is not None:
                 spent = report.spent
-                self._say(f"  ✓ subagent {report.child}: {spent.steps} steps, {spent.tool_calls} calls")
+                self._say(f"  ✓ subagent {line(report.child)}: {spent.steps} steps, {spent.tool_calls} calls")
             case Done():
                 if self._paper.lively:
                     took = self.session.elapsed - self._began.get(call.id, self.session.elapsed)
                     self._say(f"  ✓ {self._label(call)}" + (f"  {took:.1f} s" if took >= 0.1 else ""))
             case Failed(report=report, output=output) if report is not None:
-                self._say(f"  ✗ subagent {plain(output).splitlines()[0][:300]}")
+                self._say(f"  ✗ subagent {(plain(output).splitlines() or ['failed'])[0][:300]}")
             case Failed(output=output) | Refused(output=output):
                 lines = plain(output).strip().splitlines()
                 self._say(f"  ✗ {line(call.name)}: {lines[-1] if lines else 'failed'}"[:300])
@@ -126,4 +126,4 @@ class Narrator:
         """Who sits at the terminal is asked there, and need not be told; a subagent's ask its parent tells of."""
         turn = self.session.turn
         if not self.depth and (turn is None or turn.start.on_ask != "person"):
-            self._say(f"  ? {plain(ask.text)}  [{ask.id}]")
+            self._say(f"  ? {plain(ask.text)}  [{line(ask.id)}]")

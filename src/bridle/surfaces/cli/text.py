@@ -14,7 +14,7 @@ from bridle.core.status import status_of
 from bridle.surfaces.cli.narrator import Narrator
 from bridle.surfaces.cli.paper import Paper
 from bridle.surfaces.levels import NAMES, bar, levels, nearest
-from bridle.surfaces.plain import plain
+from bridle.surfaces.plain import line, plain
 
 BAR = 10
 MOST_UNDER_WAY = 6
@@ -150,12 +150,12 @@ class TextLines:
         if result.reason in ("paused", "held"):
             self._paper.say(f"{result.reason}: session {result.session}")
             for ask in result.asks:
-                who = f" (subagent {ask.session})" if ask.session else ""
+                who = f" (subagent {line(ask.session)})" if ask.session else ""
                 self._paper.say(f"  ? {plain(ask.text)}{who}")
                 for each in plain(ask.diff).splitlines():
                     self._paper.say(f"    {each}")
                 how = "YOUR ANSWER" if ask.kind == "question" else "once|always|reject"
-                self._paper.say(f"  answer it with: bridle answer {result.session} {ask.id} {how}")
+                self._paper.say(f"  answer it with: bridle answer {result.session} {line(ask.id)} {how}")
             return
         self._paper.say(account(result))
 
