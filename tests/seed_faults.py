@@ -70,9 +70,9 @@ FAULTS = [
     ),
     Fault(
         "000.21",
-        "src/bridle/surfaces/cli/text.py",
-        'self._beside.write(f"■ {plain(text)}\\n")',
-        'self._beside.write("")',
+        "src/bridle/surfaces/cli/narrator.py",
+        'self._say(f"■ {plain(text)}", always=not self.depth)',
+        'self._say("")',
         "tests/test_cli.py::test_the_step_cap_shows_its_notice_and_its_sentinel_and_exits_3",
     ),
     Fault(

@@ -195,6 +195,15 @@ def test_help_and_version_load_nothing_that_runs():
         assert (done.returncode, done.stderr) == (0, "set()\n")
 
 
+def test_a_run_loads_nothing_that_it_does_not_need(home):
+    watch = "import sys\ntry:\n import bridle.surfaces.cli.main as m; m.main()\nfinally:\n"
+    watch += " print({'pydantic', 'rich', 'textual', 'mcp', 'httpx2'} & set(sys.modules), file=sys.stderr)"
+    words = ["run", "--log-level", "quiet", "--model", home.script({"text": "Hi."}), "--tool", "bash=off", "go"]
+    command = [sys.executable, "-c", watch, *words]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=home.project, env=home.environment, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Hi.\n", "set()\n")
+
+
 def test_every_command_of_the_help_is_there_and_has_an_example():
     for name in COMMANDS:
         loaded = load(name)

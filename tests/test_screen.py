@@ -10,6 +10,7 @@ from test_tui import PIECES
 
 from bridle.surfaces.cli.paper import Paper, is_lively
 from bridle.surfaces.cli.screen import Screen
+from bridle.surfaces.streaming import LONGEST, Divider
 
 DRAWN = re.compile(r"\x1b\[[0-9;]*m|\r\x1b\[2K|\x1b\[1A\x1b\[2K")
 
@@ -139,3 +140,46 @@ def test_odd_texts_reach_the_terminal_without_anything_that_drives_it(monkeypatc
 
     left = DRAWN.sub("", screened(monkeypatch, work, columns, lines))
     assert not set(left) & {*map(chr, range(32)), *map(chr, range(0x7F, 0xA0)), *"\u202e\u2066\u200f"} - {"\n"}
+
+
+ANSWERS = {
+    "paragraphs": "Some **words** that go on. " * 8 + "\n\n",
+    "a list": "- an item with `code`\n  and a second line\n",
+    "a numbered list": "1. an item\n",
+    "a loose list": "- an item\n\n",
+    "code": "x = 1  # a line of code\n",
+    "one line": "word ",
+    "letters": "x" * 50,
+}
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_what_still_changes_stays_small_however_long_an_answer_is(kind):
+    words = ("```python\n" if kind == "code" else "") + ANSWERS[kind] * (30_000 // len(ANSWERS[kind]))
+    divider, rest, wholes = Divider(), "", []
+    for place in range(0, len(words), 40):
+        rest += words[place : place + 40]
+        divided = divider.divide(rest)
+        if divided.whole:
+            wholes.append(divided.whole)
+            rest = divided.rest
+        assert len(rest) <= LONGEST + 80
+    letters = "".join("".join([*wholes, rest]).split())
+    fences = letters.count("```")
+    assert letters.replace("```python", "").replace("```", "") == "".join(words.split()).replace("```python", "")
+    assert fences == (0 if kind != "code" else 2 * len(wholes) + 1) and len(wholes) > 3
+
+
+def test_nothing_is_divided_that_may_still_become_something_else():
+    divider = Divider()
+    for words in (
+        "",
+        "one line",
+        "| a | b |\n|---|---|\n| 1 | 2 |",
+        "```\ncode\n",
+        "- one\n\n  still one",
+        "> quote\n> more",
+    ):
+        assert divider.divide(words) == ("", words, False)
+    assert divider.divide("one\n\ntwo") == ("one\n", "two", False)
+    assert divider.divide("- one\n- two") == ("- one", "- two", True)

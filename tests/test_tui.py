@@ -27,9 +27,9 @@ from bridle.surfaces.tui.views import (
     PromptView,
     SentinelView,
     ThoughtView,
-    WordsView,
     view_of,
 )
+from bridle.surfaces.tui.words import WordsView
 
 SIZES = [(80, 24), (200, 60)]
 

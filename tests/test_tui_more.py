@@ -15,6 +15,7 @@ from bridle.core.permission import Rule
 from bridle.surfaces.tui.dialogs import Confirm, Picker
 from bridle.surfaces.tui.pasting import Pasted
 from bridle.surfaces.tui.tree import Backgrounds, Subagents, Watch
+from bridle.surfaces.tui.words import WordsView
 from bridle.tools.registry import builtin_tools
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYPhfDwADggGAaEIUqQAAAABJRU5ErkJggg=="
@@ -165,6 +166,38 @@ def test_the_last_answer_is_copied_with_a_key(tmp_path):
             await seat.ended()
             await seat.pilot.press("ctrl+o")
             await seat.until(lambda: seat.app.clipboard == "The **answer**.")
+
+    told(story)
+
+
+def test_what_the_mouse_marks_is_copied(tmp_path):
+    async def story():
+        async with seated(tmp_path, "The **answer** is here.") as seat:
+            await seat.ask()
+            await seat.ended()
+            view = seat.chat.transcript.query_one(WordsView)
+            await seat.pilot.mouse_down(view, offset=(4, 0))
+            await seat.pilot.hover(view, offset=(9, 0))
+            await seat.pilot.mouse_up(view, offset=(9, 0))
+            await seat.until(lambda: seat.chat.get_selected_text() == "answer")
+            await seat.pilot.press("ctrl+c")
+            await seat.until(lambda: seat.app.clipboard == "answer")
+
+    told(story)
+
+
+def test_words_are_set_anew_for_another_width_and_theme(tmp_path):
+    async def story():
+        async with seated(tmp_path, "# Title\n\n" + "many words " * 12, size=(100, 34)) as seat:
+            await seat.ask()
+            await seat.ended()
+            view = seat.chat.transcript.query_one(WordsView)
+            before = view.size.height
+            await seat.pilot.resize_terminal(50, 34)
+            await seat.until(lambda: view.size.height > before)
+            colours = seat.app.export_screenshot()
+            seat.app.theme = "textual-light"
+            await seat.until(lambda: seat.app.export_screenshot() != colours and "many words" in seat.read())
 
     told(story)
 

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, cast
 import typer
 from typer.core import TyperGroup
 
+from bridle.surfaces.cli.quick import quickened
+
 
 class Command(NamedTuple):
     """Where a command is: a function, or a group of commands; and its help in a line."""
@@ -67,6 +69,7 @@ class Lazily(TyperGroup):
         super().__init__(**more)
         # A name that is mistyped is compared with these.
         self.commands = cast(Any, dict.fromkeys(COMMANDS))
+        quickened(self)
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -79,10 +82,10 @@ class Lazily(TyperGroup):
             loaded.rich_markup_mode = None
             group = typer.main.get_group(loaded)
             group.name = cmd_name
-            return group
+            return quickened(group)
         alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
         alone.command(cmd_name)(loaded)
-        return typer.main.get_command(alone)
+        return quickened(typer.main.get_command(alone))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         for title, section in INDEX.items():

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Sequence
-from typing import ClassVar, TextIO
+from typing import TextIO
 
-from markdown_it import MarkdownIt
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.markdown import Heading, Markdown
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 from bridle.surfaces.cli.paper import Paper
 from bridle.surfaces.plain import plain
+from bridle.surfaces.streaming import Divider
+from bridle.surfaces.typeset import Words
 
 DRAW_SECONDS = 0.08
 MOST_TAIL_LINES = 12
@@ -36,20 +36,6 @@ STYLES = {
 }
 
 
-class _LeftHeading(Heading):
-    """A heading where the eye begins to read."""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        self.text.justify = "left"
-        yield self.text
-
-
-class _Words(Markdown):
-    """Markdown as a conversation shows it."""
-
-    elements: ClassVar = {**Markdown.elements, "heading_open": _LeftHeading}
-
-
 class Screen(Paper):
     """Words appear as they come, below what is final, and are set once their block is whole.
 
@@ -62,8 +48,8 @@ class Screen(Paper):
     def __init__(self, out: TextIO, beside: TextIO, *, quiet: bool, light: bool = False) -> None:
         super().__init__(out, beside, quiet=quiet)
         self._console = Console(file=beside, force_terminal=True, markup=False, emoji=False, highlight=False)
-        self._code_theme = "ansi_light" if light else "ansi_dark"
-        self._parser = MarkdownIt("commonmark").enable("table").enable("strikethrough")
+        self._light = light
+        self._divider = Divider()
         self._pending = ""
         self._live: tuple[str, ...] = ()
         self._drawn: list[str] = []
@@ -104,25 +90,21 @@ class Screen(Paper):
         self._draw()
 
     def _settle(self) -> None:
-        """Print the blocks that nothing can change any more: all but the last."""
-        blocks = [token.map for token in self._parser.parse(self._pending) if token.level == 0 and token.map]
-        if len(blocks) < 2:
-            return
-        lines = self._pending.split("\n")
-        begin = blocks[-1][0]
-        whole, self._pending = "\n".join(lines[:begin]), "\n".join(lines[begin:])
-        self._print(whole)
+        """Print what nothing can change any more."""
+        divided = self._divider.divide(self._pending)
+        if divided.whole:
+            self._pending = divided.rest
+            self._print(divided.whole, joined=divided.joined)
 
-    def _print(self, words: str) -> None:
+    def _print(self, words: str, *, joined: bool = False) -> None:
         self._erase()
         lines = self._lines(words)
-        self._out.write("\n".join(lines) + "\n\n" if lines else "")
+        self._out.write("\n".join(lines) + ("\n" if joined else "\n\n") if lines else "")
         self._out.flush()
 
     def _lines(self, words: str) -> list[str]:
         """Words as they are drawn, without the empty lines around them."""
-        # A link shows where it leads: what a model calls it need not be true.
-        lines = self._rendered(_Words(words, code_theme=self._code_theme, hyperlinks=False)).split("\n")
+        lines = self._rendered(Words(words, light=self._light)).split("\n")
         full = [number for number, line in enumerate(lines) if COLOUR.sub("", line).strip()]
         return lines[full[0] : full[-1] + 1] if full else []
 

@@ -24,7 +24,8 @@ from bridle.core.parts import Part, Prompt, Reasoning, StepFinish, Text
 from bridle.core.session import Session
 from bridle.core.states import Open
 from bridle.core.undo import has_mark
-from bridle.surfaces.tui.views import CallView, NoticeView, ThoughtView, WelcomeView, WordsView, view_of
+from bridle.surfaces.tui.views import CallView, NoticeView, ThoughtView, WelcomeView, view_of
+from bridle.surfaces.tui.words import WordsView
 
 AT_ONCE = 80
 """Parts that are shown at first, and each time that older ones are asked for."""

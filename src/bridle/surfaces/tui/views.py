@@ -8,9 +8,8 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.timer import Timer
 from textual.widget import Widget
-from textual.widgets import Button, Markdown, Static
+from textual.widgets import Button, Static
 
 from bridle.core.parts import (
     Call,
@@ -29,10 +28,10 @@ from bridle.core.states import Asking, CallState, Done, Failed, Refused, Running
 from bridle.runtime.watching import child_of
 from bridle.surfaces.plain import line, plain
 from bridle.surfaces.telling import telling
+from bridle.surfaces.tui.words import WordsView
 
 MOST_LIVE_LINES = 8
 MOST_LINES = 400
-DRAW_SECONDS = 0.08
 MARKS = {"running": "●", "done": "✓", "failed": "✗", "refused": "⊘", "asking": "?", "waiting": "◌", "pending": "·"}
 
 
@@ -73,39 +72,6 @@ class PromptView(Static):
 
     def __init__(self, part: Prompt) -> None:
         super().__init__(text(part.text.strip() or "(nothing)"), classes="prompt")
-
-
-class WordsView(Markdown):
-    """What the model says, as it comes; drawn a few times a second, however small the pieces are."""
-
-    def __init__(self, words: str = "") -> None:
-        super().__init__(plain(words), classes="words", open_links=False)
-        self.length = len(words)
-        self._pending: list[str] = []
-        self._drawing: Timer | None = None
-
-    def grow(self, offset: int, words: str) -> None:
-        """Add what is new of a text that begins at an offset."""
-        fresh = words[self.length - offset :] if offset <= self.length else ""
-        if fresh:
-            self.length += len(fresh)
-            self._pending.append(fresh)
-            if self._drawing is None:
-                self._drawing = self.set_timer(DRAW_SECONDS, self.draw)
-
-    async def draw(self) -> None:
-        """Show everything that has come so far."""
-        if self._drawing is not None:
-            self._drawing.stop()
-            self._drawing = None
-        words, self._pending = "".join(self._pending), []
-        if words:
-            await self.append(plain(words))
-
-    async def settle(self, words: str) -> None:
-        """It is whole."""
-        self.grow(0, words)
-        await self.draw()
 
 
 class Folded(Vertical):
