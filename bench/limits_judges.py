@@ -33,7 +33,9 @@ class Seen:
 
     @property
     def text(self) -> str:
-        return str(self.outcome.get("text") or "") if self.outcome else ""
+        """The text that it ended with; what the model said before its calls is none."""
+        text = str(self.outcome.get("text") or "") if self.outcome else ""
+        return "" if text.startswith(FIRST_WORDS) else text
 
     @property
     def ended(self) -> bool:
@@ -79,7 +81,8 @@ def capped(cap: int) -> Callable[[Seen], Judged]:
 
 
 def none_at_all(seen: Seen) -> Judged:
-    passed = seen.ended and seen.requests <= 1 and not seen.effects
+    refused = seen.ended and not seen.requests
+    passed = (refused or (seen.answered and seen.requests == 1)) and not seen.effects
     return passed, seen.words(counted(seen.effects))
 
 

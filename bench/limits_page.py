@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from compare import prepare
+from contender import prepare
 from limits_play import play
 from limits_roster import BRIDLE, OPENCODE, PEERS, Compared
 from limits_rows import ROWS, Row

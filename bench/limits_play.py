@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from compare import CONTENDERS
+from contender import CONTENDERS
 from limits_judges import Seen
 from limits_roster import Compared
 from limits_rows import Row
 from limits_server import Asked, Provider
+from processes import kill_tree
 
 TICK_SECONDS = 0.02
 DYING_REQUEST = 3
@@ -88,7 +88,7 @@ class Play:
         watch.cancel()
         stop.cancel()
         if not said.done():
-            kill(process.pid)
+            kill_tree(process.pid)
         output, _ = await said
         lines = [line for line in output.decode().splitlines() if line.startswith("{")]
         return json.loads(lines[-1]) if lines else None
@@ -106,27 +106,6 @@ class Play:
         if outcome is None and not self.stopped:
             self.stopped = "ended without a word"
         return Seen(self.provider, self.effects(), outcome, self.stopped, time.monotonic() - begin, before)
-
-
-def kill(root: int) -> None:
-    """Kill a process with everything below it: some start their commands in groups of their own."""
-    children: dict[int, list[int]] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except OSError:
-            # It has ended meanwhile.
-            continue
-        children.setdefault(int(fields[1]), []).append(int(path.parent.name))
-    waiting = [root]
-    for number in waiting:
-        waiting += children.get(number, [])
-    for number in waiting:
-        try:
-            os.kill(number, signal.SIGKILL)
-        except ProcessLookupError:
-            # It has ended meanwhile.
-            continue
 
 
 async def play(contender: Compared, row: Row) -> Seen:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from compare import Contender
+from contender import Contender
 from limits_rows import Row, Setting
 from limits_server import Speech
 
@@ -99,12 +99,12 @@ PYDANTIC_AI = Compared(
         "subagents": "a tool that runs an agent with its own `usage_limits`",
         "tree": "the same, with `usage=context.usage`",
         "tokens": "`UsageLimits(total_tokens_limit=)`",
+        "cost": "`UsageLimits(cost_limit=)`, with the name of a model whose price it knows",
     },
     lacks={
         "loops": NO_LOOPS + " in the core",
         "compaction": NO_COMPACTION + " in the core; providers and another package have some",
         "resume": "`ConversationStore` is saved after a run, and only kept in memory; others are extra services",
-        "cost": "`UsageLimits(cost_limit=)` goes by the prices of known models, and this is none",
         "seconds": "no bound of the time of a run",
     },
 )
@@ -115,7 +115,7 @@ LANGGRAPH = Compared(
     needs=("langchain", "langgraph", "langgraph-checkpoint-sqlite", "langchain-openai"),
     offers={
         "steps": "`ModelCallLimitMiddleware(thread_limit=, exit_behavior='end')`",
-        "tool_calls": "`ToolCallLimitMiddleware(run_limit=)`",
+        "tool_calls": "`ToolCallLimitMiddleware(run_limit=, exit_behavior='end')`; the default lets a model go on",
         "subagents": "a tool that invokes an agent with its own middleware",
         "compaction": "`SummarizationMiddleware(trigger=('tokens', n), keep=('messages', 2))`",
         "resume": '`AsyncSqliteSaver`, `durability="sync"`, `ainvoke(None)`',

@@ -36,8 +36,8 @@ class Row:
     """Killed when its third request arrives, or when the effect `die` is there; then started again to resume."""
 
 
-CAP = "Ends by itself with a text, at most {0} calls run and at most {1} requests are made (the cap, and one to close)."
-LOOP = f"Ends by itself, or is stopped to ask, before {LOOP_CALLS} calls have run; the cap on steps is 60."
+CAP = "Ends by itself with a text; calls that run: at most {0}; requests: at most {1} (the cap, and one to close)."
+LOOP = f"Ends by itself, or to ask, before {LOOP_CALLS} calls have run; the cap on steps is 60, and the clock 90 s."
 
 
 def cap_row(cap: int) -> Row:
@@ -52,7 +52,7 @@ def cap_row(cap: int) -> Row:
 
 
 def loop_row(name: str, script: Script) -> Row:
-    return Row(f"loop: {name}", script, LOOP, judges.looped, ("loops",), {"steps": 60})
+    return Row(f"loop: {name}", script, LOOP, judges.looped, ("loops",), {"steps": 60}, seconds=90.0, most_requests=45)
 
 
 ROWS = [
@@ -68,7 +68,7 @@ ROWS = [
     Row(
         "cap 0",
         scripts.stubborn,
-        "Refused, or ended by itself: no call runs, and at most one request is made.",
+        "No call runs: it is refused before any request, or a text comes with the first.",
         judges.none_at_all,
         ("steps", "steps 0"),
         {"steps": 0},
@@ -141,10 +141,11 @@ ROWS = [
     Row(
         "compaction that does not shrink",
         scripts.overfull,
-        "Ends by itself, with a text or an error, within 60 requests.",
+        "Ends by itself, with a text or an error, within 60 requests and 60 s.",
         judges.compacted,
         ("compaction",),
         {"steps": 20, "context": WINDOW_TOKENS},
+        seconds=60.0,
     ),
     Row(
         "killed between two calls",

@@ -10,7 +10,9 @@ LAST_WORDS = "LAST WORDS: this is what was done."
 FIRST_WORDS = "FIRST WORDS: I begin."
 CHILD = "CHILD"
 POLLS = 6
-WINDOW_TOKENS = 40_000
+WINDOW_TOKENS = 20_000
+LONG_SUMMARY = "SUMMARY " + " ".join(f"{number * 2_654_435_761 % 2**32:08x}" for number in range(16_000))
+"""About as long as the window, and no two words of it the same: a text that repeats itself is one that Bridle ends."""
 
 
 def stubborn(asked: Asked, _: list[Asked]) -> Say:
@@ -76,11 +78,11 @@ def dropped(cuts: int) -> Script:
     return script
 
 
-def overfull(asked: Asked, _: list[Asked]) -> Say:
+def overfull(asked: Asked, all_asked: list[Asked]) -> Say:
     """Three calls and a text are all the work, but the context is always said to be full, and summaries are long."""
     if not asked.tools:
-        return Say("SUMMARY " + "all of it again " * 9_000, (), (2 * WINDOW_TOKENS, 36_000))
-    if asked.number <= 3:
+        return Say(LONG_SUMMARY, (), (2 * WINDOW_TOKENS, 36_000))
+    if sum(1 for each in all_asked if each.tools) <= 3:
         return Say("", (Call(f"long{asked.number}"),), (2 * WINDOW_TOKENS, 500))
     return Say(LAST_WORDS, (), (2 * WINDOW_TOKENS, 500))
 

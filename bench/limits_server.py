@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-PIECE = 24
+PIECES = 40
+SHORTEST_PIECE = 12
 CUT_SHARE = 0.6
 PRICE_PER_MILLION = 10.0
 
@@ -178,16 +179,17 @@ def whole(say: Say, speech: Speech, asked: Asked) -> bytes:
     if calls:
         message["tool_calls"] = calls
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}
-    reply = {"id": f"r{asked.number}", "object": "chat.completion", "created": 1, "model": "scripted"}
+    reply = {"id": f"r{asked.number}", "object": "chat.completion", "created": 1, "model": asked.body["model"]}
     return json.dumps({**reply, "choices": [choice], "usage": used(say)}).encode()
 
 
 def streamed(say: Say, speech: Speech, asked: Asked) -> bytes:
     text, calls = spoken(say, speech, asked)
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
-    deltas += [{"content": text[at : at + PIECE]} for at in range(0, len(text), PIECE)]
+    size = max(SHORTEST_PIECE, len(text) // PIECES)
+    deltas += [{"content": text[at : at + size]} for at in range(0, len(text), size)]
     deltas += [{"tool_calls": [{"index": at, **call}]} for at, call in enumerate(calls)]
-    head = {"id": f"r{asked.number}", "object": "chat.completion.chunk", "created": 1, "model": "scripted"}
+    head = {"id": f"r{asked.number}", "object": "chat.completion.chunk", "created": 1, "model": asked.body["model"]}
     choices = [[{"index": 0, "delta": delta, "finish_reason": None}] for delta in deltas]
     choices.append([{"index": 0, "delta": {}, "finish_reason": "tool_calls" if calls else "stop"}])
     events: list[dict[str, Any]] = [{**head, "choices": choice} for choice in choices]

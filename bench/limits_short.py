@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from compare import CONTENDERS
+from contender import CONTENDERS
 from limits_judges import Seen
 from limits_roster import BRIDLE
 from limits_rows import Row

@@ -11,14 +11,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from compare import CONTENDERS, HOMES
+from contender import CONTENDERS, HOMES
+from processes import cpu_seconds
 from wire_server import serve
 
 LONGEST_SECONDS = 60.0
@@ -27,6 +27,27 @@ INSTALL_SECONDS = 300.0
 OPENCODE = HOMES / "opencode"
 QUIET = ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "SHARE")
 """What OpenCode would fetch or send besides: left out, since it is no part of asking a model."""
+
+
+BRIDLE_SETTINGS = """
+[providers.bench]
+wire = "chat"
+base_url = "{address}"
+auth = "none"
+
+[models."bench/scripted"]
+context_window = 10_000_000
+
+[behavior]
+ceiling = 10_000
+
+[limits]
+tool_calls = 10_000
+
+[tree]
+steps = 10_000
+"""
+"""OpenCode has no bounds unless they are set, so that Bridle gets wide ones."""
 
 
 class NoRequest(Exception):
@@ -61,8 +82,7 @@ def nothing(home: Path, address: str) -> None:
 def bridle_files(home: Path, address: str) -> None:
     folder = home / ".config" / "bridle"
     folder.mkdir(parents=True, exist_ok=True)
-    lines = ["[providers.bench]", 'wire = "chat"', f'base_url = "{address}"', 'auth = "none"', ""]
-    (folder / "config.toml").write_text("\n".join(lines))
+    (folder / "config.toml").write_text(BRIDLE_SETTINGS.format(address=address))
 
 
 def opencode_files(home: Path, address: str) -> None:
@@ -97,7 +117,7 @@ def commands() -> list[Command]:
 def opencode() -> Command:
     binary = OPENCODE / "node_modules" / ".bin" / "opencode"
     environment = {f"OPENCODE_DISABLE_{name}": "1" for name in QUIET}
-    words: list[str | Path] = [binary, "run", "--model", "bench/scripted", "Say hello."]
+    words: list[str | Path] = [binary, "run", "--title", "hello", "--model", "bench/scripted", "Say hello."]
     return Command("opencode run", opencode_version, lambda _: words, opencode_files, environment)
 
 
@@ -117,27 +137,6 @@ def prepare_opencode() -> str:
     return done.stderr.strip().splitlines()[-1] if done.returncode else ""
 
 
-def tree_cpu(root: int) -> float:
-    """The CPU seconds of a process, of all below it, and of those that it has waited for."""
-    children: defaultdict[int, list[int]] = defaultdict(list)
-    ticks: dict[int, int] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except OSError:
-            # It has ended meanwhile.
-            continue
-        number = int(path.parent.name)
-        children[int(fields[1])].append(number)
-        ticks[number] = sum(int(field) for field in fields[11:15])
-    total, waiting = 0, [root]
-    while waiting:
-        number = waiting.pop()
-        total += ticks.get(number, 0)
-        waiting += children[number]
-    return total / os.sysconf("SC_CLK_TCK")
-
-
 async def start(command: Command, home: Path) -> Cost:
     """Run the command in this home until its first request is here; raises `NoRequest` if none comes."""
     first: asyncio.Future[Cost] = asyncio.get_running_loop().create_future()
@@ -146,7 +145,7 @@ async def start(command: Command, home: Path) -> Cost:
 
     def arrived() -> None:
         if process is not None and not first.done():
-            first.set_result(Cost(tree_cpu(process.pid), time.monotonic() - begin))
+            first.set_result(Cost(cpu_seconds(process.pid), time.monotonic() - begin))
 
     server, port = await serve(arrived)
     address = f"http://127.0.0.1:{port}/steps/0/together/v1"

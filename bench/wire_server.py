@@ -1,8 +1,8 @@
 """A provider on loopback that speaks OpenAI's chat wire: it asks for call after call, or writes one long text.
 
-The address says what it answers: `/steps/200/together/v1` asks for 200 calls and then ends, `/text/20000/apart/v1`
-writes 20,000 pieces of text. Together, the events of a reply share HTTP chunks; apart, each is an HTTP chunk of its own
-and, in a step, comes a millisecond after the one before.
+The address says what it answers: `/steps/200/together/v1` asks for 200 calls and then ends, `/reads/200/together/v1`
+asks to read 200 lines of a file, `/text/20000/apart/v1` writes 20,000 pieces of text. Together, the events of a reply
+share HTTP chunks; apart, each is an HTTP chunk of its own and, in a step, comes a millisecond after the one before.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ PIECES = 5
 PAUSE_SECONDS = 0.001
 TOGETHER_EVENTS = 100
 WRITE_CHUNKS = 400
+READ_FILE = "numbers.txt"
 
 
 def event(delta: dict[str, Any] | None, finish: str | None = None, usage: dict[str, int] | None = None) -> bytes:
@@ -37,15 +38,17 @@ def ending(finish: str, tokens: int) -> list[bytes]:
     return [event({}, finish), event(None, usage=usage), b"data: [DONE]\n\n"]
 
 
-def step_events(step: int, steps: int, tokens: int) -> list[bytes]:
+def step_events(step: int, steps: int, tokens: int, kind: str = "steps") -> list[bytes]:
     """The reply of one step: words and one call, until the last one, which says that all is done."""
+    name, pieces = "add", ('{"a": ', f"{step}, ", '"b": 1}')
+    if kind == "reads":
+        name, pieces = "read", (f'{{"filePath": "{READ_FILE}", ', f'"offset": {step}, ', '"limit": 1}')
     begin = event({"role": "assistant", "content": ""})
     if step > steps:
         return [begin, event({"content": "done"}), *ending("stop", tokens)]
     size = len(TEXT) // PIECES
     words = [event({"content": TEXT[at : at + size]}) for at in range(0, len(TEXT), size)]
-    call = {"index": 0, "id": f"call_{step}", "type": "function", "function": {"name": "add", "arguments": ""}}
-    pieces = ('{"a": ', f"{step}, ", '"b": 1}')
+    call = {"index": 0, "id": f"call_{step}", "type": "function", "function": {"name": name, "arguments": ""}}
     deltas = [event({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}) for piece in pieces]
     return [begin, *words, event({"tool_calls": [call]}), *deltas, *ending("tool_calls", tokens)]
 
@@ -81,7 +84,10 @@ async def answer(writer: asyncio.StreamWriter, path: str, body: bytes) -> None:
             await writer.drain()
     else:
         # Each result of a call names its call, on every client's wire: so many steps are behind us.
-        events = step_events(body.count(b'"tool_call_id"') + 1, int(count), len(body) // 4)
+        step = body.count(b'"tool_call_id"') + 1
+        # Without tools it is asked for something else, such as a title.
+        steps = int(count) if kind == "steps" or b'"tools"' in body else 0
+        events = step_events(step, steps, len(body) // 4, kind)
         if shape == "together":
             events = [b"".join(events)]
         for each in events:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from compare import CONTENDERS, Contender, prepare
+from contender import CONTENDERS, Contender, prepare
 from starts import Command, commands, opencode, prepare_opencode, start_twice
 from wire_server import PAUSE_SECONDS, step_events, text_events
 

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 CONTENDER = Path(__file__).parent.parent / "bench" / "contenders" / "with_bridle.py"
 
@@ -23,12 +24,17 @@ def test_bytes_on_disk_are_few_and_grow_linearly_with_the_steps(tmp_path):
         assert long["bytes_written"] <= 4.4 * short["bytes_written"]
 
 
-def test_the_comparison_prints_its_table_and_its_goals():
+def test_the_comparison_prints_its_table_and_its_goals_and_draws_its_plots(tmp_path):
     compare = CONTENDER.parent.parent / "compare.py"
     command = [sys.executable, compare, "--steps", "60", "--rounds", "1", "--without-peers", "--again", "1"]
+    command += ["--write", tmp_path / "page.md"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "| Bridle, SQLite, power (default) | 0.1.0 |" in done.stdout
+    assert "\n| bridle run | 0.1.0 |" in done.stdout
     assert done.stdout.count("(goal ") == 6
+    drawn = sorted((tmp_path / "benchmarks").iterdir())
+    assert [path.name for path in drawn] == ["cpu.svg", "disk.svg", "memory.svg", "start.svg"]
+    assert all(ElementTree.parse(path).getroot().tag.endswith("}svg") for path in drawn)
 
 
 def test_the_comparison_over_http_prints_its_tables_and_its_goals(tmp_path):

@@ -17,7 +17,7 @@ def middleware(limits: dict, steps: int | None, model: ChatOpenAI) -> list:
         # The limit of a thread, unlike that of a run, is kept in the checkpoints.
         found.append(ModelCallLimitMiddleware(thread_limit=steps, exit_behavior="end"))
     if "tool_calls" in limits:
-        found.append(ToolCallLimitMiddleware(run_limit=limits["tool_calls"]))
+        found.append(ToolCallLimitMiddleware(run_limit=limits["tool_calls"], exit_behavior="end"))
     if "context" in limits:
         found.append(SummarizationMiddleware(model, trigger=("tokens", limits["context"]), keep=("messages", 2)))
     return found

@@ -1,7 +1,8 @@
 """The same work for every contender: n steps of one call each, asked for by a model inside the process.
 
 Each reply carries 200 characters of text and a call of `add`; each result has 100 characters. A thousand steps make a
-conversation of about 323 kB. The CPU of a step is the process time from one request to the next.
+conversation of about 323 kB. The CPU of a step is the process time from one request to the next; that of the start is
+what the process took until its first request, its interpreter and its imports included.
 """
 
 import argparse
@@ -15,15 +16,35 @@ from statistics import median
 
 TEXT = "I add the next pair of numbers now. ".ljust(200, "-")
 EDGE = 40
+MARKS = (25, 50, 100, 200, 300, 400, 600, 800, 1_000)
+"""After how many steps it is looked at what a step costs and what is kept."""
 
 requests: list[float] = []
 results: list[str] = []
+kept: list[tuple[int, int]] = []
+folder: list[Path] = []
+first_memory_mb: list[float] = []
 
 
 def begin_request() -> int:
     """Note that the model was asked, and say for which time."""
     requests.append(time.process_time())
+    if len(requests) == 1:
+        first_memory_mb.append(_proc("status", "VmRSS") / 1024)
+    if len(requests) - 1 in MARKS:
+        kept.append((len(requests) - 1, _size(folder[0])))
     return len(requests)
+
+
+def _size(path: Path) -> int:
+    """What is on the disk, without what Bridle holds in reserve for a full one."""
+    return sum(each.stat().st_size for each in path.rglob("*") if each.is_file() and each.suffix != ".reserve")
+
+
+def _curve(costs: list[float]) -> list[tuple[int, float]]:
+    """What a step costs from one mark to the next."""
+    marks = [mark for mark in MARKS if mark <= len(costs)]
+    return [(mark, round(median(costs[before:mark]), 1)) for before, mark in pairwise([0, *marks])]
 
 
 def arguments_of(number: int) -> dict[str, int]:
@@ -48,13 +69,13 @@ def measure(package: str, converse: Callable[[int, Path], str]) -> None:
     given.data.mkdir(parents=True, exist_ok=True)
     if any(given.data.iterdir()):
         parser.error("--data must be empty, else an earlier conversation would be measured too")
+    folder.append(given.data)
     cpu, written = time.process_time(), _proc("io", "write_bytes")
     answer = converse(given.steps, given.data)
     cpu, written = time.process_time() - cpu, _proc("io", "write_bytes") - written
     if (answer, len(requests), len(results)) != ("done", given.steps + 1, given.steps):
         raise SystemExit(f"{answer!r} after {len(requests)} requests and {len(results)} calls")
     costs = [(after - before) * 1e6 for before, after in pairwise(requests)]
-    kept = sum(path.stat().st_size for path in given.data.rglob("*") if path.is_file() and path.suffix != ".reserve")
     report = {
         "version": version(package) if package else "",
         "first": round(median(costs[:EDGE])),
@@ -63,7 +84,11 @@ def measure(package: str, converse: Callable[[int, Path], str]) -> None:
         "cpu_seconds": round(cpu, 3),
         # Not ru_maxrss: that starts from the peak of the process which started this one.
         "rss_mb": round(_proc("status", "VmHWM") / 1024),
-        "bytes_kept": kept,
+        "start_cpu": round(requests[0], 3),
+        "start_mb": round(first_memory_mb[0]),
+        "bytes_kept": _size(given.data),
         "bytes_written": written,
+        "curve": _curve(costs),
+        "kept": kept,
     }
     print(json.dumps(report))
