@@ -33,9 +33,9 @@ class Seen:
 
     @property
     def text(self) -> str:
-        """The text that it ended with; what the model said before its calls is none."""
+        """The text that it ended with; what the model said before its calls is none, unless more follows."""
         text = str(self.outcome.get("text") or "") if self.outcome else ""
-        return "" if text.startswith(FIRST_WORDS) else text
+        return "" if text.startswith(FIRST_WORDS) and LAST_WORDS not in text else text
 
     @property
     def ended(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections import defaultdict
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,10 +49,9 @@ def memory_mb(root: int) -> float:
 
 
 def kill_tree(root: int) -> None:
-    """Kill a process with everything below it: some start their commands in groups of their own."""
+    """Kill the leader of a group with that group and everything below it: some start commands in other groups."""
     for process in tree(root):
-        try:
+        with suppress(ProcessLookupError):
             os.kill(process.number, signal.SIGKILL)
-        except ProcessLookupError:
-            # It has ended meanwhile.
-            continue
+    with suppress(ProcessLookupError):
+        os.killpg(root, signal.SIGKILL)
