@@ -130,9 +130,6 @@ def draw(contenders: list[Contender], commands: list[Contender], folder: Path) -
     note = "In process, the model answers at once; the commands over loopback HTTP, with tools of their own."
     costs = [Curve(*looks(each), each.reports[0]["curve"]) for each in shown]
     (folder / "cpu.svg").write_text(curves("CPU of a step, against the length of the history", note, costs, duration))
-    note = "Those that keep something; write-ahead logs included."
-    kept = [Curve(*looks(each), [(at, held) for at, held in each.reports[0]["kept"] if held > 0]) for each in shown]
-    (folder / "disk.svg").write_text(curves("Bytes on the disk, against steps", note, kept, size))
     note = "Seconds of CPU of all its processes, the interpreter and imports included."
     starts = [Bars(*looks(each), [each.best("start_cpu")]) for each in ranked("start_cpu")]
     (folder / "start.svg").write_text(bars("CPU from start to the first request", note, starts, "{:.2f} s"))
@@ -144,11 +141,6 @@ def draw(contenders: list[Contender], commands: list[Contender], folder: Path) -
 def duration(value: float) -> str:
     """Microseconds, for people."""
     return f"{value:g} µs" if value < 1_000 else f"{value / 1_000:g} ms" if value < 1e6 else f"{value / 1e6:g} s"
-
-
-def size(value: float) -> str:
-    """Bytes, for people."""
-    return f"{value / 1e3:g} kB" if value < 1e6 else f"{value / 1e6:g} MB" if value < 1e9 else f"{value / 1e9:g} GB"
 
 
 def page(contenders: list[Contender], commands: list[Contender], missing: list[str], steps: int, how: str) -> list[str]:
@@ -165,8 +157,6 @@ def page(contenders: list[Contender], commands: list[Contender], missing: list[s
         *table(contenders),
         "",
         f"![CPU of a step, against the length of the history]({PLOTS}/cpu.svg)",
-        "",
-        f"![Bytes on the disk, against steps]({PLOTS}/disk.svg)",
         "",
         "## Whole commands",
         "",

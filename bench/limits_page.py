@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import platform
 import sys
@@ -56,6 +57,18 @@ async def cells(contenders: list[Compared], rows: list[Row], *, short: bool) -> 
 
     await asyncio.gather(*(one(contender, row) for row in rows for contender in contenders))
     return found
+
+
+def kept(path: Path | None) -> Cells:
+    """Cells of earlier calls."""
+    if path is None or not path.exists():
+        return Cells()
+    return {(row, name): Cell(*cell) for row, name, *cell in json.loads(path.read_text())}
+
+
+def keep(path: Path, found: Cells) -> None:
+    rows = [[*key, cell.verdict, cell.words, cell.version] for key, cell in found.items()]
+    path.write_text(json.dumps(rows, indent=0))
 
 
 def table(contenders: list[Compared], rows: list[Row], found: Cells) -> list[str]:
@@ -116,8 +129,7 @@ def enrolled(given: argparse.Namespace) -> tuple[list[Compared], list[str]]:
             missing += [f"{peer.name} could not be installed: {problem}", ""]
         else:
             contenders.append(peer)
-    chosen = [each for each in contenders if not given.only or each.name in given.only]
-    return chosen, missing
+    return contenders, missing
 
 
 def main() -> None:
@@ -126,12 +138,24 @@ def main() -> None:
     parser.add_argument("--short", action="store_true", help="only Bridle, in this process, without waits")
     parser.add_argument("--only", action="append", default=[], help="this contender; may be given again")
     parser.add_argument("--row", action="append", default=[], help="rows whose names hold this; may be given again")
+    parser.add_argument("--keep", type=Path, help="a file of cells: those played now replace theirs, and all are shown")
     parser.add_argument("--write", type=Path, help="also write the page, as Markdown")
     given = parser.parse_args()
     contenders, missing = enrolled(given)
+    chosen = [each for each in contenders if not given.only or each.name in given.only]
     rows = [row for row in ROWS if not given.row or any(part in row.name for part in given.row)]
-    found = asyncio.run(cells(contenders, rows, short=given.short))
-    lines = page(contenders, rows, found, missing)
+    found = asyncio.run(cells(chosen, rows, short=given.short))
+    before = kept(given.keep)
+    if given.keep is not None:
+        found = {**before, **found}
+        keep(given.keep, found)
+        rows = [row for row in ROWS if all((row.name, each.name) in found for each in contenders)]
+    lines = page(contenders if given.keep else chosen, rows, found, missing)
+    if before:
+        lines.insert(
+            lines.index("", 2),
+            "Some rows were played again in a later call of the command, and the later result is shown.",
+        )
     print("\n".join(lines))
     if given.write is not None:
         given.write.write_text("\n".join(lines).rstrip() + "\n")

@@ -33,18 +33,14 @@ class Watch:
     home: Path
     cpu: list[float] = field(default_factory=list)
     memory: list[float] = field(default_factory=list)
-    kept: list[tuple[int, int]] = field(default_factory=list)
     begin_bytes: int = 0
 
     def look(self, process: int) -> None:
         """Note what it has taken until this request."""
-        steps = len(self.cpu)
+        if not self.cpu:
+            self.begin_bytes = size(self.home)
         self.cpu.append(cpu_seconds(process))
         self.memory.append(memory_mb(process))
-        if steps == 0:
-            self.begin_bytes = size(self.home)
-        elif steps in MARKS:
-            self.kept.append((steps, size(self.home) - self.begin_bytes))
 
     def report(self, version: str) -> dict[str, Any]:
         """The same as what is reported from inside a process; a curve is of means, since ticks are long."""
@@ -66,7 +62,6 @@ class Watch:
             "rss_mb": round(max(self.memory)),
             "bytes_kept": size(self.home) - self.begin_bytes,
             "curve": curve,
-            "kept": self.kept,
         }
 
 

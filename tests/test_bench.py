@@ -33,7 +33,7 @@ def test_the_comparison_prints_its_table_and_its_goals_and_draws_its_plots(tmp_p
     assert "\n| bridle run | 0.1.0 |" in done.stdout
     assert done.stdout.count("(goal ") == 6
     drawn = sorted((tmp_path / "benchmarks").iterdir())
-    assert [path.name for path in drawn] == ["cpu.svg", "disk.svg", "memory.svg", "start.svg"]
+    assert [path.name for path in drawn] == ["cpu.svg", "memory.svg", "start.svg"]
     assert all(ElementTree.parse(path).getroot().tag.endswith("}svg") for path in drawn)
 
 

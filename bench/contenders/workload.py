@@ -17,12 +17,10 @@ from statistics import median
 TEXT = "I add the next pair of numbers now. ".ljust(200, "-")
 EDGE = 40
 MARKS = (25, 50, 100, 200, 300, 400, 600, 800, 1_000)
-"""After how many steps it is looked at what a step costs and what is kept."""
+"""After how many steps it is looked at what a step costs."""
 
 requests: list[float] = []
 results: list[str] = []
-kept: list[tuple[int, int]] = []
-folder: list[Path] = []
 first_memory_mb: list[float] = []
 
 
@@ -31,8 +29,6 @@ def begin_request() -> int:
     requests.append(time.process_time())
     if len(requests) == 1:
         first_memory_mb.append(_proc("status", "VmRSS") / 1024)
-    if len(requests) - 1 in MARKS:
-        kept.append((len(requests) - 1, _size(folder[0])))
     return len(requests)
 
 
@@ -69,7 +65,6 @@ def measure(package: str, converse: Callable[[int, Path], str]) -> None:
     given.data.mkdir(parents=True, exist_ok=True)
     if any(given.data.iterdir()):
         parser.error("--data must be empty, else an earlier conversation would be measured too")
-    folder.append(given.data)
     cpu, written = time.process_time(), _proc("io", "write_bytes")
     answer = converse(given.steps, given.data)
     cpu, written = time.process_time() - cpu, _proc("io", "write_bytes") - written
@@ -89,6 +84,5 @@ def measure(package: str, converse: Callable[[int, Path], str]) -> None:
         "bytes_kept": _size(given.data),
         "bytes_written": written,
         "curve": _curve(costs),
-        "kept": kept,
     }
     print(json.dumps(report))
