@@ -54,6 +54,23 @@ def test_permuted_keys_are_the_same_call():
     assert (story.result.reason, story.result.tool_calls) == ("doom_loop", 2)
 
 
+def test_blanks_at_the_end_of_a_value_make_no_other_call_and_those_before_it_do():
+    @tool
+    async def poke(key: str) -> str:
+        """Poke at something."""
+        return "same"
+
+    blanks = itertools.count()
+    trailing = ScriptedModel(
+        lambda request: call("poke", key="a" + " \n" * next(blanks)) if request.tool_choice == "auto" else "In circles."
+    )
+    story = tell(trailing, tools=[poke])
+    assert (story.result.reason, story.result.tool_calls) == ("doom_loop", 2)
+    indented = ScriptedModel([*(call("poke", key=" " * depth + "a") for depth in range(5)), "Done."])
+    story = tell(indented, tools=[poke])
+    assert (story.result.reason, story.result.tool_calls) == ("answered", 5)
+
+
 def test_a_changed_description_is_the_same_command(tmp_path):
     numbers = itertools.count()
     model = ScriptedModel(

@@ -97,12 +97,13 @@ def available(tools: Collection[str]) -> str:
 
 
 def call_digest(name: str, arguments: Mapping[str, Any] | str, ignored: Collection[str]) -> str:
-    """The same for calls that mean the same: key order and arguments that do not matter are left out."""
+    """The same for calls that mean the same: key order, blanks at the end and arguments that do not matter count not."""
     if isinstance(arguments, str):
         body = arguments.encode(errors="surrogatepass")
     else:
         kept = {key: value for key, value in arguments.items() if key not in ignored} if ignored else arguments
-        body = msgspec.json.encode(kept, order="deterministic")
+        bare = {key: value.rstrip() if isinstance(value, str) else value for key, value in kept.items()}
+        body = msgspec.json.encode(bare, order="deterministic")
     return hashlib.blake2b(name.encode() + b"\0" + body, digest_size=9).hexdigest()
 
 
