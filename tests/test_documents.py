@@ -149,6 +149,15 @@ def test_links_and_tests_that_the_documents_name_are_there():
     assert [name for name in named if not (ROOT / "tests" / name).exists()] == []
 
 
+def test_every_promise_names_tests_that_are_there():
+    promises = [each for each in (ROOT / "docs" / "guarantees.md").read_text().split("\n\n") if each.startswith("**")]
+    assert len(promises) >= 25
+    for promise in promises:
+        named = re.findall(r"`([a-z_/]+\.py)::(test_[a-z0-9_]+)`", promise)
+        assert named, promise
+        assert [name for path, name in named if f"def {name}(" not in (ROOT / "tests" / path).read_text()] == []
+
+
 def test_the_demo_runs_a_turn_in_this_repository(tmp_path):
     bridle = Path(sys.executable).parent / "bridle"
     command = [bridle, "run", "--model", "scripted:examples/tour.yaml", "What is in this repository?"]

@@ -97,7 +97,7 @@ def available(tools: Collection[str]) -> str:
 
 
 def call_digest(name: str, arguments: Mapping[str, Any] | str, ignored: Collection[str]) -> str:
-    """The same for calls that mean the same: key order, blanks at the end and arguments that do not matter count not."""
+    """The same for calls that mean the same: key order, blanks at an end and what is ignored make no other call."""
     if isinstance(arguments, str):
         body = arguments.encode(errors="surrogatepass")
     else:
