@@ -65,8 +65,8 @@ def keeping(rig: Rig, *, starting: int = 0, heard: int = 0) -> Change | None:
             under_way += 1
         elif isinstance(state, (Done, Failed, Refused)):
             heard += len(state.output)
-    reads = input_tokens(rig) + estimate_tokens(heard) + under_way * LOWEST_OUTPUT_TOKENS
     try:
+        reads = input_tokens(rig) + estimate_tokens(heard) + under_way * LOWEST_OUTPUT_TOKENS
         return Change(rig.turn.start.account, keeps=closing_need(rig, reads))
     except ConfigError:
         # What the turn works with is not to be had any more: there will be no closing request.
