@@ -4,12 +4,14 @@ import asyncio
 
 import msgspec
 import pytest
+from harness import run_virtually
 from stories import look, poll, tell
 
-from bridle import Agent, Limits, Reply, Runtime, ScriptedModel, Settings, call
+from bridle import Agent, Limits, Reply, Runtime, ScriptedModel, Settings, call, tool
 from bridle.config.agents import builtin_agents
 from bridle.config.settings import (
     Behavior,
+    LimitSettings,
     ModelSettings,
     PromptSettings,
     SandboxSettings,
@@ -193,3 +195,69 @@ def test_the_text_that_bridle_writes_names_what_is_still_to_be_done():
     assert story.result.reason == "step_cap"
     assert "Still to be done: saddle; ride." in story.result.text.splitlines()
     assert len([made for made in story.parts(Call) if made.name == "todowrite"]) == 1
+
+
+def test_nobody_is_asked_about_an_edit_that_cannot_be_made(tmp_path):
+    (tmp_path / "horse.py").write_text("trot\n")
+    named = {tool.spec.name: tool for tool in builtin_tools()}
+    replies = [
+        call("read", filePath="horse.py"),
+        call("edit", filePath="horse.py", oldString="gallop", newString="walk"),
+        call("edit", filePath="horse.py", oldString="trot", newString="walk"),
+    ]
+    story = tell(
+        ScriptedModel(replies),
+        tools=(named["read"], named["edit"]),
+        permission=(Rule("edit", "*", "ask"),),
+        options=TurnOptions(on_ask="pause"),
+        directory=tmp_path,
+    )
+    assert story.calls == [("read", "done"), ("edit", "invalid"), ("edit", "asking")]
+    assert (story.result.reason, len(story.result.asks)) == ("paused", 1)
+    assert "+walk" in story.result.asks[0].diff.splitlines()
+
+
+def test_a_long_output_of_the_session_is_read_outside_of_the_project_and_nothing_else_there(tmp_path):
+    (tmp_path / "outputs").mkdir()
+    (tmp_path / "outputs" / "other.txt").write_text("somebody else's")
+    read = next(tool for tool in builtin_tools() if tool.spec.name == "read")
+
+    @tool
+    async def flood() -> str:
+        """Say much."""
+        return "\n".join(f"line {n}" for n in range(5_000))
+
+    def play(request):
+        told = request.messages[-1].text
+        if len(request.messages) == 1:
+            return call("flood")
+        if "the whole is in " in told:
+            path = told.split("the whole is in ")[1].split("]")[0]
+            return [call("read", filePath=path, limit=2), call("read", filePath=str(tmp_path / "outputs/other.txt"))]
+        return "done"
+
+    async def work(seams):
+        async with Runtime(
+            models={"m": ScriptedModel(play)},
+            agents=[Definition("build", model="m")],
+            tools=[flood, read],
+            directory=tmp_path / "project",
+            outputs=tmp_path / "outputs",
+            seams=seams,
+        ) as runtime:
+            session = await runtime.create()
+            await runtime.wait(session, await runtime.prompt(session, "go"))
+            return [part.state for part in (await runtime.load(session)).parts.values() if isinstance(part, Call)]
+
+    _, own, other = run_virtually(work)
+    assert "line 0" in own.output
+    assert (other.refusal.name, "somebody" in other.output) == ("unasked", False)
+
+
+def test_where_calls_are_not_limited_a_step_may_make_more_than_the_usual_number():
+    many = [call("look", key=str(n)) for n in range(201)]
+    limited = tell(ScriptedModel([many], then="done"))
+    assert (limited.result.reason, len(limited.ran)) == ("tool_budget", 200)
+    settings = Settings(limits=LimitSettings(tool_calls=None))
+    free = tell(ScriptedModel([many], then="done"), settings=settings)
+    assert (free.result.reason, len(free.ran)) == ("answered", 201)

@@ -9,7 +9,9 @@ from harness import WiredJournal, run_virtually
 
 from bridle import Agent, Limits, Price, Reply, ScriptedModel, Settings, TreeLimits, call
 from bridle.config.settings import Allowance, LimitSettings
-from bridle.core.states import Done, Usage
+from bridle.core.parts import Request
+from bridle.core.states import Cut, Done, Usage
+from bridle.testing.scripted import ScriptedError
 
 PRICE = Price(input=1.0, output=4.0)
 CHILDREN = 8
@@ -130,3 +132,82 @@ def test_a_reservation_of_a_dead_process_is_settled_by_whoever_it_stands_in_the_
     assert account.spent == next(iter(held.values()))
     assert result.reason == "cost_budget"
     assert spent <= 0.013
+
+
+def short_of_money(*, people=None, child_limits=None, fails_first=False):
+    """Two children, money for one at a time, and the one who has it is slow: the requests that the other sent."""
+    asked = []
+
+    def child(request):
+        asked.append(request.session)
+        if fails_first and len(asked) == 1:
+            return Reply(error=ScriptedError("busy", 503, {"retry-after": "2"}))
+        return Reply(text="ok", usage=Usage(100, 10), delay=60)
+
+    story = family(
+        root=[[spawn("a"), spawn("b")], "told"],
+        child=child,
+        price=PRICE,
+        limits=Limits(cost=0.030),
+        child_limits=child_limits,
+        tree=TREE,
+        people=people,
+    )
+    other = next(id for id in story.sessions if "." in id and id != asked[-1])
+    sent = [part.state for part in story.sessions[other].parts.values() if isinstance(part, Request)]
+    return story, sent
+
+
+async def abort_soon(runtime, session, prompt):
+    await asyncio.sleep(20)
+    await runtime.abort(session)
+
+
+@pytest.mark.parametrize("tried", [False, True])
+def test_an_abort_ends_the_wait_for_the_reservations_of_others(tried):
+    story, sent = short_of_money(people=abort_soon, fails_first=tried)
+    assert (story.result.reason, story.result.seconds < 22) == ("aborted", True)
+    assert [finish.reason for finish in story.finishes()] == ["aborted"] * 3
+    assert sent == [Cut("abort", Usage(), 0.0)] * tried
+
+
+@pytest.mark.parametrize("tried", [False, True])
+def test_nobody_waits_for_the_reservations_of_others_beyond_their_own_time(tried):
+    story, sent = short_of_money(child_limits=Limits(seconds=40), fails_first=tried)
+    assert [made.state.report.reason for made in story.calls()] == ["time_budget"] * 2
+    assert sent[:tried] == [Cut("deadline", Usage(), 0.0)] * tried
+
+
+def test_a_turn_that_ends_while_its_reservation_is_looked_at_is_left_alone():
+    class Changing(WiredJournal):
+        """Between the list of those who hold something and the look at them, the other process gets done."""
+
+        ends = None
+
+        async def holding(self, owner):
+            rows = await super().holding(owner)
+            if rows:
+                await self.ends()
+            return rows
+
+    async def work(seams):
+        journal = Changing()
+        limits = LimitSettings(daily=Allowance(cost=0.013))
+
+        def agent(name, play):
+            model = ScriptedModel(play, price=PRICE, ref=name, max_output_tokens=2_048)
+            return Agent(name, model=model, seams=seams, journal=journal, settings=Settings(limits=limits))
+
+        other = agent("other", lambda request: Reply(text="mine", delay=5)).runtime()
+        session = await other.create("ses_other")
+        prompt = await other.prompt(session, "go")
+        await asyncio.sleep(1)
+        journal.ends = lambda: other.wait(session, prompt)
+        result = await agent("living", lambda request: "ok").run("go")
+        entries = await journal.load(session)
+        await other.close()
+        return result, await other.wait(session, prompt), entries, await journal.load(session)
+
+    result, others, before, after = run_virtually(work)
+    assert (result.reason, others.reason, others.text) == ("answered", "answered", "mine")
+    assert before == after

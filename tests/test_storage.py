@@ -7,10 +7,12 @@ from harness import run_virtually
 from stories import look, ran
 
 from bridle import Agent, Limits, Reply, ScriptedModel, call
+from bridle.core.agent import ModelInfo
 from bridle.core.events import Entry, PartPut, SessionInfo
 from bridle.core.limits import NOTHING
-from bridle.core.parts import Call, Notice, Prompt, Sentinel, Text, TurnFinish, TurnStart, Undone
+from bridle.core.parts import Call, Notice, Prompt, Reasoning, Sentinel, Text, TurnFinish, TurnStart, Undone
 from bridle.core.states import Usage
+from bridle.core.stream import ReasoningDelta, StreamEnd, TextDelta
 from bridle.errors import JournalFailed, JournalFull, LeaseLost
 from bridle.journal.memory import MemoryJournal
 from bridle.runtime import Runtime
@@ -58,6 +60,77 @@ def script():
 
 
 APPENDS = 7
+
+
+class SmallReserve(MemoryJournal):
+    """A journal on a disk that is full once a model was asked, with room in its reserve for so many endings."""
+
+    def __init__(self, endings):
+        super().__init__()
+        self.endings = endings
+        self.full = False
+
+    async def append(self, lease, entry, *, weight="plain", **rest):
+        if self.full and (weight != "ending" or not self.endings):
+            raise FULL
+        self.endings -= self.full
+        await super().append(lease, entry, weight=weight, **rest)
+
+
+def test_a_reserve_that_is_used_up_before_the_calls_are_settled_leaves_the_turn_for_whoever_makes_room():
+    journal = SmallReserve(endings=2)
+
+    def play(request):
+        journal.full = True
+        return [call("look", key="a"), call("look", key="b")]
+
+    async def work(seams):
+        async with Agent(
+            "build", model=ScriptedModel(play), tools=[look], seams=seams, journal=journal
+        ).runtime() as own:
+            session = await own.create()
+            prompt = await own.prompt(session, "go")
+            with pytest.raises(JournalFailed, match="the turn cannot be brought to its end: "):
+                await own.wait(session, prompt)
+            journal.full = False
+            own.resume(session)
+            result = await own.wait(session, prompt)
+            return result, [
+                part.state.refusal.name for part in (await own.load(session)).parts.values() if isinstance(part, Call)
+            ]
+
+    ran.clear()
+    result, refusals = run_virtually(work)
+    assert (result.reason, result.detail, refusals, ran) == ("error", str(FULL), ["superseded"] * 2, [])
+
+
+def test_a_reply_is_written_from_the_reserve_though_its_turn_cannot_go_on():
+    class Blind(SmallReserve):
+        """Nor can the inbox be read once the disk is full."""
+
+        async def inbox(self, session):
+            if self.full:
+                raise JournalFailed("a blink")
+            return await super().inbox(session)
+
+    journal = Blind(endings=1)
+
+    def play(request):
+        journal.full = True
+        return "an answer"
+
+    async def work(seams):
+        async with Agent("build", model=ScriptedModel(play), seams=seams, journal=journal).runtime() as own:
+            session = await own.create()
+            prompt = await own.prompt(session, "go")
+            await own.prompt(session, "later", queue=True)
+            with pytest.raises(JournalFailed, match="a blink"):
+                await own.wait(session, prompt)
+            journal.full = False
+            parts = (await own.load(session)).parts.values()
+            return [part.text for part in parts if isinstance(part, Text)]
+
+    assert run_virtually(work) == ["an answer"]
 
 
 @pytest.mark.parametrize("at", range(2, APPENDS + 1))
@@ -136,6 +209,76 @@ def test_text_that_stalls_is_recorded_all_the_same():
         return found
 
     assert run_virtually(work) == ["a"]
+
+
+class Paced:
+    """A model that says these words, each at its second."""
+
+    def __init__(self, *said):
+        self.said = said
+        self.info = ModelInfo("paced")
+
+    async def stream(self, request):
+        begun = asyncio.get_running_loop().time()
+        for second, event in self.said:
+            await asyncio.sleep(begun + second - asyncio.get_running_loop().time())
+            yield event
+        yield StreamEnd()
+
+
+class SlowDisk(MemoryJournal):
+    """A journal that takes its time for words, or has no room for those that come late."""
+
+    def __init__(self, *, seconds=0.0, room=99):
+        super().__init__()
+        self.seconds = seconds
+        self.room = room
+
+    async def append(self, lease, entry, *, weight="plain", **rest):
+        if weight == "words":
+            await asyncio.sleep(self.seconds)
+            self.room -= 1
+            if self.room < 0:
+                raise FULL
+        await super().append(lease, entry, weight=weight, **rest)
+
+
+def streamed(model, journal, *, after):
+    """What the journal has of the words so many seconds after the prompt, and at the end; and all its entries."""
+
+    async def work(seams):
+        async with Agent("build", model=model, seams=seams, journal=journal).runtime() as runtime:
+            session = await runtime.create()
+            prompt = await runtime.prompt(session, "go")
+            await asyncio.sleep(after)
+            early = words(await runtime.load(session))
+            assert (await runtime.wait(session, prompt)).reason == "answered"
+            return early, words(await runtime.load(session)), await journal.load(session)
+
+    return run_virtually(work)
+
+
+def words(session):
+    return [part.text for part in session.parts.values() if isinstance(part, (Text, Reasoning))]
+
+
+def test_words_that_come_while_others_are_written_are_written_after_them():
+    said = (0, TextDelta("a")), (1, TextDelta("b")), (60, TextDelta("c"))
+    early, whole, _ = streamed(Paced(*said), SlowDisk(seconds=2), after=6)
+    assert (early, whole) == (["ab"], ["abc"])
+
+
+def test_a_sign_of_life_without_words_is_nothing_to_write():
+    said = (0, TextDelta("a")), (2, TextDelta("")), (4, TextDelta("b")), (6, TextDelta(""))
+    early, whole, entries = streamed(Paced(*said), SlowDisk(), after=3)
+    assert (early, whole) == (["a"], ["ab"])
+    assert all(entry.events for entry in entries)
+
+
+def test_words_for_which_there_was_no_room_as_they_came_are_written_with_their_reply():
+    said = (0, ReasoningDelta("hm")), (2, TextDelta("a")), (4, TextDelta("b"))
+    early, whole, _ = streamed(Paced(*said), SlowDisk(room=1), after=3)
+    assert (early, whole) == (["hm"], ["hm", "ab"])
 
 
 SESSION = SessionInfo("ses_elsewhere", "/elsewhere")

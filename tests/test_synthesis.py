@@ -5,7 +5,8 @@ from stories import look, tell
 
 from bridle import Output, Reply, ScriptedModel, call, tool
 from bridle.core.limits import Limits
-from bridle.core.parts import Request
+from bridle.core.parts import Request, ReservationRefused
+from bridle.core.states import Broken, Usage
 from bridle.testing.scripted import ScriptedError
 
 
@@ -66,3 +67,22 @@ def test_a_synthesis_uses_up_no_step_of_the_cap():
 def test_a_budget_that_is_gone_closes_instead():
     story = tell(ScriptedModel(playing("Both.")), tools=[gather], limits=Limits(tool_calls=2))
     assert story.result.reason == "tool_budget"
+
+
+HALF = Reply(text="half " * 900, error=ScriptedError("x", 503))
+
+
+@pytest.mark.parametrize(("tokens", "answer", "tried"), [(4_000, "never", False), (5_500, HALF, True)])
+def test_a_synthesis_or_another_try_of_it_that_cannot_be_paid_for_closes_the_turn(tokens, answer, tried):
+    def play(request):
+        if request.purpose == "step":
+            return Reply(calls=(call("gather", source="one"),), usage=Usage(100, 1_200))
+        return answer if request.purpose == "synthesis" else "closed"
+
+    story = tell(ScriptedModel(play), tools=[gather], limits=Limits(tokens=tokens))
+    assert (story.result.reason, story.result.text) == ("token_budget", "closed")
+    (refused,) = story.parts(ReservationRefused)
+    assert (refused.id, refused.limit) == ("1.1.s1.refused", "tokens")
+    errands = [request.state for request in story.parts(Request) if request.purpose == "synthesis"]
+    assert [type(state) for state in errands] == [Broken] * tried
+    assert [request.purpose for request in story.model.requests] == ["step", *["synthesis"] * tried, "closing"]

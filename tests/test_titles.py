@@ -7,8 +7,11 @@ from harness import run_virtually
 
 from bridle import Limits, Reply, Runtime, ScriptedModel, Settings, call, tool
 from bridle.core.agent import Agent, ModelInfo, Price
+from bridle.core.events import PartPut
 from bridle.core.parts import Request, TurnFinish
 from bridle.core.states import Broken, Cut, Replied, Usage
+from bridle.errors import JournalFull
+from bridle.journal.memory import MemoryJournal
 from bridle.testing.scripted import ScriptedError
 
 
@@ -20,7 +23,15 @@ async def look(key: str = "") -> str:
 
 
 def told(
-    title, *replies, limits=None, price=None, small_price=None, prompts=("Mend the failing test",), at="m", small=None
+    title,
+    *replies,
+    limits=None,
+    price=None,
+    small_price=None,
+    prompts=("Mend the failing test",),
+    at="m",
+    small=None,
+    journal=None,
 ):
     """A session after its prompts: its title, the request for it, the ending, and what the models were asked."""
 
@@ -31,7 +42,14 @@ def told(
         }
         settings = Settings(small_model="s" if at == "m" else at)
         agents = [Agent("build", model="m", limits=limits or Limits())]
-        async with Runtime(models=models, settings=settings, agents=agents, tools=[look], seams=seams) as runtime:
+        async with Runtime(
+            models=models,
+            settings=settings,
+            agents=agents,
+            tools=[look],
+            seams=seams,
+            journal=journal or MemoryJournal(),
+        ) as runtime:
             session = await runtime.create()
             for words in prompts:
                 await runtime.wait(session, await runtime.prompt(session, words))
@@ -137,3 +155,55 @@ def test_a_small_model_that_misbehaves_holds_up_no_turn(how):
     title, (request,), (end,), _ = told("", *WORK, small=Unheard(how))
     assert (title, end.reason, end.spent.steps) == ("", "answered", 3)
     assert isinstance(request.state, (Broken, Cut))
+
+
+def test_without_words_there_is_nothing_to_find_a_title_for():
+    title, requests, (end,), asked = told("A title", *WORK, prompts=(" \n",))
+    assert (title, requests, asked, end.reason) == ("", [], [], "answered")
+
+
+class Bare:
+    """A small model of somebody else, whose stream can be read and nothing else."""
+
+    def __init__(self, inner):
+        self._inner = inner
+        self.info = inner.info
+
+    def stream(self, request):
+        self._events = self._inner.stream(request)
+        return self
+
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self):
+        return await anext(self._events)
+
+
+def test_a_title_is_read_from_a_stream_that_cannot_be_closed():
+    title, (request,), _, _ = told("", *WORK, small=Bare(ScriptedModel(title="Mend the test", ref="s")))
+    assert (title, type(request.state)) == ("Mend the test", Replied)
+
+
+class Unwilling(MemoryJournal):
+    """A journal that takes everything but requests for titles."""
+
+    def __init__(self, error):
+        super().__init__()
+        self.error = error
+
+    async def append(self, lease, entry, **rest):
+        put = [event.part for event in entry.events if isinstance(event, PartPut)]
+        if any(isinstance(part, Request) and part.purpose == "title" for part in put):
+            raise self.error
+        await super().append(lease, entry, **rest)
+
+
+def test_a_title_for_which_the_disk_has_no_room_is_done_without():
+    title, requests, (end,), asked = told("A title", *WORK, journal=Unwilling(JournalFull("the disk is full")))
+    assert (title, requests, asked, end.reason, end.spent.steps) == ("", [], [], "answered", 3)
+
+
+def test_a_defect_that_shows_beside_the_turn_is_not_swallowed():
+    with pytest.raises(ZeroDivisionError, match="a defect"):
+        told("A title", *WORK, journal=Unwilling(ZeroDivisionError("a defect")))

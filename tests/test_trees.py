@@ -130,6 +130,17 @@ def test_only_a_child_of_this_session_can_be_gone_on_with(task_id):
     assert len(story.sessions) == 1
 
 
+def test_a_child_that_is_at_work_cannot_be_gone_on_with_by_another_call():
+    known = "ses_root.1.1.1.0.0"
+    both = [spawn("second", task_id=known), spawn("third", task_id=known)]
+    story = family(root=[spawn("first"), both, "told"], child=lambda request: "heard")
+    assert [part.state.output for part in story.calls()] == [
+        f"[subagent {known}: answered]\n\nheard",
+        f"[subagent {known}: answered]\n\nheard",
+        f'"{known}" is still at work',
+    ]
+
+
 def test_an_unknown_agent_is_refused_with_the_known_ones():
     story = family(root=[call("task", description="d", prompt="p", subagent_type="nobody"), "told"], child=None)
     (made,) = story.calls()

@@ -167,8 +167,14 @@ def test_a_tree_goes_on_after_a_failure_of_the_disk_in_one_of_its_sessions():
     assert run_virtually(work) == "answered"
 
 
-def test_a_child_that_never_got_its_prompt_does_not_hold_up_an_abort():
+@pytest.mark.parametrize("at", ["create", "submit"])
+def test_a_child_that_never_got_its_prompt_does_not_hold_up_an_abort(at):
     class Cut(WiredJournal):
+        async def create(self, info):
+            if at == "create" and "." in info.id:
+                raise JournalFailed("the process died here")
+            return await super().create(info)
+
         async def submit(self, session, item):
             if "." in session and isinstance(item, PromptItem):
                 raise JournalFailed("the process died here")
@@ -330,6 +336,14 @@ def test_a_budget_of_the_tree_is_announced_at_four_fifths():
         part.text for session in story.sessions.values() for part in session.parts.values() if isinstance(part, Notice)
     ]
     assert any("of 12 steps used by the whole tree" in text for text in notices)
+
+
+def test_a_turn_is_told_once_that_the_tree_has_little_left():
+    looks = [call("look", key=str(n)) for n in range(16)]
+    story = family(root=[spawn("a"), *looks, "done"], child=["ok"], tree=TreeLimits(steps=20))
+    told = [part for part in story.sessions[ROOT].parts.values() if isinstance(part, Notice) and part.about == "budget"]
+    assert [notice.text for notice in told] == ["16 of 20 steps used by the whole tree"]
+    assert (story.result.reason, story.result.steps) == ("answered", 18)
 
 
 def test_an_ask_whose_teller_died_is_found_by_whoever_waits():

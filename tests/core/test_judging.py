@@ -99,6 +99,12 @@ def test_half_a_character_in_mended_arguments_is_made_whole_wherever_it_stands()
     assert read_arguments(r'{"a": ["\ud83d", {"\ud83d": 1}], "b": true}', lambda text: half) == Sound(whole, note)
 
 
+def test_what_a_repairer_takes_for_a_number_and_nothing_could_write_down_is_none():
+    given = {"a": float("inf"), "b": [float("nan"), -float("inf"), 1.5]}
+    note = "the arguments were not valid JSON and were repaired"
+    assert read_arguments('{"a": Infinity}', lambda text: given) == Sound({"a": None, "b": [None, None, 1.5]}, note)
+
+
 @pytest.mark.parametrize(
     ("content", "media"),
     [

@@ -122,13 +122,12 @@ class _Step:
             change=change,
         )
 
-    async def lost(self, processor: Processor | None, broken: Broken, change: Change | None) -> None:
+    async def lost(self, processor: Processor, broken: Broken, change: Change | None) -> None:
         # Where compaction is off, an overflow is a failure like any other.
         again = broken.overflow and self.rig.turn.start.compact_at > 0
         broken = msgspec.structs.replace(broken, overflow=again)
-        events: list[Recorded] = [RequestMoved(self.id, broken)]
-        if processor is not None:
-            events = [*(processor.partial() if again else processor.growth()), *events]
+        words = processor.partial() if again else processor.growth()
+        events: list[Recorded] = [*words, RequestMoved(self.id, broken)]
         if self.action.closing is None and not again:
             events.append(PartPut(Halt(f"{self.rig.turn.start.number}.halt", "error", broken.error)))
         await self.rig.record.append(*events, change=change)

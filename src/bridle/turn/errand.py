@@ -62,5 +62,5 @@ class ErrandSender:
     ) -> None:
         await self.rig.record.append(RequestMoved(self.id, Cut(by, usage, dollars)), change=change)
 
-    async def lost(self, processor: Processor | None, broken: Broken, change: Change | None) -> None:
+    async def lost(self, processor: Processor, broken: Broken, change: Change | None) -> None:
         await self.rig.record.append(RequestMoved(self.id, broken), change=change)

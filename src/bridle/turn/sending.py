@@ -59,7 +59,7 @@ class Sender(Protocol):
     ) -> None:
         """It was ended on purpose before it was whole."""
 
-    async def lost(self, processor: Processor | None, broken: Broken, change: Change | None) -> None:
+    async def lost(self, processor: Processor, broken: Broken, change: Change | None) -> None:
         """It failed for good."""
 
     async def unaffordable(self, refused: ReservationRefused, *, begun: bool) -> None:
