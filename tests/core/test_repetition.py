@@ -32,6 +32,7 @@ TABLE = [
     ("a pair and a stranger", same("aab"), 9),
     ("one call, changing result", [("a", str(n)) for n in range(60)], None),
     ("different calls, same result", [(str(n), "ok") for n in range(60)], None),
+    ("one call twice after another that said the same", [("a", "ok"), ("b", "ok"), ("b", "ok")], None),
     ("edit and test, changing result", [p for n in range(30) for p in (("edit", "ok"), ("test", str(n)))], None),
     ("one call, two results in turn: twelve without news", [("a", str(n % 2)) for n in range(60)], 14),
 ]
@@ -48,6 +49,14 @@ def test_results_that_are_still_unknown_count_as_equal():
     past.add("a", "2")
     assert not repeats(past, [], "a")
     assert repeats(past, [("a", UNKNOWN)], "a")
+    assert repeats(Repetition(), [("a", UNKNOWN), ("a", "1")], "a")
+
+
+def test_of_a_long_turn_no_more_is_remembered_in_order_than_the_longest_cycle_needs():
+    past = Repetition()
+    for place in range(1_000):
+        past.add(str(place), "ok")
+    assert [call for call, _ in past.window] == [str(place) for place in range(983, 1_000)]
 
 
 KNOWN = "abcdefghijklm"
@@ -147,6 +156,54 @@ def test_a_chant_is_heard_at_the_tenth_time_of_its_last_chunk_unless_that_comes_
 def test_a_chant_with_a_counter_between_is_heard_in_any_chunks(chunk):
     text = "".join(f"{SENTENCE}I will now read the whole of it once more. ({n}) " for n in range(60))
     assert heard(text, chunk) is not None
+
+
+def alone(n):
+    """A character that comes nowhere else."""
+    return chr(ord("一") + n)
+
+
+FIFTY = "Now I will read this file once more from the top. "
+
+
+@pytest.mark.parametrize(("same", "place"), [(FIFTY, 1_000), (FIFTY[1:], None)])
+def test_fifty_characters_that_come_back_are_a_chant_and_fewer_are_none(same, place):
+    text = "".join(alone(n) * (100 - len(same)) + same for n in range(60))
+    assert heard(text, chunk=1) == place
+
+
+@pytest.mark.parametrize(("letters", "place"), [("abcdefgh", 125), ("abcdefg", None)])
+def test_what_has_fewer_than_eight_letters_is_no_sentence(letters, place):
+    assert heard(letters * 300, chunk=1) == place
+
+
+def apart(times):
+    """A sentence so many times, each a character further from the places that are looked at than the one before."""
+    return "".join(alone(n) + FIFTY for n in range(times))
+
+
+def test_each_place_is_looked_at_once_so_that_a_text_costs_what_its_length_does():
+    """Of these sentences the second and the 27th end at a place that is looked at."""
+    begins = alone(100) + FIFTY + "".join(map(alone, range(101, 125))) + FIFTY
+    assert heard(begins + apart(30), chunk=1) == len(begins) + 25 * 51
+
+
+def test_a_place_is_judged_by_what_came_before_it_however_much_comes_at_once():
+    """Of these sentences only the first ends at a place that is looked at: the rest comes after it."""
+    text = FIFTY + apart(20)
+    text += "".join(map(alone, range(100, 100 + (50 - len(text)) % 25)))
+    assert not Chant().heard(text)
+
+
+def test_what_was_said_is_counted_and_nothing_before_it():
+    chant, sentence = Chant(), "Let me look at all of that once more from the top!"
+    said = [chant.heard(sentence[:-1])] + [chant.heard(sentence[-1] + sentence[:-1]) for _ in range(10)]
+    assert said == [False] * 10 + [True]
+
+
+@pytest.mark.parametrize(("fences", "chants"), [(1, False), (2, True), (3, False), (4, True)])
+def test_a_chant_behind_code_is_heard_and_within_it_is_none(fences, chants):
+    assert (heard("```\n" * fences + SENTENCE * 20) is not None) is chants
 
 
 LEGITIMATE = {

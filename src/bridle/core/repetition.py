@@ -107,11 +107,13 @@ class Chant:
         return any(self._repeated(len(self._recent) - back) for back in places)
 
     def _repeated(self, end: int) -> bool:
-        chunk = self._recent[max(0, end - CHANT_CHUNK) : end]
-        if self._recent.find(chunk) >= end - CHANT_CHUNK:
+        start = max(0, end - CHANT_CHUNK)
+        chunk = self._recent[start:end]
+        if self._recent.find(chunk) >= start:
+            # Nothing before it is the same.
             return False
         # A rule, a run of blanks or an empty table row is no sentence, and code may repeat itself.
-        if len(chunk) < CHANT_CHUNK or len(set(chunk)) < CHANT_LETTERS:
+        if len(set(chunk)) < CHANT_LETTERS:
             return False
         place, found = -1, 0
         while found < CHANT_REPEATS:
