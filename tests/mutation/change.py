@@ -65,14 +65,15 @@ def mutants(module: str, source: str, file: str) -> Iterator[Mutant]:
     tree = ast.parse(source)
     names: Counter[str] = Counter()
     for site in list(_sites(tree, "")):
-        before = _shown(site.node)
         for changed in _changes(site):
+            # Only what is new lacks its place in the text; to look through the whole module each time takes long.
+            ast.fix_missing_locations(ast.copy_location(changed, site.node))
             site.put(changed)
-            name = f"{site.function or 'module'}: {before} -> {_shown(changed)}"
+            name = f"{site.function or 'module'}: {_shown(site.node)} -> {_shown(changed)}"
             names[name] += 1
             if names[name] > 1:
                 name += f" ({names[name]})"
-            yield Mutant(module, name, compile(ast.fix_missing_locations(tree), file, "exec"))
+            yield Mutant(module, name, compile(tree, file, "exec"))
             site.put(site.node)
 
 
