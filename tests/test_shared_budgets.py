@@ -4,12 +4,12 @@ import asyncio
 import random
 
 import pytest
-from families import family, spawn
+from families import ROOT, family, spawn
 from harness import WiredJournal, run_virtually
 
 from bridle import Agent, Limits, Price, Reply, ScriptedModel, Settings, TreeLimits, call
 from bridle.config.settings import Allowance, LimitSettings
-from bridle.core.parts import Request
+from bridle.core.parts import Notice, Request
 from bridle.core.states import Cut, Done, Usage
 from bridle.testing.scripted import ScriptedError
 
@@ -103,6 +103,14 @@ def test_the_tree_has_a_budget_of_its_own():
     assert {made.state.report.reason for made in story.calls()} == {"tree_budget"}
     assert sum(finish.spent.steps for finish in story.finishes()) <= 7
     assert story.result.reason in ("answered", "tree_budget")
+
+
+def test_a_turn_is_told_once_that_the_tree_has_little_left():
+    looks = [call("look", key=str(n)) for n in range(16)]
+    story = family(root=[spawn("a"), *looks, "done"], child=["ok"], tree=TreeLimits(steps=20))
+    told = [part for part in story.sessions[ROOT].parts.values() if isinstance(part, Notice) and part.about == "budget"]
+    assert [notice.text for notice in told] == ["16 of 20 steps used by the whole tree"]
+    assert (story.result.reason, story.result.steps) == ("answered", 18)
 
 
 def test_a_reservation_of_a_dead_process_is_settled_by_whoever_it_stands_in_the_way_of():

@@ -338,14 +338,6 @@ def test_a_budget_of_the_tree_is_announced_at_four_fifths():
     assert any("of 12 steps used by the whole tree" in text for text in notices)
 
 
-def test_a_turn_is_told_once_that_the_tree_has_little_left():
-    looks = [call("look", key=str(n)) for n in range(16)]
-    story = family(root=[spawn("a"), *looks, "done"], child=["ok"], tree=TreeLimits(steps=20))
-    told = [part for part in story.sessions[ROOT].parts.values() if isinstance(part, Notice) and part.about == "budget"]
-    assert [notice.text for notice in told] == ["16 of 20 steps used by the whole tree"]
-    assert (story.result.reason, story.result.steps) == ("answered", 18)
-
-
 def test_an_ask_whose_teller_died_is_found_by_whoever_waits():
     class Mute(WiredJournal):
         mute = True
