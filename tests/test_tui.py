@@ -5,6 +5,7 @@ import random
 from contextlib import asynccontextmanager
 
 import pytest
+from textual.geometry import Region
 from textual.widgets import Input
 
 from bridle import Reply, Runtime, ScriptedModel, Settings, call, tool
@@ -221,25 +222,6 @@ def test_what_was_undone_is_gone_and_stands_in_the_editor_again(tmp_path):
     told(story)
 
 
-def test_a_turn_that_another_process_left_goes_on(tmp_path):
-    async def story():
-        path = tmp_path / "j.db"
-        async with seated(tmp_path, call("slow", key="a"), journal=path) as seat:
-            await seat.ask()
-            await seat.until(lambda: any(view.has_class("running") for view in seat.chat.transcript.calls()))
-            # The process dies: its lease is free, and nothing is settled.
-            journal = seat.runtime.journal
-            seat.runtime.engine._drives["ses_one"].task.cancel()
-            await seat.pilot.pause(0.2)
-            assert journal is seat.runtime.journal
-        async with seated(tmp_path, "unused", "went on", journal=path, session="ses_one") as seat:
-            assert "interrupted" in seat.read() or seat.kinds().count("EndView") == 1
-            seat.app.action_resume()
-            await seat.ended()
-
-    told(story)
-
-
 def test_models_agents_and_sessions_are_picked_by_typing(tmp_path):
     async def story():
         async with seated(tmp_path, "one") as seat:
@@ -391,10 +373,10 @@ def test_a_thousand_odd_texts_show_safely_at_every_size(tmp_path):
     texts = ["".join(chance.choices(PIECES, k=chance.randint(1, 12))) for _ in range(1_000)]
 
     async def story():
-        for size in ((20, 5), (80, 24), (300, 100)):
+        for turn, size in enumerate(((20, 5), (80, 24), (300, 100))):
             async with seated(tmp_path, size=size) as seat:
                 transcript = seat.chat.transcript
-                for place, words in enumerate(texts[:: 3 if size == (80, 24) else 10]):
+                for place, words in enumerate(texts[turn::3]):
                     views = [
                         PromptView(Prompt("p", words)),
                         WordsView(words),
@@ -405,10 +387,16 @@ def test_a_thousand_odd_texts_show_safely_at_every_size(tmp_path):
                     ]
                     await transcript.mount(views[place % len(views)])
                 await seat.pilot.pause()
-                shown = seat.read()
+                shown = seat.read() + "".join(drawn(widget) for widget in transcript.walk_children())
+                assert len(shown) > 5_000
                 assert not set(shown) & set("\x1b\x07\x08\x00\x9b\u202e\u2066\u200f")
 
     told(story)
+
+
+def drawn(widget):
+    """A widget as it is drawn, also where it is out of sight."""
+    return "".join(strip.text for strip in widget.render_lines(Region(0, 0, *widget.size)))
 
 
 def test_every_part_that_is_shown_has_its_widget():

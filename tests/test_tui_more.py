@@ -1,17 +1,21 @@
 """What goes on besides the turn: subagents and commands that are looked into, things that are pasted, copied, told."""
 
 import base64
+import json
+import time
 
 import msgspec
 import pytest
-from test_tui import seated, told
+from test_cli import Home, calls
+from test_tui import Seat, seated, told
 from textual import events
 
-from bridle import Reply, ScriptedModel, call
+from bridle import Reply, Runtime, ScriptedModel, call
 from bridle.config.settings import CommandSettings, ModelSettings, SandboxSettings
 from bridle.core.agent import Agent
 from bridle.core.parts import Prompt
 from bridle.core.permission import Rule
+from bridle.surfaces.tui.app import BridleApp
 from bridle.surfaces.tui.dialogs import Confirm, Picker
 from bridle.surfaces.tui.pasting import Pasted
 from bridle.surfaces.tui.tree import Backgrounds, Subagents, Watch
@@ -104,6 +108,32 @@ def test_the_model_is_picked_and_the_next_turn_asks_it(tmp_path):
             assert "From the other." in seat.read() and "build · n" in seat.read()
 
     told(story)
+
+
+def test_a_turn_that_a_crash_left_is_shown_as_interrupted_and_goes_on_with_a_key(tmp_path):
+    (tmp_path / "home" / "project").mkdir(parents=True)
+    home = Home(tmp_path / "home", tmp_path / "home" / "project")
+    model = home.script(calls(("bash", {"command": "echo once >> ran; sleep 60"})), {"text": "Went on."})
+    killed = home.start("run", "--format", "json", "--on-ask", "allow", "--model", model, "go")
+    session = json.loads(killed.stdout.readline())["session"]
+    while not (home.project / "ran").exists():
+        assert killed.poll() is None
+        time.sleep(0.05)
+    killed.kill()
+    killed.communicate()
+
+    async def story():
+        async with Runtime.open(home.project, environment=home.environment) as runtime:
+            app = BridleApp(runtime, session)
+            async with app.run_test(size=(100, 34)) as pilot:
+                seat = Seat(app, pilot, runtime, None)
+                await seat.until(lambda: "interrupted" in seat.read())
+                await pilot.press("ctrl+t")
+                await seat.ended()
+                assert "Went on." in seat.read() and "⊘ bash" in seat.read() and "unknown_outcome" in seat.read()
+
+    told(story)
+    assert (home.project / "ran").read_text() == "once\n"
 
 
 def test_what_is_long_or_an_image_stands_as_a_mark_and_goes_with_the_prompt(tmp_path):

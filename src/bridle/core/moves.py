@@ -255,12 +255,10 @@ def _move_errand(turn: OpenTurn, state: RequestState) -> None:
         case Replied():
             # What it said is judged by whoever sent it: a usable reply is recorded together with what it is used for.
             turn.errand = msgspec.structs.replace(errand, state="finished", blanks=errand.blanks + 1)
-            if errand.purpose == "synthesis":
-                turn.cut = state.finish == "length"
+            turn.cut = state.finish == "length" if errand.purpose == "synthesis" else turn.cut
         case Cut() | Broken():
             turn.errand = msgspec.structs.replace(errand, state="failed")
-            if errand.purpose == "synthesis":
-                turn.synthesis = "failed"
+            turn.synthesis = "failed" if errand.purpose == "synthesis" else turn.synthesis
         case Interrupted():
             turn.errand = msgspec.structs.replace(errand, state="interrupted", deaths=errand.deaths + 1)
 
