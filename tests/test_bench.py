@@ -58,3 +58,18 @@ def test_bridle_passes_the_rows_of_the_comparison_of_limits(tmp_path):
     rows = [line.split(" | ") for line in table.splitlines()[2:-1]]
     assert len(rows) == 25
     assert [row for row in rows if not row[1].startswith("**pass**: ")] == []
+
+
+def test_many_sessions_on_one_journal_end_well_in_one_process_and_in_several():
+    load = CONTENDER.parent.parent / "load.py"
+    command = [sys.executable, load, "--sessions", "12", "--processes", "3", "--steps", "4"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "| one process | 12 of 12 |" in done.stdout and "| 3 processes | 12 of 12 |" in done.stdout
+    assert "- met: every session ends with its answer" in done.stdout
+
+
+def test_what_the_terminal_costs_is_measured():
+    terminal = CONTENDER.parent.parent / "terminal.py"
+    command = [sys.executable, terminal, "--deltas", "200", "--parts", "100"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert [line.startswith("| ") for line in done.stdout.splitlines()].count(True) == 7, done.stderr

@@ -219,8 +219,8 @@ FAULTS = [
     Fault(
         "a failed synthesis is forgotten",
         "core/moves.py",
-        '                turn.synthesis = "failed"\n',
-        "                pass\n",
+        '            turn.synthesis = "failed" if errand.purpose == "synthesis" else turn.synthesis\n',
+        "",
     ),
     Fault(
         "queued subagents are forgotten",
