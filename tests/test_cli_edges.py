@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -153,6 +154,22 @@ def test_on_a_terminal_the_question_is_asked_in_place(asking):
     terminal.type("o\n")
     terminal.until("answered: 2 steps")
     assert (terminal.status(), (home.project / "made").exists()) == (0, True)
+
+
+def test_a_question_from_below_is_asked_in_place_and_nothing_is_told_twice(home):
+    child = home.script(calls(("bash", {"command": "touch made"})), {"text": "Made."}, name="child.json")
+    config = home.folder / ".config" / "bridle"
+    config.mkdir(parents=True)
+    (config / "config.toml").write_text(f'[agents.general]\nmodel = "{child}"\n')
+    task = ("task", {"description": "a piece", "prompt": "make it", "subagent_type": "general"})
+    terminal = Terminal(home, "run", "--model", home.script(calls(task), {"text": "All made."}), "go")
+    terminal.until("[o]nce")
+    terminal.type("o\n")
+    terminal.until("answered: 2 steps")
+    assert (terminal.status(), (home.project / "made").exists()) == (0, True)
+    said = [line for line in re.sub(r"\x1b\[[0-9;]*[a-zA-Z]", "", terminal.text).splitlines() if "▱" not in line]
+    told = [line.strip() for line in said if "step" in line and "·" in line]
+    assert told == ["│ step 1/200 · general", "│ step 2/200 · general"]
 
 
 def test_a_rejection_with_a_reason_goes_on_and_one_without_ends(asking):

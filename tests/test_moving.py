@@ -1,5 +1,6 @@
 """Sessions that are carried elsewhere or go on in two directions."""
 
+import asyncio
 import json
 import time
 
@@ -7,6 +8,7 @@ import pytest
 from test_brought import NAMED_SECRETS, SHAPED_SECRETS
 from test_cli import Home, calls
 
+from bridle import Runtime
 from bridle.core.secrets import redacted
 
 
@@ -60,6 +62,15 @@ def test_an_import_that_contradicts_what_is_there_is_refused(home):
     assert (done.returncode, "is there already, and not the same" in done.stderr) == (2, True)
 
 
+def accounts(home, ids):
+    async def read():
+        async with Runtime.open(home.project, environment=home.environment) as runtime:
+            found = [await runtime.journal.account(id) for id in ids]
+            return [(each.spent, each.children, each.live, each.total) for each in found]
+
+    return asyncio.run(read())
+
+
 def test_a_turn_that_was_interrupted_goes_on_where_it_was_imported(home, tmp_path):
     task = ("task", {"description": "a piece", "prompt": "look", "subagent_type": "general"})
     slow = ("bash", {"command": "echo once >> ran; sleep 60"})
@@ -75,6 +86,8 @@ def test_a_turn_that_was_interrupted_goes_on_where_it_was_imported(home, tmp_pat
     other = person(tmp_path, "other")
     (other.project / "in.json").write_text(exported)
     assert other.run("import", "in.json").returncode == 0
+    ids = [f"{session}/1", f"{session}.1.1.1.0.0/1"]
+    assert accounts(other, ids) == accounts(home, ids)
     # The model begins anew in a new process.
     home.script({"text": "Looked."}, {"text": "All done."})
     done = other.run("resume", session)

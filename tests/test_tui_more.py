@@ -15,6 +15,7 @@ from bridle.config.settings import CommandSettings, ModelSettings, SandboxSettin
 from bridle.core.agent import Agent
 from bridle.core.parts import Prompt
 from bridle.core.permission import Rule
+from bridle.runtime.keeping import delete_session
 from bridle.surfaces.tui.app import BridleApp
 from bridle.surfaces.tui.dialogs import Confirm, Picker
 from bridle.surfaces.tui.pasting import Pasted
@@ -72,6 +73,28 @@ def test_a_call_that_had_a_subagent_opens_it_with_a_click_and_others_unfold(tmp_
             await seat.pilot.press("escape")
             await seat.pilot.press("f6")
             await seat.until(lambda: "✓ scout  a piece  step 1/7" in seat.read())
+
+    told(story)
+
+
+def notified(seat, words):
+    return any(words == notification.message for notification in seat.app._notifications)
+
+
+def test_what_was_deleted_elsewhere_is_said_to_be_gone(tmp_path):
+    async def story():
+        path = tmp_path / "j.db"
+        async with seated(tmp_path, "One.", "Two.", journal=path) as seat:
+            await seat.ask()
+            await seat.ended()
+            await seat.app._watched("ses_one.1.1.1.0.0")
+            await seat.until(
+                lambda: seat.app.screen is seat.chat and notified(seat, "there is no session ses_one.1.1.1.0.0")
+            )
+            async with Runtime(journal=path) as other:
+                await delete_session(other, "ses_one")
+            await seat.ask("again")
+            await seat.until(lambda: notified(seat, "there is no session ses_one"))
 
     told(story)
 
@@ -140,12 +163,13 @@ def test_what_is_long_or_an_image_stands_as_a_mark_and_goes_with_the_prompt(tmp_
     image = tmp_path / "a picture.png"
     image.write_bytes(base64.b64decode(PIXEL))
     long = "\n".join(f"line {number}" for number in range(30))
-    seeing = ScriptedModel(["Seen."])
+    as_sent = long.replace("\n", "\r")
+    seeing = ScriptedModel(["Seen.", "Seen again."])
     seeing.info = msgspec.structs.replace(seeing.info, takes=frozenset({"image"}))
 
     async def story():
         async with seated(tmp_path, brought={"n": seeing}) as seat:
-            for words in ("short ", long, f"file://{tmp_path}/a%20picture.png"):
+            for words in ("short ", as_sent, f"file://{tmp_path}/a%20picture.png"):
                 seat.chat.editor.post_message(events.Paste(words))
                 await seat.pilot.pause()
             marks = "short [pasted text 1: 30 lines][image 1: a picture.png]"
@@ -159,7 +183,12 @@ def test_what_is_long_or_an_image_stands_as_a_mark_and_goes_with_the_prompt(tmp_
             (prompt,) = [part for part in seat.chat.transcript.session.parts.values() if isinstance(part, Prompt)]
             assert prompt.text == marks.replace("[pasted text 1: 30 lines]", long)
             assert [(file.path, file.media, file.data) for file in prompt.files] == [(str(image), "image/png", PIXEL)]
-            assert seat.chat.editor.asked == [marks, marks]
+            # What is asked once more goes with everything again.
+            await seat.pilot.press("up", "enter")
+            await seat.until(lambda: len(seat.chat.editor.asked) == 3)
+            await seat.ended(2)
+            again = [part for part in seat.chat.transcript.session.parts.values() if isinstance(part, Prompt)][-1]
+            assert (again.text, again.files) == (prompt.text, prompt.files)
 
     told(story)
 
@@ -172,7 +201,8 @@ def test_a_mark_that_was_deleted_takes_its_file_with_it(tmp_path):
     assert mark == "[image 1: i.png]"
     assert [len(pasted.sent(words)[1]) for words in (f"see {mark}", "see")] == [1, 0]
     (tmp_path / "notes.txt").write_text("words")
-    for words in (str(tmp_path / "notes.txt"), str(tmp_path), "/no/such/file.png", "i.png", "x\x00y"):
+    odd = ("~approx 5 items", "file://[abc", "x\x00y")
+    for words in (str(tmp_path / "notes.txt"), str(tmp_path), "/no/such/file.png", "i.png", *odd):
         assert pasted.mark_of(words) == words
 
 

@@ -214,7 +214,11 @@ class SqliteJournal:
 
         def work() -> int:
             writer = self._database.writer
-            (epoch,) = writer.execute(QUERIES["raise_epoch"], (session,)).fetchone()
+            raised = writer.execute(QUERIES["raise_epoch"], (session,)).fetchone()
+            if raised is None:
+                # Another process has deleted it since.
+                raise NoSuchSession(f"there is no session {session}")
+            (epoch,) = raised
             first = self._numbers[session] * SESSION_SPAN
             key, _ = writer.execute(QUERIES["last_entry"], (first, first + SESSION_SPAN - 1)).fetchone()
             self._sequences[session] = key - first

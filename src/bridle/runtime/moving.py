@@ -11,7 +11,7 @@ import msgspec
 
 from bridle.core.events import Entry, PartPut, SessionInfo, SessionPut
 from bridle.core.ledger import Account, Change
-from bridle.core.limits import Spent
+from bridle.core.limits import NOTHING, Spent
 from bridle.core.parts import TurnStart
 from bridle.core.secrets import redacted
 from bridle.core.session import Session
@@ -142,9 +142,11 @@ def _accounts(runtime: Runtime, states: Mapping[str, Session], id: str) -> Itera
     own, *above = runtime.room.accounts(turn.start)
     under = [each for each in states if each.startswith(f"{id}.")]
     open_below = [found for each in under if (found := states[each].running) is not None]
-    spent = turn.below
+    spent = NOTHING
     for each in (turn, *open_below):
-        spent = spent.plus(Spent(0, each.tool_calls, each.tokens, each.cost))
+        # Tokens and money of subagents that have ended are counted in their parent's already.
+        steps, calls = each.steps + each.below.steps, each.tool_calls + each.below.tool_calls
+        spent = spent.plus(Spent(steps, calls, each.tokens, each.cost))
     # Places are counted at the root.
     places = {"live": len(open_below), "total": len(under)} if turn.start.mandate is None else {}
     yield msgspec.structs.replace(own, spent=spent, children=len(turn.children), **places)

@@ -46,22 +46,28 @@ def child_of(call: Call) -> str:
     return ""
 
 
-async def branches(runtime: Runtime, session: Session) -> tuple[Branch, ...]:
-    """The subagents of a session, the last ones last, and theirs."""
+async def branches(runtime: Runtime, session: Session, ended: dict[str, Branch]) -> tuple[Branch, ...]:
+    """The subagents of a session, the last ones last, and theirs; `ended` keeps those that are read only once."""
     found: list[Branch] = []
     calls = [part for part in session.parts.values() if isinstance(part, Call) and child_of(part)]
     for call in calls[-MOST_BRANCHES:]:
         child = child_of(call)
+        if child in ended and not isinstance(call.state, Waiting):
+            found.append(ended[child])
+            continue
         try:
             state = await runtime.load(child)
+            held = runtime.drives(child) or await runtime.journal.held(child)
         except BridleError:
             # It was deleted, or is damaged; what its parent knows of it stands there.
             continue
         turn = state.turn
-        status = status_of(state, held=runtime.drives(child) or await runtime.journal.held(child)).state
+        status = status_of(state, held=held).state
         agent, steps, cap = (turn.start.agent, turn.steps, turn.cap) if turn is not None else ("", 0, 0)
-        below = await branches(runtime, state)
-        found.append(Branch(child, agent, call.arguments, status, steps, cap, below))
+        branch = Branch(child, agent, call.arguments, status, steps, cap, await branches(runtime, state, ended))
+        found.append(branch)
+        if not isinstance(call.state, Waiting):
+            ended[child] = branch
     return tuple(found)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from markdown_it import MarkdownIt
@@ -10,7 +12,10 @@ from markdown_it.token import Token
 CODE_LINES = 30
 """So much of a block of code waits for its end; one that is longer is divided."""
 LONGEST = 4_000
-"""So many characters wait for the end of their block; then they are divided wherever it goes."""
+"""So many characters wait for the end of their block; then they are divided where it does least harm."""
+MUCH_TOO_LONG = 10 * LONGEST
+"""And so many are divided wherever it goes."""
+NUMBER = re.compile(r"\d+")
 
 
 class Divided(NamedTuple):
@@ -21,39 +26,79 @@ class Divided(NamedTuple):
     joined: bool = False
 
 
+def markdown() -> MarkdownIt:
+    """Markdown as models write it: what looks like HTML is words, and a link says where it leads where it stands."""
+    return MarkdownIt().enable("strikethrough").enable("table").disable(["html_inline", "html_block", "reference"])
+
+
 class Divider:
     """Keeps what it works on small, so that a long answer costs no more for each of its words than a short one."""
 
     def __init__(self) -> None:
-        self._parser = MarkdownIt("commonmark").enable("table").enable("strikethrough")
+        self._parser = markdown()
 
     def divide(self, text: str) -> Divided:
         """Everything but the last block, or the last item of a list, stands."""
+        text = text.lstrip("\n")
         tokens = self._parser.parse(text)
         blocks = [token for token in tokens if token.level == 0 and token.map]
         if len(blocks) > 1:
-            return _at_line(text, blocks[-1], joined=False)
+            return _at_line(text, blocks[-1])
         if not blocks:
             return Divided("", text)
         items = [token for token in tokens if token.level == 1 and token.type == "list_item_open" and token.map]
         if len(items) > 1:
-            return _at_line(text, items[-1], joined=True)
-        if blocks[0].type == "fence" and text.count("\n") > CODE_LINES:
-            return _within_code(text, blocks[0])
-        return _anywhere(text) if len(text) > LONGEST else Divided("", text)
+            return _at_item(text, blocks[0], items)
+        if blocks[0].type == "fence":
+            return _code(text, blocks[0])
+        if len(text) <= LONGEST:
+            return Divided("", text)
+        if blocks[0].type == "table_open":
+            return _table(text, blocks[0])
+        fenced = any(token.type == "fence" for token in tokens)
+        return _anywhere(text) if not fenced or len(text) > MUCH_TOO_LONG else Divided("", text)
 
 
-def _at_line(text: str, token: Token, *, joined: bool) -> Divided:
+def _lines(text: str, token: Token) -> tuple[list[str], int, int]:
     assert token.map is not None
-    lines = text.split("\n")
-    return Divided("\n".join(lines[: token.map[0]]), "\n".join(lines[token.map[0] :]), joined)
+    return text.split("\n"), token.map[0], token.map[1]
 
 
-def _within_code(text: str, fence: Token) -> Divided:
-    """The lines of a block of code so far, and one that goes on with the last, which need not be whole."""
-    assert fence.map is not None
-    lines = text.split("\n")[fence.map[0] :]
-    return Divided("\n".join([*lines[:-1], fence.markup]), f"{lines[0]}\n{lines[-1]}", joined=True)
+def _at_line(text: str, token: Token) -> Divided:
+    lines, first, _ = _lines(text, token)
+    return Divided("\n".join(lines[:first]), "\n".join(lines[first:]))
+
+
+def _at_item(text: str, block: Token, items: Sequence[Token]) -> Divided:
+    lines, first, _ = _lines(text, items[-1])
+    if block.type == "ordered_list_open":
+        # Many models number every item with 1: on its own, the last would begin anew.
+        number = str(int(block.attrs.get("start", 1)) + len(items) - 1)
+        given = NUMBER.search(lines[first])
+        if given is not None and len(given[0]) == len(number):
+            lines[first] = NUMBER.sub(number, lines[first], count=1)
+    return Divided("\n".join(lines[:first]), "\n".join(lines[first:]), joined=True)
+
+
+def _code(text: str, fence: Token) -> Divided:
+    """A block of code that has ended stands; of one that goes on, all but its last line, if it is long."""
+    lines, first, end = _lines(text, fence)
+    closing = re.compile(rf" {{0,3}}{re.escape(fence.markup)}{re.escape(fence.markup[0])}*\s*")
+    if end - first > 1 and closing.fullmatch(lines[end - 1]):
+        return Divided("\n".join(lines[:end]), "\n".join(lines[end:])) if len(lines) > end else Divided("", text)
+    if len(lines) - first <= CODE_LINES and len(text) <= LONGEST:
+        return Divided("", text)
+    opening, *body, last = lines[first:]
+    if not body:
+        body, last = [last], ""
+    return Divided("\n".join([opening, *body, fence.markup]), f"{opening}\n{last}", joined=True)
+
+
+def _table(text: str, table: Token) -> Divided:
+    """The rows so far, and a table with the same head that goes on with the last, which need not be whole."""
+    lines, first, _ = _lines(text, table)
+    head = lines[first : first + 2]
+    return Divided("\n".join(lines[:-1]), "\n".join([*head, lines[-1]]), joined=True)
 
 
 def _anywhere(text: str) -> Divided:

@@ -28,6 +28,8 @@ class Below:
         self._runtime = runtime
         self._lines = lines
         self._followed: dict[str, asyncio.Task[None]] = {}
+        self._told: dict[str, int] = {}
+        """Up to which entry each was told of already, before a person was asked in between."""
 
     def begin(self, session: Session) -> None:
         """Subagents that are under way already."""
@@ -50,28 +52,37 @@ class Below:
                 task.cancel()
 
     def _start(self, call: str, child: str, depth: int) -> None:
-        if child not in self._followed:
+        if child not in self._followed or self._followed[child].done():
             self._followed[child] = asyncio.create_task(self._follow(call, child, depth))
 
     async def _follow(self, call: str, child: str, depth: int) -> None:
         session = Session()
         self._lines.below(child, session, depth)
-        # A child that cannot be read is told of by its parent.
-        with suppress(BridleError):
+        try:
             async for event in follow(self._runtime, child):
-                if not isinstance(event, Entry):
-                    continue
-                await self.ended(event)
-                fold(session, event)
-                turn = session.turn
-                if turn is None or turn.start.mandate is None or turn.start.mandate.call != call:
-                    # What it did for an earlier call was told then.
-                    continue
-                self._lines.event_below(child, event)
-                self.started(event, depth + 1)
-                if any(isinstance(each, PartPut) and isinstance(each.part, TurnFinish) for each in event.events):
+                if isinstance(event, Entry) and await self._tell(call, child, depth, session, event):
                     break
-        self._lines.ended_below(child)
+        except BridleError:
+            # A child that cannot be read is told of by its parent.
+            return
+        finally:
+            self._lines.ended_below(child)
+
+    async def _tell(self, call: str, child: str, depth: int, session: Session, entry: Entry) -> bool:
+        """Tell of one entry, unless it was told of before; True at the end of the turn."""
+        fresh = entry.sequence > self._told.get(child, 0)
+        if fresh:
+            await self.ended(entry)
+        fold(session, entry)
+        turn = session.turn
+        if turn is None or turn.start.mandate is None or turn.start.mandate.call != call:
+            # What it did for an earlier call was told then.
+            return False
+        self.started(entry, depth + 1)
+        if fresh:
+            self._told[child] = entry.sequence
+            self._lines.event_below(child, entry)
+        return any(isinstance(each, PartPut) and isinstance(each.part, TurnFinish) for each in entry.events)
 
     async def close(self) -> None:
         tasks, self._followed = list(self._followed.values()), {}

@@ -97,9 +97,10 @@ async def _follow(
 ) -> Result:
     state = await runtime.load(session)
     lines.begin(state, prompt)
+    below = Below(runtime, lines) if isinstance(lines, TextLines) else None
     while True:
-        if isinstance(lines, TextLines):
-            await _shown(runtime, session, prompt, state, lines)
+        if isinstance(lines, TextLines) and below is not None:
+            await _shown(runtime, session, prompt, state, lines, below)
         else:
             async for event in runtime.stream(session, prompt, state.sequence):
                 lines.event(event)
@@ -112,9 +113,8 @@ async def _follow(
                 await _put(runtime, session, ask, abort)
 
 
-async def _shown(runtime: Runtime, session: str, prompt: str, state: Session, lines: TextLines) -> None:
+async def _shown(runtime: Runtime, session: str, prompt: str, state: Session, lines: TextLines, below: Below) -> None:
     """Show a turn and its subagents until it rests."""
-    below = Below(runtime, lines)
     below.begin(state)
     try:
         async with ticking(lines):

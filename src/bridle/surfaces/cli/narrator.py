@@ -59,7 +59,9 @@ class Narrator:
         match event.part:
             case StepStart(number=number, cap=cap, closing=closing):
                 self._paper.end_words()
-                self._say(f"step {number}/{cap}" + (" (closing)" if closing else ""))
+                agent = self.session.turn.start.agent if self.depth and self.session.turn is not None else ""
+                who = f" · {line(agent)}" if agent else ""
+                self._say(f"step {number}/{cap}" + (" (closing)" if closing else "") + who)
             case Notice(about=about, text=text):
                 if about != "closing":
                     self._say(f"! {plain(text)}")

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
-from typer._coercion import RuntimeParam
-
 
 def _switch(value: Any) -> bool:
     """A switch is on or off by being there; nothing is read from words."""
@@ -23,12 +21,14 @@ READERS: dict[Any, Callable[[Any], Any]] = {str: str, Path: Path, bool: _switch}
 
 
 @dataclass(frozen=True)
-class Plainly(RuntimeParam):
-    """A value as it was typed, or a list of such."""
+class Plainly:
+    """A value as it was typed, or a list of such; called by Typer in place of its own checks."""
 
     make: Callable[[Any], Any]
 
-    def _coerce_value(self, value: Any, param: Any, ctx: Any) -> Any:
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        if value is None:
+            return () if param.multiple or param.nargs == -1 else None
         return [self.make(each) for each in value] if isinstance(value, (list, tuple)) else self.make(value)
 
 
@@ -44,8 +44,9 @@ def quickened(command: Any) -> Any:
 
 
 def _quick(parameter: Any) -> Any:
-    described = parameter.type_descriptor
-    inner = get_args(described.annotation)[0] if get_origin(described.annotation) is list else described.annotation
+    annotation = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
+    inner = get_args(annotation)[0] if get_origin(annotation) is list else annotation
     if inner in READERS:
-        parameter._runtime_param = Plainly(described.parameter_info, described.annotation, READERS[inner])
+        # Not public: if Typer has another way one day, it goes its own way, and a test says that it is slow.
+        parameter._runtime_param = Plainly(READERS[inner])
     return parameter

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
+from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.text import Text
 
@@ -17,7 +18,10 @@ from bridle.surfaces.typeset import Words
 
 DRAW_SECONDS = 0.08
 MOST_TAIL_LINES = 12
+MARGIN = 3
+"""Columns that stay free below: a terminal shows there that somebody pressed ctrl+c."""
 COLOUR = re.compile("\x1b\\[[0-9;]*m")
+PADDING = re.compile(" +((?:\x1b\\[0?m)?)$")
 ERASE_LINE = "\r\x1b[2K"
 ERASE_LINE_ABOVE = "\x1b[1A\x1b[2K"
 STYLES = {
@@ -92,8 +96,8 @@ class Screen(Paper):
     def _settle(self) -> None:
         """Print what nothing can change any more."""
         divided = self._divider.divide(self._pending)
+        self._pending = divided.rest
         if divided.whole:
-            self._pending = divided.rest
             self._print(divided.whole, joined=divided.joined)
 
     def _print(self, words: str, *, joined: bool = False) -> None:
@@ -104,7 +108,7 @@ class Screen(Paper):
 
     def _lines(self, words: str) -> list[str]:
         """Words as they are drawn, without the empty lines around them."""
-        lines = self._rendered(Words(words, light=self._light)).split("\n")
+        lines = [PADDING.sub(r"\1", line) for line in self._rendered(Words(words, light=self._light)).split("\n")]
         full = [number for number, line in enumerate(lines) if COLOUR.sub("", line).strip()]
         return lines[full[0] : full[-1] + 1] if full else []
 
@@ -121,7 +125,10 @@ class Screen(Paper):
             self._drawn = []
 
     def _erasing(self) -> str:
-        return ERASE_LINE + ERASE_LINE_ABOVE * (len(self._drawn) - 1) if self._drawn else ""
+        """What takes back everything that is drawn, also if the terminal has become narrower since."""
+        width = self._console.width
+        rows = sum(max(1, -(-cell_len(COLOUR.sub("", line)) // width)) for line in self._drawn)
+        return ERASE_LINE + ERASE_LINE_ABOVE * (rows - 1) if rows else ""
 
     def _draw(self) -> None:
         """Everything that is not final, in one write so that nothing flickers."""
@@ -129,7 +136,7 @@ class Screen(Paper):
         width, height = self._console.size
         tail = self._lines(self._pending)
         most = max(1, min(MOST_TAIL_LINES, height - 2 - len(self._live)))
-        lines = tail[-most:] + [self._cropped(line, width - 1) for line in self._live[: max(1, height - 2)]]
+        lines = tail[-most:] + [self._cropped(line, width - MARGIN) for line in self._live[: max(1, height - 2)]]
         if lines != self._drawn:
             self._beside.write(self._erasing() + "\n".join(lines))
             self._beside.flush()

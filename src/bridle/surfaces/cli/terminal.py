@@ -17,14 +17,16 @@ def open_terminal() -> None:
     from bridle.surfaces.cli.project import ask_for_trust
 
     ask_for_trust(Path())
-    asyncio.run(_open())
+    sys.exit(asyncio.run(_open()))
 
 
-async def _open() -> None:
+async def _open() -> int:
     from bridle.runtime import Runtime
     from bridle.runtime.finding import interrupted_here
     from bridle.surfaces.tui.app import BridleApp
 
     async with Runtime.open(Path()) as runtime:
         left = await interrupted_here(runtime)
-        await BridleApp(runtime, left[0] if left else await runtime.create()).run_async()
+        app = BridleApp(runtime, left[0] if left else await runtime.create())
+        await app.run_async()
+    return app.return_code or 0

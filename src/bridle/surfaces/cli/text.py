@@ -107,7 +107,7 @@ class TextLines:
             name = "" if level.name in ("cost", "seconds") else f" {NAMES[level.name]}"
             pieces.append(f"{level.words}{name}{drawn}")
         if self._below:
-            pieces.append(f"{len(self._below)} subagents")
+            pieces.append(f"{len(self._below)} subagent{'' if len(self._below) == 1 else 's'}")
         yield " · ".join(pieces)
 
     def _delta(self, delta: PartDelta) -> None:

@@ -85,6 +85,8 @@ class SessionActions(App[None]):
         self.notify(f"copied: {len(words)} characters" if words else "there is no answer yet")
 
     async def action_subagents(self) -> None:
+        if self.screen is not self.chat:
+            return
         await self.push_screen(Subagents(self.runtime, self.chat.transcript.session), self._watched)
 
     async def _watched(self, session: str | None) -> None:
@@ -95,4 +97,6 @@ class SessionActions(App[None]):
         await self._watched(event.child)
 
     async def action_backgrounds(self) -> None:
+        if self.screen is not self.chat:
+            return
         await self.push_screen(Backgrounds(self.runtime, self.chat.id_of_session))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 
 from textual import work
 from textual.app import ComposeResult
@@ -65,7 +66,7 @@ class Chat(Screen[None]):
         self.editor = Editor(completions, self._known, runtime.directory)
         self._completions = completions
         self._asking = False
-        self._driving = 0
+        self._driving: Counter[str] = Counter()
         self._status = ""
         self._near: tuple[str, str] = ("", "")
         self._doubted: float | None = None
@@ -107,6 +108,7 @@ class Chat(Screen[None]):
         """Show a session, and follow it from here on."""
         self.id_of_session = session
         self._asking = False
+        self._status = ""
         state = await self.runtime.load(session)
         await self.transcript.open(state)
         self.editor.asked = [part.text for part in state.parts.values() if isinstance(part, Prompt)]
@@ -130,15 +132,15 @@ class Chat(Screen[None]):
         """See how the session stands: the head, the gauge, and whether a person is awaited."""
         session = self.transcript.session
         # Between an answer and the next lease nobody holds the session, and yet it goes on.
-        held = self._driving > 0 or self.runtime.drives(self.id_of_session)
+        held = self.id_of_session in self._driving or self.runtime.drives(self.id_of_session)
         state = status_of(session, held=held).state
         if state != self._status and not self._may_go_on(state):
             self._status, before = state, self._status
             if before in ("busy", "retry") and state in ("idle", "paused", "interrupted"):
                 self.post_message(self.Told(self._ended(), rests=True))
+        self._clock = (asyncio.get_running_loop().time(), session.elapsed)
         self._warn(session.running)
         self._tree = await account_of_tree(self.runtime, session)
-        self._clock = (asyncio.get_running_loop().time(), session.elapsed)
         self.show_state()
         asks = session.running.asks if session.running is not None else ()
         if asks and not self._asking:
@@ -225,38 +227,38 @@ class Chat(Screen[None]):
         self.runtime.resume(self.id_of_session)
         turn = self.transcript.session.running
         if turn is not None and turn.prompts:
-            self._drive(turn.prompts[-1])
+            self._drive(self.id_of_session, turn.prompts[-1])
 
     @work
     async def send(self, typed: str, pasted: Pasted) -> None:
         """Submit a prompt, and see to it that what it starts is driven on."""
-        options = TurnOptions(self.agent, self.model, "person")
+        options, session = TurnOptions(self.agent, self.model, "person"), self.id_of_session
         words, files = pasted.sent(typed)
         try:
             asked = await commanded(self.runtime, words, self._confirm) if words.startswith("/") else None
             if asked is not None:
                 words, files, options = asked.text, (*files, *asked.files), asked.over(options)
-            id = await self.runtime.prompt(self.id_of_session, words, files=files, options=options)
+            id = await self.runtime.prompt(session, words, files=files, options=options)
         except BridleError as error:
             self.notify(line(str(error)), severity="error", timeout=20)
             self.editor.put_back(typed, pasted)
             return
         self._asking = False
-        self._drive(id)
+        self._drive(session, id)
 
     async def _confirm(self, command: str) -> bool:
         return await self.app.push_screen_wait(Confirm("Do this for the prompt?", command))
 
     @work(group="drive")
-    async def _drive(self, prompt: str) -> None:
+    async def _drive(self, session: str, prompt: str) -> None:
         """Whoever prompts waits: that is what finds subagents that died, and turns that can go on."""
-        self._driving += 1
+        self._driving[session] += 1
         try:
-            await self.runtime.wait(self.id_of_session, prompt)
+            await self.runtime.wait(session, prompt)
         except BridleError as error:
             self.notify(str(error), severity="error", timeout=20)
         finally:
-            self._driving -= 1
+            self._driving -= Counter([session])
         await self._look()
 
     async def ask_again(self) -> None:

@@ -49,6 +49,8 @@ class Editor(TextArea):
         self.asked: list[str] = []
         self._at = 0
         self._pasted = Pasted()
+        self._marked: dict[str, Pasted] = {}
+        """What the marks in earlier prompts stand for."""
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default()
@@ -94,6 +96,7 @@ class Editor(TextArea):
         if not words:
             return
         self.asked.append(self.text)
+        self._marked[self.text] = self._pasted
         self._at = len(self.asked)
         self.text = ""
         self._completions.display = False
@@ -114,6 +117,7 @@ class Editor(TextArea):
         else:
             return False
         self.text = self.asked[self._at] if self._at < len(self.asked) else ""
+        self._pasted = self._marked.get(self.text) or Pasted()
         self.move_cursor(self.document.end)
         return True
 

@@ -34,6 +34,8 @@ class Pasted:
 
     def mark_of(self, words: str) -> str:
         """What stands in the editor for pasted words: a mark, or the words themselves."""
+        # Terminals send a carriage return for each line end that is pasted.
+        words = words.replace("\r\n", "\n").replace("\r", "\n")
         path = _path(words)
         if path is not None:
             return self.add(attached(path, str(path)))
@@ -63,15 +65,15 @@ def _path(words: str) -> Path | None:
     name = words.strip().strip("'\"")
     if not name or len(name) > MOST_PATH or "\n" in name:
         return None
-    if name.startswith("file://"):
-        name = unquote(urlsplit(name).path)
-    path = Path(name.replace("\\ ", " ")).expanduser()
     try:
+        if name.startswith("file://"):
+            name = unquote(urlsplit(name).path)
+        path = Path(name.replace("\\ ", " ")).expanduser()
         if not path.is_absolute() or not path.is_file():
             return None
         with path.open("rb") as stream:
             return path if media_of(stream.read(64)) else None
-    except (OSError, ValueError):
+    except (OSError, ValueError, RuntimeError):
         return None
 
 
@@ -92,5 +94,6 @@ async def clipboard_image() -> File | None:
             continue
         if len(content) > MOST_BYTES:
             raise ConfigError(f"the image on the clipboard is larger than {MOST_BYTES // 2**20} MB")
-        return from_bytes("clipboard.png", content)
+        if (image := from_bytes("clipboard.png", content)) is not None:
+            return image
     return None

@@ -41,6 +41,7 @@ class Subagents(ModalScreen[str | None]):
         self._runtime = runtime
         self._session = session
         self._shown: tuple[Branch, ...] | None = None
+        self._ended: dict[str, Branch] = {}
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog tall"):
@@ -55,7 +56,7 @@ class Subagents(ModalScreen[str | None]):
         self.set_interval(LOOK_SECONDS, self._look)
 
     async def _look(self) -> None:
-        found = await branches(self._runtime, self._session)
+        found = await branches(self._runtime, self._session, self._ended)
         if found == self._shown:
             return
         self._shown = found
@@ -102,7 +103,12 @@ class Watch(Screen[None]):
         yield Footer()
 
     async def on_mount(self) -> None:
-        state = await self.runtime.load(self.id_of_session)
+        try:
+            state = await self.runtime.load(self.id_of_session)
+        except BridleError as error:
+            self.app.notify(line(str(error)), severity="error")
+            self.dismiss()
+            return
         await self.transcript.open(state)
         self._show()
         self.transcript.focus()

@@ -136,7 +136,9 @@ class WordsView(Widget):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         self._typeset(width)
-        return max(1, len(self._set_lines) + len(self._tail_lines))
+        # The empty line after a block is for what comes next.
+        last = 1 if self._set_lines and not self._tail_lines and not self._set_lines[-1].text.strip() else 0
+        return max(1, len(self._set_lines) + len(self._tail_lines) - last)
 
     def render_line(self, y: int) -> Strip:
         width = self.size.width
