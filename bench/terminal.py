@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bridle import Runtime, ScriptedModel
 from bridle.core.agent import Agent
-from bridle.core.events import CallMoved, Entry, PartDelta, PartPut, RequestMoved, SessionInfo, SessionPut
+from bridle.core.events import CallMoved, Entry, PartDelta, PartPut, Recorded, RequestMoved, SessionInfo, SessionPut
 from bridle.core.fold import load
 from bridle.core.limits import Limits, Spent
 from bridle.core.parts import Call, Prompt, Request, StepFinish, StepStart, Text, TurnFinish, TurnStart
@@ -56,8 +56,8 @@ def long_session(parts: int) -> list[Entry]:
     """A session of one long turn: in each step some words and a call."""
     entries: list[Entry] = []
 
-    def put(*events: object) -> None:
-        entries.append(Entry(len(entries) + 1, 0.0, 0.0, tuple(events)))  # type: ignore[arg-type]
+    def put(*events: Recorded) -> None:
+        entries.append(Entry(len(entries) + 1, 0.0, 0.0, events))
 
     put(SessionPut(SessionInfo("ses_long", "/")))
     put(PartPut(TurnStart("1.start", 1, "build", "m", 5_000, Limits(), "deny")), PartPut(Prompt("p", "go", turn=1)))
