@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from bridle.core.ledger import Account
+from bridle.core.limits import NOTHING
 from bridle.core.parts import Call
 from bridle.core.session import Session
 from bridle.core.states import Done, Failed, Waiting
@@ -74,7 +75,8 @@ async def branches(runtime: Runtime, session: Session, ended: dict[str, Branch])
 async def account_of_tree(runtime: Runtime, session: Session) -> Account | None:
     """What all turns under the root have used together; None where there is no tree."""
     turn = session.turn
-    if turn is None or not turn.start.account:
+    if turn is None or (not turn.children and turn.below is NOTHING):
+        # Asked with every entry that is shown: a turn without subagents costs no reading.
         return None
     account = await runtime.journal.account(turn.start.account)
     while account is not None and account.parent and not account.parent.startswith(("day/", "month/")):
