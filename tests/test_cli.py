@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import forked
 import msgspec
 import pytest
 
@@ -72,6 +73,19 @@ class Home:
         # Every line that any test ever reads keeps the contract.
         assert [breach for line in done.stdout.splitlines() if (breach := breach_of(line))] == []
         return done.returncode, lines
+
+
+class ForkedHome(Home):
+    """For stories about what a command does, told with many of them: each is a fork of a process that has loaded.
+
+    Of each command and option that no story of `Home` starts, one is started anew.
+    """
+
+    def run(self, *words, given="", **environment):
+        return forked.run(words, self.project, {**self.environment, **environment}, given)
+
+    def anew(self, *words, given="", **environment):
+        return super().run(*words, given=given, **environment)
 
 
 def breach_of(line):
