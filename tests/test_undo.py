@@ -8,7 +8,7 @@ import stat
 import subprocess
 
 import pytest
-from test_cli import Home, calls
+from test_cli import ForkedHome, calls
 
 from bridle import Runtime, Settings
 from bridle.core.messages import UserMessage
@@ -30,7 +30,7 @@ def git(folder, *arguments):
 @pytest.fixture
 def home(tmp_path):
     (tmp_path / "home" / "project").mkdir(parents=True)
-    return Home(tmp_path / "home", tmp_path / "home" / "project")
+    return ForkedHome(tmp_path / "home", tmp_path / "home" / "project")
 
 
 @pytest.fixture
@@ -118,14 +118,14 @@ def test_undo_and_redo_restore_every_kind_of_file_and_leave_git_alone(home, repo
     assert changed != before
     assert {"kept.txt", "gone.py", "moved.py", "renamed.py", "sub/link", "sub/link/inner"} <= set(done["files"])
     assert not {"dirty.log", "build/out"} & set(done["files"]), "what is ignored is not ours"
-    undone = home.run("undo")
+    undone = home.anew("undo")
     assert (undone.returncode, undone.stderr) == (0, "")
     restored = files_of(repository)
     for path in ("dirty.log", "build/out"):
         assert restored.pop(path) == changed[path], "ignored files stay as they are"
     assert restored == {path: facts for path, facts in before.items() if path != "dirty.log"}
     assert not (repository / "new").exists()
-    assert home.run("redo").returncode == 0
+    assert home.anew("redo").returncode == 0
     assert files_of(repository) == changed
     assert git_of(repository) == index
 
@@ -137,7 +137,7 @@ def test_history_and_files_go_back_together_and_the_next_prompt_makes_it_final(h
     turn(home, "echo two >> notes.txt", session, prompt="second")
     turn(home, "echo three >> notes.txt", session, prompt="third")
     assert file.read_text() == "one\ntwo\nthree\n"
-    assert "second" in home.run("undo", session, "--to", "2").stdout
+    assert "second" in home.anew("undo", session, "--to", "2").stdout
     assert file.read_text() == "one\n"
     shown = home.run("show", session).stdout
     assert ("first" in shown, "second" in shown, "third" in shown) == (True, False, False)
@@ -184,11 +184,11 @@ def test_what_somebody_else_changed_in_the_meantime_is_not_lost(home):
     refused = home.run("undo", session)
     assert (refused.returncode, "notes.txt" in refused.stderr, "--force" in refused.stderr) == (2, True, True)
     assert (file.read_text(), (home.project / "other.txt").exists()) == ("mine\n", True), "nothing was touched"
-    assert home.run("undo", session, "--force").returncode == 0
+    assert home.anew("undo", session, "--force").returncode == 0
     assert not file.exists() and not (home.project / "other.txt").exists()
     assert home.run("redo", session).returncode == 0
     assert file.read_text() == "mine\n", "a redo brings back what was there"
-    assert home.run("undo", session, "--keep-files").returncode == 0
+    assert home.anew("undo", session, "--keep-files").returncode == 0
     assert file.read_text() == "mine\n"
 
 
@@ -231,7 +231,7 @@ def test_ignore_rules_of_the_whole_repository_hold_in_a_folder_of_it(tmp_path):
     (tmp_path / "home" / ".config" / "git").mkdir(parents=True)
     (tmp_path / "home" / ".config" / "git" / "ignore").write_text("*.swp\n")
     (root / "other.txt").write_text("other")
-    home = Home(tmp_path / "home", project)
+    home = ForkedHome(tmp_path / "home", project)
     done = turn(home, "mkdir node_modules; touch node_modules/x local.env a.swp b.txt; echo mine > c.txt")
     assert done["files"] == ["b.txt", "c.txt"]
     (root / "other.txt").write_text("changed by somebody else")
@@ -287,9 +287,9 @@ def test_the_diff_shows_what_the_session_changed_and_nothing_else(home):
     session = turn(home, "echo two >> notes.txt")["session"]
     (home.project / "mine.txt").write_text("mine\n")
     turn(home, "echo three >> notes.txt", session)
-    shown = home.run("diff", session).stdout
+    shown = home.anew("diff", session).stdout
     assert "+two" in shown and "+three" in shown and "mine" not in shown and "\x1b" not in shown
-    second = home.run("diff", session, "--turn", "2").stdout
+    second = home.anew("diff", session, "--turn", "2").stdout
     assert "+three" in second and "+two" not in second
     assert home.run("diff", session, "--turn", "9").returncode == 2
 
