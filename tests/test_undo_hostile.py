@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import pytest
-from test_cli import BRIDLE, Home, calls
+from test_cli import BRIDLE, ForkedHome, calls
 from test_undo import git, turn
 
 LARGE = b"x" * 3_000_000
@@ -16,7 +16,7 @@ LARGE = b"x" * 3_000_000
 @pytest.fixture
 def home(tmp_path):
     (tmp_path / "home" / "project").mkdir(parents=True)
-    return Home(tmp_path / "home", tmp_path / "home" / "project")
+    return ForkedHome(tmp_path / "home", tmp_path / "home" / "project")
 
 
 def files(project):
@@ -122,7 +122,7 @@ def test_a_redo_does_not_overwrite_what_was_made_since_the_undo(home):
     write(home.project, "new", b"precious too")
     refused = home.run("redo")
     assert (refused.returncode, files(home.project)) == (2, {"n": b"precious", "new": b"precious too"})
-    assert home.run("redo", "--keep-files").returncode == 0
+    assert home.anew("redo", "--keep-files").returncode == 0
     assert files(home.project) == {"n": b"precious", "new": b"precious too"}
 
 
@@ -236,7 +236,7 @@ def test_a_project_that_the_repository_around_it_ignores_is_kept_all_the_same(tm
     project.mkdir(parents=True)
     git(root, "init", "-q")
     (root / ".gitignore").write_text("*\n")
-    home = Home(root, project)
+    home = ForkedHome(root, project)
     write(project, "f", b"1")
     assert turn(home, "echo 2 > f")["files"] == ["f"]
     assert home.run("undo").returncode == 0
@@ -264,15 +264,15 @@ def test_the_children_of_undone_turns_are_deleted_and_exported_with_their_sessio
     session = home.json("--model", script, "--on-ask", "allow", "go")[1][-1]["session"]
     home.run("undo", session)
     assert len(json.loads(home.run("export", session).stdout)["sessions"]) == 2
-    assert home.run("sessions", "delete", session, session, "--yes").stdout.count("deleted") == 2
+    assert home.anew("sessions", "delete", session, session, "--yes").stdout.count("deleted") == 2
     assert home.run("sessions", "--all").stdout == ""
 
 
 def test_a_fork_of_a_renamed_session_has_a_beginning_of_its_own(home):
     session = turn(home, "true")["session"]
-    home.run("sessions", "rename", session, "A name")
-    home.run("fork", session)
-    counted = [line for line in home.run("stats").stdout.splitlines() if line.startswith("agent build")]
+    home.anew("sessions", "rename", session, "A name")
+    home.anew("fork", session)
+    counted = [line for line in home.anew("stats").stdout.splitlines() if line.startswith("agent build")]
     assert len(counted) == 1 and ": 1 turns" in counted[0]
 
 
