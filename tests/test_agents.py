@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from test_cli import Home, calls
+from test_cli import ForkedHome, calls
 
 from bridle import Runtime, ScriptedModel
 from bridle.config.settings import SandboxSettings, Settings
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 def home(tmp_path):
     project = tmp_path / "project"
     (project / ".git").mkdir(parents=True)
-    return Home(tmp_path, project)
+    return ForkedHome(tmp_path, project)
 
 
 def write(folder, files):
@@ -63,7 +63,7 @@ def test_a_project_with_only_one_kind_of_file_runs_and_its_caps_and_permissions_
     assert (code, result["reason"], result["steps"], result["text"]) == (3, "step_cap", 2, "Closed.")
     assert not (home.project / "made").exists()
     # Nobody has trusted it: there is no such agent, and the warning names it.
-    done = home.run("run", "--model", model, "--agent", "careful", "go")
+    done = home.anew("run", "--model", model, "--agent", "careful", "go")
     assert (done.returncode, "there is no agent 'careful'" in done.stderr) == (2, True)
     assert f"{home.project / name}: agents.careful is ignored" in done.stderr
 
@@ -83,7 +83,7 @@ def test_a_provider_from_an_opencode_file_is_asked_after_trust(home):
         untrusted = home.run("run", "go", OUR_KEY="key", OURS="horse", BRIDLE_BEHAVIOR__EMBEDDED="false")
         assert (untrusted.returncode, "providers.ours is ignored" in untrusted.stderr) == (2, True)
         assert server.bodies == []
-        done = home.run("run", "--trust", "go", OUR_KEY="key", OURS="horse")
+        done = home.anew("run", "--trust", "go", OUR_KEY="key", OURS="horse")
         assert done.stdout == "From the provider.\n", done.stderr
         assert server.bodies[-1]["model"] == "m"
 
@@ -100,7 +100,7 @@ def test_an_untrusted_project_may_lower_and_not_raise(home):
             "bridle.toml": "[behavior]\nmax_steps = 190\n[limits]\ntool_calls = 3\n",
         },
     )
-    rows = home.run("agents")
+    rows = home.anew("agents")
     assert "build  (primary, 1 steps, 3 calls" in rows.stdout
     assert "architect  (all, 20 steps, 3 calls" in rows.stdout
     for key in ("agents.build", "agents.architect", "commands.go"):
@@ -143,7 +143,7 @@ def test_instructions_that_lead_out_of_the_project_are_not_read(home):
 def test_more_instructions_by_pattern_after_trust(home):
     write(home.project, {"bridle.toml": 'instructions = ["docs/*.md"]', "docs/a.md": "From a.", "docs/b.md": "From b."})
     assert "From a." not in system(home)
-    words = system(home, "--trust")
+    words = home.anew("config", "prompt", "--model", "openai/gpt-4.1", "--trust", OPENAI_API_KEY="x").stdout
     assert "From a." in words and "From b." in words
 
 
@@ -179,7 +179,7 @@ def test_the_planner_and_its_subagents_find_the_project_read_only(home, tmp_path
     import tempfile
 
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
-        there = Home(Path(folder), Path(folder) / "project")
+        there = ForkedHome(Path(folder), Path(folder) / "project")
         subprocess.run(["git", "init", "-q", there.project], check=True)
         there.environment["BRIDLE_SANDBOX__MODE"] = "required"
         touch = {"command": "touch made; git commit --allow-empty -m x; echo looked"}
@@ -207,13 +207,13 @@ def test_a_mention_asks_for_the_subagent():
 def test_hidden_agents_are_not_listed_and_not_offered(home):
     write(home.folder, {".config/bridle/agents/ghost.md": "---\nhidden: true\ndescription: Boo\n---\nBoo.\n"})
     assert "ghost" not in home.run("agents").stdout
-    assert "ghost" in home.run("agents", "--all").stdout and "title" in home.run("agents", "--all").stdout
+    assert "ghost" in home.anew("agents", "--all").stdout and "title" in home.run("agents", "--all").stdout
     _, lines = home.json("--model", home.script({"text": "hi"}), "--agent", "ghost", "go")
     assert lines[-1]["reason"] == "answered"
 
 
 def test_agents_are_shown_and_created(home):
-    done = home.run(
+    done = home.anew(
         "agents",
         "create",
         "reviewer",
@@ -227,7 +227,7 @@ def test_agents_are_shown_and_created(home):
     assert done.stdout == "written: .bridle/agents/reviewer.md\n"
     again = home.run("agents", "create", "reviewer", "--description", "x", "--prompt", "y")
     assert (again.returncode, "is there already" in again.stderr) == (2, True)
-    shown = home.run("agents", "show", "reviewer", "--trust").stdout
+    shown = home.anew("agents", "show", "reviewer", "--trust").stdout
     assert "description: Reviews: everything\nmode: all\n" in shown
     assert "limits: 4 steps, 200 calls\n" in shown and shown.endswith("\nYou review.\n")
     assert home.run("agents", "show", "nobody").returncode == 2
@@ -302,7 +302,7 @@ def test_config_check_names_every_problem_with_its_line(home):
             ".opencode/agent/bad.md": "---\nsteps: 2\nsteps: 3\n---\nx",
         },
     )
-    done = home.run("config", "check")
+    done = home.anew("config", "check")
     path = home.project / "bridle.toml"
     assert done.returncode == 2
     assert done.stdout.splitlines() == [
@@ -315,7 +315,7 @@ def test_config_check_names_every_problem_with_its_line(home):
 
 
 def test_init_writes_a_file_of_comments_that_is_right_as_it_stands(home):
-    assert home.run("init").stdout == "written: bridle.toml\n"
+    assert home.anew("init").stdout == "written: bridle.toml\n"
     assert home.run("config", "check").stdout == "nothing is wrong\n"
     text = (home.project / "bridle.toml").read_text()
     assert "# max_steps = 25" in text and all(line.startswith("#") or not line for line in text.splitlines())
@@ -328,7 +328,7 @@ def test_init_writes_a_file_of_comments_that_is_right_as_it_stands(home):
 
 def test_the_published_schema_is_the_one_of_the_settings(home):
     assert json.loads((ROOT / "docs" / "bridle.schema.json").read_text()) == json.loads(
-        home.run("config", "schema").stdout
+        home.anew("config", "schema").stdout
     )
 
 
@@ -374,9 +374,9 @@ def test_no_layer_takes_a_deny_away(home):
 
 def test_an_agents_md_that_gains_an_agent_is_not_trusted_any_more(home):
     write(home.project, {"bridle.toml": "[behavior]\nmax_steps = 9\n", "AGENTS.md": "Be kind.\n"})
-    assert home.run("trust").returncode == 0
+    assert home.anew("trust").returncode == 0
     write(home.project, {"AGENTS.md": "Be very kind.\n"})
-    assert "trusted, as it is now" in home.run("doctor").stdout
+    assert "trusted, as it is now" in home.anew("doctor").stdout
     write(home.project, {"AGENTS.md": "Kind.\n---\nname: build\npermission: {'*': allow}\n---\nx\n"})
     assert "it has changed since" in home.run("doctor").stdout
     grab = calls(("write", {"filePath": "AGENTS.md", "content": "x"}))
