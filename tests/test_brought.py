@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from test_cli import BRIDLE, Home, calls
+from test_cli import BRIDLE, ForkedHome, calls
 
 WEIGH = '''
 def weigh(horse: str, load: int = 0) -> str:
@@ -25,7 +25,7 @@ def weigh(horse: str, load: int = 0) -> str:
 def home(tmp_path):
     project = tmp_path / "project"
     project.mkdir()
-    return Home(tmp_path, project)
+    return ForkedHome(tmp_path, project)
 
 
 def outputs(lines):
@@ -43,11 +43,11 @@ def test_an_always_is_remembered_for_the_project_listed_and_revoked(home):
     code, (ask,) = paused(home, "git status --short")
     assert (code, ask["text"]) == (5, "Allow bash: git status --short?")
     assert home.run("answer", ask["session"], ask["id"], "always").returncode == 0
-    assert home.run("permissions").stdout == "  1  bash: git status *\n"
+    assert home.anew("permissions").stdout == "  1  bash: git status *\n"
     # Another session, another process: what fits passes, what does not is asked.
     assert paused(home, "git status --branch")[0] == 0
     assert paused(home, "git log")[0] == 5
-    assert home.run("permissions", "revoke", "7").stderr == "bridle: there is no approval 7: this project has 1\n"
+    assert home.anew("permissions", "revoke", "7").stderr == "bridle: there is no approval 7: this project has 1\n"
     assert home.run("permissions", "revoke", "1").stdout == "revoked  bash: git status *\n"
     assert home.run("permissions").stdout == "nothing: whatever needs a person is asked\n"
     assert paused(home, "git status --branch")[0] == 5
@@ -106,7 +106,7 @@ def test_tools_of_a_project_run_once_it_is_trusted_and_not_after_a_change(home):
     assert "Star weighs" not in weighing(home).stdout
     assert "Star weighs 620 kg" in weighing(home, "--trust").stdout
     home.run("trust")
-    assert home.run("trust", "--revoke").stdout == f"{home.project} is not trusted any more\n"
+    assert home.anew("trust", "--revoke").stdout == f"{home.project} is not trusted any more\n"
     assert "Star weighs" not in weighing(home).stdout
 
 
