@@ -5,7 +5,7 @@ import sqlite3
 import time
 
 import pytest
-from test_cli import Home, calls
+from test_cli import ForkedHome, calls
 
 from bridle.errors import SnapshotFailed
 from bridle.snapshots.git import Git
@@ -16,7 +16,7 @@ from bridle.snapshots.repository import Bounds, Repository
 @pytest.fixture
 def home(tmp_path):
     (tmp_path / "home" / "project").mkdir(parents=True)
-    return Home(tmp_path / "home", tmp_path / "home" / "project")
+    return ForkedHome(tmp_path / "home", tmp_path / "home" / "project")
 
 
 def journal_of(home):
@@ -77,8 +77,8 @@ def test_old_sessions_go_and_unfinished_ones_stay(home):
     assert lines[-1]["reason"] == "paused"
     aged(home, old, 40)
     aged(home, paused, 40)
-    assert home.run("sessions", "prune").returncode == 2
-    assert home.run("sessions", "prune", "--days", "30", "--yes").stdout == "deleted: 1 sessions\n"
+    assert home.anew("sessions", "prune").returncode == 2
+    assert home.anew("sessions", "prune", "--days", "30", "--yes").stdout == "deleted: 1 sessions\n"
     assert set(listed(home)) == {new, paused}
 
 
@@ -86,7 +86,7 @@ def test_what_is_too_much_goes_oldest_first_and_the_file_gets_smaller(home):
     long = {"text": "word " * 100_000}
     first, second, third = (session_of(home, long, prompt=f"{n}") for n in range(3))
     before = journal_of(home).stat().st_size
-    assert home.run("sessions", "prune", "--megabytes", "1.2", "--yes").stdout == "deleted: 1 sessions\n"
+    assert home.anew("sessions", "prune", "--megabytes", "1.2", "--yes").stdout == "deleted: 1 sessions\n"
     assert listed(home) == [third, second] and first not in listed(home)
     assert journal_of(home).stat().st_size < before * 0.8
 
