@@ -6,7 +6,7 @@ import time
 
 import pytest
 from test_brought import NAMED_SECRETS, SHAPED_SECRETS
-from test_cli import Home, calls
+from test_cli import ForkedHome, calls
 
 from bridle import Runtime
 from bridle.core.secrets import redacted
@@ -20,7 +20,7 @@ def home(tmp_path):
 def person(folder, name):
     home = folder / name
     (home / "project").mkdir(parents=True)
-    return Home(home, home / "project")
+    return ForkedHome(home, home / "project")
 
 
 def session_of(home, *replies, prompt="go"):
@@ -112,7 +112,7 @@ def test_a_fork_has_the_history_and_goes_its_own_way(home):
     session = session_of(home, {"text": "One."})
     home.json("--model", home.script({"text": "Two."}), "--session", session, "again")
     before = home.run("export", session).stdout
-    forked = home.run("fork", session, "--turn", "2").stdout.strip()
+    forked = home.anew("fork", session, "--turn", "2").stdout.strip()
     _, lines = home.json("--model", home.script({"text": "Other."}), "--session", forked, "differently")
     assert (lines[-1]["text"], lines[-1]["session"]) == ("Other.", forked)
     shown = home.run("show", forked).stdout
@@ -123,7 +123,7 @@ def test_a_fork_has_the_history_and_goes_its_own_way(home):
     assert "Two." in home.run("show", lines[-1]["session"]).stdout
     assert home.run("export", session).stdout == before
     assert home.run("fork", session, "--turn", "9").returncode == 2
-    assert home.run("run", "--fork", "x").returncode == 2
+    assert home.anew("run", "--fork", "x").returncode == 2
 
 
 def test_a_fork_does_not_reach_the_subagents_of_the_other(home):
@@ -147,7 +147,7 @@ def test_fifty_secrets_in_a_file_are_in_no_redacted_export(home):
     assert len(secrets) >= 50
     (home.project / "secrets.txt").write_text("".join(f"{name}={value}\n" for name, value in secrets.items()))
     session = session_of(home, calls(("read", {"filePath": "secrets.txt"})))
-    plain, clean = home.run("export", session).stdout, home.run("export", session, "--redact").stdout
+    plain, clean = home.run("export", session).stdout, home.anew("export", session, "--redact").stdout
     lines = [line for value in secrets.values() for line in value.splitlines() if "-----" not in line]
     seen = [line for line in lines if line in plain]
     assert len(seen) > 45, "unredacted it is exact"
@@ -177,7 +177,7 @@ def test_sessions_are_searched_and_renamed(home, tmp_path):
     two = session_of(home, calls(("read", {"filePath": "saddle.txt"})), prompt="second")
     listed = home.run("sessions").stdout
     assert [line.split()[0] for line in listed.splitlines()] == [two, one]
-    assert home.run("sessions", "--search", "HORSES").stdout.split()[0] == one
+    assert home.anew("sessions", "--search", "HORSES").stdout.split()[0] == one
     assert home.run("sessions", "--search", "saddle").stdout.split()[0] == two
     assert home.run("sessions", "--search", "camel").stdout == ""
     assert home.run("sessions", "rename", one, "  The   horses ").returncode == 0
