@@ -1,8 +1,10 @@
 """No process that a call started outlives the call, its abort, or Bridle itself."""
 
 import asyncio
+import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import uuid
@@ -143,31 +145,49 @@ def test_an_abort_while_it_starts_ends_it_too(tmp_path):
     asyncio.run(asyncio.wait_for(work(), 120))
 
 
+BRIDLES = """
+import json, os, sys
+from bridle import Agent, ScriptedModel, call
+from bridle.config.settings import SandboxSettings, Settings
+from bridle.core.permission import Rule
+from bridle.tools.registry import builtin_tools
+for line in sys.stdin:
+    if (pid := os.fork()) == 0:
+        break
+    print("began", pid, flush=True)
+    print("ended", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+else:
+    sys.exit()
+command, sandbox, folder = json.loads(line)
+os.chdir(folder)
+model = ScriptedModel([call("bash", command=command), "done"])
+tools = [tool for tool in builtin_tools() if tool.spec.name == "bash"]
+settings = Settings(sandbox=SandboxSettings(mode=sandbox))
+Agent("a", model=model, tools=tools, permission=[Rule("*", "*", "allow")], settings=settings).run_sync("go")
+"""
+"""For each line a Bridle in a process of its own, and word of its beginning and its end; all load once."""
+
+
+@pytest.fixture(scope="module")
+def bridles():
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", BRIDLES], stdin=pipe, stdout=pipe, text=True) as process:
+        yield process
+
+
 @SHUT_IN
 @pytest.mark.parametrize("flight", FLIGHTS)
-def test_nothing_survives_the_death_of_bridle(flight, sandbox, tmp_path):
-    script = tmp_path / "bridle_run.py"
-    script.write_text(
-        "import sys\n"
-        "from bridle import Agent, ScriptedModel, call\n"
-        "from bridle.config.settings import SandboxSettings, Settings\n"
-        "from bridle.core.permission import Rule\n"
-        "from bridle.tools.registry import builtin_tools\n"
-        "model = ScriptedModel([call('bash', command=sys.argv[1]), 'done'])\n"
-        "tools = [tool for tool in builtin_tools() if tool.spec.name == 'bash']\n"
-        "settings = Settings(sandbox=SandboxSettings(mode=sys.argv[2]))\n"
-        "allowed = [Rule('*', '*', 'allow')]\n"
-        "Agent('a', model=model, tools=tools, permission=allowed, settings=settings).run_sync('go')\n"
-    )
-
+def test_nothing_survives_the_death_of_bridle(flight, sandbox, tmp_path, bridles):
     async def work():
         for _ in range(ROUNDS):
             sign = mark()
             command = fleeing(flight, sign) + f"\nsleep {sign}"
-            process = await asyncio.create_subprocess_exec(sys.executable, script, command, sandbox, cwd=tmp_path)
+            print(json.dumps([command, sandbox, str(tmp_path)]), file=bridles.stdin, flush=True)
+            word, bridle = bridles.stdout.readline().split()
+            assert word == "began"
             await begun(sign)
-            process.send_signal(signal.SIGKILL)
-            await process.wait()
+            os.kill(int(bridle), signal.SIGKILL)
+            assert bridles.stdout.readline() == "ended -9\n"
             assert await gone(sign), alive(sign)
 
     asyncio.run(asyncio.wait_for(work(), 120))
