@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import msgspec
 import pytest
-from test_cli import Home
+from test_cli import ForkedHome
 
 from bridle.testing.scripted import Reply, Scenario, ScriptedCall, ScriptedError
 from bridle.testing.server import ScriptedServer
@@ -27,7 +27,7 @@ def home(tmp_path):
     project = tmp_path / "project"
     project.mkdir()
     (project / "hello.txt").write_text("hello\nworld\n")
-    return Home(tmp_path, project)
+    return ForkedHome(tmp_path, project)
 
 
 @contextmanager
@@ -129,13 +129,13 @@ def test_login_list_and_logout(home):
     with serving() as server:
         settings(home, provider(server))
         address = {"OPENAI_BASE_URL": f"{server.address}/v1"}
-        done = home.run("auth", "login", "openai", given=f"{KEY}\n", **address)
+        done = home.anew("auth", "login", "openai", given=f"{KEY}\n", **address)
         assert (done.returncode, done.stdout.strip()) == (0, "openai: logged in"), done.stderr
         assert "readable by you alone" in done.stderr and KEY not in done.stdout + done.stderr
-        listed = home.run("auth", "list")
+        listed = home.anew("auth", "list")
         assert (listed.stdout.strip(), KEY in listed.stdout) == ("openai: stored by bridle auth login", False)
-        assert "openai/gpt-" in home.run("models").stdout.splitlines()[-1]
-        assert home.run("auth", "logout", "openai").stdout.strip() == "openai: logged out"
+        assert "openai/gpt-" in home.anew("models").stdout.splitlines()[-1]
+        assert home.anew("auth", "logout", "openai").stdout.strip() == "openai: logged out"
         again = home.run("auth", "logout", "openai")
         assert (again.returncode, "no key is stored for openai" in again.stderr) == (2, True)
 
@@ -146,10 +146,10 @@ def test_models_are_listed_with_what_they_hold_and_cost(home):
     assert "200k tokens, $5 in, $25 out, sees image and pdf" in done.stdout
     assert done.stdout.splitlines()[-1].startswith("without --model: anthropic/claude-sonnet-")
     rows = [
-        json.loads(line) for line in home.run("models", "--format", "json", ANTHROPIC_API_KEY=KEY).stdout.splitlines()
+        json.loads(line) for line in home.anew("models", "--format", "json", ANTHROPIC_API_KEY=KEY).stdout.splitlines()
     ]
     assert {row["provider"] for row in rows} == {"anthropic", "embedded"} and all("ref" in row for row in rows)
-    none = home.run("models", "--provider", "groq")
+    none = home.anew("models", "--provider", "groq")
     assert (none.returncode, "groq cannot be asked now" in none.stderr) == (2, True)
 
 
@@ -181,7 +181,7 @@ options = { temperature = 0.4, extra = { agent = true } }
 """
     with serving(then="Hello.") as server:
         settings(home, provider(server) + "options = { top_p = 0.9, extra = { provider = true } }\n" + layers)
-        home.run("run", "--model", "ours/small", "--variant", "careful", "hi", OUR_KEY=KEY)
+        home.anew("run", "--model", "ours/small", "--variant", "careful", "hi", OUR_KEY=KEY)
         wrong = home.run("run", "--model", "ours/small", "--variant", "hasty", "hi", OUR_KEY=KEY)
         settings(home, provider(server) + "options = { stream = false }\n")
         reserved = home.run("run", "--model", "ours/small", "hi", OUR_KEY=KEY)
@@ -193,7 +193,7 @@ options = { temperature = 0.4, extra = { agent = true } }
 
 
 def test_the_prompt_can_be_looked_at(home):
-    done = home.run("config", "prompt", "--model", "scripted:x", "--system", "Speak French.")
+    done = home.anew("config", "prompt", "--model", "scripted:x", "--system", "Speak French.")
     assert "cannot be read" in done.stderr and done.returncode == 2
     model = home.script("hi")
     shown = home.run("config", "prompt", "--model", model, "--system", "Speak French.").stdout
@@ -280,7 +280,7 @@ def test_commands_get_no_keys(home):
 
 def test_fetching_runs_nothing_that_lies_in_the_project(home):
     (home.project / "pip.py").write_text("open('PWNED', 'w')")
-    done = home.run("models", "fetch", PIP_INDEX_URL="http://127.0.0.1:1/simple", PIP_NO_INDEX="1", PIP_FIND_LINKS="")
+    done = home.anew("models", "fetch", PIP_INDEX_URL="http://127.0.0.1:1/simple", PIP_NO_INDEX="1", PIP_FIND_LINKS="")
     assert done.returncode in (0, 2) and not (home.project / "PWNED").exists()
 
 
