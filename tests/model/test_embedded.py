@@ -85,11 +85,8 @@ def test_a_small_task_ends_well(task, engine, tmp_path):
     assert all(part.state.usage.total > 0 for part in parts if isinstance(part, Request))
     ran = [(part.name, part.arguments) for part in parts if isinstance(part, Call)]
     assert not any(ran[at] == ran[at + 1] == ran[at + 2] == ran[at + 3] for at in range(len(ran) - 3))
-
-
-def test_the_first_task_makes_a_real_call(engine, tmp_path):
-    test_a_small_task_ends_well(TASKS[0], engine, tmp_path)
-    assert len(engine.requests) >= 2
+    # The first task is one that makes a real call.
+    assert task != TASKS[0] or len(engine.requests) >= 2
 
 
 def test_an_abort_is_seen_while_it_thinks(engine, tmp_path):
