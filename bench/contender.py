@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 ROOT = Path(__file__).parent.parent
 CONTENDERS = Path(__file__).parent / "contenders"
 HOMES = ROOT / ".bench"
 UV = ROOT / ".uv" / "bin" / "uv"
+RUN_SECONDS = 900
 
 
 @dataclass
@@ -32,6 +36,16 @@ class Contender:
     def best(self, key: str) -> float:
         """The lowest of all rounds: what disturbs a run only ever adds to it."""
         return min(report[key] for report in self.reports)
+
+    def curve(self) -> list[tuple[int, float]]:
+        """What a step costs at each length of the history: again the lowest of all rounds."""
+        lowest: dict[int, float] = {}
+        for mark, cost in (point for report in self.reports for point in report["curve"]):
+            lowest[mark] = min(cost, lowest.get(mark, cost))
+        return sorted(lowest.items())
+
+
+Peer = TypeVar("Peer", bound=Contender)
 
 
 def prepare(contender: Contender) -> str:
@@ -55,3 +69,27 @@ def prepare(contender: Contender) -> str:
         if done.returncode:
             return done.stderr.strip().splitlines()[-1]
     return ""
+
+
+def installed(peers: Sequence[Peer]) -> tuple[list[Peer], list[str]]:
+    """Those whose environments are there or could be made, and a line for each other."""
+    problems = [(peer, prepare(peer)) for peer in peers]
+    missing = [f"- {peer.name} could not be installed: {problem}" for peer, problem in problems if problem]
+    return [peer for peer, problem in problems if not problem], missing
+
+
+def report_of(contender: Contender, steps: int) -> dict[str, Any]:
+    """Let a contender do its work inside a process of its own, and see what that took."""
+    with tempfile.TemporaryDirectory(prefix="bridle-bench-") as folder:
+        script = CONTENDERS / f"{contender.script}.py"
+        command = [contender.python, script, "--steps", str(steps), "--data", f"{folder}/data", *contender.flags]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=RUN_SECONDS)
+    if done.returncode:
+        raise SystemExit(f"{contender.name} failed:\n{done.stderr}")
+    report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return report
+
+
+def row(cells: Sequence[str]) -> str:
+    """A row of a table in Markdown."""
+    return "| " + " | ".join(cells) + " |"

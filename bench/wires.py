@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from contender import CONTENDERS, Contender, prepare
+from contender import CONTENDERS, Contender, installed, row
 from starts import Command, commands, opencode, prepare_opencode, start_twice
 from wire_server import PAUSE_SECONDS, step_events, text_events
 
@@ -32,17 +32,22 @@ class Wired(Contender):
     works: tuple[str, ...] = ("steps", "text")
 
 
+BARE = "bare httpx2, lines"
+WATCHED = "Bridle, SQLite (default), watched"
 OURS = [
-    Wired("bare httpx2, lines", "wire_bare"),
+    Wired(BARE, "wire_bare"),
     Wired("bare httpx2, its EventSource", "wire_bare", ("--reader", "events"), works=("text",)),
     Wired("Bridle's adapter alone", "wire_bridle", ("--mode", "adapter"), works=("text",)),
     Wired("Bridle, memory", "wire_bridle", ("--mode", "memory")),
-    Wired("Bridle, memory, watched", "wire_bridle", ("--mode", "watched")),
+    Wired("Bridle, memory, watched", "wire_bridle", ("--mode", "memory", "--watched")),
     Wired("Bridle, SQLite (default)", "wire_bridle", ("--mode", "sqlite")),
+    Wired(WATCHED, "wire_bridle", ("--mode", "sqlite", "--watched")),
 ]
 PEERS = [
     Wired("pydantic-ai, memory", "wire_pydantic_ai", needs=("pydantic-ai-slim[openai]",)),
     Wired("openai-agents, memory", "wire_openai_agents", needs=("openai-agents",)),
+    Wired("agno, memory", "wire_agno", needs=("agno", "openai")),
+    Wired("langgraph, memory", "wire_langgraph", needs=("langchain", "langgraph", "langchain-openai")),
 ]
 
 
@@ -107,10 +112,6 @@ def serving() -> Iterator[str]:
             server.stdin.close()
 
 
-def row(cells: list[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
 def step_table(contenders: list[Wired], bare: Wired) -> list[str]:
     """What a late step costs, and how often the bare client's cost that is."""
     lines = [row(["contender", "version", *(f"{shape}: CPU µs | of bare" for shape in SHAPES)])]
@@ -149,7 +150,7 @@ def start_table(found: list[Command]) -> list[str]:
 
 def goals(found: dict[str, Wired], started: list[Command]) -> list[str]:
     """The goals of the project, each with what was measured."""
-    bare, adapter = found["bare httpx2, lines"], found["Bridle's adapter alone"]
+    bare, adapter = found[BARE], found["Bridle's adapter alone"]
     lines = []
     for shape in SHAPES:
         for name in ("Bridle, memory", "Bridle, SQLite (default)"):
@@ -170,20 +171,15 @@ def goals(found: dict[str, Wired], started: list[Command]) -> list[str]:
 
 def enrolled(peers: list[Wired]) -> tuple[list[Wired], list[Command], list[str]]:
     """Who takes part, with which commands, and who could not."""
-    contenders, started, missing = list(OURS), commands(), []
-    for peer in peers:
-        problem = prepare(peer)
-        if problem:
-            missing.append(f"- {peer.name} could not be installed: {problem}")
-        else:
-            contenders.append(peer)
+    contenders, missing = installed(peers)
+    started = commands()
     if peers:
         problem = prepare_opencode()
         if problem:
             missing.append(f"- OpenCode could not be installed: {problem}")
         else:
             started.append(opencode())
-    return contenders, started, missing
+    return [*OURS, *contenders], started, missing
 
 
 def rounds(bench: Bench, number: int, contenders: list[Wired], started: list[Command]) -> list[str]:
@@ -206,7 +202,7 @@ def rounds(bench: Bench, number: int, contenders: list[Wired], started: list[Com
 def page(bench: Bench, number: int, contenders: list[Wired], started: list[Command], missing: list[str]) -> list[str]:
     """Everything that was measured, as Markdown."""
     found = {contender.name: contender for contender in contenders}
-    bare, steps = found["bare httpx2, lines"], bench.counts["steps"]
+    bare, steps = found[BARE], bench.counts["steps"]
     events = text_events(bench.counts["text"])
     size = sum(map(len, events))
     machine = f"{platform.machine()}, {platform.system()} {platform.release()}, Python {platform.python_version()}"

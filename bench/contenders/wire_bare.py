@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx2
-from wire_work import add_up, flag, measure
+from wire_work import add_up, flag, hand, handed, measure
 
 HEADERS = {"content-type": "application/json", "accept": "text/event-stream"}
 PROMPT = {"model": "m", "messages": [{"role": "user", "content": "Go."}], "stream": True}
@@ -27,12 +27,12 @@ async def by_events(response: httpx2.Response) -> AsyncIterator[dict]:
 async def ask(client: httpx2.AsyncClient, address: str, body: bytes) -> str:
     """Send one body; returns the words of the reply."""
     read = by_events if flag("--reader") == "events" else by_lines
-    words = []
+    begin = len(handed)
     async with client.stream("POST", f"{address}/chat/completions", content=body, headers=HEADERS) as response:
         async for event in read(response):
             for choice in event["choices"]:
-                words.append(choice["delta"].get("content") or "")
-    return "".join(words)
+                hand(choice["delta"].get("content") or "")
+    return "".join(handed[begin:])
 
 
 async def converse(address: str, data: Path) -> str:

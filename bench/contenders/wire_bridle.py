@@ -1,13 +1,15 @@
 """Bridle over HTTP: its adapter alone, or whole turns in memory and on SQLite, watched or not."""
 
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from wire_work import add_up, flag, measure
+from wire_work import add_up, flag, hand, measure
 
 from bridle import Runtime, tool
 from bridle.config.settings import Behavior, LimitSettings, Settings, TreeSettings
 from bridle.core.agent import Agent, ModelInfo
+from bridle.core.events import PartDelta
 from bridle.core.messages import Messages, UserMessage
 from bridle.core.stream import ModelRequest, StreamEvent, TextDelta
 from bridle.model.http import Lane
@@ -15,6 +17,7 @@ from bridle.model.openai_chat import ChatModel
 
 STEPS = 10_000
 MODE = flag("--mode", "memory")
+WATCHED = "--watched" in sys.argv
 RECORD = flag("--record")
 
 
@@ -53,9 +56,10 @@ async def turn(model: ChatModel, data: Path) -> str:
     ) as runtime:
         session = await runtime.create()
         prompt = await runtime.prompt(session, "Go.")
-        if MODE == "watched":
-            async for _ in runtime.stream(session, prompt):
-                pass
+        if WATCHED:
+            async for event in runtime.stream(session, prompt):
+                if isinstance(event, PartDelta):
+                    hand(event.text)
         return (await runtime.wait(session, prompt)).text
 
 
@@ -72,4 +76,4 @@ async def converse(address: str, data: Path) -> str:
 
 
 if __name__ == "__main__":
-    measure("bridle", converse)
+    measure("bridle", converse, watched=WATCHED)

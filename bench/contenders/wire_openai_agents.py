@@ -4,7 +4,7 @@ from pathlib import Path
 
 from agents import Agent, OpenAIChatCompletionsModel, RunConfig, Runner, function_tool
 from openai import AsyncOpenAI
-from wire_work import add_up, measure
+from wire_work import add_up, hand, measure
 
 
 async def add(a: int, b: int) -> str:
@@ -16,8 +16,9 @@ async def converse(address: str, data: Path) -> str:
     async with AsyncOpenAI(base_url=address, api_key="none") as client:
         agent = Agent("adder", model=OpenAIChatCompletionsModel("m", client), tools=[function_tool(add)])
         run = Runner.run_streamed(agent, "Go.", max_turns=None, run_config=RunConfig(tracing_disabled=True))
-        async for _ in run.stream_events():
-            pass
+        async for event in run.stream_events():
+            if event.type == "raw_response_event" and event.data.type == "response.output_text.delta":
+                hand(event.data.delta)
     return str(run.final_output)
 
 

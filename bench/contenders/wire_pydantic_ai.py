@@ -2,10 +2,18 @@
 
 from pathlib import Path
 
-from pydantic_ai import Agent, AgentRunResultEvent, UsageLimits
+from pydantic_ai import (
+    Agent,
+    AgentRunResultEvent,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    UsageLimits,
+)
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
-from wire_work import add_up, measure
+from wire_work import add_up, hand, measure
 
 
 async def add(a: int, b: int) -> str:
@@ -18,7 +26,11 @@ async def converse(address: str, data: Path) -> str:
     agent, answer = Agent(model, tools=[add]), ""
     async with agent.run_stream_events("Go.", usage_limits=UsageLimits(request_limit=None)) as events:
         async for event in events:
-            if isinstance(event, AgentRunResultEvent):
+            if isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
+                hand(event.delta.content_delta)
+            elif isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
+                hand(event.part.content)
+            elif isinstance(event, AgentRunResultEvent):
                 answer = str(event.result.output)
     return answer
 
