@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
-from contender import Contender
+from contender import Contender, row
+from growth import Growth, draw_growth, growth_goals, growth_table, measures
 from plots import Bars, Curve, bars, colours, curves
+from streams import draw_streams, stream_goals, stream_table
+from wires import Wired
 
 DEFAULT = "Bridle, SQLite, power (default)"
 OURS = "bridle run"
@@ -18,8 +23,26 @@ LEFT_OUT = ("Bridle, memory, capped", "Bridle, SQLite, process")
 """They lie next to others of ours in every plot."""
 
 
-def row(cells: list[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
+@dataclass(frozen=True)
+class Measured:
+    """Everything that was measured, and how."""
+
+    contenders: list[Contender]
+    commands: list[Contender]
+    growths: list[Growth]
+    streams: list[Wired]
+    steps: int
+    pieces: int
+    how: str
+    command_rounds: int
+
+    def named(self) -> dict[str, Contender]:
+        return {each.name: each for each in [*self.contenders, *self.commands]}
+
+    def counted(self) -> list[tuple[str, float, float]]:
+        """The goals of what is told beside the steps and the commands."""
+        ours = next(each for each in self.growths if each.name == DEFAULT)
+        return [*growth_goals(ours), *stream_goals(self.streams, self.pieces)]
 
 
 def table(contenders: list[Contender]) -> list[str]:
@@ -50,11 +73,11 @@ def table(contenders: list[Contender]) -> list[str]:
 def whole_table(commands: list[Contender]) -> list[str]:
     """Rows of what whole commands cost."""
     heads = ["command", "version", "start CPU s", "start MB", "peak MB", "steps", "CPU ms a step", "kB kept a step"]
-    marks = sorted({mark for each in commands for mark, _ in each.reports[0]["curve"]})
+    marks = sorted({mark for each in commands for mark, _ in each.curve()})
     heads += [f"CPU ms to {mark:,}" for mark in marks]
     lines = [row(heads), "| --- | --- " + "| ---: " * (len(heads) - 2) + "|"]
     for each in commands:
-        curve, steps = dict(each.reports[0]["curve"]), each.reports[0]["steps"]
+        curve, steps = dict(each.curve()), each.reports[0]["steps"]
         cells = [
             each.name,
             each.reports[0]["version"],
@@ -63,7 +86,8 @@ def whole_table(commands: list[Contender]) -> list[str]:
             f"{each.best('rss_mb'):.0f}",
             f"{steps:,}",
             f"{each.best('median') / 1000:.1f}",
-            f"{each.best('bytes_kept') / 1000 / max(1, steps):.1f}",
+            # In later rounds, something may fit into room that an earlier one has left.
+            f"{each.reports[0]['bytes_kept'] / 1000 / max(1, steps):.1f}",
             *(f"{curve[mark] / 1000:.1f}" if mark in curve else "-" for mark in marks),
         ]
         lines.append(row(cells))
@@ -71,13 +95,17 @@ def whole_table(commands: list[Contender]) -> list[str]:
 
 
 def until(command: Contender, steps: int) -> float:
-    """The CPU of a command's first steps."""
-    curve = [(mark, cost) for mark, cost in command.reports[0]["curve"] if mark <= steps]
-    return sum(cost * (mark - before) for (mark, cost), before in zip(curve, [0, *(m for m, _ in curve)], strict=False))
+    """The CPU of a command's first steps, in the best round."""
+    totals = []
+    for report in command.reports:
+        curve = [(0, 0.0), *((mark, cost) for mark, cost in report["curve"] if mark <= steps)]
+        totals.append(sum(cost * (mark - before) for (before, _), (mark, cost) in pairwise(curve)))
+    return min(totals)
 
 
-def verdicts(found: dict[str, Contender], steps: int) -> list[str]:
+def verdicts(measured: Measured) -> list[str]:
     """The goals of the project, each with what was measured."""
+    found, steps = measured.named(), measured.steps
     memory, capped = found["Bridle, memory"], found["Bridle, memory, capped"]
     process, power = found["Bridle, SQLite, process"], found[DEFAULT]
     goals = [
@@ -87,6 +115,7 @@ def verdicts(found: dict[str, Contender], steps: int) -> list[str]:
         ("a capped turn at most 1.05 times an uncapped one", capped.best("median") / memory.best("median"), 1.05),
         ("MB kept, for a thousand steps", power.best("bytes_kept") / 1e6 * 1000 / steps, 3.0),
         ("MB written, for a thousand steps", power.best("bytes_written") / 1e6 * 1000 / steps, 30.0),
+        *measured.counted(),
     ]
     if "agno, memory" in found:
         agno = found["agno, memory"].best("median")
@@ -114,28 +143,40 @@ def verdicts(found: dict[str, Contender], steps: int) -> list[str]:
     return lines
 
 
-def draw(contenders: list[Contender], commands: list[Contender], folder: Path) -> None:
+def draw(measured: Measured, folder: Path) -> None:
     """Write the plots."""
     folder.mkdir(parents=True, exist_ok=True)
-    shown = [each for each in [*contenders, *commands] if each.name not in LEFT_OUT]
-    own = [each.name for each in shown if each.name.lower().startswith("bridle")]
-    palette = colours(own, [each.name for each in shown if each.name not in own])
-
-    def looks(each: Contender) -> tuple[str, str, bool]:
-        return each.name.replace(", power", ""), palette[each.name], each.name in own
+    shown = [each for each in [*measured.contenders, *measured.commands] if each.name not in LEFT_OUT]
+    looks = appearances([each.name for each in [*shown, *measured.streams]])
 
     def ranked(key: str) -> list[Contender]:
         return sorted(shown, key=lambda each: each.best(key))
 
+    title, axis = "CPU of a step, against the length of the history", "steps in the history"
     note = "In process, the model answers at once; the commands over loopback HTTP, with tools of their own."
-    costs = [Curve(*looks(each), each.reports[0]["curve"]) for each in shown]
-    (folder / "cpu.svg").write_text(curves("CPU of a step, against the length of the history", note, costs, duration))
+    costs = [Curve(*looks[each.name], each.curve()) for each in shown]
+    (folder / "cpu.svg").write_text(curves(title, note, costs, duration, axis))
     note = "Seconds of CPU of all its processes, the interpreter and imports included."
-    starts = [Bars(*looks(each), [each.best("start_cpu")]) for each in ranked("start_cpu")]
+    starts = [Bars(*looks[each.name], [each.best("start_cpu")]) for each in ranked("start_cpu")]
     (folder / "start.svg").write_text(bars("CPU from start to the first request", note, starts, "{:.2f} s"))
     note = "Resident MB of all its processes: at the first request, and (paler) at the most."
-    memory = [Bars(*looks(each), [each.best("start_mb"), each.best("rss_mb")]) for each in ranked("rss_mb")]
+    memory = [Bars(*looks[each.name], [each.best("start_mb"), each.best("rss_mb")]) for each in ranked("rss_mb")]
     (folder / "memory.svg").write_text(bars("Memory", note, memory, "{:.0f}"))
+    draw_growth(measured.growths, looks, folder)
+    draw_streams(measured.streams, measured.pieces, looks, folder)
+
+
+def appearances(names: list[str]) -> dict[str, tuple[str, str, bool]]:
+    """How each is called and drawn; one package has one colour in all plots, whatever it keeps."""
+    own = [name for name in names if name.lower().startswith("bridle")]
+    packages = list(dict.fromkeys(name.partition(",")[0] for name in names if name not in own))
+    palette = colours(own, packages)
+    found = {}
+    for name in names:
+        # There is little room beside bars, and a plot shows either those that are watched or the others.
+        label = name.replace(", power", "").removesuffix(", watched")
+        found[name] = (label, palette[name if name in own else name.partition(",")[0]], name in own)
+    return found
 
 
 def duration(value: float) -> str:
@@ -143,35 +184,81 @@ def duration(value: float) -> str:
     return f"{value:g} µs" if value < 1_000 else f"{value / 1_000:g} ms" if value < 1e6 else f"{value / 1e6:g} s"
 
 
-def page(contenders: list[Contender], commands: list[Contender], missing: list[str], steps: int, how: str) -> list[str]:
-    """Everything that was measured, as Markdown."""
-    machine = f"{platform.machine()}, {platform.system()} {platform.release()}, Python {platform.python_version()}"
+def told_growth(growths: list[Growth]) -> list[str]:
+    """The section about the disk."""
+    plots = {"kept": "Kept on the disk, against steps", "written": "Written to the disk, against steps"}
     return [
-        "# Benchmarks",
+        "## Bytes against steps",
         "",
-        f"Made by `bench/run` on {datetime.now(UTC):%Y-%m-%d}: {machine}.",
-        f"{steps} steps, {how}.",
-        "What is compared is one step's overhead: the model answers at once, inside the process. The start is what the",
-        "process took until its first request, its interpreter and its imports included.",
+        "Separate runs, each looked at after it was closed; kB for each step, so that what grows linearly has the",
+        "same in every column. One run of each length: bytes hardly depend on what else the machine does.",
         "",
-        *table(contenders),
+        *growth_table(growths),
+        *(line for measure in measures(growths) for line in ("", f"![{plots[measure]}]({PLOTS}/{measure}.svg)")),
+    ]
+
+
+def told_streams(streams: list[Wired], pieces: int) -> list[str]:
+    """The section about streamed text."""
+    return [
+        "## Streamed text",
         "",
-        f"![CPU of a step, against the length of the history]({PLOTS}/cpu.svg)",
+        f"One reply of {pieces:,} pieces over loopback HTTP, in OpenAI's chat wire: the client's CPU from the bytes to",
+        "the piece that is handed to whoever watches, for each piece, and the pieces in a second of CPU. Together,",
+        "the pieces share HTTP chunks; apart, each has its own. More is in [benchmarks-http.md](benchmarks-http.md),",
+        "made by `bench/http`.",
         "",
+        *stream_table(streams, pieces),
+        "",
+        f"![CPU of a piece of streamed text]({PLOTS}/stream.svg)",
+    ]
+
+
+def told_commands(commands: list[Contender], rounds: int) -> list[str]:
+    """The section about whole commands."""
+    both = min((each.reports[0]["steps"] for each in commands), default=0)
+    return [
         "## Whole commands",
         "",
         "Commands in a home that was used before, against a model on loopback HTTP that has them read a file line by",
-        "line with their own tool. CPU and memory are of all their processes.",
+        f"line with their own tool. CPU and memory are of all their processes, the best of {rounds} rounds in turn.",
+        f"Where commands are compared below, it is by the first {both} steps of each.",
         "",
         *whole_table(commands),
         "",
         f"![CPU from start to the first request]({PLOTS}/start.svg)",
         "",
         f"![Memory]({PLOTS}/memory.svg)",
+    ]
+
+
+def page(measured: Measured, missing: list[str]) -> list[str]:
+    """Everything that was measured, as Markdown."""
+    machine = f"{platform.machine()}, {platform.system()} {platform.release()}, Python {platform.python_version()}"
+    return [
+        "# Benchmarks",
+        "",
+        f"Made by `bench/run` on {datetime.now(UTC):%Y-%m-%d}: {machine}.",
+        f"{measured.steps} steps, {measured.how}.",
+        "What is compared is one step's overhead: the model answers at once, inside the process. The start is what the",
+        "process took until its first request, its interpreter and its imports included.",
+        "",
+        "- Behaviour at the cap is compared in [comparison.md](comparison.md), made by `bench/limits`.",
+        "- Behaviour on loops is compared there too, in the rows that begin with *loop*.",
+        "",
+        *table(measured.contenders),
+        "",
+        f"![CPU of a step, against the length of the history]({PLOTS}/cpu.svg)",
+        "",
+        *told_growth(measured.growths),
+        "",
+        *told_streams(measured.streams, measured.pieces),
+        "",
+        *told_commands(measured.commands, measured.command_rounds),
         "",
         "## Goals",
         "",
-        *verdicts({each.name: each for each in [*contenders, *commands]}, steps),
+        *verdicts(measured),
         *missing,
         "",
     ]

@@ -81,7 +81,7 @@ def spread(wanted: Sequence[float], low: float, high: float) -> list[float]:
     return places
 
 
-def curves(title: str, note: str, rows: Sequence[Curve], unit: Callable[[float], str]) -> str:
+def curves(title: str, note: str, rows: Sequence[Curve], unit: Callable[[float], str], axis: str) -> str:
     """Curves over steps; both axes are logarithmic, so that a straight slope is growth by a power."""
     rows = [row for row in rows if len(row.points) > 1]
     steps = [x for row in rows for x, _ in row.points]
@@ -106,7 +106,7 @@ def curves(title: str, note: str, rows: Sequence[Curve], unit: Callable[[float],
             continue
         shown = across(step)
         parts.append(words(across(step), floor + 18, f"{step:,.0f}", "note", "middle"))
-    parts.append(words((LEFT + right) / 2, HEIGHT - 10, "steps in the history", "note", "middle"))
+    parts.append(words((LEFT + right) / 2, HEIGHT - 10, axis, "note", "middle"))
     places = spread([up(row.points[-1][1]) + 4 for row in rows], TOP + 12, floor)
     for row, place in zip(rows, places, strict=True):
         points = " ".join(f"{across(x):.1f},{up(y):.1f}" for x, y in row.points)

@@ -7,12 +7,13 @@ import os
 import subprocess
 import sys
 import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from contender import CONTENDERS
+from contender import CONTENDERS, Contender
 from processes import cpu_seconds, kill_tree, memory_mb
 from starts import Command
 from wire_server import READ_FILE, serve
@@ -109,11 +110,31 @@ async def watched(command: Command, steps: int, home: Path) -> dict[str, Any]:
     return watch.report(command.version())
 
 
-def measured(command: Command, steps: int) -> dict[str, Any]:
-    """A command in a home that it has used before; raises `TimeoutError` if it does not come to its end."""
-    with tempfile.TemporaryDirectory(prefix="bridle-bench-", ignore_cleanup_errors=True) as folder:
-        home = Path(folder)
-        (home / "project").mkdir()
-        # The first time, OpenCode installs packages beside its work.
-        asyncio.run(watched(command, min(steps, WARM_STEPS), home))
-        return asyncio.run(watched(command, steps, home))
+def home_for(command: Command, steps: int, folder: Path) -> Path:
+    """A home that the command has used; raises `TimeoutError` if it did not come to its end."""
+    (folder / "project").mkdir()
+    # The first time, OpenCode installs packages beside its work.
+    asyncio.run(watched(command, min(steps, WARM_STEPS), folder))
+    return folder
+
+
+def measured(wanted: list[tuple[Command, int]], rounds: int) -> tuple[list[Contender], list[str]]:
+    """Commands with their steps, in turn, each in a home of its own; then a line for each that did not come to its end.
+
+    Each takes its part in every round, so that what disturbs the machine for a while disturbs all of them.
+    """
+    missing, made = [], {command.name: Contender(command.name, "") for command, _ in wanted}
+    homes: dict[str, Path] = {}
+    with ExitStack() as stack:
+        for number in range(rounds):
+            for command, steps in [each for each in wanted if each[0].name in made]:
+                print(f"round {number + 1}/{rounds}: {command.name}", file=sys.stderr, flush=True)
+                try:
+                    if command.name not in homes:
+                        folder = tempfile.TemporaryDirectory(prefix="bridle-bench-", ignore_cleanup_errors=True)
+                        homes[command.name] = home_for(command, steps, Path(stack.enter_context(folder)))
+                    made[command.name].reports.append(asyncio.run(watched(command, steps, homes[command.name])))
+                except TimeoutError:
+                    missing.append(f"- {command.name} did not come to its end")
+                    del made[command.name]
+    return list(made.values()), missing

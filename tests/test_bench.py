@@ -1,10 +1,15 @@
 """The benchmarks' short forms: they run, and what can be counted without a clock holds."""
 
+import importlib
 import json
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
+
+import pytest
 
 CONTENDER = Path(__file__).parent.parent / "bench" / "contenders" / "with_bridle.py"
 
@@ -12,6 +17,36 @@ CONTENDER = Path(__file__).parent.parent / "bench" / "contenders" / "with_bridle
 def report(steps, data, *flags):
     command = [sys.executable, CONTENDER, "--steps", str(steps), "--data", data, *flags]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+@pytest.fixture
+def bench(monkeypatch):
+    """The modules of the comparison, which are no package."""
+    monkeypatch.syspath_prepend(CONTENDER.parent.parent)
+    names = ("contender", "costs_page", "growth", "plots")
+    return SimpleNamespace(**{name: importlib.import_module(name) for name in names})
+
+
+def test_commands_are_compared_by_the_same_steps_of_their_best_rounds(bench):
+    rounds = [[(25, 8.0), (50, 6.0), (100, 9.0)], [(25, 9.0), (50, 4.0), (100, 5.0)]]
+    command = bench.contender.Contender("one", "", reports=[{"curve": curve} for curve in rounds])
+    assert command.curve() == [(25, 8.0), (50, 4.0), (100, 5.0)]
+    assert bench.costs_page.until(command, 99) == 25 * 9.0 + 25 * 4.0
+
+
+def test_what_grows_faster_than_the_steps_misses_the_goal_of_its_bytes(bench):
+    runs = {50: bench.growth.Bytes(9, 9), 100: bench.growth.Bytes(100, 400), 1_000: bench.growth.Bytes(1_100, 40_000)}
+    assert bench.growth.growth_goals(bench.growth.Growth("one", runs)) == [
+        ("bytes kept for a step, of 1,000 steps to those of 100", 1.1, 1.3),
+        ("bytes written for a step, of 1,000 steps to those of 100", 10.0, 1.3),
+    ]
+
+
+@pytest.mark.parametrize("wanted", [[50.0, 51.0, 52.0], [398.0, 399.0, 400.0, 120.0], [float(at) for at in range(20)]])
+def test_labels_in_plots_stay_apart_and_inside(bench, wanted):
+    places = sorted(bench.plots.spread(wanted, 64.0, 400.0))
+    assert all(after - before >= bench.plots.LABEL for before, after in pairwise(places))
+    assert places[0] >= 64.0 and places[-1] <= 400.0
 
 
 def test_bytes_on_disk_are_few_and_grow_linearly_with_the_steps(tmp_path):
@@ -27,13 +62,19 @@ def test_bytes_on_disk_are_few_and_grow_linearly_with_the_steps(tmp_path):
 def test_the_comparison_prints_its_table_and_its_goals_and_draws_its_plots(tmp_path):
     compare = CONTENDER.parent.parent / "compare.py"
     command = [sys.executable, compare, "--steps", "60", "--rounds", "1", "--without-peers", "--again", "1"]
-    command += ["--write", tmp_path / "page.md"]
+    command += ["--command-rounds", "1", "--pieces", "500", "--write", tmp_path / "page.md"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "| Bridle, SQLite, power (default) | 0.1.0 |" in done.stdout
     assert "\n| bridle run | 0.1.0 |" in done.stdout
-    assert done.stdout.count("(goal ") == 6
+    assert "\n| Bridle, SQLite (default), watched | 0.1.0 |" in done.stdout
+    growth = done.stdout.partition("## Bytes against steps")[2]
+    assert "\n| contender | kB a step | 50 steps | 60 steps |\n" in growth
     drawn = sorted((tmp_path / "benchmarks").iterdir())
-    assert [path.name for path in drawn] == ["cpu.svg", "memory.svg", "start.svg"]
+    # A disk in memory is not written to: then there is nothing to draw, and no goal.
+    written = [path for path in drawn if path.name == "written.svg"]
+    assert done.stdout.count("(goal ") == 9 + len(written)
+    told = ["cpu.svg", "kept.svg", "memory.svg", "start.svg", "stream.svg"]
+    assert [path.name for path in drawn if path not in written] == told
     assert all(ElementTree.parse(path).getroot().tag.endswith("}svg") for path in drawn)
 
 
