@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -36,15 +38,17 @@ class Growth:
 
 
 def grown(contenders: list[Contender], steps: int) -> list[Growth]:
-    """One run for each length, since bytes hardly depend on what else runs; the longest was run before."""
-    found = []
-    for each in contenders:
+    """One run for each length, side by side, since bytes hardly depend on what else runs; the longest is done."""
+
+    def grow(each: Contender) -> Growth:
         print(f"bytes against steps: {each.name}", file=sys.stderr, flush=True)
         reports = {length: report_of(each, length) for length in LENGTHS if length < steps}
         reports[steps] = each.reports[0]
         runs = {length: Bytes(one["bytes_kept"], one["bytes_written"]) for length, one in reports.items()}
-        found.append(Growth(each.name, runs))
-    return found
+        return Growth(each.name, runs)
+
+    with ThreadPoolExecutor(os.cpu_count()) as several:
+        return list(several.map(grow, contenders))
 
 
 def measures(growths: list[Growth]) -> list[str]:
