@@ -20,7 +20,7 @@ text { font: 12px system-ui, sans-serif; fill: #3a3f47 } .title { font-size: 15p
 text { fill: #b9c0ca } .title, .own { fill: #f2f4f7 } .note { fill: #8b939f } .grid { stroke: #2c323a }
 .page { fill: #14171b } }
 """
-COLOURS = ("#d9480f", "#0b8a5f", "#b0569f", "#8a6d00", "#1d7fa8", "#c2255c", "#6b7280", "#5b5bd6", "#7a8b1f")
+COLOURS = ("#d9480f", "#0b8a5f", "#b0569f", "#8a6d00", "#c2255c", "#1d7fa8", "#6b7280", "#5b5bd6", "#7a8b1f")
 OWN_COLOURS = ("#2f6feb", "#5a94ff", "#8ab4ff", "#1f4fb8", "#79a7f5")
 
 

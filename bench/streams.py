@@ -60,8 +60,8 @@ def stream_goals(contenders: list[Wired], pieces: int) -> list[tuple[str, float,
 
 def draw_streams(contenders: list[Wired], pieces: int, looks: dict[str, tuple[str, str, bool]], folder: Path) -> None:
     """Write the plot, from the cheapest to the dearest."""
-    rows = [Bars(*looks[each.name], sorted(costs_of(contenders, each.name, pieces))) for each in contenders]
-    rows.sort(key=lambda each: each.values[-1])
+    rows = [Bars(*looks[each.name], costs_of(contenders, each.name, pieces)) for each in contenders]
+    rows.sort(key=lambda each: max(each.values))
     note = "Microseconds, over loopback HTTP: pieces that come together and (paler) each in a chunk of its own."
     plot = bars("CPU of a piece of streamed text", note, rows, "{:.0f}")
     (folder / "stream.svg").write_text(plot)
