@@ -84,7 +84,7 @@ def main() -> None:
     stream(streamed, given.pieces, given.rounds, given.again)
     how = f"the best of {given.rounds} rounds; short runs are done {given.again} times in each"
     found = Measured(contenders, whole, growths, streamed, given.steps, given.pieces, how, given.command_rounds)
-    lines = page(found, [*missing, *others, *unfinished])
+    lines = page(found, list(dict.fromkeys([*missing, *others, *unfinished])))
     print("\n".join(lines))
     if given.write is not None:
         given.write.write_text("\n".join(lines))
