@@ -22,12 +22,14 @@ def streaming(*, peers: bool) -> tuple[list[Wired], list[str]]:
 
 
 def stream(contenders: list[Wired], pieces: int, rounds: int, again: int) -> None:
-    """Run everybody in turn; the cheap ones several times in each round."""
+    """Run everybody in turn; the cheap ones several times in each round, again in turn."""
     with serving() as server:
-        bench = Bench({"text": pieces}, server, Path(), again)
+        bench = Bench({"text": pieces}, server, Path(), 1)
         for number in range(rounds):
             for each in contenders:
                 print(f"streamed text, round {number + 1}/{rounds}: {each.name}", file=sys.stderr, flush=True)
+                bench.run(each)
+            for each in [cheap for cheap in contenders if not cheap.needs] * (again - 1):
                 bench.run(each)
 
 
