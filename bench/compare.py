@@ -69,7 +69,7 @@ def main() -> None:
     parser.add_argument("--again", type=int, default=10, help="how often a short run is done in each round")
     parser.add_argument("--command-rounds", type=int, default=3, help="rounds of whole commands")
     parser.add_argument("--their-steps", type=int, default=100, help="steps of other whole commands")
-    parser.add_argument("--pieces", type=int, default=10_000, help="pieces of the streamed text")
+    parser.add_argument("--pieces", type=int, default=20_000, help="pieces of the streamed text")
     parser.add_argument("--without-peers", action="store_true", help="only the bare floor and Bridle")
     parser.add_argument("--write", type=Path, help="also write the page, as Markdown, and plots beside it")
     given = parser.parse_args()

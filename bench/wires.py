@@ -41,7 +41,7 @@ OURS = [
     Wired("Bridle, memory", "wire_bridle", ("--mode", "memory")),
     Wired("Bridle, memory, watched", "wire_bridle", ("--mode", "memory", "--watched")),
     Wired("Bridle, SQLite (default)", "wire_bridle", ("--mode", "sqlite")),
-    Wired(WATCHED, "wire_bridle", ("--mode", "sqlite", "--watched")),
+    Wired(WATCHED, "wire_bridle", ("--mode", "sqlite", "--watched"), works=("text",)),
 ]
 PEERS = [
     Wired("pydantic-ai, memory", "wire_pydantic_ai", needs=("pydantic-ai-slim[openai]",)),
