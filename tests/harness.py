@@ -6,7 +6,7 @@ import asyncio
 import random
 from asyncio.base_events import BaseEventLoop
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -193,9 +193,13 @@ class CuttableJournal:
         method = getattr(self._inner, name)
 
         async def alive(*values: Any, **named: Any) -> Any:
-            if self._cutter.dead:
-                await asyncio.get_running_loop().create_future()
-            return await method(*values, **named)
+            try:
+                if not self._cutter.dead:
+                    return await method(*values, **named)
+            finally:
+                # Whatever it came to, the dead do not hear of it.
+                if self._cutter.dead:
+                    await asyncio.get_running_loop().create_future()
 
         return alive
 
@@ -219,6 +223,9 @@ class Key(msgspec.Struct):
     key: str = ""
 
 
+_KEY_SCHEMA = struct_schema(Key)
+
+
 def cuttable_tool(world: World, cutter: Cutter, *, name: str, repeatable: bool, seconds: float = 0.0) -> StructTool:
     """A tool with a side effect that can be counted, and a process that may die before, in and after it."""
 
@@ -232,11 +239,12 @@ def cuttable_tool(world: World, cutter: Cutter, *, name: str, repeatable: bool, 
             await asyncio.sleep(seconds)
         await cutter.point(f"{name} in")
         return Output(
-            f"{name} {given.key} is done" + given.key.count("w") * 1_000 * " word", synthesize=name == "gather"
+            f"{name} {given.key} is done" + (given.key.count("w") * 1_000 + given.key.count("v") * 200) * " word",
+            synthesize=name == "gather",
         )
 
     return StructTool(
-        spec=ToolSpec(name, name, struct_schema(Key)),
+        spec=ToolSpec(name, name, _KEY_SCHEMA),
         arguments=Key,
         work=work,
         permission="python",
@@ -253,12 +261,13 @@ class CuttableModel:
         self._world = world
         self._cutter = cutter
         self.info = inner.info
+        # Whoever speaks through a wire has every body checked on it.
+        self._refused = getattr(inner, "refused", problems_on_wires)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
         await self._cutter.point("model before")
         self._world.invalid += [
-            f"{request.session} {request.id}: {problem}"
-            for problem in [*problems(request), *problems_on_wires(request)]
+            f"{request.session} {request.id}: {problem}" for problem in [*problems(request), *self._refused(request)]
         ]
         self._world.requests.append(request)
         key = f"{request.session} {request.id} {len(self._world.requests)}"
@@ -390,8 +399,12 @@ def reboot(store: MemoryJournal) -> None:
 
 
 def note_endings(store: MemoryJournal, world: World) -> None:
+    note_ended({session: kept.entries for session, kept in store._sessions.items()}, world)
+
+
+def note_ended(kept: Mapping[str, Sequence[Entry]], world: World) -> None:
     """Remember which calls have a recorded end, so that a second start shows."""
-    for session, kept in store._sessions.items():
-        for part in load(kept.entries).parts.values():
+    for session, entries in kept.items():
+        for part in load(entries).parts.values():
             if isinstance(part, Call) and isinstance(part.state, (Done, Failed)):
                 world.ended.add(f"{session}/{part.id}")

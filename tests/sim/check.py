@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import traceback
+from collections import Counter
+from collections.abc import Sequence
 
-from harness import Deadlock
+from harness import Cutter, Deadlock
 
+from sim.guard import Touched
 from sim.invariants import INVARIANTS, Tree
-from sim.world import simulate
+from sim.plan import Plan, make_plan
+from sim.world import lived
 
 
-def check_seed(seed: int) -> tuple[str, list[str]]:
-    """What is wrong with this world, and how its prompts ended."""
+def check_seed(seed: int) -> tuple[str, Counter[str]]:
+    """What is wrong with this world, and what came to pass in it."""
+    return check_plan(make_plan(seed))
+
+
+def check_plan(plan: Plan, cutters: Sequence[Cutter] | None = None) -> tuple[str, Counter[str]]:
     try:
-        history = simulate(seed)
+        history = lived(plan, [Cutter(at) for at in plan.cuts] if cutters is None else cutters)
     except Deadlock as error:
-        return f"terminates: {error!r}", []
+        return f"terminates: {error!r}", plan.seen
+    except Touched as error:
+        return f"nothing_real: {error}", plan.seen
     except Exception as error:
-        return f"the world itself failed: {error!r}\n{''.join(traceback.format_exception(error)[-3:])}", []
+        return f"the world itself failed: {error!r}\n{''.join(traceback.format_exception(error)[-3:])}", plan.seen
     tree = Tree(history)
     for invariant in INVARIANTS:
         try:
             invariant(tree)
         except Exception as error:
-            return f"{invariant.__name__}: {error!r}", []
-    return "", [result.reason for result in history.results]
+            return f"{invariant.__name__}: {error!r}", plan.seen
+    plan.seen.update(f"ended: {result.reason}" for result in history.results)
+    return "", +plan.seen

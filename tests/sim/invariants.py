@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
+import msgspec
 from harness import SESSION
 from oracle import read_turn
 
-from bridle import wire
 from bridle.core.compaction import PLACEHOLDER
 from bridle.core.events import CallMoved, PartPut, RequestMoved
 from bridle.core.fold import fold, load
@@ -35,11 +35,13 @@ from bridle.core.parts import (
 from bridle.core.permission import Access, judge
 from bridle.core.replay import verified
 from bridle.core.session import Session
-from bridle.core.states import Approved, Done, Ended, Open, Refused, Running
+from bridle.core.states import Approved, Broken, Done, Ended, Open, Refused, Replied, Running
 from bridle.turn.closing import QUIET
 from sim.world import BETWEEN_LIVES, History
 
 QUIETLY = (*QUIET,)
+LIVENESS_SECONDS = 900.0
+"""A request that hangs, its retries, and the same once more for every level of the tree."""
 
 
 class Tree:
@@ -49,9 +51,9 @@ class Tree:
         self.history = history
         self.plan = history.plan
         self.world = history.world
-        self.store = history.store
+        self.disk = history.disk
         self.results = history.results
-        self.entries = {id: kept.entries for id, kept in history.store._sessions.items()}
+        self.entries = {id: kept.entries for id, kept in history.sessions.items()}
         self.sessions = {id: load(entries) for id, entries in self.entries.items()}
 
     def parts(self, kind: Any) -> Iterator[tuple[str, Any]]:
@@ -69,6 +71,14 @@ class Tree:
         return {(id, finish.number): finish for id, finish in self.parts(TurnFinish)}
 
     @cached_property
+    def of_request(self) -> dict[str, dict[str, list[Any]]]:
+        """What came of each request: its words and calls, in order."""
+        found: dict[str, dict[str, list[Any]]] = {}
+        for id, part in self.parts((Text, Reasoning, Call)):
+            found.setdefault(id, {}).setdefault(".".join(part.id.split(".")[:3]), []).append(part)
+        return found
+
+    @cached_property
     def requests(self) -> dict[str, list[Any]]:
         found: dict[str, list[Any]] = {}
         for request in self.world.requests:
@@ -79,7 +89,7 @@ class Tree:
         return [event for entry in self.entries[id] for event in entry.events]
 
     def account(self, id: str, turn: int) -> Any:
-        return self.store._accounts[f"{id}/{turn}"]
+        return self.history.accounts[f"{id}/{turn}"]
 
 
 def turn_of(part: Any) -> int:
@@ -139,6 +149,40 @@ def no_partials(tree: Tree) -> None:
                 assert type(request.state).__name__ in ("Replied", "Cut", "Broken"), (id, part.id)
 
 
+def heard_as_said(tree: Tree) -> None:
+    """A reply is taken for whole exactly if it was, with its words and its calls, whatever it came through."""
+    for id, request in tree.parts(Request):
+        said = tree.plan.said.get(f"{id} {request.id}", [])
+        if request.purpose not in ("step", "closing"):
+            continue
+        if isinstance(request.state, Replied):
+            parts = tree.of_request[id].get(request.id, [])
+            text = "".join(part.text for part in parts if isinstance(part, Text) and part.by == "model")
+            calls = [(part.name, part.arguments) for part in parts if isinstance(part, Call)]
+            assert any(_sound(reply) and _same(reply, text, calls) for reply in said), (id, request.id, text, calls)
+        elif isinstance(request.state, Broken) and "budget" not in request.state.error:
+            assert not all(_sound(reply) for reply in said), (id, request)
+
+
+def _same(reply: Any, text: str, calls: list[tuple[str, str]]) -> bool:
+    made = [(call.name, call.text) for call in reply.calls]
+    if text != reply.text or [name for name, _ in made] != [name for name, _ in calls]:
+        return False
+    # What is no JSON was mended, and is not what it was.
+    return all(heard == said or not _is_json(said) for (_, said), (_, heard) in zip(made, calls, strict=True))
+
+
+def _is_json(text: str) -> bool:
+    try:
+        return isinstance(msgspec.json.decode(text), dict)
+    except msgspec.DecodeError:
+        return False
+
+
+def _sound(reply: Any) -> bool:
+    return reply.error is None and reply.cut is None and not reply.hang and reply.finish != "content_filter"
+
+
 def prefix_stable(tree: Tree) -> None:
     """Each request of a session begins with what the one before it said, unless a compaction lies between."""
     for id, requests in tree.requests.items():
@@ -178,8 +222,9 @@ def unknown_is_said(tree: Tree) -> None:
 
 def ack_durable(tree: Tree) -> None:
     """Whatever was published is in the journal, as it was published."""
-    for session, sequence, body in tree.store.published:
-        assert wire.encode_events(tree.entries[session][sequence - 1]) == body, (session, sequence)
+    for session, sequence, events in tree.disk.published:
+        assert tree.entries[session][sequence - 1].events == events, (session, sequence)
+    assert tree.disk.lost == []
 
 
 def budget_exact(tree: Tree) -> None:
@@ -193,12 +238,12 @@ def budget_exact(tree: Tree) -> None:
 
 def budget_monotone(tree: Tree) -> None:
     """What is spent never falls, in any process and after any death."""
-    assert tree.store.falls == []
+    assert tree.disk.falls == []
 
 
 def overshoot(tree: Tree) -> None:
     """Every reservation fits its limits; so tokens and money exceed none but by what a request read unforeseen."""
-    assert tree.store.over == []
+    assert tree.disk.over == []
     for (id, number), start in tree.starts.items():
         account = tree.account(id, number)
         worst = _estimate_error(tree)
@@ -261,6 +306,18 @@ def truth(tree: Tree) -> None:
         assert (result.exit_status == 0) == good or (result.reason == "synthesized" and result.denied), result
 
 
+def peer_once(tree: Tree) -> None:
+    """What a server of tools did once it does not do again, and nothing is called that was not accepted as it is."""
+    if tree.world.fetched is not None:
+        assert [key for key, times in tree.world.fetched.done.items() if times > 1] == []
+        assert tree.world.fetched.unlike == []
+
+
+def liveness(tree: Tree) -> None:
+    """Once everything works again, every turn comes to its end, and soon."""
+    assert tree.plan.health.took <= LIVENESS_SECONDS, tree.plan.health
+
+
 def prompts_answered(tree: Tree) -> None:
     """Every prompt was taken once and has an ending; so has every prompt of a parent."""
     session = tree.sessions[SESSION]
@@ -269,8 +326,8 @@ def prompts_answered(tree: Tree) -> None:
     for id in tree.sessions:
         taken = [event.part.id for event in tree.events(id) if _puts(event, Prompt)]
         assert len(taken) == len(set(taken)), id
-    for id, kept in tree.store._sessions.items():
-        assert [item for item in kept.inbox.values() if isinstance(item, PromptItem)] == [], id
+    for id, kept in tree.history.sessions.items():
+        assert [item for item in kept.inbox if isinstance(item, PromptItem)] == [], id
 
 
 def queue_is_queue(tree: Tree) -> None:
@@ -393,7 +450,7 @@ def abort(tree: Tree) -> None:
                     since = halted[event.part.number]
                     took = entry.at - since.at
                     # A second process that dies between a child's end and its report is found out by whoever waits.
-                    late = took > BETWEEN_LIVES / 2 or tree.plan.twin
+                    late = took > BETWEEN_LIVES / 2 or tree.plan.twin or bool(tree.plan.jumps)
                     assert min(entry.elapsed - since.elapsed, took) <= 2.5 or late, (id, entry)
                 elif isinstance(event, CallMoved) and isinstance(event.state, Running):
                     assert turn_of(event) not in halted, (id, event.id)
@@ -403,7 +460,7 @@ def abort(tree: Tree) -> None:
 
 def single_writer(tree: Tree) -> None:
     """Whoever writes to a session has its latest lease; sequences have no gap and no fork."""
-    assert tree.store.stale == []
+    assert tree.disk.stale == []
     for id, entries in tree.entries.items():
         assert [entry.sequence for entry in entries] == list(range(1, len(entries) + 1)), id
 
@@ -431,7 +488,7 @@ def answers_hold(tree: Tree) -> None:
 
 def ledger(tree: Tree) -> None:
     """Nothing stays reserved or kept, no place stays taken, and the ledger says the same as the record."""
-    for account in tree.store._accounts.values():
+    for account in tree.history.accounts.values():
         assert (account.reserved, account.held) == (NOTHING, {}), account
         assert (account.kept, account.keeps, account.children, account.live) == (NOTHING, NOTHING, 0, 0), account
     for (id, number), finish in tree.finishes.items():
@@ -454,7 +511,9 @@ def replay(tree: Tree) -> None:
         session = Session()
         for place, entry in enumerate(entries, 1):
             fold(session, entry)
-            if session.turn is not None and (place < 60 or place % 20 == 0):
+            # Where one world is lived again and again, its last view stands for those before it.
+            look = place == len(entries) if tree.plan.small else place < 60 or place % 20 == 0
+            if session.turn is not None and look:
                 view = session.view(session.elapsed)
                 assert view == read_turn(entries[:place], view.crowded), (id, place)
 
@@ -482,6 +541,7 @@ INVARIANTS: list[Callable[[Tree], None]] = [
     no_prefill,
     wire_valid,
     no_partials,
+    heard_as_said,
     prefix_stable,
     at_most_once,
     started_is_recorded,
@@ -493,6 +553,8 @@ INVARIANTS: list[Callable[[Tree], None]] = [
     tree_bounds,
     one_terminal,
     truth,
+    peer_once,
+    liveness,
     prompts_answered,
     queue_is_queue,
     children_reported,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from bridle import Reply, call
@@ -13,6 +14,7 @@ from bridle.core.stream import ModelRequest
 from bridle.testing.scripted import ScriptedCall, ScriptedError
 
 KEYS = "abcde"
+PEER_TOOL = "peer_fetch"
 
 MOODS: list[dict[str, float]] = [
     {"answer": 3, "call": 4, "batch": 2},
@@ -21,6 +23,7 @@ MOODS: list[dict[str, float]] = [
     {"pingpong": 9, "answer": 1},
     {"call": 3, "broken": 3, "unknown": 2, "answer": 1},
     {"fails": 4, "cut": 2, "call": 3, "answer": 2},
+    {"cut": 4, "call": 3, "answer": 2},
     {"empty": 3, "call": 3, "answer": 1},
     {"chant": 1, "call": 4, "answer": 1},
     {"slow": 4, "call": 2, "answer": 2},
@@ -47,15 +50,37 @@ def chosen(chance: random.Random, table: dict[Any, float]) -> Any:
     return chance.choices(list(table), list(table.values()))[0]
 
 
-def make_model(seed: int, mood: dict[str, float], *, counts: bool) -> Callable[[ModelRequest], Any]:
+@dataclass
+class Health:
+    """Whether the world works; while it does not, models, disks and peers fail and nobody answers."""
+
+    sick: bool = False
+    healed: bool = False
+    """Whether it was sick and is not any more: from then on everything that is asked gets an answer."""
+    since: float = 0.0
+    """When it was healed, in the time of that life."""
+    took: float = 0.0
+    """How long it took from there until everything had ended."""
+
+
+def make_model(
+    seed: int, mood: dict[str, float], said: dict[str, list[Reply]], health: Health, *, counts: bool
+) -> Callable[[ModelRequest], Any]:
     """A model that answers the same to the same request, however often the process dies in between."""
-    asked: dict[str, int] = {}
 
     def play(request: ModelRequest) -> Reply:
         key = f"{request.session} {request.id}"
-        asked[key] = asked.get(key, 0) + 1
-        chance = random.Random(f"{seed} {key} {asked[key]}")
+        before = said.setdefault(key, [])
+        chance = random.Random(f"{seed} {key} {len(before) + 1}")
+        before.append(reply(request, key, chance))
+        return before[-1]
+
+    def reply(request: ModelRequest, key: str, chance: random.Random) -> Reply:
         usage = _counted(request) if counts else _odd(chance)
+        if health.sick:
+            return _trouble(chance.choice(["fails", "down", "cut", "hang", "empty"]), chance, call("look", key=key))
+        if health.healed:
+            return Reply(text="Here is the answer, at last.", usage=usage)
         if request.purpose == "compaction":
             return _summary(chance, usage)
         if request.purpose == "synthesis":
@@ -110,6 +135,8 @@ def _children(request: ModelRequest) -> list[str]:
 
 def say(what: str, chance: random.Random, request: ModelRequest, usage: Any) -> Reply:
     fresh = call(chance.choice(["look", "act"]), key=f"{chance.choice(KEYS)} {request.id}")
+    if any(tool.name == PEER_TOOL for tool in request.tools) and chance.random() < 0.7:
+        fresh = call(PEER_TOOL, key=f"{request.session} {request.id}")
     match what:
         case "answer":
             return Reply(text="Here is the answer.", reasoning=chance.choice(["", "Hm."]), usage=usage)
@@ -127,7 +154,9 @@ def say(what: str, chance: random.Random, request: ModelRequest, usage: Any) -> 
         case "gather":
             return Reply(calls=tuple(call("gather", key=f"{n} {request.id}") for n in range(2)), usage=usage)
         case "fill":
-            return Reply(calls=(call("act", key=f"{'w' * chance.randint(1, 3)} {request.id}"),), usage=usage)
+            words = [chance.choice(["v", "w", "ww", "www"]) for _ in range(chance.choice([1, 1, 2, 3]))]
+            keys = [f"{number} {request.id} {long}" for number, long in enumerate(words)]
+            return Reply(calls=tuple(call("act", key=key) for key in keys), usage=usage)
         case "broken":
             return Reply(calls=(ScriptedCall("look", chance.choice(['{"key": ', "[]", '{"key": "x",}', "nonsense"])),))
         case "unknown":

@@ -1,53 +1,172 @@
-"""Many worlds, each from one seed: every invariant holds, and the same seed gives the same bytes."""
+"""Many worlds, each from one seed: every invariant holds wherever they are cut, and one seed gives the same bytes."""
+
+import os
+import random
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
 from bridle import wire
 from sim.check import check_seed
+from sim.guard import Touched, nothing_real
+from sim.invariants import INVARIANTS
+from sim.plan import make_plan
+from sim.shrink import removable, shrunk, smallest, without
+from sim.sweep import sweep
 from sim.world import simulate
 
 SEEDS = 600
-SHARES = 12
+SWEPT = 1_000
+SHARES = 20
 
 
 @pytest.mark.parametrize("share", range(SHARES))
 def test_every_invariant_holds_in_every_world(share):
     for seed in range(share, SEEDS, SHARES):
         problem, _ = check_seed(seed)
-        assert not problem, f"seed {seed}: {problem}\nreplay it: scripts/simulate --seed {seed}"
+        assert not problem, f"seed {seed}: {problem}\nreplay it: {smallest(seed)}"
+
+
+@pytest.mark.parametrize("share", range(2 * SHARES))
+def test_every_invariant_holds_wherever_a_small_world_is_cut(share):
+    """Before and after every write and every effect, and now and then once more in the life after that."""
+    for seed in range(share, SWEPT, 2 * SHARES):
+        swept = sweep(seed)
+        assert not swept.problem, f"{swept.problem}\nreplay it: {smallest(seed, small=True, cuts=swept.cuts)}"
 
 
 def test_the_same_seed_gives_the_same_bytes():
-    for seed in range(40):
+    for seed in range(60):
         assert written(seed) == written(seed), seed
 
 
 def written(seed):
     """Every byte of every session, and of the ledger."""
-    store = simulate(seed).store
-    sessions = {id: b"".join(map(wire.encode, kept.entries)) for id, kept in store._sessions.items()}
-    return sessions, {id: wire.encode(account) for id, account in store._accounts.items()}
+    history = simulate(seed)
+    sessions = {id: b"".join(map(wire.encode, kept.entries)) for id, kept in history.sessions.items()}
+    return sessions, {id: wire.encode(account) for id, account in history.accounts.items()}
 
 
-ENDINGS = {
-    "answered": 0,
-    "step_cap": 0,
-    "token_budget": 0,
-    "tool_budget": 4,
-    "error": 5,
-    "synthesized": 10,
-    "tree_budget": 18,
-    "doom_loop": 37,
-    "denied": 44,
-    "aborted": 46,
-    "time_budget": 81,
-    "context_full": 95,
-    "empty": 101,
-    "cost_budget": 127,
+SEEN = {
+    "a lock was lost": 14,
+    "ended: aborted": 20,
+    "ended: answered": 0,
+    "ended: context_full": 56,
+    "ended: cost_budget": 63,
+    "ended: denied": 44,
+    "ended: doom_loop": 130,
+    "ended: empty": 78,
+    "ended: error": 0,
+    "ended: step_cap": 1,
+    "ended: synthesized": 163,
+    "ended: time_budget": 78,
+    "ended: token_budget": 59,
+    "ended: tool_budget": 4,
+    "ended: tree_budget": 7,
+    "healed": 5,
+    "memory: failed after it was written": 5,
+    "memory: failed before it was written": 17,
+    "memory: full": 5,
+    "peer: changes called": 9,
+    "peer: dies called": 217,
+    "peer: floods called": 13,
+    "peer: mute called": 7,
+    "peer: nonsense called": 103,
+    "peer: plain called": 57,
+    "peer: twice called": 1,
+    "sqlite: busy: JournalFailed": 1,
+    "sqlite: full: JournalFull": 239,
+    "sqlite: io: JournalFailed": 45,
+    "sqlite: power lost": 9,
+    "sqlite: power lost, and something with it": 23,
+    "sqlite: readonly: JournalFailed": 28,
+    "sqlite: sync: JournalFailed": 23,
+    "the clock was set": 2,
+    "the process died": 0,
+    "the second process died": 3,
+    "wire: chat: breaks off": 17,
+    "wire: chat: calls": 9,
+    "wire: chat: hangs": 17,
+    "wire: chat: is cut": 17,
+    "wire: chat: refuses": 17,
+    "wire: chat: speaks": 9,
+    "wire: messages: breaks off": 21,
+    "wire: messages: calls": 13,
+    "wire: messages: hangs": 21,
+    "wire: messages: is cut": 79,
+    "wire: messages: refuses": 21,
+    "wire: messages: speaks": 13,
+    "wire: responses: breaks off": 45,
+    "wire: responses: calls": 10,
+    "wire: responses: hangs": 225,
+    "wire: responses: is cut": 363,
+    "wire: responses: refuses": 45,
+    "wire: responses: speaks": 8,
 }
 
 
-@pytest.mark.parametrize("reason", ENDINGS)
-def test_the_worlds_end_in_every_way(reason):
-    """A change of the worlds may move these seeds: find new ones with `scripts/simulate`."""
-    assert reason in check_seed(ENDINGS[reason])[1]
+@pytest.mark.parametrize("what", SEEN)
+def test_everything_comes_to_pass(what):
+    """A change of the worlds may move these seeds: `scripts/simulate --seed N` tells what is in one."""
+    assert check_seed(SEEN[what])[1][what]
+
+
+@pytest.mark.parametrize(
+    "touch",
+    [
+        lambda: time.time(),
+        lambda: time.monotonic(),
+        lambda: time.sleep(0),
+        lambda: random.random(),
+        lambda: os.urandom(1),
+        lambda: socket.socket().close(),
+        lambda: threading.Thread(target=int).start(),
+        lambda: subprocess.run(["true"], check=True),
+    ],
+    ids=["time", "monotonic", "sleep", "chance", "urandom", "socket", "thread", "process"],
+)
+def test_whoever_touches_the_real_world_is_found_out(touch):
+    touch()
+    with pytest.raises(Touched), nothing_real(), suppress(BaseException):
+        touch()
+
+
+def test_a_world_is_shrunk_to_what_it_needs_to_fail():
+    plan = next(plan for plan in map(make_plan, range(500)) if plan.twin and plan.jumps and len(plan.cuts) == 2)
+    names = removable(plan)
+
+    def fails(gone):
+        """As if it took a second process and the second death."""
+        return "" if "twin" in gone or "cut:1" in gone or "cuts" in gone else "cap: too many"
+
+    gone = shrunk(fails, names)
+    assert set(names) - set(gone) == {"twin", "cut:1", "cuts"}
+    left = without(plan, gone)
+    assert (left.twin, left.cuts, left.jumps, left.disk, left.peer) == (True, plan.cuts[1:], (), "memory", None)
+
+
+def test_a_long_run_goes_on_where_it_was_stopped(tmp_path):
+    def run(seeds):
+        command = [sys.executable, "-m", "sim", "--seeds", seeds, "--worlds", "--piece", "2", "--processes", "2"]
+        here = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+        done = subprocess.run(command, cwd=tmp_path, env=here, capture_output=True, text=True, check=True)
+        return done.stdout, done.stderr
+
+    told, shown = run("3")
+    assert "4 seeds in" in told and "0 failures" in told
+    assert "/4 seeds" in shown
+    told, _ = run("8")
+    assert "going on after 4 seeds" in told
+    assert "8 seeds in" in told
+
+
+def test_the_page_names_every_invariant():
+    page = (Path(__file__).parent.parent.parent / "docs" / "simulation.md").read_text()
+    rows = [f"| `{held.__name__}` | {' '.join((held.__doc__ or '').split())} |" for held in INVARIANTS]
+    assert [line for line in page.splitlines() if line.startswith("| `")] == rows

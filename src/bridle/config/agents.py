@@ -15,6 +15,7 @@ from bridle.core.permission import DEFAULT_RULES, SANDBOXED_RULES, Rule
 from bridle.errors import ConfigError
 
 
+@cache
 def prompt_file(name: str) -> str:
     """A prompt that ships with Bridle."""
     return files("bridle.config").joinpath("prompts", name).read_text(encoding="utf-8")

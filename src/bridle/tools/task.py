@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -31,12 +33,19 @@ async def _never(given: TaskArguments, invocation: Invocation) -> Output:
     raise ToolFailed("a subagent is started by its turn, not by a call")
 
 
+@cache
+def _told() -> tuple[str, dict[str, Any]]:
+    """Its words and the schema of its arguments: every turn that may start subagents needs them."""
+    words = files("bridle.tools").joinpath("task.md").read_text(encoding="utf-8").strip()
+    return words, struct_schema(TaskArguments)
+
+
 def task_tool(subagents: Mapping[str, str]) -> Tool:
     """The tool, with the agents that it may start and what each is good for."""
-    words = files("bridle.tools").joinpath("task.md").read_text(encoding="utf-8").strip()
+    words, schema = _told()
     listed = "\n".join(f"- {name}: {described}" for name, described in sorted(subagents.items()))
     return StructTool(
-        spec=ToolSpec("task", words.replace("{agents}", listed), struct_schema(TaskArguments)),
+        spec=ToolSpec("task", words.replace("{agents}", listed), schema),
         arguments=TaskArguments,
         work=_never,
         permission="task",
