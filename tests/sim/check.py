@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import traceback
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from harness import Cutter, Deadlock
 
 from sim.guard import Touched
 from sim.invariants import INVARIANTS, Tree
 from sim.plan import Plan, make_plan
-from sim.world import lived
+from sim.world import History, Left, lived, lived_on
 
 
 def check_seed(seed: int) -> tuple[str, Counter[str]]:
@@ -20,8 +20,17 @@ def check_seed(seed: int) -> tuple[str, Counter[str]]:
 
 
 def check_plan(plan: Plan, cutters: Sequence[Cutter] | None = None) -> tuple[str, Counter[str]]:
+    return _checked(plan, lambda: lived(plan, [Cutter(at) for at in plan.cuts] if cutters is None else cutters))
+
+
+def check_left(left: Left) -> tuple[str, Counter[str]]:
+    """The same for what comes after a death."""
+    return _checked(left.plan, lambda: lived_on(left))
+
+
+def _checked(plan: Plan, live: Callable[[], History]) -> tuple[str, Counter[str]]:
     try:
-        history = lived(plan, [Cutter(at) for at in plan.cuts] if cutters is None else cutters)
+        history = live()
     except Deadlock as error:
         return f"terminates: {error!r}", plan.seen
     except Touched as error:

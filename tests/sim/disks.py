@@ -12,7 +12,8 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,10 @@ class Disk:
 
     def close(self) -> None:
         shutil.rmtree(self.home, ignore_errors=True)
+
+    def copied(self, plan: Plan) -> Disk:
+        """The same disk once more, for another life on it."""
+        raise NotImplementedError
 
     async def write(self, journal: Any, work: Callable[[], Coroutine[Any, Any, Any]], *, ending: bool) -> Any:
         raise NotImplementedError
@@ -200,6 +205,17 @@ class MemoryDisk(Disk):
 
     def open(self, seams: Seams) -> Journal:
         return self._journal
+
+    def copied(self, plan: Plan) -> MemoryDisk:
+        other = MemoryDisk(plan)
+        for name in ("writes", "stale", "falls", "over", "published", "written", "submitted", "lost"):
+            setattr(other, name, copy(getattr(self, name)))
+        other._chance.setstate(self._chance.getstate())
+        for id, kept in self._journal._sessions.items():
+            there = replace(kept, entries=list(kept.entries), inbox=dict(kept.inbox), posted=None)
+            other._journal._sessions[id] = there
+        other._journal._accounts.update(self._journal._accounts)
+        return other
 
     def kept(self) -> dict[str, Kept]:
         return {

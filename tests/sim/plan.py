@@ -172,6 +172,7 @@ def _small(plan: Plan, chance: random.Random) -> Plan:
         tree=structs.replace(plan.tree, depth=1, total=2),
         wishes=sorted([*prompts[: chance.choice([1] * 5 + [2])], *others], key=lambda wish: wish[0]),
         disk=plan.disk if chance.random() < 0.4 else "memory",
+        peer=plan.peer if chance.random() < 0.3 else None,
         cuts=[],
         twin=False,
         heals=None,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from harness import Cutter
 
-from sim.check import check_plan
+from sim.check import check_left, check_plan
 from sim.plan import make_plan
 from sim.world import LAST_LIVES, Scout
 
@@ -33,7 +33,8 @@ def sweep(seed: int) -> Swept:
     scouts = [Scout() for _ in range(LAST_LIVES)]
     swept = Swept()
     swept.problem, swept.seen = check_plan(make_plan(seed, small=True), scouts)
-    deaths = [(*[0] * life, at) for life, scout in enumerate(scouts) for at in points(scout)]
+    left = {(*[0] * life, at): kept for life, scout in enumerate(scouts) for at, kept in scout.kept.items()}
+    deaths = list(left)
     swept.seen["points: before and after every write and effect"] += sum(len(scout.left) for scout in scouts)
     swept.seen["points: cut"] += len(deaths)
     if deaths:
@@ -42,15 +43,13 @@ def sweep(seed: int) -> Swept:
     for places in deaths:
         if swept.problem:
             break
-        swept.problem, found = check_plan(make_plan(seed, small=True), cutters(places))
+        kept = left.get(places)
+        swept.problem, found = (
+            check_left(kept) if kept is not None else check_plan(make_plan(seed, small=True), cutters(places))
+        )
         swept.seen.update(found)
         swept.cuts = places
     return swept
-
-
-def points(scout: Scout) -> list[int]:
-    """The points of a life that leave something else behind than the one before them."""
-    return [at for at, left in enumerate(scout.left, 1) if at == 1 or left != scout.left[at - 2]]
 
 
 def cutters(places: Sequence[int]) -> list[Cutter]:

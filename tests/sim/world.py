@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import gc
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness import (
@@ -53,11 +55,16 @@ class Scout(Cutter):
     def __init__(self) -> None:
         super().__init__()
         self.left: list[Any] = []
+        self.kept: dict[int, Left | None] = {}
+        """What would be left, by the points at which it is another than before; None where it cannot be copied."""
         self.look: Callable[[], Any] = lambda: None
+        self.keep: Callable[[], Left | None] = lambda: None
 
     async def point(self, name: str) -> None:
         if not self.dead:
             self.left.append(self.look())
+            if len(self.left) == 1 or self.left[-1] != self.left[-2]:
+                self.kept[len(self.left)] = self.keep()
         await super().point(name)
 
 
@@ -241,6 +248,7 @@ def live(plan: Plan, disk: Disk, world: SimWorld, cutter: Cutter, life: int) -> 
         loop.call_later(plan.heals if life == 0 else 0.0, heal, plan, loop)
     if isinstance(cutter, Scout):
         cutter.look = lambda: (disk.writes, len(world.requests), sum(world.started.values()), world.fetches)
+        cutter.keep = lambda: leave(plan, disk, world, life)
     with nothing_real():
         process = start_process(plan, disk, world, cutter, loop, life)
         task = loop.create_task(people(plan, process))
@@ -293,9 +301,44 @@ def simulate(seed: int) -> History:
     return lived(plan, [Cutter(at) for at in plan.cuts])
 
 
+@dataclass
+class Left:
+    """All that a death leaves behind: what was written down, what was done, and what models and people remember."""
+
+    plan: Plan
+    disk: Disk
+    world: SimWorld
+    life: int
+
+
+def leave(plan: Plan, disk: Disk, world: SimWorld, life: int) -> Left | None:
+    """What would be left if everything died now; files are not copied, so that such a world is lived again."""
+    if plan.disk != "memory" or plan.peer is not None:
+        return None
+    said = {key: list(replies) for key, replies in plan.said.items()}
+    other = replace(plan, said=said, answers=dict(plan.answers), health=replace(plan.health), seen=Counter())
+    done = SimWorld(**{name: copy(value) for name, value in vars(world).items()})
+    return Left(other, disk.copied(other), done, life)
+
+
+def lived_on(left: Left) -> History:
+    """The lives after a death, which nobody ends."""
+    left.plan.seen["the process died"] += 1
+    _buried(left.disk, left.world)
+    return _lives(left.plan, left.disk, left.world, [Cutter() for _ in range(LAST_LIVES)], left.life + 1)
+
+
+def _buried(disk: Disk, world: SimWorld) -> None:
+    disk.reboot()
+    note_ended({id: kept.entries for id, kept in disk.kept().items()}, world)
+
+
 def lived(plan: Plan, cutters: Sequence[Cutter]) -> History:
     """One life after the other, each with its end, and then those that nobody ends."""
-    disk, world = make_disk(plan), SimWorld()
+    return _lives(plan, make_disk(plan), SimWorld(), [*cutters, *(Cutter() for _ in range(LAST_LIVES))], 0)
+
+
+def _lives(plan: Plan, disk: Disk, world: SimWorld, cutters: Sequence[Cutter], first: int) -> History:
     around: Any = nullcontext
     if plan.peer is not None:
         # The client of servers takes a second to load: only worlds that have one do it.
@@ -303,13 +346,12 @@ def lived(plan: Plan, cutters: Sequence[Cutter]) -> History:
 
         world.fetched, around = Fetched(), no_threads
     try:
-        for life, cutter in enumerate([*cutters, *(Cutter() for _ in range(LAST_LIVES))]):
+        for life, cutter in enumerate(cutters, first):
             with around():
                 results = live(plan, disk, world, cutter, life)
             if results is not None:
                 return History(plan, results, disk, disk.kept(), disk.accounts(), world, life + 1)
-            disk.reboot()
-            note_ended({id: kept.entries for id, kept in disk.kept().items()}, world)
+            _buried(disk, world)
         raise AssertionError("the last life was not cut and did not end")
     finally:
         disk.close()
