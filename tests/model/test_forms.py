@@ -119,10 +119,11 @@ def test_no_bytes_are_too_odd(data):
 
 
 def test_an_event_without_end_is_refused_before_it_fills_the_memory():
-    parts = EventParts()
-    with pytest.raises(TooLong):
-        for _ in range(20):
-            parts.feed(b"x" * 1_000_000)
+    for endless in (b"x" * 1_000_000, b"data: x\n" * 100_000, b"data\n" * 200_000):
+        parts = EventParts()
+        with pytest.raises(TooLong):
+            for _ in range(20):
+                parts.feed(endless)
 
 
 @pytest.mark.parametrize(

@@ -60,11 +60,9 @@ class EventParts:
                     found.append(data[0] if len(data) == 1 else b"\n".join(data))
                     data.clear()
                     self._size = 0
-            elif line.startswith(b"data:"):
+            elif line.startswith(b"data:") or line == b"data":
                 data.append(line[6:] if line[5:6] == b" " else line[5:])
                 self._size += len(line)
                 if self._size > MAX_EVENT_BYTES:
                     raise TooLong
-            elif line == b"data":
-                data.append(b"")
         return found
