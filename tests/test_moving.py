@@ -3,13 +3,19 @@
 import asyncio
 import json
 import time
+from dataclasses import replace
 
 import pytest
+from harness import SESSION, run_virtually
 from test_brought import NAMED_SECRETS, SHAPED_SECRETS
 from test_cli import ForkedHome, calls
+from test_crash_anywhere import SCENARIOS, Left, lived, play
 
-from bridle import Runtime
+from bridle import Runtime, ScriptedModel
+from bridle.core.agent import Agent
 from bridle.core.secrets import redacted
+from bridle.journal.memory import MemoryJournal
+from bridle.runtime.moving import export_session, import_bundle
 
 
 @pytest.fixture
@@ -192,3 +198,44 @@ def test_sessions_are_searched_and_renamed(home, tmp_path):
     (other.project / "in.json").write_text(home.run("export", one).stdout)
     assert other.run("import", "in.json").stdout.strip() == one
     assert other.run("export", one).stdout == home.run("export", one).stdout
+
+
+@pytest.mark.parametrize("name", ["subagents beside a tool", "subagents that wait their turn", "extension"])
+def test_a_turn_that_died_anywhere_is_carried_elsewhere_and_goes_on_there(name):
+    """Also between the call that starts a subagent and the subagent, and between the subagent's end and its report."""
+    scenario = next(each for each in SCENARIOS if each.name == name)
+    _, _, points = play(scenario)
+    sizes = set()
+    for at in range(1, len(points) + 1):
+        _, left, _ = lived(scenario, Left(), 0, at)
+        if SESSION not in left.store._sessions or len(left.store._sessions[SESSION].entries) == 1:
+            # What is only in the inbox stays behind.
+            continue
+        there = MemoryJournal()
+        raw, again = run_virtually(lambda seams, here=left.store, there=there: carried(seams, here, there))
+        assert raw == again, at
+        sizes.add((len(json.loads(raw)["sessions"]), len(left.store._sessions)))
+        result, after, _ = lived(replace(scenario, people=waiting), Left(there, left.world, left.counts), 1)
+        # An extension that nobody took yet stays behind, as everything in an inbox does.
+        left_behind = name == "extension" and b".extension" not in raw
+        assert left_behind or (result.reason, result.steps) == scenario.ends[:2], at
+        accounts = after.store._accounts.values()
+        assert {(account.live, account.children, account.held == {}) for account in accounts} <= {(0, 0, True)}, at
+    assert (len({count for count, _ in sizes}) > 1) == (scenario.child is not None)
+
+
+async def waiting(life):
+    """They brought it here, and only want to know how it ends."""
+    life.runtime.resume(SESSION)
+    return await life.runtime.wait(SESSION, "prm_one")
+
+
+async def carried(seams, here, there):
+    """Exported here, imported there, and exported again."""
+    agents = [Agent("build", model="m"), Agent("child", model="m")]
+    one, other = (
+        Runtime(journal=journal, agents=agents, models={"m": ScriptedModel()}, seams=seams) for journal in (here, there)
+    )
+    raw = await export_session(one, SESSION)
+    await import_bundle(other, raw)
+    return raw, await export_session(other, SESSION)

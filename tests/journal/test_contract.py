@@ -101,9 +101,10 @@ def test_an_item_is_one_item_however_often_it_is_submitted_and_taken_with_its_en
         assert not await journal.submit("ses_a", PromptItem("p1", "one again"))
         assert await journal.inbox("ses_a") == [first, second]
         lease = await journal.acquire("ses_a")
-        await journal.append(lease, entry(2), take=["p1"])
+        await journal.append(lease, entry(2), take=["p1", "never came"])
         assert await journal.inbox("ses_a") == [second]
         assert not await journal.submit("ses_a", first)
+        assert not await journal.submit("ses_a", PromptItem("never came", "too late"))
         with pytest.raises(LeaseLost):
             await journal.append(lease, entry(9), take=["p2"])
         assert await journal.inbox("ses_a") == [second]

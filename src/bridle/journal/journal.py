@@ -65,6 +65,7 @@ class Journal(Protocol):
     ) -> None:
         """Write one entry, those held before it, their ledger changes and the taking of inbox items, or nothing.
 
+        An item may be taken that never came: then it counts as one that was there.
         Raises `LeaseLost` if the epoch is old or the sequence is not the next, `BudgetRefused` if a reservation or a
         charge has no room, `JournalFull` if the disk is full. Only `record.py` calls this.
         """

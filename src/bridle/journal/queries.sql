@@ -20,7 +20,7 @@ INSERT OR IGNORE INTO inbox (session, id, item) VALUES (?, ?, ?)
 -- name: open_items
 SELECT item FROM inbox WHERE session = ? AND item IS NOT NULL ORDER BY number
 -- name: take_item
-UPDATE inbox SET item = NULL WHERE session = ? AND id = ?
+INSERT INTO inbox (session, id) VALUES (?, ?) ON CONFLICT (session, id) DO UPDATE SET item = NULL
 -- name: get_account
 SELECT account FROM account WHERE id = ?
 -- name: held_accounts

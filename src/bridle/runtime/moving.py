@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from bridle.core.ledger import Account, Change
 from bridle.core.limits import NOTHING, Spent
 from bridle.core.parts import TurnStart
 from bridle.core.secrets import redacted
-from bridle.core.session import Session
+from bridle.core.session import OpenTurn, Session
 from bridle.errors import ConfigError, JournalRefused, LeaseLost, NoSuchSession
 from bridle.journal.journal import folded, session_entry
 from bridle.runtime.finding import children_in
@@ -55,7 +55,8 @@ async def export_session(runtime: Runtime, session: str, *, redact: bool = False
         state = await runtime.load(id)
         assert state.info is not None
         found.append(Carried(state.info, tuple(entries), _outputs(runtime, id)))
-        waiting += _below(id, entries)
+        known = {row.info.id for row in await runtime.sessions()} if _unborn(state) else set()
+        waiting += [child for child in _below(id, entries) if child in known or child not in _unborn(state)]
     raw = msgspec.json.encode(Bundle(VERSION, tuple(found), redact))
     root = str(runtime.room.outputs) if runtime.room.outputs is not None else ""
     if root:
@@ -147,12 +148,26 @@ def _accounts(runtime: Runtime, states: Mapping[str, Session], id: str) -> Itera
         # Tokens and money of subagents that have ended are counted in their parent's already.
         steps, calls = each.steps + each.below.steps, each.tool_calls + each.below.tool_calls
         spent = spent.plus(Spent(steps, calls, each.tokens, each.cost))
-    # Places are counted at the root.
-    places = {"live": len(open_below), "total": len(under)} if turn.start.mandate is None else {}
-    yield msgspec.structs.replace(own, spent=spent, children=len(turn.children), **places)
+    unborn = sum(child not in states for each in (turn, *open_below) for child in each.children.values())
+    working, *others = (_working(each, states) for each in (turn, *open_below))
+    # Places are counted at the root: for all who work, but one that awaits its own lends them its place.
+    live = working + sum(max(0, each - 1) for each in others)
+    places = {"live": live, "total": len(under) + unborn} if turn.start.mandate is None else {}
+    yield msgspec.structs.replace(own, spent=spent, children=working, **places)
     yield from above
     if turn.start.mandate is not None:
         yield from _accounts(runtime, states, turn.start.mandate.parent)
+
+
+def _working(turn: OpenTurn, states: Mapping[str, Session]) -> int:
+    """The subagents of a turn that have not ended, also those that have yet to begin."""
+    count = len(turn.children)
+    for call, child in turn.children.items():
+        last = states[child].turn if child in states else None
+        asked = last.start.mandate if last is not None else None
+        ended = asked is not None and asked.call == call and states[child].running is None
+        count -= ended
+    return count
 
 
 def _tree(bundle: Bundle) -> list[str]:
@@ -160,8 +175,15 @@ def _tree(bundle: Bundle) -> list[str]:
     carried = {each.info.id: each for each in bundle.sessions}
     found = [bundle.sessions[0].info.id]
     for id in found:
-        found += _below(id, carried[id].entries) if id in carried else ()
+        entries = carried[id].entries if id in carried else ()
+        unborn = _unborn(folded(id, entries, Session())) if entries else ()
+        found += [child for child in _below(id, entries) if child in carried or child not in unborn]
     return found
+
+
+def _unborn(state: Session) -> Collection[str]:
+    """The subagents that an open turn waits for: its process may have died before it made them."""
+    return state.running.children.values() if state.running is not None else ()
 
 
 def _below(id: str, entries: Sequence[Entry]) -> list[str]:

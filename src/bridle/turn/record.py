@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from bridle.core.events import Entry, Live, PartPut, Recorded, SessionInfo
 from bridle.core.fold import fold
 from bridle.core.ledger import Change
-from bridle.core.parts import Halt
+from bridle.core.parts import Halt, Prompt
 from bridle.core.session import Session
 from bridle.errors import BudgetRefused, JournalFull, LeaseLost
 from bridle.journal.journal import Held, Journal, Lease, Weight
@@ -122,6 +122,9 @@ async def copied(journal: Journal, info: SessionInfo, entries: Sequence[Entry], 
         raise LeaseLost(f"session {info.id} is being driven: wait for it, or abort it")
     try:
         for entry in entries:
-            await journal.append(lease, entry, change=change if entry is entries[-1] else None)
+            # Whoever submits one of these prompts again, such as a parent that goes on, has submitted it already.
+            parts = [event.part for event in entry.events if isinstance(event, PartPut)]
+            taken = [part.id for part in parts if isinstance(part, Prompt)]
+            await journal.append(lease, entry, change=change if entry is entries[-1] else None, take=taken)
     finally:
         await journal.release(lease)

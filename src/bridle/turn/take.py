@@ -221,6 +221,8 @@ async def _extend(rig: Rig, turn: OpenTurn, item: ExtendItem) -> None:
     by = item.by
     if item.limit == "steps":
         by = min(item.by, rig.tack.ceiling - turn.cap)
+    # A whole number may come from a program; what is recorded reads back as it was written.
+    by = float(by)
     part = Extension(f"{turn.start.number}.extension.{item.id}", item.limit, by)
     change = None
     if item.limit in ("tokens", "cost"):
