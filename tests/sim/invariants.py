@@ -12,6 +12,7 @@ import msgspec
 from harness import SESSION
 from oracle import read_turn
 
+from bridle import wire
 from bridle.core.compaction import PLACEHOLDER
 from bridle.core.events import CallMoved, PartPut, RequestMoved
 from bridle.core.fold import fold, load
@@ -37,6 +38,7 @@ from bridle.core.replay import verified
 from bridle.core.session import Session
 from bridle.core.states import Approved, Broken, Done, Ended, Open, Refused, Replied, Running
 from bridle.turn.closing import QUIET
+from sim.wired import SECRET
 from sim.world import BETWEEN_LIVES, History
 
 QUIETLY = (*QUIET,)
@@ -504,6 +506,12 @@ def ledger(tree: Tree) -> None:
         assert abs(account.spent.cost - finish.spent.cost) < 1e-9, id
 
 
+def no_secret(tree: Tree) -> None:
+    """The key of a provider is nowhere in the record, also where the provider repeats it."""
+    for id, entries in tree.entries.items():
+        assert not any(SECRET.encode() in wire.encode_events(entry) for entry in entries), id
+
+
 def replay(tree: Tree) -> None:
     """The fold equals a full scan after every entry, and every decision follows from the record before it."""
     for id, entries in tree.entries.items():
@@ -569,6 +577,7 @@ INVARIANTS: list[Callable[[Tree], None]] = [
     perm,
     answers_hold,
     ledger,
+    no_secret,
     replay,
     time_flows,
 ]

@@ -301,6 +301,12 @@ FAULTS = [
         "                if own:\n",
     ),
     Fault(
+        "a key that a provider repeats is written down",
+        "model/http.py",
+        'message = message.replace(secret, "[key]")',
+        "pass",
+    ),
+    Fault(
         "nothing waits for the disk",
         "journal/commits.py",
         "            await self._sync.reach_disk()\n",

@@ -20,6 +20,7 @@ from bridle.testing.wires import WIRES
 from sim.plan import Plan
 
 ADDRESS = "http://provider.invalid/v1"
+SECRET = "sk-simulated-0123456789"
 SERVED = {wire.__name__.removesuffix("Wire").lower(): wire for wire in WIRES}
 
 
@@ -57,7 +58,7 @@ class SimLane(Lane):
     """A lane whose client ends at the provider, without a socket between them."""
 
     def __init__(self, provider: Provider) -> None:
-        super().__init__(ADDRESS, lambda: {"authorization": "Bearer sk-simulated-0123456789"})
+        super().__init__(ADDRESS, lambda: {"authorization": f"Bearer {SECRET}"})
         self._provider = httpx2.AsyncClient(transport=provider, trust_env=False)
 
     def client(self) -> httpx2.AsyncClient:
@@ -83,7 +84,8 @@ class Provider(httpx2.AsyncBaseTransport):
         error = reply.error
         if error is not None and not reply.text:
             words = "prompt is too long" if error.overflow else error.message
-            refusal = {"error": {"message": words}}
+            # Some repeat the key that they were given.
+            refusal = {"error": {"message": f"{words} for {SECRET}"}}
             return httpx2.Response(error.status or 500, json=refusal, headers=dict(error.headers), request=request)
         kind = {"content-type": "text/event-stream; charset=utf-8"}
         return httpx2.Response(200, headers=kind, stream=Body(self), request=request)
