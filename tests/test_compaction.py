@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from stories import look, tell
 
-from bridle import Output, Reply, ScriptedModel, call, tool
+from bridle import Limits, Output, Reply, ScriptedModel, call, tool
 from bridle.config.settings import CompactionSettings, Settings
 from bridle.core.compaction import PLACEHOLDER
 from bridle.core.messages import Attachment, ResultMessage, UserMessage
@@ -171,6 +171,19 @@ def test_what_cannot_be_made_smaller_ends_bounded_with_the_task_kept(replies, su
     assert len(story.model.requests) <= 6
     last = [request for request in story.model.requests if request.purpose == "step"][-1]
     assert "Keep the door shut." in [message.text for message in last.messages if isinstance(message, UserMessage)]
+
+
+def test_a_summary_for_which_no_budget_is_left_is_written_by_bridle():
+    refused = []
+
+    def overflow_once(request):
+        refused.append(request.id)
+        return overflow_for_ever(request) if len(refused) == 1 else Reply(text="done", usage=used(request))
+
+    story = filled([call("fill", words=500), overflow_once], limits=Limits(tokens=5_000))
+    assert compactions(story) == [("overflow", "smaller", "bridle")]
+    assert [request.purpose for request in story.model.requests] == ["step"] * 3
+    assert (story.result.reason, story.result.text) == ("answered", "done")
 
 
 def test_a_prompt_that_fills_the_window_is_shown_by_its_ends():
