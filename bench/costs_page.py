@@ -124,6 +124,12 @@ def verdicts(measured: Measured) -> list[str]:
         if peer.durable and peer.needs:
             share = power.best("cpu_seconds") / peer.best("cpu_seconds")
             goals.append((f"a tenth of the CPU of {peer.name}", share, 0.1))
+            ours, theirs = dict(power.curve()), dict(peer.curve())
+            goals += [
+                (f"CPU of a step around step {mark}, of {peer.name}'s", ours[mark] / theirs[mark], 0.1)
+                for mark in (200, steps)
+                if mark in ours and mark in theirs
+            ]
     if OPENCODE in found and OURS in found:
         ours, theirs = found[OURS], found[OPENCODE]
         both = min(ours.reports[0]["steps"], theirs.reports[0]["steps"])
