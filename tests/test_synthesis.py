@@ -3,7 +3,7 @@
 import pytest
 from stories import look, tell
 
-from bridle import Output, Reply, ScriptedModel, call, tool
+from bridle import Output, Reply, Rule, ScriptedModel, call, tool
 from bridle.core.limits import Limits
 from bridle.core.parts import Request, ReservationRefused
 from bridle.core.states import Broken, Usage
@@ -50,6 +50,13 @@ def test_a_synthesis_that_fails_is_remembered_and_the_loop_goes_on(answer):
     story = tell(ScriptedModel(playing(answer)), tools=[gather])
     assert (story.result.reason, story.result.text, story.result.steps) == ("answered", "as usual", 2)
     assert sum(request.purpose == "synthesis" for request in story.parts(Request)) == 1
+
+
+def test_synthesised_with_something_that_nobody_could_be_asked_exits_4():
+    replies = [call("look", key="a"), [call("gather", source="one"), call("gather", source="two")], "Both say yes."]
+    rules = (Rule("python", "look", "ask"),)
+    story = tell(ScriptedModel(replies), tools=[gather, look], permission=rules)
+    assert (story.result.reason, story.result.denied, story.result.exit_status) == ("synthesized", True, 4)
 
 
 def test_one_call_that_is_not_marked_makes_it_an_ordinary_batch():

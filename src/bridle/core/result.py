@@ -55,7 +55,7 @@ class Result(msgspec.Struct, frozen=True):
     @property
     def exit_status(self) -> int:
         """The exit status that tells the truth about this ending."""
-        if self.reason == "answered" and self.denied:
+        if self.reason in ("answered", "synthesized") and self.denied:
             return 4
         return EXIT_STATUS.get(self.reason, 3)
 
