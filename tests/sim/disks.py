@@ -62,8 +62,10 @@ class Disk:
         self.written: list[tuple[str, int]] = []
         self.submitted: list[tuple[str, str]] = []
         """What people were told is safe."""
-        self.lost: list[tuple[str, str]] = []
-        """What of that was not there after a death."""
+        self.promised: list[tuple[str, int]] = []
+        """Intents and endings that were written: what follows from them may have happened already."""
+        self.lost: list[tuple[str, Any]] = []
+        """What of both was not there after a death."""
         self.home = ROOT / f"{plan.seed} {id(self)}"
         """A folder that outlives every process."""
         self._chance = random.Random(f"disk {plan.seed}")
@@ -155,6 +157,8 @@ class Watched:
             before = disk.accounts() if changed else {}
             await self._inner.append(lease, entry, **rest)
             disk.written += [(lease.session, one.sequence) for one in (*(each.entry for each in held), entry)]
+            if rest.get("weight") in ("intent", "ending"):
+                disk.promised.append((lease.session, entry.sequence))
             if lease.epoch != disk.epoch(lease.session):
                 disk.stale.append(f"{lease.session} was written under lease {lease.epoch}")
             if changed:
@@ -208,7 +212,7 @@ class MemoryDisk(Disk):
 
     def copied(self, plan: Plan) -> MemoryDisk:
         other = MemoryDisk(plan)
-        for name in ("writes", "stale", "falls", "over", "published", "written", "submitted", "lost"):
+        for name in ("writes", "stale", "falls", "over", "published", "written", "submitted", "promised", "lost"):
             setattr(other, name, copy(getattr(self, name)))
         other._chance.setstate(self._chance.getstate())
         for id, kept in self._journal._sessions.items():
@@ -379,6 +383,9 @@ class SqliteDisk(Disk):
         rows = self._query("SELECT session, id FROM inbox") if numbers else []
         there = {(numbers[number], id) for number, id in rows}
         self.lost += [item for item in self.submitted if item not in there]
+        keys = self._query("SELECT key FROM entry") if numbers else []
+        entries = {(numbers.get(key // SESSION_SPAN, ""), key % SESSION_SPAN) for (key,) in keys}
+        self.lost += [entry for entry in self.promised if entry not in entries]
 
     def _torn(self, log: bytes) -> bytes:
         """Of what was not synced some sectors are there, and others never were written."""

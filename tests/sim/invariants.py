@@ -17,7 +17,7 @@ from bridle.core.compaction import PLACEHOLDER
 from bridle.core.events import CallMoved, PartPut, RequestMoved
 from bridle.core.fold import fold, load
 from bridle.core.inbox import PromptItem
-from bridle.core.limits import MAX_STEPS, NOTHING
+from bridle.core.limits import MAX_STEPS, NOTHING, closing_seconds
 from bridle.core.messages import ResultMessage, UserMessage
 from bridle.core.parts import (
     Call,
@@ -27,23 +27,30 @@ from bridle.core.parts import (
     Prompt,
     Reasoning,
     Request,
+    ReservationRefused,
     Sentinel,
+    StepFinish,
     StepStart,
     Text,
     TurnFinish,
     TurnStart,
 )
-from bridle.core.permission import Access, judge
+from bridle.core.permission import Access, judge, strictest
 from bridle.core.replay import verified
 from bridle.core.session import Session
-from bridle.core.states import Approved, Broken, Done, Ended, Open, Refused, Replied, Running
+from bridle.core.states import Approved, Broken, Cut, Done, Ended, Interrupted, Open, Refused, Replied, Running
+from bridle.core.stream import StepEnd
 from bridle.turn.closing import QUIET
+from sim.script import provider_count
 from sim.wired import SECRET
 from sim.world import BETWEEN_LIVES, History
 
 QUIETLY = (*QUIET,)
+STOPPED = ("aborted", "error", "denied", "context_full", "empty")
 LIVENESS_SECONDS = 900.0
 """A request that hangs, its retries, and the same once more for every level of the tree."""
+LATE_SECONDS = 5.0
+"""What an effect may take to stop, and a request to be recorded."""
 
 
 class Tree:
@@ -87,8 +94,17 @@ class Tree:
             found.setdefault(request.session, []).append(request)
         return found
 
+    def raised(self, id: str, turn: int, name: str) -> float:
+        """By how much a person has raised this limit of a turn."""
+        found = (part for where, part in self.parts(Extension) if (where, turn_of(part)) == (id, turn))
+        return sum(part.by for part in found if part.limit == name)
+
     def events(self, id: str) -> list[Any]:
         return [event for entry in self.entries[id] for event in entry.events]
+
+    def timed(self, id: str) -> list[tuple[Any, Any]]:
+        """Every event with the entry that says when it was."""
+        return [(entry, event) for entry in self.entries[id] for event in entry.events]
 
     def account(self, id: str, turn: int) -> Any:
         return self.history.accounts[f"{id}/{turn}"]
@@ -152,7 +168,7 @@ def no_partials(tree: Tree) -> None:
 
 
 def heard_as_said(tree: Tree) -> None:
-    """A reply is taken for whole exactly if it was, with its words and its calls, whatever it came through."""
+    """A reply is taken for whole exactly if it was, with its words, calls and counts, whatever it came through."""
     for id, request in tree.parts(Request):
         said = tree.plan.said.get(f"{id} {request.id}", [])
         if request.purpose not in ("step", "closing"):
@@ -162,6 +178,7 @@ def heard_as_said(tree: Tree) -> None:
             text = "".join(part.text for part in parts if isinstance(part, Text) and part.by == "model")
             calls = [(part.name, part.arguments) for part in parts if isinstance(part, Call)]
             assert any(_sound(reply) and _same(reply, text, calls) for reply in said), (id, request.id, text, calls)
+            assert any(_sound(reply) and _counted(reply, request.state) for reply in said), (id, request)
         elif isinstance(request.state, Broken) and "budget" not in request.state.error:
             assert not all(_sound(reply) for reply in said), (id, request)
 
@@ -172,6 +189,16 @@ def _same(reply: Any, text: str, calls: list[tuple[str, str]]) -> bool:
         return False
     # What is no JSON was mended, and is not what it was.
     return all(heard == said or not _is_json(said) for (_, said), (_, heard) in zip(made, calls, strict=True))
+
+
+def _counted(reply: Any, heard: Replied) -> bool:
+    """Whether this is how the reply ended and what it cost; where its counts made no sense, they were guessed."""
+    said = next(event for event in reply.events() if isinstance(event, StepEnd))
+    usage = said.usage
+    if usage is None or min(msgspec.structs.astuple(usage)[:5]) < 0:
+        return heard.finish == said.finish and heard.usage.estimated
+    same = (heard.usage.total, heard.usage.cache_read) == (usage.total, usage.cache_read)
+    return heard.finish == said.finish and same and not heard.usage.estimated
 
 
 def _is_json(text: str) -> bool:
@@ -305,7 +332,33 @@ def truth(tree: Tree) -> None:
     """The exit status is 0 exactly if the prompt was answered and nothing was kept back for want of a person."""
     for result in tree.results:
         good = result.reason in ("answered", "synthesized", "recorded") and not result.denied
-        assert (result.exit_status == 0) == good or (result.reason == "synthesized" and result.denied), result
+        assert (result.exit_status == 0) == good, result
+        if result.turn:
+            assert result.denied == _kept_back(tree, SESSION, result.turn), result
+    for (id, number), finish in tree.finishes.items():
+        assert finish.reason == "answered" or not _was_answered(tree, id, number), (id, finish)
+
+
+def _kept_back(tree: Tree, id: str, turn: int) -> bool:
+    """Whether a call of this turn, or of one below it, needed a person whom nobody could ask."""
+    calls = [made.state for where, made in tree.parts(Call) if (where, turn_of(made)) == (id, turn)]
+    below = [key for key, start in tree.starts.items() if start.mandate and start.mandate.account == f"{id}/{turn}"]
+    unasked = any(isinstance(state, Refused) and state.refusal.name == "unasked" for state in calls)
+    return unasked or any(_kept_back(tree, *key) for key in below)
+
+
+def _was_answered(tree: Tree, id: str, turn: int) -> bool:
+    """Whether the last thing of this turn were words without calls, of a step that was not its closing one."""
+    answered, closing = False, False
+    for event in tree.events(id):
+        if _puts(event, StepStart) and turn_of(event.part) == turn:
+            closing = event.part.closing is not None
+        elif _puts(event, StepFinish) and turn_of(event.part) == turn:
+            part = event.part
+            answered = not (closing or part.calls or part.empty or part.cut)
+        elif _puts(event, Prompt) and event.part.turn == turn:
+            answered = False
+    return answered
 
 
 def peer_once(tree: Tree) -> None:
@@ -321,29 +374,47 @@ def liveness(tree: Tree) -> None:
 
 
 def prompts_answered(tree: Tree) -> None:
-    """Every prompt was taken once and has an ending; so has every prompt of a parent."""
+    """Every prompt was taken once, is in a request unless its turn was stopped, and has an ending."""
     session = tree.sessions[SESSION]
     assert sorted(session.prompts) == sorted(tree.plan.prompts)
     assert all(result.ended for result in tree.results)
     for id in tree.sessions:
         taken = [event.part.id for event in tree.events(id) if _puts(event, Prompt)]
         assert len(taken) == len(set(taken)), id
+        unread = _unread(tree.events(id))
+        stopped = {turn_of(part) for where, part in tree.parts(ReservationRefused) if where == id}
+        stopped |= {number for (where, number), end in tree.finishes.items() if where == id and end.reason in STOPPED}
+        assert unread <= stopped, (id, unread)
     for id, kept in tree.history.sessions.items():
         assert [item for item in kept.inbox if isinstance(item, PromptItem)] == [], id
 
 
+def _unread(events: list[Any]) -> set[int]:
+    """The turns with a prompt after which no request was made."""
+    found: set[int] = set()
+    for event in events:
+        if _puts(event, Prompt):
+            found.add(event.part.turn)
+        elif _puts(event, Request):
+            found.discard(turn_of(event.part))
+    return found
+
+
 def queue_is_queue(tree: Tree) -> None:
-    """A queued prompt opens a turn of its own; a turn's later prompts were steered into it."""
+    """A queued prompt opens a turn of its own, others are steered into one; each kind is taken as it came."""
     queued = {item.id for _, item in tree.plan.wishes if isinstance(item, PromptItem) and item.queue}
     first: dict[int, str] = {}
     for event in tree.events(SESSION):
         if _puts(event, Prompt):
             opened = first.setdefault(event.part.turn, event.part.id)
             assert event.part.id not in queued or opened == event.part.id
+    taken = [event.part.id for event in tree.events(SESSION) if _puts(event, Prompt)]
+    for kind in (queued, set(tree.plan.prompts) - queued):
+        assert [id for id in taken if id in kind] == [id for id in tree.plan.prompts if id in kind], taken
 
 
 def children_reported(tree: Tree) -> None:
-    """Every subagent's turn is reported to the call that started it, as it ended; no call waits for ever."""
+    """Every subagent's turn is reported to the call that started it, as it ended, with its words and all it used."""
     reports: dict[tuple[str, str], Any] = {}
     for id, made in tree.parts(Call):
         assert isinstance(made.state, Ended), (id, made.id)
@@ -360,7 +431,13 @@ def children_reported(tree: Tree) -> None:
             report = reports[start.mandate.parent, start.mandate.call]
             finish = tree.finishes[id, number]
             assert (report.child, report.reason) == (id, finish.reason)
-            assert report.spent.tokens == finish.spent.tokens
+            used = tree.account(id, number).spent
+            assert (report.spent.steps, report.spent.tool_calls) == (used.steps, used.tool_calls), (id, report, used)
+            assert report.spent.tokens == finish.spent.tokens == used.tokens
+            assert abs(report.spent.cost - used.cost) < 1e-9
+            words = "".join(tree.sessions[id].parts[part].text for part in finish.answer)
+            call = tree.sessions[start.mandate.parent].parts[start.mandate.call]
+            assert isinstance(call, Call) and words in getattr(call.state, "output", ""), (id, words)
             assert start.mandate.account == tree.account(id, number).parent
 
 
@@ -403,7 +480,10 @@ def compaction_progress(tree: Tree) -> None:
 
 
 def compaction_safe(tree: Tree) -> None:
-    """The prompts of the turn stand in each of its requests, whole or by their ends; the window is never exceeded."""
+    """The prompts of the turn stand in each of its requests, the window is never exceeded, and no summary is empty."""
+    for id, part in tree.parts(Compaction):
+        assert part.outcome != "smaller" or part.cause == "prune" or part.summary.strip(), (id, part)
+    counted = any("fill" in mood for mood in tree.plan.moods)
     for id, requests in tree.requests.items():
         for request in requests:
             if request.purpose not in ("step", "closing"):
@@ -412,6 +492,8 @@ def compaction_safe(tree: Tree) -> None:
             told = {message.id for message in request.messages if isinstance(message, UserMessage)}
             first = next(event.part.id for event in tree.events(id) if _puts(event, Prompt) and event.part.turn == turn)
             assert first in told, (id, request.id)
+            # Where models count as a provider does, what they are sent fits.
+            assert not counted or provider_count(request).input <= tree.plan.window, (id, request.id)
 
 
 def pruned_is_placeholder(tree: Tree) -> None:
@@ -488,6 +570,101 @@ def answers_hold(tree: Tree) -> None:
             assert f"{session or SESSION}/{id.rpartition('.')[0]}" not in ran, ask
 
 
+def asked_first(tree: Tree) -> None:
+    """What the rules want a person asked for runs only with that person's word, for this call or for always."""
+    said = {}
+    for ask, choice in tree.plan.answers.items():
+        session, _, which = ask.rpartition(":")
+        said[f"{session or SESSION}/{which}"] = choice
+    for id in tree.sessions:
+        for event in tree.events(id):
+            if isinstance(event, CallMoved) and isinstance(event.state, Running):
+                name = tree.sessions[id].call(event.id).name
+                if tree.plan.on_ask == "allow" or _wanted(tree, id, event.id, name) != "ask":
+                    continue
+                assert tree.plan.on_ask == "pause", (id, event.id)
+                word = said.get(f"{id}/{event.id}.python", "")
+                assert word in ("once", "always") or _always(tree, said, id, name), (id, event.id, word)
+
+
+def _wanted(tree: Tree, id: str, call: str, name: str) -> str:
+    """What the rules of a call's turn and of all above it say to this tool."""
+    start = tree.starts[id, int(call.split(".")[0])]
+    layers = start.mandate.rules if start.mandate is not None else ()
+    own = tree.plan.permission if start.agent == "build" else tree.plan.child_permission
+    return strictest(judge(layer, Access("python", name), default="allow") for layer in (*layers, own))
+
+
+def _always(tree: Tree, said: dict[str, str], id: str, name: str) -> bool:
+    """Whether a person said always to this tool, in this session or above it."""
+    for key, choice in said.items():
+        where, _, ask = key.partition("/")
+        above = id == where or id.startswith(f"{where}.")
+        if choice == "always" and above and tree.sessions[where].call(ask.rpartition(".")[0]).name == name:
+            return True
+    return False
+
+
+def patience(tree: Tree) -> None:
+    """A request that failed is asked again if that may help, as late as its provider wants, and not given up before."""
+    for id in tree.sessions:
+        failures: Counter[str] = Counter()
+        tries: dict[str, tuple[Any, ...]] = {}
+        began: dict[str, float] = {}
+        for entry, event in tree.timed(id):
+            if _puts(event, StepStart):
+                began[f"{turn_of(event.part)}.{event.part.number}"] = entry.elapsed
+            if not isinstance(event, RequestMoved) or not event.id.replace(".", "").isdigit():
+                continue
+            before, step = tries.get(event.id, ()), ".".join(event.id.split(".")[:2])
+            if before and not isinstance(event.state, (Interrupted, Cut)):
+                assert entry.elapsed >= before[-1].next - 0.002, (id, event)
+            said = tree.plan.said.get(f"{id} {event.id}", [])
+            reply = said[len(before)] if len(before) < len(said) else None
+            if reply is None:
+                continue
+            passes, asked = _outlook(tree, id, event.id, reply)
+            if isinstance(event.state, Open):
+                failures[step] += 1
+                tries[event.id] = event.state.tries
+                wait = event.state.tries[-1].next - entry.elapsed
+                least = asked if asked is not None else 2.0 ** (failures[step] - 1)
+                assert passes and failures[step] <= 5 and least - 0.01 <= wait <= least + 1.01, (id, event, wait)
+            elif isinstance(event.state, Broken) and "budget" not in event.state.error and passes:
+                patient = failures[step] >= 5 or entry.elapsed - began[step] >= 500.0
+                assert patient, (id, event)
+
+
+def _outlook(tree: Tree, id: str, request: str, reply: Any) -> tuple[bool, float | None]:
+    """Whether the failure of a reply may pass by itself, and after how long by its provider's word."""
+    if reply.error is None:
+        return reply.finish != "content_filter", None
+    wired = tree.plan.wires[tree.starts[id, int(request.split(".")[0])].agent != "build"] is not None
+    if wired and reply.text:
+        # It had begun well: no status and no header can be sent any more.
+        return True, None
+    asked = reply.error.headers.get("retry-after")
+    seconds = float(asked) if asked is not None else None
+    return reply.error.status in (429, 500, 503, 529) and (seconds or 0.0) <= 120.0, seconds
+
+
+def in_time(tree: Tree) -> None:
+    """No turn takes longer than it may, but for what an effect needs to stop; its closing request has its share."""
+    for (id, number), finish in tree.finishes.items():
+        allowed = tree.starts[id, number].limits.seconds
+        if allowed is not None:
+            assert finish.spent.seconds <= allowed + closing_seconds(allowed) + LATE_SECONDS, (id, allowed, finish)
+    for id in tree.sessions:
+        asked: dict[str, float] = {}
+        for entry, event in tree.timed(id):
+            if _puts(event, Request) and event.part.purpose == "closing":
+                asked[event.part.id] = entry.elapsed
+            elif isinstance(event, RequestMoved) and isinstance(event.state, Cut) and event.id in asked:
+                allowed = tree.starts[id, turn_of(event)].limits.seconds
+                share = closing_seconds(allowed) if allowed is not None and event.state.by == "deadline" else 0.0
+                assert entry.elapsed - asked[event.id] >= share - 0.01, (id, event)
+
+
 def ledger(tree: Tree) -> None:
     """Nothing stays reserved or kept, no place stays taken, and the ledger says the same as the record."""
     for account in tree.history.accounts.values():
@@ -495,6 +672,9 @@ def ledger(tree: Tree) -> None:
         assert (account.kept, account.keeps, account.children, account.live) == (NOTHING, NOTHING, 0, 0), account
     for (id, number), finish in tree.finishes.items():
         account = tree.account(id, number)
+        for name in ("tokens", "cost"):
+            allowed = tree.starts[id, number].limits.raised(name, tree.raised(id, number, name)).of(name)
+            assert account.limits.of(name) == allowed, (id, account)
         below = [
             tree.account(child, turn).spent
             for (child, turn), start in tree.starts.items()
@@ -576,6 +756,9 @@ INVARIANTS: list[Callable[[Tree], None]] = [
     single_writer,
     perm,
     answers_hold,
+    asked_first,
+    patience,
+    in_time,
     ledger,
     no_secret,
     replay,

@@ -26,6 +26,8 @@ SECONDS = 8.0
 FLOOD = 2_500
 HEARD_SECONDS = 0.1
 """After which a client knows what it was told."""
+TOLD_SECONDS = 0.9
+"""After which a client that is told of a change has looked."""
 
 
 class Fetched:
@@ -52,6 +54,8 @@ class Peer(Started):
         self._calls = 0
         self._listed: tuple[str, float] = ("", 0.0)
         """What it said last of its tool, and when."""
+        self._told = float("inf")
+        """When it said that it offers something else."""
 
     @asynccontextmanager
     async def opened(self, watch: Watch) -> AsyncIterator[Streams]:
@@ -108,7 +112,10 @@ class Peer(Started):
         done = self._fetched.done
         done[key] = done.get(key, 0) + 1
         said, at = self._listed
-        if self._fetched.accepted["fetch"] != said and asyncio.get_running_loop().time() > at + HEARD_SECONDS:
+        now, accepted = asyncio.get_running_loop().time(), self._fetched.accepted["fetch"]
+        heard = accepted != said and now > at + HEARD_SECONDS
+        told = accepted != self._description and now > self._told + TOLD_SECONDS
+        if heard or told:
             self._fetched.unlike.append(key)
         await self._cutter.point("peer in")
         if self._kind == "dies" and self._calls % 2:
@@ -123,6 +130,7 @@ class Peer(Started):
             printed.feed_data(b'{"jsonrpc":"2.0","method":"notifications/message"}\n' * FLOOD)
         if self._kind == "changes":
             self._description = "Fetches, and tells everybody."
+            self._told = min(self._told, asyncio.get_running_loop().time())
             say(method="notifications/tools/list_changed")
             # Long enough for whoever is told to look again.
             await asyncio.sleep(1.0)

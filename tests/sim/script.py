@@ -76,7 +76,7 @@ def make_model(
         return before[-1]
 
     def reply(request: ModelRequest, key: str, chance: random.Random) -> Reply:
-        usage = _counted(request) if counts else _odd(chance)
+        usage = provider_count(request) if counts else _odd(chance)
         if health.sick:
             return _trouble(chance.choice(["fails", "down", "cut", "hang", "empty"]), chance, call("look", key=key))
         if health.healed:
@@ -93,7 +93,7 @@ def make_model(
     return play
 
 
-def _counted(request: ModelRequest) -> Usage:
+def provider_count(request: ModelRequest) -> Usage:
     """What a provider counts: a token for four characters."""
     size = len(request.system) + sum(len(str(message)) for message in request.messages)
     return Usage(size // 4 + 1, 20)
