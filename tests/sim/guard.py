@@ -16,11 +16,25 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 FORBIDDEN: dict[Any, tuple[str, ...]] = {
-    time: ("time", "time_ns", "monotonic", "monotonic_ns", "sleep"),
+    time: (
+        "time",
+        "time_ns",
+        "monotonic",
+        "monotonic_ns",
+        "perf_counter_ns",
+        "clock_gettime",
+        "clock_gettime_ns",
+        "sleep",
+    ),
     os: ("urandom", "getrandom"),
     threading: ("_start_new_thread",),
     uuid: ("uuid1", "uuid4"),
-    random: ("random", "randint", "randrange", "choice", "choices", "shuffle", "uniform", "getrandbits", "sample"),
+    random: (
+        *("random", "randint", "randrange", "choice", "choices", "shuffle", "uniform", "getrandbits", "sample"),
+        *("gauss", "normalvariate", "expovariate", "triangular", "betavariate", "randbytes"),
+        # Where `secrets` and `SystemRandom` have theirs from.
+        "_urandom",
+    ),
 }
 EVENTS = ("socket.", "subprocess.", "os.fork", "os.posix_spawn", "os.exec", "os.system")
 
@@ -54,13 +68,14 @@ _watch = _Watch()
 def nothing_real() -> Iterator[None]:
     """Raises `Touched` at its end if anything real was used, also where somebody has swallowed that."""
     kept = {(module, name): getattr(module, name) for module, names in FORBIDDEN.items() for name in names}
-    counter = time.perf_counter
+    counter, seeded = time.perf_counter, random.Random
     for module, name in kept:
         setattr(module, name, _refusing(f"{module.__name__}.{name}"))
     # A record of a log knows the time; what libraries log is for nobody here.
     logging.disable(logging.CRITICAL)
     # The HTTP client notes how long a response took, and nobody reads it.
     time.perf_counter = _virtual
+    random.Random = _Seeded
     _watch.touched.clear()
     _watch.on = True
     try:
@@ -68,11 +83,20 @@ def nothing_real() -> Iterator[None]:
     finally:
         _watch.on = False
         logging.disable(logging.NOTSET)
-        time.perf_counter = counter
+        time.perf_counter, random.Random = counter, seeded
         for (module, name), real in kept.items():
             setattr(module, name, real)
     if _watch.touched:
         raise Touched(_watch.touched[0])
+
+
+class _Seeded(random.Random):
+    """Chance of a seed's; without one it would be the machine's."""
+
+    def __new__(cls, *seed: Any) -> _Seeded:
+        if not seed:
+            _watch.refuse("random.Random()")
+        return super().__new__(cls, *seed)
 
 
 def _virtual() -> float:

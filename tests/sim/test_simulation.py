@@ -2,6 +2,7 @@
 
 import os
 import random
+import secrets
 import socket
 import subprocess
 import sys
@@ -124,12 +125,14 @@ def test_everything_comes_to_pass(what):
         lambda: time.monotonic(),
         lambda: time.sleep(0),
         lambda: random.random(),
+        lambda: random.Random(),
+        lambda: secrets.token_hex(4),
         lambda: os.urandom(1),
         lambda: socket.socket().close(),
         lambda: threading.Thread(target=int).start(),
         lambda: subprocess.run(["true"], check=True),
     ],
-    ids=["time", "monotonic", "sleep", "chance", "urandom", "socket", "thread", "process"],
+    ids=["time", "monotonic", "sleep", "chance", "unseeded", "secrets", "urandom", "socket", "thread", "process"],
 )
 def test_whoever_touches_the_real_world_is_found_out(touch):
     touch()
