@@ -32,6 +32,8 @@ from sim.plan import Plan
 
 SECTOR = 512
 _LARGEST = resource.getrlimit(resource.RLIMIT_FSIZE)
+OFTEN = 4
+"""Commits after which one is done apart and takes its time, so that those that come meanwhile are done together."""
 SICKLY = 0.15
 """How many of the writes fail while nothing works."""
 ROOT = Path(tempfile.mkdtemp(prefix="bridle-sim-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
@@ -56,6 +58,8 @@ class Disk:
         self.plan = plan
         self.writes = 0
         self.stale: list[str] = []
+        self.holders: dict[str, Watched] = {}
+        """The process that was last given each session."""
         self.falls: list[str] = []
         self.over: list[str] = []
         self.published: list[tuple[str, int, Any]] = []
@@ -79,8 +83,18 @@ class Disk:
     def accounts(self) -> dict[str, Account]:
         raise NotImplementedError
 
-    def epoch(self, session: str) -> int:
-        raise NotImplementedError
+    @property
+    def state(self) -> Any:
+        """What a death would find, as far as it can be told without looking."""
+        return self.writes, len(self.written), len(self.submitted)
+
+    def appended(self, lease: Lease, writer: Watched) -> None:
+        """An append of this process has returned."""
+
+    def written_under(self, lease: Lease, latest: int) -> None:
+        """Called as an entry is written, not later: somebody may take the session over while it is synced."""
+        if lease.epoch != latest:
+            self.stale.append(f"{lease.session} was written under lease {lease.epoch}")
 
     def names(self) -> list[str]:
         """The sessions that there are."""
@@ -156,11 +170,10 @@ class Watched:
         async def work() -> None:
             before = disk.accounts() if changed else {}
             await self._inner.append(lease, entry, **rest)
+            disk.appended(lease, self)
             disk.written += [(lease.session, one.sequence) for one in (*(each.entry for each in held), entry)]
             if rest.get("weight") in ("intent", "ending"):
                 disk.promised.append((lease.session, entry.sequence))
-            if lease.epoch != disk.epoch(lease.session):
-                disk.stale.append(f"{lease.session} was written under lease {lease.epoch}")
             if changed:
                 disk.compare(before)
 
@@ -188,6 +201,8 @@ class Watched:
             if found is not None:
                 await self._inner.release(found)
             raise
+        if found is not None:
+            self._disk.holders[session] = self
         return found
 
     async def _written(self, work: Callable[[], Coroutine[Any, Any, Any]], *, ending: bool = False) -> Any:
@@ -230,8 +245,11 @@ class MemoryDisk(Disk):
     def accounts(self) -> dict[str, Account]:
         return dict(self._journal._accounts)
 
-    def epoch(self, session: str) -> int:
-        return self._journal._sessions[session].epoch
+    def appended(self, lease: Lease, writer: Watched) -> None:
+        # Nobody comes between here, so that whoever took the session last has written this.
+        self.written_under(lease, self._journal._sessions[lease.session].epoch)
+        if self.holders[lease.session] is not writer:
+            self.stale.append(f"{lease.session} was written by whoever has lost it")
 
     def names(self) -> list[str]:
         return sorted(self._journal._sessions)
@@ -296,16 +314,33 @@ class SqliteDisk(Disk):
     def _log(self) -> Path:
         return self._place / "journal.db-wal"
 
+    @property
+    def state(self) -> Any:
+        return *super().state, self._synced, self._log.stat().st_size if self._log.exists() else 0
+
     def open(self, seams: Seams) -> Journal:
         journal = SqliteJournal(self._path, seams=seams)
         flush = journal._sync._flush
+        # A log that begins anew is not followed by what is said of it below, so only a machine that lives on has one.
+        commits.CHECKPOINT_COMMITS = OFTEN if self.plan.slow and not self.plan.power else 1_000
+        journal._sync._seconds = 1.0 if self.plan.slow else 0.0
 
         def noted() -> None:
             if self._failing_sync:
                 raise JournalFailed(f"{self._path}: the disk does not take it")
             flush()
             self._synced, self._safe = self._log.stat().st_size, len(self.written)
+            journal._sync._seconds = 1.0 if self.plan.slow else 0.0
 
+        append = journal._append
+
+        def watched(lease: Lease, entry: Entry) -> None:
+            append(lease, entry)
+            query = "SELECT epoch FROM session WHERE id = ?"
+            (latest,) = journal._database.writer.execute(query, (lease.session,)).fetchone()
+            self.written_under(lease, latest)
+
+        journal._append = watched
         journal._sync._flush = noted
         self._journals.append(journal)
         return journal
@@ -331,9 +366,6 @@ class SqliteDisk(Disk):
 
     def accounts(self) -> dict[str, Account]:
         return {id: wire.decode_account(body) for id, body in self._query("SELECT id, account FROM account")}
-
-    def epoch(self, session: str) -> int:
-        return int(self._query("SELECT epoch FROM session WHERE id = ?", session)[0][0])
 
     def names(self) -> list[str]:
         return sorted(id for _, id, _ in self._sessions())

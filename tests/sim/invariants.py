@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -38,7 +39,7 @@ from bridle.core.parts import (
 from bridle.core.permission import Access, judge, strictest
 from bridle.core.replay import verified
 from bridle.core.session import Session
-from bridle.core.states import Approved, Broken, Cut, Done, Ended, Interrupted, Open, Refused, Replied, Running
+from bridle.core.states import Approved, Broken, Cut, Done, Ended, Failed, Interrupted, Open, Refused, Replied, Running
 from bridle.core.stream import StepEnd
 from bridle.turn.closing import QUIET
 from sim.script import provider_count
@@ -46,10 +47,11 @@ from sim.wired import SECRET
 from sim.world import BETWEEN_LIVES, History
 
 QUIETLY = (*QUIET,)
+OWN_ERROR = re.compile(r"\b(Assertion|Attribute|Index|Key|Name|NotImplemented|Runtime|Type|Value|ZeroDivision)Error\b")
 STOPPED = ("aborted", "error", "denied", "context_full", "empty")
 LIVENESS_SECONDS = 900.0
 """A request that hangs, its retries, and the same once more for every level of the tree."""
-LATE_SECONDS = 5.0
+LATE_SECONDS = 1.5
 """What an effect may take to stop, and a request to be recorded."""
 
 
@@ -665,6 +667,15 @@ def in_time(tree: Tree) -> None:
                 assert entry.elapsed - asked[event.id] >= share - 0.01, (id, event)
 
 
+def no_surprises(tree: Tree) -> None:
+    """Whatever fails was made to fail by the world: no error of Bridle's own ends a turn, a call or a drive."""
+    told = [part.detail for _, part in tree.parts(Halt)]
+    told += [part.state.error for _, part in tree.parts(Request) if isinstance(part.state, Broken)]
+    told += [part.state.output for _, part in tree.parts(Call) if isinstance(part.state, (Failed, Refused))]
+    assert [words for words in told if OWN_ERROR.search(words)] == []
+    assert tree.world.surprises == []
+
+
 def ledger(tree: Tree) -> None:
     """Nothing stays reserved or kept, no place stays taken, and the ledger says the same as the record."""
     for account in tree.history.accounts.values():
@@ -759,6 +770,7 @@ INVARIANTS: list[Callable[[Tree], None]] = [
     asked_first,
     patience,
     in_time,
+    no_surprises,
     ledger,
     no_secret,
     replay,

@@ -13,7 +13,7 @@ from msgspec import structs
 from bridle import Limits, Price, Reply, Rule
 from bridle.config.settings import TreeSettings
 from bridle.core.inbox import AbortItem, CompactItem, ExtendItem, InboxItem, PromptItem, TurnOptions
-from sim.script import MOODS, SPAWNING, Health, make_model
+from sim.script import LENGTHY, MOODS, SPAWNING, Health, make_model
 
 MAX_SESSIONS = 9
 WIRES = ("chat", "messages", "responses")
@@ -65,6 +65,8 @@ class Plan:
     """How the server of tools behaves, if there is one."""
     jumps: tuple[tuple[float, float], ...] = ()
     """When the clock on the wall is set, and by how much."""
+    slow: bool = False
+    """Whether the disk takes its time, so that others come meanwhile and are written and synced together."""
     small: bool = False
     heals: float | None = None
     """Until when nothing works; from then on everything does, and every turn must end."""
@@ -145,20 +147,24 @@ def _surrounded(plan: Plan, chance: random.Random) -> Plan:
     lasting = chance.choice([1, 1, 2, 6])
     peer = chance.choice(PEERS) if chance.random() < 0.15 else None
     jump = chance.choice([3_600.0, -3_600.0, 86_400.0, -1e6, 3.2e8, -0.5])
-    return replace(
+    around = replace(
         plan,
         disk="sqlite" if chance.random() < 0.35 else "memory",
         power=chance.random() < 0.6,
         trouble=Trouble(chance.choice(TROUBLES), chance.randint(1, 30), lasting) if chance.random() < 0.4 else None,
         wires=(wire(), wire()),
         peer=peer,
-        # Where there is a server, it is used.
-        moods=plan.moods if peer is None else (CALLING, plan.moods[1]),
         steps=plan.steps if peer is None else 8,
         limits=plan.limits if peer is None else Limits(),
         jumps=((chance.uniform(0, 10), jump),) if chance.random() < 0.25 else (),
         heals=chance.choice([5.0, 60.0, 400.0]) if chance.random() < 0.12 else None,
+        # What is decided last moves nothing else.
+        slow=chance.random() < 0.4,
     )
+    if peer is not None:
+        # Where there is a server, it is used.
+        return replace(around, moods=(CALLING, plan.moods[1]))
+    return replace(around, moods=(LENGTHY, plan.moods[1])) if chance.random() < 0.06 else around
 
 
 def _small(plan: Plan, chance: random.Random) -> Plan:

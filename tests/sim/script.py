@@ -42,6 +42,7 @@ MOODS: list[dict[str, float]] = [
     {"spawn": 3, "slow": 2, "fill": 2, "answer": 2},
 ]
 
+LENGTHY = {"lengthy": 4, "call": 3, "answer": 2}
 SPAWNING = [mood for mood in MOODS if "spawn" in mood]
 SUMMARIES = {"short": 6, "empty": 1, "calls": 1, "long": 1, "fails": 1, "overflow": 1}
 
@@ -76,7 +77,7 @@ def make_model(
         return before[-1]
 
     def reply(request: ModelRequest, key: str, chance: random.Random) -> Reply:
-        usage = provider_count(request) if counts else _odd(chance)
+        usage = provider_count(request) if counts else _cached(_odd(chance), random.Random(f"cached {seed} {key}"))
         if health.sick:
             return _trouble(chance.choice(["fails", "down", "cut", "hang", "empty"]), chance, call("look", key=key))
         if health.healed:
@@ -86,7 +87,7 @@ def make_model(
         if request.purpose == "synthesis":
             return chance.choice([Reply(text="All in all.", usage=usage), Reply(text=""), Reply(error=_gone())])
         what = chosen(chance, mood)
-        if request.tool_choice == "none" and what not in ("defiant", "fails", "empty"):
+        if request.tool_choice == "none" and what not in ("defiant", "fails", "empty", "slow"):
             return Reply(text="That was it.", usage=usage)
         return say(what, chance, request, usage)
 
@@ -101,6 +102,14 @@ def provider_count(request: ModelRequest) -> Usage:
 
 def _odd(chance: random.Random) -> Any:
     return chance.choice([None, None, "missing", Usage(chance.randint(1, 2_000), chance.randint(1, 900)), Usage(-1, 5)])
+
+
+def _cached(usage: Any, chance: random.Random) -> Any:
+    """The same counts; some of what was read was read before."""
+    if not isinstance(usage, Usage) or usage.input < 2 or chance.random() < 0.5:
+        return usage
+    known = chance.randint(1, usage.input - 1)
+    return Usage(usage.input - known, usage.output, cache_read=known)
 
 
 def _gone() -> ScriptedError:
@@ -169,6 +178,10 @@ def say(what: str, chance: random.Random, request: ModelRequest, usage: Any) -> 
         case "again":
             known = [*_children(request), "ses_nobody"]
             return Reply(calls=(task("on", chance.choice(known)), task("on", chance.choice(known))), usage=usage)
+        case "lengthy":
+            # It is cut at the length limit, in its words or in the arguments of a call.
+            calls = chance.choice([(), (ScriptedCall("look", '{"key": "x'),)])
+            return Reply(text=chance.choice(["", "And then"]), calls=calls, finish="length", usage=usage)
     return _trouble(what, chance, fresh)
 
 
@@ -177,7 +190,9 @@ def _trouble(what: str, chance: random.Random, fresh: ScriptedCall) -> Reply:
         case "fails":
             status = chance.choice([429, 500, 503, 529, 404])
             headers = chance.choice([{}, {"retry-after": "2"}, {"retry-after": "9999"}])
-            return Reply(text=chance.choice(["", "half"]), error=ScriptedError("busy", status, headers))
+            # Slowly enough for words to be recorded before it fails.
+            text = chance.choice(["", "half"])
+            return Reply(text=text, chunk=1, pace=0.4, error=ScriptedError("busy", status, headers))
         case "down":
             return Reply(error=ScriptedError("down", 503))
         case "overflow":

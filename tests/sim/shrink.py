@@ -16,6 +16,7 @@ PLAIN: dict[str, dict[str, Any]] = {
     "thief": {"thief": False},
     "trouble": {"trouble": None, "full_at": None, "fail_at": None},
     "power": {"power": False},
+    "slow": {"slow": False},
     "disk": {"disk": "memory"},
     "wires": {"wires": (None, None)},
     "peer": {"peer": None},

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness import (
@@ -46,6 +46,7 @@ LAST_LIVES = 8
 """How often a person starts Bridle again after the last death, while the disk still fails."""
 BETWEEN_LIVES = 10_000.0
 """Seconds from one life of the process to the next, and so from a pause to its answer."""
+OFFLOAD_SECONDS = 0.05
 _graveyard: list[Any] = []
 
 
@@ -79,6 +80,16 @@ class JumpingClock(LoopClock):
         return super().wall() + sum(by for at, by in self._jumps if at <= self._loop.time())
 
 
+class SlowOffload(InlineOffload):
+    """Takes its time after each job, as a slow disk does; what others do meanwhile was too late for it."""
+
+    async def run(self, job: Callable[[], Any]) -> Any:
+        try:
+            return job()
+        finally:
+            await asyncio.sleep(OFFLOAD_SECONDS)
+
+
 class SimJournal(CuttableJournal):
     """The journal of a process that may die; the machine frees what it held."""
 
@@ -105,6 +116,8 @@ class SimWorld(World):
     """With what a server of tools has done, if there is one."""
 
     fetched: Any = None
+    surprises: list[str] = field(default_factory=list)
+    """With what drives ended that no disk is to blame for."""
 
     @property
     def fetches(self) -> int:
@@ -134,7 +147,8 @@ def make_models(plan: Plan, world: World, cutter: Cutter) -> dict[str, CuttableM
 
 
 def start_process(plan: Plan, disk: Disk, world: SimWorld, cutter: Cutter, loop: VirtualLoop, life: int) -> Process:
-    seams = Seams(JumpingClock(loop, EPOCH + BETWEEN_LIVES * life, plan.jumps), random.Random(life), InlineOffload)
+    offload = SlowOffload if plan.slow else InlineOffload
+    seams = Seams(JumpingClock(loop, EPOCH + BETWEEN_LIVES * life, plan.jumps), random.Random(life), offload)
     journal = SimJournal(disk, seams, cutter)
     tools = [
         cuttable_tool(world, cutter, name=name, repeatable=name != "act", seconds=plan.tool_seconds)
@@ -247,7 +261,7 @@ def live(plan: Plan, disk: Disk, world: SimWorld, cutter: Cutter, life: int) -> 
         plan.health.sick = life == 0
         loop.call_later(plan.heals if life == 0 else 0.0, heal, plan, loop)
     if isinstance(cutter, Scout):
-        cutter.look = lambda: (disk.writes, len(world.requests), sum(world.started.values()), world.fetches)
+        cutter.look = lambda: (disk.state, len(world.requests), sum(world.started.values()), world.fetches)
         cutter.keep = lambda: leave(plan, disk, world, life)
     with nothing_real():
         process = start_process(plan, disk, world, cutter, loop, life)
@@ -269,6 +283,7 @@ def live(plan: Plan, disk: Disk, world: SimWorld, cutter: Cutter, life: int) -> 
     for one in (process, twin):
         if one is not None:
             one.cutter.dead = True
+            world.surprises += surprises(one)
     plan.seen["the clock was set"] += any(at <= loop.time() for at, _ in plan.jumps)
     plan.seen["the second process died"] += died
     if cut:
@@ -280,6 +295,13 @@ def live(plan: Plan, disk: Disk, world: SimWorld, cutter: Cutter, life: int) -> 
     except JournalError:
         # The person reads that the turn has not ended, and starts Bridle again.
         return None
+
+
+def surprises(process: Process) -> list[str]:
+    """Errors of drives that nobody may have waited for, and that no journal has told of."""
+    tasks = [drive.task for drive in process.runtime.engine._drives.values() if drive.task is not None]
+    ended = [task.exception() for task in tasks if task.done() and not task.cancelled()]
+    return [repr(error) for error in ended if error is not None and not isinstance(error, JournalError)]
 
 
 @dataclass
