@@ -95,7 +95,7 @@ SEEN = {
     "wire: chat: calls": 9,
     "wire: chat: hangs": 17,
     "wire: chat: is cut": 17,
-    "wire: chat: refuses": 17,
+    "wire: chat: refuses": 54,
     "wire: chat: speaks": 9,
     "wire: messages: breaks off": 21,
     "wire: messages: calls": 13,
