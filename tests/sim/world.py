@@ -34,10 +34,11 @@ from bridle.core.result import Result
 from bridle.errors import JournalError
 from bridle.runtime import Runtime
 from bridle.seams import InlineOffload, Seams
-from sim.disks import Disk, Kept, Watched, make_disk
+from sim.disks import Disk, Kept, MemoryDisk, Watched
 from sim.guard import nothing_real
 from sim.plan import Plan, make_plan
 from sim.script import PEER_TOOL
+from sim.sqlite_disk import SqliteDisk
 from sim.wired import WiredModel
 
 THIEVING_LIVES = 2
@@ -357,7 +358,8 @@ def _buried(disk: Disk, world: SimWorld) -> None:
 
 def lived(plan: Plan, cutters: Sequence[Cutter]) -> History:
     """One life after the other, each with its end, and then those that nobody ends."""
-    return _lives(plan, make_disk(plan), SimWorld(), [*cutters, *(Cutter() for _ in range(LAST_LIVES))], 0)
+    disk = SqliteDisk(plan) if plan.disk == "sqlite" else MemoryDisk(plan)
+    return _lives(plan, disk, SimWorld(), [*cutters, *(Cutter() for _ in range(LAST_LIVES))], 0)
 
 
 def _lives(plan: Plan, disk: Disk, world: SimWorld, cutters: Sequence[Cutter], first: int) -> History:
