@@ -24,7 +24,9 @@ from sim.plan import Plan
 
 SECTOR = 512
 _PATIENCE = commits.BUSY_MILLISECONDS
+_CHECKPOINT = commits.CHECKPOINT_COMMITS
 _LARGEST = resource.getrlimit(resource.RLIMIT_FSIZE)
+NEVER = 1_000_000
 OFTEN = 4
 """Commits after which one is done apart and takes its time, so that those that come meanwhile are done together."""
 
@@ -65,7 +67,7 @@ class SqliteDisk(Disk):
         journal = SqliteJournal(self._path, seams=seams)
         flush = journal._sync._flush
         # A log that begins anew is not followed by what is said of it below, so only a machine that lives on has one.
-        commits.CHECKPOINT_COMMITS = OFTEN if self.plan.slow and not self.plan.power else 1_000
+        commits.CHECKPOINT_COMMITS = OFTEN if self.plan.slow and not self.plan.power else NEVER
         journal._sync._seconds = 1.0 if self.plan.slow else 0.0
 
         def noted() -> None:
@@ -183,6 +185,7 @@ class SqliteDisk(Disk):
         self._journals.clear()
 
     def close(self) -> None:
+        commits.CHECKPOINT_COMMITS = _CHECKPOINT
         self._shut()
         super().close()
 

@@ -32,7 +32,6 @@ from bridle.seams import Seams
 
 SESSION_SPAN = 1 << 32
 POLL_SECONDS = 0.2
-CHECKPOINT_COMMITS = 1_000
 
 Result = TypeVar("Result")
 Durability = Literal["power", "process"]
