@@ -1,14 +1,19 @@
 """What a project and its user bring: approvals, trust, Python tools, skills and hooks, by the real command line."""
 
+import asyncio
 import json
 import os
 import pty
+import py_compile
 import select
 import subprocess
 import time
 
 import pytest
 from test_cli import BRIDLE, ForkedHome, calls
+
+from bridle.tools.brought import brought_tools
+from bridle.tools.tool import Invocation
 
 WEIGH = '''
 def weigh(horse: str, load: int = 0) -> str:
@@ -384,3 +389,16 @@ def test_what_a_project_brings_through_a_linked_folder_is_pinned_too(home):
     home.run("run", "--model", home.script({"text": "Done."}), "go")
     assert not (home.project / "OWNED").exists()
     assert "it has changed since" in home.run("doctor").stdout
+
+
+def test_tools_are_what_their_file_says_whatever_lies_compiled_beside_it(tmp_path):
+    """A repository may bring compiled code that does something else, and an edit may be too quick to show."""
+    file = tmp_path / "weigh.py"
+    file.write_text("def weigh() -> str:\n    return 'another'\n")
+    py_compile.compile(str(file), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    file.write_text("def weigh() -> str:\n    return 'honest!'\n")
+    (made,), problems = brought_tools(tmp_path)
+    given = Invocation("c", "s", tmp_path, {}, 5.0)
+    output = asyncio.run(made.run(made.check({}), given))
+    assert (output.text, problems) == ("honest!", [])
+    assert list((tmp_path / "__pycache__").iterdir()) != []
