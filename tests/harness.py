@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
 from asyncio.base_events import BaseEventLoop
 from collections import Counter
@@ -385,6 +386,8 @@ def live(
     if cutter.dead:
         # A cut runs no finally: the tasks of a dead process are kept, so that nothing ever closes them.
         _graveyard.append((loop, task, runtime))
+        # The dead are never collected, and need not be looked at each time anything else is.
+        gc.freeze()
         return None
     result = task.result()
     loop.close()

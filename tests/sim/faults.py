@@ -23,7 +23,7 @@ ROOT = Path(__file__).parent.parent.parent
 TABLE = ROOT / "docs" / "faults.md"
 SEEDS = 2_000
 """Worlds that are tried for each."""
-PATIENCE_SECONDS = 15
+PATIENCE_SECONDS = 10
 """For one world, which takes some 50 ms."""
 
 
