@@ -22,7 +22,7 @@ from sim.shrink import removable, shrunk, smallest, without
 from sim.sweep import sweep
 from sim.world import simulate
 
-SEEDS = 300
+SEEDS = 200
 SWEPT = 1_000
 SHARES = 20
 
