@@ -4,10 +4,13 @@ import asyncio
 import base64
 import json
 import os
+import shlex
+import shutil
 import signal
 import threading
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -16,6 +19,7 @@ from test_cli import ForkedHome
 from bridle.testing.scripted import Reply, Scenario, ScriptedCall, ScriptedError
 from bridle.testing.server import ScriptedServer
 
+ROOT = Path(__file__).parent.parent
 KEY = "sk-canary-of-the-command-line"
 PICTURE = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg=="
@@ -297,3 +301,14 @@ def test_ctrl_c_leaves_an_embedded_turn_at_once(home, times):
     _, said = process.communicate(timeout=10)
     assert process.returncode == 130 and "Traceback" not in said and "FATAL" not in said
     assert "length limit" not in said
+
+
+@pytest.mark.parametrize("place", ["here", "src/somewhere-else"])
+def test_the_demo_answers_wherever_it_lies(home, place):
+    """A tiny model is easily led astray by a path or a date: the first command that anybody runs must not be luck."""
+    command = shlex.split((ROOT / "scripts/demo").read_text().splitlines()[-1])
+    home.project = home.project / place
+    shutil.copytree(ROOT / "examples", home.project / "examples")
+    done = home.run(*command[2:])
+    assert (done.returncode, done.stdout.strip()) == (0, (ROOT / "examples/notes.txt").read_text().strip())
+    assert "answered: 2 steps, 1 calls" in done.stderr

@@ -112,7 +112,7 @@ def post(change: Change, account_of: Callable[[str], Account | None]) -> dict[st
         spent = account.spent if actual is NOTHING else account.spent.plus(actual)
         reserved = account.reserved if freed is NOTHING else account.reserved.minus(freed)
         others = account.keeps if own.kept is NOTHING else account.keeps.minus(own.kept)
-        if wanted is not NOTHING:
+        if wanted is not NOTHING and (_bounds(account.tree) or _bounds(limits)):
             used = spent.plus(keep).plus(others)
             short = _short(account.id, account.tree, "tree", wanted, used, reserved) or _short(
                 account.id, limits, _scope(account, mine=mine), wanted, used, reserved
@@ -143,11 +143,18 @@ def _scope(account: Account, *, mine: bool) -> Scope:
     return "tree" if account.scope == "turn" and not mine else account.scope
 
 
+def _bounds(limits: Limits | None) -> bool:
+    """Whether anything is bounded here at all: most turns have no limits of their own."""
+    if limits is None or limits is UNLIMITED:
+        return False
+    return not (limits.steps is limits.tool_calls is limits.tokens is limits.cost is None)
+
+
 def _short(
     id: str, limits: Limits | None, scope: Scope, wanted: Spent, used: Spent, reserved: Spent
 ) -> Shortage | None:
     """The first limit that has no room for what is wanted, beside what is used, to be kept, and reserved."""
-    if limits is None or limits is UNLIMITED:
+    if limits is None:
         return None
     for name in TREE_LIMITS if isinstance(limits, TreeLimits) else OWN_LIMITS:
         allowed = limits.of(name)

@@ -101,6 +101,8 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
     def nearly_reached(self, spent: Spent, known: frozenset[LimitName]) -> tuple[LimitName, ...]:
         """The limits of which 80 % are spent and of which nobody was told yet."""
         near: tuple[LimitName, ...] = ()
+        if self is UNLIMITED:
+            return near
         for name in LIMIT_NAMES:
             allowed = self.of(name)
             if allowed and name not in known and getattr(spent, name) >= WARN_AT * allowed:

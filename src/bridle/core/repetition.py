@@ -17,6 +17,8 @@ CHANT_REPEATS = 10
 CHANT_WINDOW = CHANT_REPEATS * 5 * CHANT_CHUNK
 CHANT_STRIDE = 25
 CHANT_LETTERS = 8
+CHANT_LEAST = CHANT_CHUNK + (CHANT_REPEATS - 1) * CHANT_LETTERS
+"""What is shorter cannot chant: a chunk of so many letters comes back no sooner than after as many characters."""
 
 UNKNOWN = ""
 """The result of a call that runs in the same step: it counts as equal to any other."""
@@ -59,8 +61,9 @@ class Repetition:
 def repeats(past: Repetition, batch: Sequence[Pair], call: str) -> bool:
     """Whether this call, after the past and after the earlier calls of its own step, would repeat itself in vain."""
     recent = [*past.window, *batch][-WINDOW:]
-    if any(_completes_cycle(recent, call, period) for period in range(1, LONGEST_CYCLE + 1)):
-        return True
+    for period in range(1, min(LONGEST_CYCLE, len(recent)) + 1):
+        if recent[-period][0] == call and _completes_cycle(recent, period):
+            return True
     stale = past.stale
     for pair in batch:
         known = pair in past.seen or (pair[1] == UNKNOWN and pair[0] in past.seen_calls)
@@ -69,9 +72,10 @@ def repeats(past: Repetition, batch: Sequence[Pair], call: str) -> bool:
     return known_now and stale + 1 >= STALE_CALLS
 
 
-def _completes_cycle(recent: Sequence[Pair], call: str, period: int) -> bool:
+def _completes_cycle(recent: Sequence[Pair], period: int) -> bool:
+    """Whether one more call like the one a period ago ends a cycle."""
     length = period * REPEATS
-    if len(recent) < length - 1 or recent[-period][0] != call:
+    if len(recent) < length - 1:
         return False
     tail = recent[-(length - 1) :]
     if period > 1 and len({pair[0] for pair in tail[:period]}) == 1:
@@ -103,8 +107,8 @@ class Chant:
         dropped = self._recent[:-CHANT_WINDOW]
         self._ticks += dropped.count("```")
         self._recent = self._recent[-CHANT_WINDOW:]
-        self._fresh, places = 0, range(0, min(self._fresh, CHANT_WINDOW), CHANT_STRIDE)
-        return any(self._repeated(len(self._recent) - back) for back in places)
+        end, fresh, self._fresh = len(self._recent), min(self._fresh, CHANT_WINDOW), 0
+        return end >= CHANT_LEAST and any(map(self._repeated, range(end, end - fresh, -CHANT_STRIDE)))
 
     def _repeated(self, end: int) -> bool:
         start = max(0, end - CHANT_CHUNK)

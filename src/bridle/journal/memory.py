@@ -61,18 +61,18 @@ class MemoryJournal:
         if (before[0].entry if before else entry).sequence != len(kept.entries) + 1:
             raise LeaseLost(f"session {lease.session} has grown under the hands of another writer")
         rows: dict[str, Account] = {}
-        for wanted in (*(held.change for held in before), change):
+        for wanted in [*[held.change for held in before], change]:
             if wanted is not None:
                 posted = post(wanted, lambda id: rows.get(id) or self._accounts.get(id))
                 if isinstance(posted, Shortage):
                     raise BudgetRefused(posted)
                 rows.update(posted)
         self._accounts.update(rows)
-        kept.entries += [held.entry for held in before]
-        kept.entries.append(entry)
+        entries = [*[held.entry for held in before], entry]
+        kept.entries += entries
         for id in take:
             kept.inbox[id] = None
-        for one in (*(held.entry for held in before), entry):
+        for one in entries:
             for event in one.events:
                 if isinstance(event, SessionPut):
                     kept.info = event.info

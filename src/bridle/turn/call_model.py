@@ -36,9 +36,10 @@ class _Step:
         self.rig = rig
         self.action = action
         self.notices = notices
-        self.id = f"{rig.turn.start.number}.{action.number}.{action.attempt}"
+        turn = rig.turn
+        self.id = f"{turn.start.number}.{action.number}.{action.attempt}"
         self.closing = action.closing is not None
-        step = rig.turn.step
+        step = turn.step
         self.is_new = step is None or step.number != action.number
         self.failures = 0 if self.is_new or step is None else step.tries
         self.began = rig.record.elapsed if self.is_new or step is None else step.began
@@ -64,9 +65,9 @@ class _Step:
         return events
 
     def request(self, max_output: int) -> ModelRequest:
-        rig, action = self.rig, self.action
-        off, wanted = action.tools == "off", rig.tack.output
-        tools = () if off and (rig.tack.info.closing_tools == "omit" or wanted is not None) else rig.tack.specs
+        rig, tack = self.rig, self.rig.tack
+        off, wanted = self.action.tools == "off", tack.output
+        tools = () if off and (tack.info.closing_tools == "omit" or wanted is not None) else tack.specs
         # Where the answer must fit a schema, the closing request may still ask for it.
         tools += (wanted.spec,) if wanted is not None else ()
         return ModelRequest(
@@ -79,13 +80,14 @@ class _Step:
             tools=tools,
             tool_choice="none" if off and wanted is None else "auto",
             max_output_tokens=max_output,
-            options=rig.tack.options,
-            takes=rig.tack.info.takes,
+            options=tack.options,
+            takes=tack.info.takes,
         )
 
     def processor(self, prefix: str) -> Processor:
         refusal = refused_call(self.action.closing) if self.action.tools == "off" else None
-        return Processor(prefix, self.rig.tack.tools, refusal, self.rig.tack.output)
+        tack = self.rig.tack
+        return Processor(prefix, tack.tools, refusal, tack.output)
 
     def keep(self, max_output: int) -> Spent:
         if self.closing or self.rig.turn.cap == 0:

@@ -126,6 +126,17 @@ class Processor:
                 return self._grow("text", sound(text))
             case ReasoningDelta(text):
                 return self._grow("reasoning", sound(text))
+            case ToolInputDelta(id, text):
+                if id in self._inputs:
+                    self._inputs[id][1].append(text)
+            case ToolCall(name, arguments, id, seal):
+                self._growing = None
+                self._inputs.pop(id, None)
+                self._parts.append(ToolCall(sound(name), sound(arguments), id, seal))
+            case StepEnd(finish, usage):
+                self.finish, self.usage = finish, usage
+            case StreamEnd():
+                self.ended = True
             case ReasoningEnd(seal):
                 if seal:
                     self._seal(seal)
@@ -135,21 +146,10 @@ class Processor:
             case ToolInputStart(name, id):
                 self._growing = None
                 self._inputs[id] = (name, [])
-            case ToolInputDelta(id, text):
-                if id in self._inputs:
-                    self._inputs[id][1].append(text)
-            case ToolCall(name, arguments, id, seal):
-                self._growing = None
-                self._inputs.pop(id, None)
-                self._parts.append(ToolCall(sound(name), sound(arguments), id, seal))
             case ToolResult(id, output):
                 self._results[id] = Done(sound(output), result_digest(output))
             case ToolError(id, error):
                 self._results[id] = Failed(sound(error), result_digest(error))
-            case StepEnd(finish, usage):
-                self.finish, self.usage = finish, usage
-            case StreamEnd():
-                self.ended = True
             case Error():
                 self.error = event
             case Start() | Alive() | StepBegin() | ToolInputEnd():
@@ -230,8 +230,9 @@ class Processor:
     @property
     def captured(self) -> int:
         """How many calls gave the answer, or tried to."""
-        wanted = self._wanted is not None
-        return sum(wanted and isinstance(part, ToolCall) and part.name == OUTPUT for part in self._parts)
+        if self._wanted is None:
+            return 0
+        return sum(isinstance(part, ToolCall) and part.name == OUTPUT for part in self._parts)
 
     @property
     def calls(self) -> int:

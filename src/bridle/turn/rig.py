@@ -32,6 +32,10 @@ from bridle.turn.record import Record
 from bridle.turn.scope import Scope
 
 
+MOST_VERDICTS = 1_000
+"""So many are remembered: rules do not change within a turn, and calls are judged by the same ones again and again."""
+
+
 @dataclass(slots=True, frozen=True)
 class Deadlines:
     """How long a request may take to say something, to go on, and in all."""
@@ -126,8 +130,25 @@ class Tack:
         """What the model is told of the tools; the same in every request of the turn."""
         return tuple(tool.spec for tool in self.tools.values() if not tool.starts_child or self.subagents)
 
+    @cached_property
+    def allows_hosts(self) -> bool:
+        """Whether a rule allows a host for commands."""
+        return any(rule.permission == "host" and rule.verdict == "allow" for rule in self.rules)
+
+    @cached_property
+    def _verdicts(self) -> dict[Access, Verdict]:
+        return {}
+
     def judge(self, access: Access) -> Verdict:
         """What the rules say to this, and the restrictions and the parents' rules on top of them."""
+        verdict = self._verdicts.get(access)
+        if verdict is None:
+            if len(self._verdicts) >= MOST_VERDICTS:
+                self._verdicts.clear()
+            verdict = self._verdicts[access] = self._judge(access)
+        return verdict
+
+    def _judge(self, access: Access) -> Verdict:
         if access.permission == "external_directory" and access.reach == "exact":
             place = Path(access.pattern.removesuffix("/*"))
             if any(place.is_relative_to(folder) for folder in self.readable):
@@ -229,8 +250,10 @@ class Rig:
     @property
     def hosts(self) -> bool:
         """Whether somebody has allowed a host for commands: in a rule that says so, or with an always."""
-        ruled = any(rule.permission == "host" and rule.verdict == "allow" for rule in self.tack.rules)
-        return ruled or any(saved.permission == "host" for saved in (*self.session.always, *self.tack.approved))
+        tack = self.tack
+        if tack.allows_hosts:
+            return True
+        return any(saved.permission == "host" for saved in (*self.session.always, *tack.approved))
 
     def permits(self, granted: frozenset[Access], access: Access) -> bool:
         """Whether a call may touch this: it was judged and granted, or nobody would be asked."""

@@ -153,17 +153,7 @@ async def _run_one(rig: Rig, id: str) -> None:
     call = rig.session.call(id)
     tool = rig.tack.tools[call.name]
     seconds, by_turn = _deadline(rig, tool)
-    invocation = Invocation(id, rig.record.lease.session, rig.tack.directory, rig.session.known_files, seconds)
-    invocation.show = _shower(rig, id)
-    invocation.environment = rig.tack.environment
-    invocation.guarded = rig.tack.guarded
-    invocation.sandbox, invocation.bounds = rig.tack.sandbox, rig.tack.bounds
-    invocation.hosts = rig.hosts
-    invocation.backgrounds = rig.tack.backgrounds
-    invocation.formatters, invocation.diagnostics = rig.tack.formatters, rig.tack.diagnostics
-    invocation.recall = lambda name: rig.session.kept.get(name, "")
-    if rig.tack.output_file is not None:
-        invocation.printed = Printed(partial(rig.tack.output_file, rig.record.lease.session, id))
+    invocation = _invocation(rig, id, seconds)
     outcome = await rig.scope.run(_invoke(rig, tool, call, invocation), seconds)
     if isinstance(outcome, Aborted):
         outcome = _cut_short(invocation, "aborted")
@@ -173,12 +163,37 @@ async def _run_one(rig: Rig, id: str) -> None:
     if rig.tack.hooks:
         outcome = await _after_hooks(rig, call, outcome)
     moved = CallMoved(id, _ended(rig, call, outcome, invocation.seen))
-    others = (state for other, state in rig.turn.batch.items() if other != id)
-    if rig.turn.patch is None and all(isinstance(state, Ended) for state in others):
+    turn = rig.turn
+    others = [state for other, state in turn.batch.items() if other != id]
+    if turn.patch is None and all(isinstance(state, Ended) for state in others):
         # The last of its step: what follows is the next request, or the end of the turn.
         await rig.record.append_with_next(moved)
     else:
         await rig.record.append(moved)
+
+
+def _invocation(rig: Rig, id: str, seconds: float) -> Invocation:
+    """Everything that a call gets to work with."""
+    tack, session = rig.tack, rig.record.lease.session
+    spill = partial(tack.output_file, session, id) if tack.output_file is not None else None
+    return Invocation(
+        id,
+        session,
+        tack.directory,
+        rig.session.known_files,
+        seconds,
+        printed=Printed(spill),
+        show=_shower(rig, id),
+        environment=tack.environment,
+        guarded=tack.guarded,
+        sandbox=tack.sandbox,
+        bounds=tack.bounds,
+        hosts=rig.hosts,
+        backgrounds=tack.backgrounds,
+        formatters=tack.formatters,
+        diagnostics=tack.diagnostics,
+        recall=lambda name: rig.session.kept.get(name, ""),
+    )
 
 
 async def _after_hooks(rig: Rig, call: Call, output: Output) -> Output:

@@ -24,6 +24,17 @@ ABORTED = Aborted()
 LATE = Late()
 
 
+class Deadline:
+    """The moment at which an effect is late. It may be moved while the effect runs, by no more than setting it."""
+
+    __slots__ = ("at", "look")
+
+    def __init__(self, at: float, look: float) -> None:
+        """It is looked at every `look` seconds; whoever moves it leaves at least as many from then on."""
+        self.at = at
+        self.look = look
+
+
 class Scope:
     """All effects of one turn that are under way."""
 
@@ -37,19 +48,23 @@ class Scope:
         for effect in tuple(self._effects):
             effect.end(ABORTED)
 
-    async def run(self, work: Coroutine[Any, Any, Result], seconds: float | None = None) -> Result | Aborted | Late:
+    async def run(
+        self, work: Coroutine[Any, Any, Result], until: float | Deadline | None = None
+    ) -> Result | Aborted | Late:
         """The effect's result, or why it has none; raises what the effect raised."""
         if self.aborted:
             work.close()
             return ABORTED
         effect: _Effect[Result] = _Effect(work)
         self._effects.add(effect)
-        if seconds is not None:
-            effect.timer = effect.loop.call_later(seconds, effect.end, LATE)
+        if isinstance(until, Deadline):
+            effect.look(until)
+        elif until is not None:
+            effect.timer = effect.loop.call_later(until, effect.end, LATE)
         try:
             await effect.over
         except asyncio.CancelledError:
-            effect.task.cancel()
+            effect.stop()
             raise
         finally:
             self._effects.discard(effect)
@@ -61,25 +76,48 @@ class Scope:
 class _Effect(Generic[Result]):
     """A task, and the future that says when nobody waits for it any more."""
 
-    __slots__ = ("ended", "loop", "over", "task", "timer")
+    __slots__ = ("ended", "loop", "over", "task", "timer", "work")
 
     def __init__(self, work: Coroutine[Any, Any, Result]) -> None:
         self.loop = asyncio.get_running_loop()
-        self.task = self.loop.create_task(work)
+        self.work = work
+        self.task = self.loop.create_task(self._carry())
         self.over: asyncio.Future[None] = self.loop.create_future()
         self.ended: Aborted | Late | None = None
         self.timer: asyncio.TimerHandle | None = None
-        self.task.add_done_callback(self._done)
 
-    def _done(self, _: object) -> None:
+    async def _carry(self) -> Result:
+        # Whoever waits is told from within: a callback of the task would take the loop another round.
+        try:
+            return await self.work
+        finally:
+            self._tell()
+
+    def _tell(self) -> None:
         if not self.over.done():
             self.over.set_result(None)
+
+    def look(self, deadline: Deadline) -> None:
+        now = self.loop.time()
+        if now >= deadline.at:
+            self.end(LATE)
+        else:
+            self.timer = self.loop.call_at(min(deadline.at, now + deadline.look), self.look, deadline)
 
     def end(self, why: Aborted | Late) -> None:
         if self.ended is None:
             self.ended = why
-            self.task.cancel()
-            self.timer = self.loop.call_later(GRACE_SECONDS, self._done, None)
+            self.stop()
+            self.timer = self.loop.call_later(GRACE_SECONDS, self._tell)
+
+    def stop(self) -> None:
+        self.task.add_done_callback(self._stopped)
+        self.task.cancel()
+
+    def _stopped(self, _: object) -> None:
+        # What had not begun yet could tell nobody.
+        self.work.close()
+        self._tell()
 
     def outcome(self) -> Result | Aborted | Late:
         if self.ended is not None and (not self.task.done() or self.task.cancelled()):

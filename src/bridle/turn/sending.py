@@ -17,11 +17,10 @@ from bridle.errors import BudgetRefused
 from bridle.turn.growth import Growth
 from bridle.turn.processor import Processor
 from bridle.turn.rig import Rig
-from bridle.turn.scope import Aborted, Late, cancelled_by_us
+from bridle.turn.scope import Aborted, Deadline, Late, cancelled_by_us
 
 SETTLE_POLL_SECONDS = 0.25
 DEADLINE_GRAIN_SECONDS = 1.0
-HARD_SECONDS = 5.0
 MOST_QUIET = 4
 """Signs of life without a word are believed for so many times the idle deadline."""
 ESTIMATE_SLACK = 16
@@ -177,56 +176,54 @@ class Sending:
     async def _ask(self) -> bool:
         """Stream one try and record how it ended; True if the request is to be asked again."""
         rig = self.rig
+        loop = asyncio.get_running_loop()
         processor = self.sender.processor(f"{self.sender.id}.{len(self.tries)}")
-        # The deadlines inside end a model that listens; this one ends any.
-        hard = rig.tack.deadlines.request_seconds + HARD_SECONDS
-        outcome = await rig.scope.run(self._stream(processor), hard)
+        limits = rig.tack.deadlines
+        begun = loop.time()
+        turn_ends = begun + self._seconds_left()
+        last = min(begun + limits.request_seconds, turn_ends)
+        deadline = Deadline(min(begun + limits.first_event_seconds, last), limits.idle_seconds)
+        outcome = await rig.scope.run(self._stream(processor, deadline, last), deadline)
         if isinstance(outcome, Aborted):
             await self._end_cut(processor, "abort")
         elif processor.chanting:
             await self._end_cut(processor, "chant")
-        elif outcome == "deadline":
+        elif isinstance(outcome, Late) and loop.time() >= turn_ends:
             await self._end_cut(processor, "deadline")
         elif processor.ended and processor.error is None and processor.finish != "content_filter":
             usage, dollars, change = self._bill(processor)
             await self.sender.whole(processor, usage, dollars, change)
         else:
-            late = isinstance(outcome, Late) or outcome == "late"
-            return await self._end_failed(processor, _error_of(processor, late=late))
+            return await self._end_failed(processor, _error_of(processor, late=isinstance(outcome, Late)))
         return False
 
-    async def _stream(self, processor: Processor) -> str:
-        """Feed the processor until the reply is whole, failed or late; words are kept as they come."""
+    async def _stream(self, processor: Processor, deadline: Deadline, last: float) -> None:
+        """Feed the processor until the reply is whole or failed; words are kept as they come, and put the end off."""
         rig = self.rig
         loop = asyncio.get_running_loop()
         limits = rig.tack.deadlines
         begun = said = loop.time()
-        turn_ends = begun + self._seconds_left()
-        last = min(begun + limits.request_seconds, turn_ends)
+        moved = begun - (DEADLINE_GRAIN_SECONDS if limits.idle_seconds < limits.first_event_seconds else 0)
         growth = Growth(rig, processor)
         grows = self.sender.grows
         events = rig.tack.model.stream(self.sender.request(self.max_output))
         session = rig.record.lease.session
         try:
-            async with asyncio.timeout_at(min(begun + limits.first_event_seconds, last)) as timeout:
-                moved = begun - (DEADLINE_GRAIN_SECONDS if limits.idle_seconds < limits.first_event_seconds else 0)
-                async for event in events:
-                    delta = processor.feed(event)
-                    if delta is not None and grows != "hidden":
-                        rig.record.publish(session, delta)
-                        if grows == "recorded":
-                            growth.due()
-                    if processor.over:
-                        break
-                    # Moving a deadline costs more than reading an event: once a second is often enough.
-                    now = loop.time()
-                    said = said if isinstance(event, Alive) else now
-                    if now - moved >= DEADLINE_GRAIN_SECONDS:
-                        quiet = min(now + limits.idle_seconds, said + MOST_QUIET * limits.idle_seconds)
-                        timeout.reschedule(min(quiet + DEADLINE_GRAIN_SECONDS, last))
-                        moved = now
-        except TimeoutError:
-            return "deadline" if loop.time() >= turn_ends else "late"
+            async for event in events:
+                delta = processor.feed(event)
+                if delta is not None and grows != "hidden":
+                    rig.record.publish(session, delta)
+                    if grows == "recorded":
+                        growth.due()
+                if processor.over:
+                    break
+                # Events come by the thousand: once a second is often enough.
+                now = loop.time()
+                said = said if isinstance(event, Alive) else now
+                if now - moved >= DEADLINE_GRAIN_SECONDS:
+                    quiet = min(now + limits.idle_seconds, said + MOST_QUIET * limits.idle_seconds)
+                    deadline.at = min(quiet + DEADLINE_GRAIN_SECONDS, last)
+                    moved = now
         except (Exception, BaseExceptionGroup, asyncio.CancelledError) as error:
             # Adapters never raise, but a model may be anybody's code: the turn still ends with a word.
             if cancelled_by_us(error):
@@ -237,7 +234,6 @@ class Sending:
             close = getattr(events, "aclose", None)
             if close is not None:
                 await close()
-        return "whole"
 
     def _seconds_left(self) -> float:
         allowed = self.rig.turn.limits.seconds
