@@ -115,14 +115,12 @@ class WiredJournal(MemoryJournal):
     """A journal in memory that takes only what could also be written down and read back."""
 
     async def append(self, lease: Lease, entry: Entry, **rest: Any) -> None:
-        held = rest.get("before", ())
-        for one in (*(each.entry for each in held), entry):
+        for one in (*rest.get("before", ()), entry):
             assert wire.decode_events(wire.encode_events(one)) == one.events
         await super().append(lease, entry, **rest)
-        for change in (*(each.change for each in held), rest.get("change")):
-            if change is not None:
-                account = self._accounts[change.account]
-                assert wire.decode_account(wire.encode(account)) == account
+        if rest.get("change") is not None:
+            account = self._accounts[rest["change"].account]
+            assert wire.decode_account(wire.encode(account)) == account
 
     async def submit(self, session: str, item: InboxItem) -> bool:
         return await super().submit(session, wire.decode_item(wire.encode(item)))
@@ -164,8 +162,7 @@ class CuttableJournal:
                 kept.held = False
 
     async def append(self, lease: Lease, entry: Entry, **rest: Any) -> None:
-        events = [event for held in rest.get("before", ()) for event in held.entry.events] + list(entry.events)
-        what = "+".join(type(event).__name__ for event in events)
+        what = "+".join(type(event).__name__ for one in (*rest.get("before", ()), entry) for event in one.events)
         await self._cutter.point(f"append before {what}")
         await self._inner.append(lease, entry, **rest)
         await self._cutter.point(f"append after {what}")

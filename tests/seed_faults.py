@@ -211,8 +211,8 @@ FAULTS = [
     Fault(
         "002.55",
         "src/bridle/turn/call_model.py",
-        'rig.tack.info.closing_tools == "omit" or wanted',
-        'rig.tack.info.closing_tools == "" or wanted',
+        'tack.info.closing_tools == "omit" or wanted',
+        'tack.info.closing_tools == "" or wanted',
         "tests/test_caps.py::test_the_closing_request_keeps_tools_only_where_the_provider_wants_them",
     ),
     Fault(
@@ -379,8 +379,8 @@ FAULTS = [
     Fault(
         "004.56",
         "src/bridle/turn/processor.py",
-        'return self._grow("reasoning", sound(text))',
-        'return self._grow("text", sound(text))',
+        'return self._grow("reasoning", sound(event.text))',
+        'return self._grow("text", sound(event.text))',
         "tests/test_streams.py::test_every_stream_event_finds_its_part",
     ),
     Fault(

@@ -14,7 +14,6 @@ from bridle.core.ledger import Account, Change, Reservation, TreeLimits
 from bridle.core.limits import NOTHING, Limits, Spent
 from bridle.core.parts import Notice
 from bridle.errors import BudgetRefused, JournalFailed, JournalFull, JournalRefused, LeaseLost, NoSuchSession
-from bridle.journal.journal import Held
 from bridle.journal.memory import MemoryJournal
 from bridle.journal.sqlite import SqliteJournal
 
@@ -167,19 +166,19 @@ def test_held_entries_are_written_with_the_next_one_or_not_at_all(make):
         lease = await journal.acquire("ses_a")
         await journal.append(lease, entry(2), change=Change("a", opens=(Account("a", None, Limits(tokens=100)),)))
         await journal.append(lease, entry(3), change=Change("a", reserves=Reservation("r1", Spent(tokens=60))))
-        settled = Held(entry(4), Change("a", settles=(("r1", Spent(tokens=60)),)))
+        settles = (("r1", Spent(tokens=60)),)
         with pytest.raises(BudgetRefused):
-            more = Change("a", reserves=Reservation("r2", Spent(tokens=50)))
-            await journal.append(lease, entry(5), change=more, before=[settled])
+            more = Change("a", settles=settles, reserves=Reservation("r2", Spent(tokens=50)))
+            await journal.append(lease, entry(5), change=more, before=[entry(4)])
         assert len(await journal.load("ses_a")) == 3
         assert (await journal.account("a")).held == {"r1": Spent(tokens=60)}
-        fits = Change("a", reserves=Reservation("r2", Spent(tokens=40)))
-        await journal.append(lease, entry(5), change=fits, before=[settled])
+        fits = Change("a", settles=settles, reserves=Reservation("r2", Spent(tokens=40)))
+        await journal.append(lease, entry(5), change=fits, before=[entry(4)])
         assert [found.sequence for found in await journal.load("ses_a")] == [1, 2, 3, 4, 5]
         account = await journal.account("a")
         assert (account.spent, account.held) == (Spent(tokens=60), {"r2": Spent(tokens=40)})
         with pytest.raises(LeaseLost):
-            await journal.append(lease, entry(7), before=[Held(entry(8))])
+            await journal.append(lease, entry(7), before=[entry(8)])
         await journal.close()
 
     story(work)

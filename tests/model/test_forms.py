@@ -7,7 +7,8 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from model.faults import RawServer, events, sound
+from model.faults import WIRES as SPOKEN
+from model.faults import Answer, RawServer, events, sound
 from model.wires import WIRES, lane_to, model_of
 
 from bridle import Runtime, tool
@@ -15,7 +16,7 @@ from bridle.config.settings import Behavior, LimitSettings, Settings
 from bridle.core.agent import Agent
 from bridle.core.messages import AssistantMessage, Attachment, Messages, Transcript, UserMessage, Words
 from bridle.core.states import Usage
-from bridle.core.stream import ModelRequest
+from bridle.core.stream import ModelRequest, ReasoningDelta, TextDelta
 from bridle.model import forms
 from bridle.model.forms import disjoint
 from bridle.model.sse import EventParts, TooLong
@@ -110,6 +111,26 @@ def test_events_are_the_same_however_they_are_cut(sizes, ending, marked):
         at += size
     found += parts.end()
     assert found == [data.removeprefix(b"data: ").removesuffix(b"\n\n") for data in STREAM]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_words_that_come_together_are_one_piece(wire):
+    speaker, said = SPOKEN[wire]("scripted"), []
+    for event in Reply(reasoning="hm ", text="one ").events():
+        for _ in range(3 if isinstance(event, (ReasoningDelta, TextDelta)) else 1):
+            said += speaker.data(event)
+    request = ModelRequest("1.1.1", "s", "step", "m", "", Messages([UserMessage("p", "go")]), (), "auto", 100, {})
+
+    async def heard(pieces):
+        async with RawServer(wire, [Answer(pieces)]) as server:
+            lane = lane_to(server.address)
+            found = [event async for event in model_of(wire, lane).stream(request)]
+            await lane.close()
+            return [event.text for event in found if isinstance(event, (ReasoningDelta, TextDelta))]
+
+    assert asyncio.run(heard([b"".join(said)])) == ["hm hm hm ", "one one one "]
+    apart = asyncio.run(heard([piece for data in said for piece in (data, 0.05)]))
+    assert "".join(apart) == "hm hm hm one one one " and len(apart) > 2
 
 
 @given(some.binary(max_size=200))

@@ -151,14 +151,13 @@ class Watched:
 
     async def append(self, lease: Lease, entry: Entry, **rest: Any) -> None:
         disk = self._disk
-        held = list(rest.get("before", ()))
-        changed = any(change is not None for change in (*(one.change for one in held), rest.get("change")))
+        changed = rest.get("change") is not None
 
         async def work() -> None:
             before = disk.accounts() if changed else {}
             await self._inner.append(lease, entry, **rest)
             disk.appended(lease, self)
-            disk.written += [(lease.session, one.sequence) for one in (*(each.entry for each in held), entry)]
+            disk.written += [(lease.session, one.sequence) for one in (*rest.get("before", ()), entry)]
             if rest.get("weight") in ("intent", "ending"):
                 disk.promised.append((lease.session, entry.sequence))
             if changed:

@@ -119,7 +119,7 @@ FAULTS = [
     Fault(
         "an ask below is not passed on",
         "turn/actions.py",
-        "        await report_asks(self._rig)\n",
+        "        await report_asks(rig)\n",
         "",
     ),
     Fault(
@@ -165,8 +165,8 @@ FAULTS = [
     Fault(
         "published before it is written",
         "turn/record.py",
-        "        held = tuple(self._held)\n",
-        "        held = tuple(self._held)\n        self.publish(self.lease.session, entry)\n",
+        "        *before, last = written = self._held + new\n",
+        "        *before, last = written = self._held + new\n        self.publish(self.lease.session, last)\n",
     ),
     Fault(
         "a reservation always fits",

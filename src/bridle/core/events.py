@@ -73,6 +73,11 @@ class Entry(msgspec.Struct, frozen=True):
     events: tuple[Recorded, ...]
 
 
+def thousandths(seconds: float) -> float:
+    """A time as entries have it."""
+    return int(seconds * 1_000 + 0.5) / 1_000
+
+
 class PartDelta(msgspec.Struct, frozen=True, tag="delta", tag_field="event"):
     """Text on its way: never stored, may be dropped."""
 

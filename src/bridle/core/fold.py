@@ -45,6 +45,9 @@ from bridle.core.session import OpenTurn, Session
 from bridle.core.turn import Step
 from bridle.core.undo import visible
 
+OF_THE_SESSION = (TurnStart, Prompt, Notice, Undone, Redone)
+"""What says something beyond its turn; most parts do not, and are many."""
+
 
 def fold(session: Session, entry: Entry) -> None:
     """Take one entry of the journal."""
@@ -68,9 +71,9 @@ def _take(session: Session, event: Recorded) -> None:
             move_call(session, event)
         case RequestMoved():
             move_request(session, event)
-        case PartPut(part):
-            session.parts[part.id] = part
-            _put(session, part)
+        case PartPut():
+            session.parts[event.part.id] = event.part
+            _put(session, event.part)
         case PartGrown(id, offset, text):
             part = session.parts[id]
             assert isinstance(part, (Text, Reasoning)), id
@@ -87,6 +90,13 @@ def _take(session: Session, event: Recorded) -> None:
 
 
 def _put(session: Session, part: Part) -> None:
+    if isinstance(part, OF_THE_SESSION):
+        _put_in_session(session, part)
+    if session.turn is not None:
+        _put_in_turn(session, session.turn, part)
+
+
+def _put_in_session(session: Session, part: TurnStart | Prompt | Notice | Undone | Redone) -> None:
     if isinstance(part, TurnStart):
         session.turn = OpenTurn(part)
         session.turns = part.number
@@ -99,17 +109,16 @@ def _put(session: Session, part: Part) -> None:
         session.prompts[part.id] = part.turn
         attached = tuple(Attachment(file.path, file.media, file.data) for file in part.files if file.data)
         session.tell(UserMessage(part.id, prompt_text(part.text, part.files), attached))
-    elif isinstance(part, Notice) and part.told:
-        session.tell(UserMessage(part.id, part.text))
+    elif isinstance(part, Notice):
+        if part.told:
+            session.tell(UserMessage(part.id, part.text))
     elif isinstance(part, Undone):
         session.undone[part.id] = part
         session.turns = max(session.turns, part.turns)
         session.unfinished = None if part.restored else part
-    elif isinstance(part, Redone):
+    else:
         session.undone.pop(part.undone, None)
         session.unfinished = None if part.restored else part
-    if session.turn is not None:
-        _put_in_turn(session, session.turn, part)
 
 
 def _put_in_turn(session: Session, turn: OpenTurn, part: Part) -> None:

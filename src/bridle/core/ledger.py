@@ -109,9 +109,9 @@ def post(change: Change, account_of: Callable[[str], Account | None]) -> dict[st
     for account in reversed(chain):
         mine = account is own
         limits = change.limits if mine and change.limits is not None else account.limits
-        spent = account.spent if actual is NOTHING else account.spent.plus(actual)
-        reserved = account.reserved if freed is NOTHING else account.reserved.minus(freed)
-        others = account.keeps if own.kept is NOTHING else account.keeps.minus(own.kept)
+        spent = account.spent.plus(actual)
+        reserved = account.reserved.minus(freed)
+        others = account.keeps.minus(own.kept)
         if wanted is not NOTHING and (_bounds(account.tree) or _bounds(limits)):
             used = spent.plus(keep).plus(others)
             short = _short(account.id, account.tree, "tree", wanted, used, reserved) or _short(
@@ -122,11 +122,11 @@ def post(change: Change, account_of: Callable[[str], Account | None]) -> dict[st
         rows[account.id] = msgspec.structs.replace(
             account,
             limits=limits,
-            spent=spent if change.charges is NOTHING else spent.plus(change.charges),
-            reserved=reserved if taken is NOTHING else reserved.plus(taken),
+            spent=spent.plus(change.charges),
+            reserved=reserved.plus(taken),
             held=held if mine else account.held,
             kept=kept if mine else account.kept,
-            keeps=others if kept is NOTHING else others.plus(kept),
+            keeps=others.plus(kept),
         )
     return _places(change, chain, rows) if change.starts or change.closes else rows
 

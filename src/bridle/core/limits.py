@@ -51,6 +51,8 @@ class Spent(msgspec.Struct, frozen=True, omit_defaults=True):
     seconds: float = 0.0
 
     def plus(self, other: Spent) -> Spent:
+        if other is NOTHING or self is NOTHING:
+            return other if self is NOTHING else self
         return Spent(
             self.steps + other.steps,
             self.tool_calls + other.tool_calls,
@@ -60,6 +62,8 @@ class Spent(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
     def minus(self, other: Spent) -> Spent:
+        if other is NOTHING:
+            return self
         return Spent(
             self.steps - other.steps,
             self.tool_calls - other.tool_calls,
@@ -101,8 +105,6 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
     def nearly_reached(self, spent: Spent, known: frozenset[LimitName]) -> tuple[LimitName, ...]:
         """The limits of which 80 % are spent and of which nobody was told yet."""
         near: tuple[LimitName, ...] = ()
-        if self is UNLIMITED:
-            return near
         for name in LIMIT_NAMES:
             allowed = self.of(name)
             if allowed and name not in known and getattr(spent, name) >= WARN_AT * allowed:

@@ -17,8 +17,6 @@ CHANT_REPEATS = 10
 CHANT_WINDOW = CHANT_REPEATS * 5 * CHANT_CHUNK
 CHANT_STRIDE = 25
 CHANT_LETTERS = 8
-CHANT_LEAST = CHANT_CHUNK + (CHANT_REPEATS - 1) * CHANT_LETTERS
-"""What is shorter cannot chant: a chunk of so many letters comes back no sooner than after as many characters."""
 
 UNKNOWN = ""
 """The result of a call that runs in the same step: it counts as equal to any other."""
@@ -60,6 +58,8 @@ class Repetition:
 
 def repeats(past: Repetition, batch: Sequence[Pair], call: str) -> bool:
     """Whether this call, after the past and after the earlier calls of its own step, would repeat itself in vain."""
+    if call not in past.seen_calls and all(pair[0] != call for pair in batch):
+        return False
     recent = [*past.window, *batch][-WINDOW:]
     for period in range(1, min(LONGEST_CYCLE, len(recent)) + 1):
         if recent[-period][0] == call and _completes_cycle(recent, period):
@@ -68,12 +68,10 @@ def repeats(past: Repetition, batch: Sequence[Pair], call: str) -> bool:
     for pair in batch:
         known = pair in past.seen or (pair[1] == UNKNOWN and pair[0] in past.seen_calls)
         stale = stale + 1 if known else 0
-    known_now = call in past.seen_calls or any(pair[0] == call for pair in batch)
-    return known_now and stale + 1 >= STALE_CALLS
+    return stale + 1 >= STALE_CALLS
 
 
 def _completes_cycle(recent: Sequence[Pair], period: int) -> bool:
-    """Whether one more call like the one a period ago ends a cycle."""
     length = period * REPEATS
     if len(recent) < length - 1:
         return False
@@ -107,15 +105,16 @@ class Chant:
         dropped = self._recent[:-CHANT_WINDOW]
         self._ticks += dropped.count("```")
         self._recent = self._recent[-CHANT_WINDOW:]
-        end, fresh, self._fresh = len(self._recent), min(self._fresh, CHANT_WINDOW), 0
-        return end >= CHANT_LEAST and any(map(self._repeated, range(end, end - fresh, -CHANT_STRIDE)))
+        recent, fresh, self._fresh = self._recent, min(self._fresh, CHANT_WINDOW), 0
+        last = len(recent) - CHANT_CHUNK
+        for start in range(last, last - fresh, -CHANT_STRIDE):
+            chunk = recent[max(0, start) : start + CHANT_CHUNK]
+            # Most often nothing before it is the same.
+            if recent.find(chunk) < start and self._chanted(chunk):
+                return True
+        return False
 
-    def _repeated(self, end: int) -> bool:
-        start = max(0, end - CHANT_CHUNK)
-        chunk = self._recent[start:end]
-        if self._recent.find(chunk) >= start:
-            # Nothing before it is the same.
-            return False
+    def _chanted(self, chunk: str) -> bool:
         # A rule, a run of blanks or an empty table row is no sentence, and code may repeat itself.
         if len(set(chunk)) < CHANT_LETTERS:
             return False

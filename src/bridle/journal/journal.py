@@ -27,13 +27,6 @@ Weight = Literal["plain", "words", "intent", "ending"]
 """Intents and endings reach the disk before `append` returns; only an ending may use the reserve of a full disk."""
 
 
-class Held(msgspec.Struct, frozen=True):
-    """An entry that is written together with the next one, and what it does to the ledger."""
-
-    entry: Entry
-    change: Change | None = None
-
-
 class SessionRow(msgspec.Struct, frozen=True):
     """A session as a list shows it."""
 
@@ -61,9 +54,9 @@ class Journal(Protocol):
         change: Change | None = None,
         take: Sequence[str] = (),
         weight: Weight = "plain",
-        before: Sequence[Held] = (),
+        before: Sequence[Entry] = (),
     ) -> None:
-        """Write one entry, those held before it, their ledger changes and the taking of inbox items, or nothing.
+        """Write one entry, those held before it, what they do to the ledger and the taking of inbox items, or nothing.
 
         An item may be taken that never came: then it counts as one that was there.
         Raises `LeaseLost` if the epoch is old or the sequence is not the next, `BudgetRefused` if a reservation or a

@@ -11,7 +11,7 @@ from bridle.core.events import Entry, SessionInfo, SessionPut
 from bridle.core.inbox import InboxItem
 from bridle.core.ledger import Account, Change, Shortage, post
 from bridle.errors import BudgetRefused, LeaseLost, NoSuchSession
-from bridle.journal.journal import Held, Lease, SessionRow, Weight, session_entry
+from bridle.journal.journal import Lease, SessionRow, Weight, session_entry
 
 
 @dataclass(slots=True)
@@ -55,24 +55,21 @@ class MemoryJournal:
         change: Change | None = None,
         take: Sequence[str] = (),
         weight: Weight = "plain",
-        before: Sequence[Held] = (),
+        before: Sequence[Entry] = (),
     ) -> None:
         kept = self._held(lease)
-        if (before[0].entry if before else entry).sequence != len(kept.entries) + 1:
+        if (before[0] if before else entry).sequence != len(kept.entries) + 1:
             raise LeaseLost(f"session {lease.session} has grown under the hands of another writer")
-        rows: dict[str, Account] = {}
-        for wanted in [*[held.change for held in before], change]:
-            if wanted is not None:
-                posted = post(wanted, lambda id: rows.get(id) or self._accounts.get(id))
-                if isinstance(posted, Shortage):
-                    raise BudgetRefused(posted)
-                rows.update(posted)
-        self._accounts.update(rows)
-        entries = [*[held.entry for held in before], entry]
-        kept.entries += entries
+        if change is not None:
+            posted = post(change, self._accounts.get)
+            if isinstance(posted, Shortage):
+                raise BudgetRefused(posted)
+            self._accounts.update(posted)
+        kept.entries += before
+        kept.entries.append(entry)
         for id in take:
             kept.inbox[id] = None
-        for one in entries:
+        for one in (*before, entry):
             for event in one.events:
                 if isinstance(event, SessionPut):
                     kept.info = event.info

@@ -25,7 +25,7 @@ from bridle.errors import (
 )
 from bridle.journal.commits import Commits
 from bridle.journal.database import QUERIES, Database
-from bridle.journal.journal import Held, Lease, SessionRow, Weight, session_entry
+from bridle.journal.journal import Lease, SessionRow, Weight, session_entry
 from bridle.journal.lock import drop_lock, is_locked, take_lock
 from bridle.journal.sync import Sync
 from bridle.seams import Seams
@@ -97,14 +97,14 @@ class SqliteJournal:
         change: Change | None = None,
         take: Sequence[str] = (),
         weight: Weight = "plain",
-        before: Sequence[Held] = (),
+        before: Sequence[Entry] = (),
     ) -> None:
         def work() -> None:
-            self._check(lease, (before[0].entry if before else entry).sequence)
-            self._post([held.change for held in before] + [change])
-            for held in before:
-                self._append(lease, held.entry)
-            self._append(lease, entry)
+            self._check(lease, (before[0] if before else entry).sequence)
+            if change is not None:
+                self._post(change)
+            for one in (*before, entry):
+                self._append(lease, one)
             for id in take:
                 self._database.writer.execute(QUERIES["take_item"], (self._numbers[lease.session], id))
 
@@ -131,16 +131,11 @@ class SqliteJournal:
             if isinstance(event, SessionPut):
                 writer.execute(QUERIES["put_info"], (wire.encode(event.info), lease.session))
 
-    def _post(self, changes: Sequence[Change | None]) -> None:
-        """Do these changes one after the other; each row is read and written once."""
-        rows: dict[str, Account] = {}
-        for change in changes:
-            if change is not None:
-                posted = post(change, lambda id: rows.get(id) or self._account(id))
-                if isinstance(posted, Shortage):
-                    raise BudgetRefused(posted)
-                rows.update(posted)
-        for id, account in rows.items():
+    def _post(self, change: Change) -> None:
+        posted = post(change, self._account)
+        if isinstance(posted, Shortage):
+            raise BudgetRefused(posted)
+        for id, account in posted.items():
             self._database.writer.execute(QUERIES["put_account"], (id, wire.encode(account)))
 
     def _account(self, id: str) -> Account | None:

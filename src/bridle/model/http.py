@@ -15,7 +15,7 @@ import httpx2
 import msgspec
 
 from bridle.core.context import sound
-from bridle.core.stream import Alive, Error, Start, StepBegin, StreamEvent
+from bridle.core.stream import Alive, Error, ReasoningDelta, Start, StepBegin, StreamEvent, TextDelta
 from bridle.errors import BridleError
 from bridle.model.forms import json_text
 from bridle.model.sse import EventParts, TooLong
@@ -204,10 +204,9 @@ async def talk(lane: Lane, path: str, body: Callable[[], bytes], reply: Reply) -
                 yield Start()
                 yield StepBegin()
             told = False
-            for data in found:
-                for event in _read(reply, data):
-                    told = True
-                    yield lane.clean(event) if isinstance(event, Error) else event
+            for event in _joined(reply, found):
+                told = True
+                yield lane.clean(event) if isinstance(event, Error) else event
             if reply.failed:
                 return
             if not told:
@@ -217,6 +216,24 @@ async def talk(lane: Lane, path: str, body: Callable[[], bytes], reply: Reply) -
                 break
     for event in _ended(reply):
         yield event
+
+
+def _joined(reply: Reply, found: list[bytes]) -> Iterator[StreamEvent]:
+    """Words that came together are one piece: nobody sees them later for it, and all have less to do."""
+    words: list[str] = []
+    kind: type[TextDelta | ReasoningDelta] = TextDelta
+    for data in found:
+        for event in _read(reply, data):
+            if isinstance(event, (TextDelta, ReasoningDelta)) and (not words or type(event) is kind):
+                kind = type(event)
+                words.append(event.text)
+                continue
+            if words:
+                yield kind("".join(words))
+                words.clear()
+            yield event
+    if words:
+        yield kind("".join(words))
 
 
 def _read(reply: Reply, data: bytes) -> Iterator[StreamEvent]:

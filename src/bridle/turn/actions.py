@@ -64,9 +64,11 @@ class TurnActions:
         await self._guarded(recover(self._rig))
 
     async def turn(self) -> Turn:
-        await self._guarded(take_inbox(self._rig))
-        await report_asks(self._rig)
-        return self._rig.session.view(self._rig.record.elapsed)
+        rig = self._rig
+        if rig.mail:
+            await self._guarded(take_inbox(rig))
+        await report_asks(rig)
+        return rig.session.view(rig.record.elapsed)
 
     async def call_model(self, action: CallModel) -> None:
         await self._guarded(self._call_model(action))

@@ -112,7 +112,7 @@ class _Step:
         )
         replied = RequestMoved(self.id, Replied(usage, dollars, processor.finish))
         # What follows is the start of its calls, the next request, or the end of the turn.
-        await self.rig.record.append_with_next(*events, replied, PartPut(finish), change=change)
+        await self.rig.record.append_with_next(*events, replied, PartPut(finish), settles=change)
 
     async def cut(
         self, processor: Processor | None, by: CutBy, usage: Usage, dollars: float, change: Change | None

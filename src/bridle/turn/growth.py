@@ -6,7 +6,7 @@ import asyncio
 
 from bridle.errors import JournalError, JournalFull
 from bridle.turn.processor import Processor
-from bridle.turn.rig import Rig
+from bridle.turn.record import Record
 
 GROWTH_SECONDS = 0.5
 
@@ -14,41 +14,46 @@ GROWTH_SECONDS = 0.5
 class Growth:
     """Records words half a second after they came, so that a crash loses at most a second of them."""
 
-    def __init__(self, rig: Rig, processor: Processor) -> None:
-        self._rig = rig
-        self._processor = processor
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self._processor: Processor | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
 
-    def due(self) -> None:
+    def due(self, processor: Processor) -> None:
+        """This reply has new words. Replies that follow each other quickly share a timer, since one costs a little."""
+        self._processor = processor
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(GROWTH_SECONDS, self._flush)
 
     def _flush(self) -> None:
         self._timer = None
+        if self._processor is None:
+            return
         if self._task is not None and self._task.done() and self._task.exception() is not None:
             return
         if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._write())
+            self._task = asyncio.get_running_loop().create_task(self._write(self._processor))
         else:
-            self.due()
+            self.due(self._processor)
 
-    async def _write(self) -> None:
-        events = self._processor.growth()
+    async def _write(self, processor: Processor) -> None:
+        events = processor.growth()
         if not events:
             return
         try:
-            await self._rig.record.append(*events, weight="words")
+            await self._record.append(*events, weight="words")
         except JournalError as error:
-            self._processor.forget_growth(events)
+            processor.forget_growth(events)
             # The reserve of a full disk is not for words: they come with the record of the reply.
             if not isinstance(error, JournalFull):
                 raise
 
     async def stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._task is not None:
+        """No words come any more; what is being written is written when this returns."""
+        self._processor = None
+        task, self._task = self._task, None
+        if task is not None:
             # An append that is under way must end before the next one may begin; its failure is the turn's.
-            await asyncio.wait([self._task])
-            self._task.result()
+            await asyncio.wait([task])
+            task.result()

@@ -121,14 +121,14 @@ class Processor:
     def feed(self, event: StreamEvent) -> PartDelta | None:
         """Take one event; words come back as a delta to be shown."""
         match event:
-            case TextDelta(text):
-                self.chanting = self._chant.heard(text)
-                return self._grow("text", sound(text))
-            case ReasoningDelta(text):
-                return self._grow("reasoning", sound(text))
-            case ToolInputDelta(id, text):
-                if id in self._inputs:
-                    self._inputs[id][1].append(text)
+            case TextDelta():
+                self.chanting = self._chant.heard(event.text)
+                return self._grow("text", sound(event.text))
+            case ReasoningDelta():
+                return self._grow("reasoning", sound(event.text))
+            case ToolInputDelta():
+                if event.id in self._inputs:
+                    self._inputs[event.id][1].append(event.text)
             case ToolCall(name, arguments, id, seal):
                 self._growing = None
                 self._inputs.pop(id, None)

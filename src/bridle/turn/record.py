@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from bridle.core.events import Entry, Live, PartPut, Recorded, SessionInfo
+import msgspec
+
+from bridle.core.events import Entry, Live, PartPut, Recorded, SessionInfo, thousandths
 from bridle.core.fold import fold
 from bridle.core.ledger import Change
 from bridle.core.parts import Halt, Prompt
 from bridle.core.session import Session
 from bridle.errors import BudgetRefused, JournalFull, LeaseLost
-from bridle.journal.journal import Held, Journal, Lease, Weight
+from bridle.journal.journal import Journal, Lease, Weight
 from bridle.seams import Clock
 
 Publish = Callable[[str, Entry | Live], None]
+Entries = tuple[Entry, ...]
 
 
 class Record:
@@ -27,7 +30,8 @@ class Record:
         self.publish = publish
         self._clock = clock
         self._lock = asyncio.Lock()
-        self._held: list[Held] = []
+        self._held: Entries = ()
+        self._change: Change | None = None
         self._origin = clock.monotonic() - session.elapsed
 
     @property
@@ -40,11 +44,11 @@ class Record:
         self._origin -= max(0.0, elapsed - self.elapsed)
 
     def _entry(self, events: tuple[Recorded, ...]) -> Entry:
-        return Entry(self.session.sequence + 1, round(self._clock.wall(), 3), round(self.elapsed, 3), events)
+        return Entry(self.session.sequence + 1, thousandths(self._clock.wall()), thousandths(self.elapsed), events)
 
-    def _halt(self, full: JournalFull) -> list[Recorded]:
+    def _halt(self, detail: str) -> tuple[Recorded, ...]:
         turn = self.session.running
-        return [] if turn is None else [PartPut(Halt(f"{turn.start.number}.halt", "error", str(full)))]
+        return () if turn is None else (PartPut(Halt(f"{turn.start.number}.halt", "error", detail)),)
 
     async def append(
         self,
@@ -55,65 +59,61 @@ class Record:
         opens_turn: bool = False,
     ) -> None:
         """Make these events true together. Intents raise `JournalFull`; what has happened is written at any price."""
-        async with self._lock:
+        await self._lock.acquire()
+        try:
             if opens_turn:
                 self._origin = self._clock.monotonic()
-            entry = self._entry(events)
-            try:
-                await self._write(entry, change, take, weight)
-            except JournalFull as full:
-                if weight != "plain":
-                    raise
-                # It has happened, so it is written, from the reserve; and with it that nothing more may happen.
-                entry = self._entry((*events, *self._halt(full)))
-                await self._write(entry, change, take, "ending")
-            fold(self.session, entry)
-        self.publish(self.lease.session, entry)
+            await self._put((self._entry(events),), change, take, weight)
+        except (BudgetRefused, JournalFull) as refused:
+            full = isinstance(refused, JournalFull)
+            if not full or weight != "plain":
+                if self._held and weight in ("intent", "words"):
+                    # What is refused must not take with it what has happened before.
+                    await self._put((), None, (), "ending" if full else "plain")
+                raise
+            # It has happened, so it is written, from the reserve; and with it that nothing more may happen.
+            await self._put((self._entry((*events, *self._halt(str(refused)))),), change, take, "ending")
+        finally:
+            self._lock.release()
 
-    async def append_with_next(self, *events: Recorded, change: Change | None = None) -> None:
+    async def append_with_next(self, *events: Recorded, settles: Change | None = None) -> None:
         """The same for what is at once followed by another append, before anything else happens: one commit for both.
 
         It is folded now, and published when it is written. If the process dies before that, it did not happen.
         """
-        async with self._lock:
-            entry = self._entry(events)
-            fold(self.session, entry)
-            self._held.append(Held(entry, change))
+        if self._lock.locked():
+            # Words are being written: what is held comes after them.
+            async with self._lock:
+                pass
+        entry = self._entry(events)
+        fold(self.session, entry)
+        self._held += (entry,)
+        self._change = settles or self._change
 
     async def flush(self) -> None:
         """Write what is held, if nothing followed it after all; it has happened, so from the reserve if need be."""
         async with self._lock:
-            try:
-                await self._write_held("plain")
-            except JournalFull:
-                await self._write_held("ending")
+            if self._held:
+                try:
+                    await self._put((), None, (), "plain")
+                except JournalFull:
+                    await self._put((), None, (), "ending")
 
-    async def _write(self, entry: Entry, change: Change | None, take: Sequence[str], weight: Weight) -> None:
-        held = tuple(self._held)
-        try:
-            await self.journal.append(self.lease, entry, change=change, take=take, weight=weight, before=held)
-        except (BudgetRefused, JournalFull) as refused:
-            if held and weight in ("intent", "words"):
-                # What is refused must not take with it what has happened before.
-                await self._write_held("ending" if isinstance(refused, JournalFull) else "plain")
-            raise
-        self._published(held)
-
-    async def _write_held(self, weight: Weight) -> None:
-        if self._held:
-            *before, last = self._held
-            await self.journal.append(self.lease, last.entry, change=last.change, weight=weight, before=before)
-            self._published((*before, last))
-
-    def _published(self, held: Sequence[Held]) -> None:
-        del self._held[: len(held)]
-        for one in held:
-            self.publish(self.lease.session, one.entry)
+    async def _put(self, new: Entries, change: Change | None, take: Sequence[str], weight: Weight) -> None:
+        *before, last = written = self._held + new
+        if self._change is not None:
+            settles = self._change.settles + (change.settles if change is not None else ())
+            change = msgspec.structs.replace(change or self._change, settles=settles)
+        await self.journal.append(self.lease, last, change=change, take=take, weight=weight, before=before)
+        self._held, self._change = (), None
+        for entry in new:
+            fold(self.session, entry)
+        for entry in written:
+            self.publish(self.lease.session, entry)
 
 
 async def copied(journal: Journal, info: SessionInfo, entries: Sequence[Entry], change: Change | None = None) -> None:
     """Write a session as it was recorded elsewhere; raises `LeaseLost` if somebody drives it here.
-
     `change` opens the accounts of a turn that has not ended.
     """
     await journal.create(info)

@@ -26,11 +26,11 @@ from bridle.process.sandbox import Sandbox
 from bridle.seams import Seams
 from bridle.tools.background import Backgrounds
 from bridle.tools.tool import Care, Tool
+from bridle.turn.growth import Growth
 from bridle.turn.kept_files import KeepsFiles
 from bridle.turn.outputs import Wanted
 from bridle.turn.record import Record
 from bridle.turn.scope import Scope
-
 
 MOST_VERDICTS = 1_000
 """So many are remembered: rules do not change within a turn, and calls are judged by the same ones again and again."""
@@ -212,7 +212,7 @@ class Ready:
     granted: frozenset[Access]
 
 
-@dataclass(slots=True)
+@dataclass
 class Rig:
     """A turn's effects share this, and nothing else."""
 
@@ -230,7 +230,12 @@ class Rig:
     """What the parent was told last of the asks that are open here."""
     beside: Beside | None = None
     """What runs beside the turn: the request for a title."""
-    _tack: Tack | None = None
+    session: Session = field(init=False)
+    growth: Growth = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.session = self.record.session
+        self.growth = Growth(self.record)
 
     def store(self, name: str, text: str) -> tuple[str, str]:
         """Keep a long text in a file: its path, and the words that say where the whole is, or why it is not."""
@@ -261,21 +266,15 @@ class Rig:
         return given or self.tack.judge(access) == "allow" or self.saved(access)
 
     @property
-    def session(self) -> Session:
-        return self.record.session
-
-    @property
     def turn(self) -> OpenTurn:
-        turn = self.record.session.running
-        assert turn is not None
+        turn = self.record.session.turn
+        assert turn is not None and turn.finish is None
         return turn
 
-    @property
+    @cached_property
     def tack(self) -> Tack:
         """Taken once for each turn, so that nothing changes under its feet."""
-        if self._tack is None:
-            self._tack = self.room.equip(self.session, self.turn.start)
-        return self._tack
+        return self.room.equip(self.session, self.turn.start)
 
 
 def judged_before(rig: Rig, tool: Tool, call: Call) -> Ready:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import Any
 
 import msgspec
 
 from bridle.core.context import sound
-from bridle.core.events import CallMoved, PartDelta, PartPut, Recorded
+from bridle.core.events import CallMoved, PartPut, Recorded
 from bridle.core.ledger import Change, Shortage
 from bridle.core.limits import Spent, closing_seconds
 from bridle.core.parts import Call, ReservationRefused
@@ -17,11 +16,11 @@ from bridle.core.repair import arguments_of, result_digest
 from bridle.core.states import CallState, Done, Ended, Failed, Queued, Refusal, Refused, Repeat, Running, Waiting
 from bridle.errors import BudgetRefused, ToolFailed
 from bridle.journal.journal import Weight
-from bridle.tools.printed import Printed
 from bridle.tools.tool import Invocation, Output, Tool
 from bridle.turn.authorise import Authority
 from bridle.turn.children import child_of, keeping, start_children
 from bridle.turn.hooks import fire
+from bridle.turn.invocation import invocation_of
 from bridle.turn.patching import closed, opened
 from bridle.turn.rig import Rig, capped_output, judged_before
 from bridle.turn.scope import Aborted, Late, cancelled_by_us
@@ -153,7 +152,7 @@ async def _run_one(rig: Rig, id: str) -> None:
     call = rig.session.call(id)
     tool = rig.tack.tools[call.name]
     seconds, by_turn = _deadline(rig, tool)
-    invocation = _invocation(rig, id, seconds)
+    invocation = invocation_of(rig, id, seconds)
     outcome = await rig.scope.run(_invoke(rig, tool, call, invocation), seconds)
     if isinstance(outcome, Aborted):
         outcome = _cut_short(invocation, "aborted")
@@ -172,30 +171,6 @@ async def _run_one(rig: Rig, id: str) -> None:
         await rig.record.append(moved)
 
 
-def _invocation(rig: Rig, id: str, seconds: float) -> Invocation:
-    """Everything that a call gets to work with."""
-    tack, session = rig.tack, rig.record.lease.session
-    spill = partial(tack.output_file, session, id) if tack.output_file is not None else None
-    return Invocation(
-        id,
-        session,
-        tack.directory,
-        rig.session.known_files,
-        seconds,
-        printed=Printed(spill),
-        show=_shower(rig, id),
-        environment=tack.environment,
-        guarded=tack.guarded,
-        sandbox=tack.sandbox,
-        bounds=tack.bounds,
-        hosts=rig.hosts,
-        backgrounds=tack.backgrounds,
-        formatters=tack.formatters,
-        diagnostics=tack.diagnostics,
-        recall=lambda name: rig.session.kept.get(name, ""),
-    )
-
-
 async def _after_hooks(rig: Rig, call: Call, output: Output) -> Output:
     """What hooks find wrong after a call is added to what the model reads."""
     said = await fire(rig, "after_call", call.name, call=call.id, failed=output.failed, output=output.text[:HOOK_READS])
@@ -203,17 +178,6 @@ async def _after_hooks(rig: Rig, call: Call, output: Output) -> Output:
         return output
     words = "\n".join(f"[a hook says: {one.words}]" for one in said)
     return msgspec.structs.replace(output, text=f"{output.text}\n\n{words}")
-
-
-def _shower(rig: Rig, id: str) -> Any:
-    offset = 0
-
-    def show(text: str) -> None:
-        nonlocal offset
-        rig.record.publish(rig.record.lease.session, PartDelta(id, offset, text))
-        offset += len(text)
-
-    return show
 
 
 def _deadline(rig: Rig, tool: Tool) -> tuple[float, bool]:

@@ -14,7 +14,6 @@ from bridle.core.retry import GiveUp, Wait, next_try, retryable
 from bridle.core.states import Broken, CutBy, Open, Try, Usage
 from bridle.core.stream import Alive, Error, ModelRequest
 from bridle.errors import BudgetRefused
-from bridle.turn.growth import Growth
 from bridle.turn.processor import Processor
 from bridle.turn.rig import Rig
 from bridle.turn.scope import Aborted, Deadline, Late, cancelled_by_us
@@ -204,7 +203,6 @@ class Sending:
         limits = rig.tack.deadlines
         begun = said = loop.time()
         moved = begun - (DEADLINE_GRAIN_SECONDS if limits.idle_seconds < limits.first_event_seconds else 0)
-        growth = Growth(rig, processor)
         grows = self.sender.grows
         events = rig.tack.model.stream(self.sender.request(self.max_output))
         session = rig.record.lease.session
@@ -214,7 +212,7 @@ class Sending:
                 if delta is not None and grows != "hidden":
                     rig.record.publish(session, delta)
                     if grows == "recorded":
-                        growth.due()
+                        rig.growth.due(processor)
                 if processor.over:
                     break
                 # Events come by the thousand: once a second is often enough.
@@ -230,7 +228,8 @@ class Sending:
                 raise
             processor.feed(Error(f"the model failed: {type(error).__name__}: {error}"))
         finally:
-            await growth.stop()
+            if grows == "recorded":
+                await rig.growth.stop()
             close = getattr(events, "aclose", None)
             if close is not None:
                 await close()

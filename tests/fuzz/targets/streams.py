@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import get_args
 
-from bridle.core.stream import Alive, Error, Start, StepBegin, StreamEnd, StreamEvent
+from bridle.core.stream import Alive, Error, ReasoningDelta, Start, StepBegin, StreamEnd, StreamEvent, TextDelta
 from bridle.model.anthropic import AnthropicReply
 from bridle.model.http import Lane, Reply, talk
 from bridle.model.openai_chat import ChatReply
@@ -74,6 +74,18 @@ def read(reply: Reply, chunks: list[bytes]) -> list[StreamEvent]:
     return asyncio.run(work())
 
 
+def joined(events: list[StreamEvent]) -> list[StreamEvent]:
+    """Words that come together are one piece, so the chunking may show in how many there are, and in nothing else."""
+    found: list[StreamEvent] = []
+    for event in events:
+        last = found[-1] if found else None
+        if isinstance(event, (TextDelta, ReasoningDelta)) and type(event) is type(last):
+            found[-1] = type(event)(last.text + event.text)
+        else:
+            found.append(event)
+    return found
+
+
 def reads(made: Callable[[], Reply]) -> Callable[[bytes], None]:
     def check(data: bytes) -> None:
         told = []
@@ -81,7 +93,7 @@ def reads(made: Callable[[], Reply]) -> Callable[[bytes], None]:
             events = read(made(), chunks)
             assert all(isinstance(event, EVENTS) for event in events)
             assert not any(isinstance(event, (Error, StreamEnd)) for event in events[:-1]), "something follows the end"
-            told.append([event for event in events if not isinstance(event, UNTIMED)])
+            told.append(joined([event for event in events if not isinstance(event, UNTIMED)]))
         assert all(events == told[0] for events in told), "another chunking, another reply"
 
     return check
