@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -33,7 +33,6 @@ from bridle.turn.record import Record
 from bridle.turn.scope import Scope
 
 MOST_VERDICTS = 1_000
-"""So many are remembered: rules do not change within a turn, and calls are judged by the same ones again and again."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -136,17 +135,12 @@ class Tack:
         return any(rule.permission == "host" and rule.verdict == "allow" for rule in self.rules)
 
     @cached_property
-    def _verdicts(self) -> dict[Access, Verdict]:
-        return {}
+    def judge(self) -> Callable[[Access], Verdict]:
+        """What the rules say to an access, and the restrictions and the parents' rules on top of them.
 
-    def judge(self, access: Access) -> Verdict:
-        """What the rules say to this, and the restrictions and the parents' rules on top of them."""
-        verdict = self._verdicts.get(access)
-        if verdict is None:
-            if len(self._verdicts) >= MOST_VERDICTS:
-                self._verdicts.clear()
-            verdict = self._verdicts[access] = self._judge(access)
-        return verdict
+        Rules do not change within a turn, and calls are judged by the same ones again and again.
+        """
+        return lru_cache(MOST_VERDICTS)(self._judge)
 
     def _judge(self, access: Access) -> Verdict:
         if access.permission == "external_directory" and access.reach == "exact":
@@ -256,9 +250,7 @@ class Rig:
     def hosts(self) -> bool:
         """Whether somebody has allowed a host for commands: in a rule that says so, or with an always."""
         tack = self.tack
-        if tack.allows_hosts:
-            return True
-        return any(saved.permission == "host" for saved in (*self.session.always, *tack.approved))
+        return tack.allows_hosts or any(saved.permission == "host" for saved in (*self.session.always, *tack.approved))
 
     def permits(self, granted: frozenset[Access], access: Access) -> bool:
         """Whether a call may touch this: it was judged and granted, or nobody would be asked."""

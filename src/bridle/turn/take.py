@@ -66,8 +66,6 @@ def answerable(session: Session, items: Iterable[InboxItem]) -> bool:
 
 async def take_inbox(rig: Rig) -> None:
     """Move what may be moved now; a decision boundary is the only time at which the record grows from outside."""
-    if not rig.mail:
-        return
     items = await rig.record.journal.inbox(rig.record.lease.session)
     if rig.session.running is None:
         await _take_idle(rig, items)
