@@ -107,8 +107,8 @@ class Chant:
         self._recent = self._recent[-CHANT_WINDOW:]
         recent, fresh, self._fresh = self._recent, min(self._fresh, CHANT_WINDOW), 0
         last = len(recent) - CHANT_CHUNK
-        for start in range(last, last - fresh, -CHANT_STRIDE):
-            chunk = recent[max(0, start) : start + CHANT_CHUNK]
+        for start in range(last, max(0, last - fresh), -CHANT_STRIDE):
+            chunk = recent[start : start + CHANT_CHUNK]
             # Most often nothing before it is the same.
             if recent.find(chunk) < start and self._chanted(chunk):
                 return True
