@@ -74,7 +74,7 @@ class Commits:
         self._begin(patient=False)
         try:
             result = work()
-            writer.execute("COMMIT")
+            self._database.execute("COMMIT")
         except BaseException:
             if writer.in_transaction:
                 writer.execute("ROLLBACK")
@@ -82,11 +82,10 @@ class Commits:
         return result
 
     def _begin(self, *, patient: bool) -> None:
-        writer = self._database.writer
         if patient != self._patient:
-            writer.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS if patient else 0}")
+            self._database.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS if patient else 0}")
             self._patient = patient
-        writer.execute("BEGIN IMMEDIATE")
+        self._database.execute("BEGIN IMMEDIATE")
 
     async def _commit_in_turn(self, work: Callable[[], Result]) -> Result:
         job = _Job(work)

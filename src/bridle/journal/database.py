@@ -99,6 +99,8 @@ class Database:
             self._open_newer(version)
             return
         self._prepare(version)
+        # One cursor for what is written in every step: making one costs as much as what it does.
+        self.execute = self.writer.cursor().execute
         self.reader = self._connect()
         self._keep_reserve()
 

@@ -32,9 +32,13 @@ from bridle.seams import Seams
 
 SESSION_SPAN = 1 << 32
 POLL_SECONDS = 0.2
+MOST_ROWS = 1_000
 
 Result = TypeVar("Result")
 Durability = Literal["power", "process"]
+
+blob = bytearray
+"""Bytes for a column: Python asks for each plain `bytes` whether somebody has an adapter for it, which is dear."""
 
 
 class SqliteJournal:
@@ -54,6 +58,8 @@ class SqliteJournal:
         self._lock_folder = path.with_name(path.name + ".locks")
         self._posted: dict[str, asyncio.Event] = {}
         self._looked: dict[str, int] = {}
+        self._rows: dict[str, tuple[bytes, Account]] = {}
+        """Accounts as they were written last: what reads the same needs not be decoded."""
         self._closed = False
 
     @property
@@ -122,26 +128,34 @@ class SqliteJournal:
             raise LeaseLost(f"session {lease.session} has grown under the hands of another writer")
 
     def _append(self, lease: Lease, entry: Entry) -> None:
-        writer = self._database.writer
-        number = self._numbers[lease.session]
-        row = (number * SESSION_SPAN + entry.sequence, entry.at, entry.elapsed, wire.encode_events(entry))
-        if not writer.execute(QUERIES["add_entry"], (*row, number, lease.epoch)).rowcount:
+        execute, number = self._database.execute, self._numbers[lease.session]
+        row = (number * SESSION_SPAN + entry.sequence, entry.at, entry.elapsed, blob(wire.encode_events(entry)))
+        if not execute(QUERIES["add_entry"], (*row, number, lease.epoch)).rowcount:
             raise LeaseLost(f"session {lease.session} is written by another process now")
         for event in entry.events:
             if isinstance(event, SessionPut):
-                writer.execute(QUERIES["put_info"], (wire.encode(event.info), lease.session))
+                execute(QUERIES["put_info"], (wire.encode(event.info), lease.session))
 
     def _post(self, change: Change) -> None:
         posted = post(change, self._account)
         if isinstance(posted, Shortage):
             raise BudgetRefused(posted)
         for id, account in posted.items():
-            self._database.writer.execute(QUERIES["put_account"], (id, wire.encode(account)))
+            body = wire.encode(account)
+            self._database.execute(QUERIES["put_account"], (id, blob(body)))
+            self._rows[id] = (body, account)
+        if len(self._rows) > MOST_ROWS:
+            self._rows.clear()
 
     def _account(self, id: str) -> Account | None:
-        row = self._database.writer.execute(QUERIES["get_account"], (id,)).fetchone()
+        row = self._database.execute(QUERIES["get_account"], (id,)).fetchone()
+        if row is None:
+            return None
+        body, account = self._rows.get(id, (None, None))
+        if row[0] == body:
+            return account
         try:
-            return None if row is None else wire.decode_account(row[0])
+            return wire.decode_account(row[0])
         except (ValueError, TypeError) as error:
             raise self._damaged(f"account {id}", error) from error
 
