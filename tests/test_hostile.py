@@ -11,7 +11,8 @@ from stories import tell
 from bridle import Agent, ConfigError, Limits, Reply, Runtime, ScriptedModel, call, tool
 from bridle.config.settings import Settings, TreeSettings
 from bridle.core.agent import Agent as Definition
-from bridle.core.events import SessionInfo
+from bridle.core.agent import ModelInfo
+from bridle.core.events import PartGrown, SessionInfo
 from bridle.core.inbox import PromptItem, TurnOptions
 from bridle.core.parts import Call, Text
 from bridle.core.states import Usage
@@ -170,6 +171,34 @@ def test_an_abort_does_not_wait_for_an_effect_that_resists():
 
     story = tell(ScriptedModel([call("stubborn"), "never"]), tools=[stubborn], people=people)
     assert (story.result.reason, times[0] < 2) == ("aborted", True)
+
+
+def test_a_model_that_will_not_stop_is_left_alone_with_its_words():
+    class Deaf:
+        info = ModelInfo("deaf")
+        requests = ()
+        asked = 0
+
+        async def stream(self, request):
+            self.asked += 1
+            number = self.asked
+            for _ in range(10):
+                try:
+                    await asyncio.sleep(400 if number == 1 else 100)
+                except asyncio.CancelledError:
+                    assert number == 1
+                yield TextDelta(f"{number} ")
+            yield StepEnd("stop", Usage(1, 1))
+            yield StreamEnd()
+
+    model, journal = Deaf(), MemoryJournal()
+    story = tell(model, journal=journal)
+    assert (story.result.reason, story.result.text, model.asked) == ("answered", "2 " * 10, 2)
+    assert [part.text for part in story.parts(Text)] == ["2 " * 10]
+    # While the first one still talks to itself, the words of the second are recorded as they come.
+    entries = asyncio.run(journal.load(story.result.session))
+    grown = [event.text for entry in entries for event in entry.events if isinstance(event, PartGrown)]
+    assert grown == ["2 "] * 9
 
 
 def test_a_command_that_leaves_its_group_holds_up_no_abort(agent, tmp_path):

@@ -49,6 +49,11 @@ class Growth:
             if not isinstance(error, JournalFull):
                 raise
 
+    async def leave(self, processor: Processor) -> None:
+        """Nobody waits for this reply any more, even if it goes on."""
+        if self._processor is processor:
+            await self.stop()
+
     async def stop(self) -> None:
         """No words come any more; what is being written is written when this returns."""
         self._processor = None

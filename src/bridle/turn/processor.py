@@ -100,6 +100,8 @@ class Processor:
         self.error: Error | None = None
         self.ended = False
         self.chanting = False
+        self.left = False
+        """Nobody waits for this reply any more: what may still come is not taken."""
         self._prefix = prefix
         self._tools = tools
         self._refusal = refusal

@@ -183,6 +183,9 @@ class Sending:
         last = min(begun + limits.request_seconds, turn_ends)
         deadline = Deadline(min(begun + limits.first_event_seconds, last), limits.idle_seconds)
         outcome = await rig.scope.run(self._stream(processor, deadline, last), deadline)
+        if outcome is not None:
+            processor.left = True
+            await rig.growth.leave(processor)
         if isinstance(outcome, Aborted):
             await self._end_cut(processor, "abort")
         elif processor.chanting:
@@ -208,6 +211,9 @@ class Sending:
         session = rig.record.lease.session
         try:
             async for event in events:
+                if processor.left:
+                    # The model would not stop when it was told to, and the turn went on without it.
+                    return
                 delta = processor.feed(event)
                 if delta is not None and grows != "hidden":
                     rig.record.publish(session, delta)
@@ -228,7 +234,7 @@ class Sending:
                 raise
             processor.feed(Error(f"the model failed: {type(error).__name__}: {error}"))
         finally:
-            if grows == "recorded":
+            if grows == "recorded" and not processor.left:
                 await rig.growth.stop()
             close = getattr(events, "aclose", None)
             if close is not None:
