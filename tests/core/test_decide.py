@@ -83,6 +83,10 @@ WARNINGS = {
         CallModel(4, 1, "offered", None, ("steps",)),
     ),
     "once": (turn(step=replace(ACTED, number=3), warned=frozenset({"steps"})), CallModel(4, 1, "offered")),
+    "of steps the cap counts, which may have been raised, not the limit that it came from": (
+        turn(step=ACTED, cap=15, limits=Limits(steps=2), spent=Spent(steps=2)),
+        CallModel(3, 1, "offered"),
+    ),
     "other limits with it": (
         turn(step=replace(ACTED, number=3), limits=Limits(tool_calls=10, tokens=10), spent=Spent(0, 8, 7)),
         CallModel(4, 1, "offered", None, ("steps", "tool_calls")),

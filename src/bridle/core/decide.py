@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
+
 from bridle.core.action import Action, CallModel, Compact, Finish, Pause, Run, Settle, Synthesize, Wait
-from bridle.core.limits import WARN_AT
 from bridle.core.parts import Halt
 from bridle.core.states import Refusal
 from bridle.core.turn import Errand, Step, Turn
@@ -96,10 +97,9 @@ def _next_step(turn: Turn, number: int) -> Action:
         return Finish(closing) if off else _fitting(turn, CallModel(number, 1, "off", closing))
     if turn.cap == 0:
         return _fitting(turn, CallModel(number, 1, "off"))
-    warn = turn.limits.nearly_reached(turn.spent, turn.warned)
-    if "steps" not in turn.warned and number >= WARN_AT * turn.cap:
-        warn = ("steps", *warn)
-    return _fitting(turn, CallModel(number, 1, "offered", None, warn))
+    would_be = msgspec.structs.replace(turn.spent, steps=number)
+    limits = msgspec.structs.replace(turn.limits, steps=turn.cap)
+    return _fitting(turn, CallModel(number, 1, "offered", None, limits.nearly_reached(would_be, turn.warned)))
 
 
 def _fitting(turn: Turn, call: CallModel) -> Action:

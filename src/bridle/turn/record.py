@@ -82,12 +82,12 @@ class Record:
         It is folded now, and published when it is written. If the process dies before that, it did not happen.
         """
         if self._lock.locked():
-            # Words are being written: what is held comes after them.
             async with self._lock:
-                pass
+                pass  # Words are being written: what is held comes after them.
         entry = self._entry(events)
         fold(self.session, entry)
         self._held += (entry,)
+        assert settles is None or self._change is None, "a reply is settled before the next one is asked for"
         self._change = settles or self._change
 
     async def flush(self) -> None:
