@@ -67,3 +67,45 @@ def test_the_wheel_has_what_the_terminal_needs(wheel):
     needed = ("surfaces/tui/bridle.tcss", "surfaces/report/report.css", "journal/queries.sql", "config/starter.toml")
     assert {f"bridle/{name}" for name in needed} <= set(listed)
     assert not any(name.startswith("tests/") for name in listed)
+
+
+@pytest.fixture
+def small_system(tmp_path):
+    """Runs `scripts/packages` for whoever it says, where nothing but the shell is installed; says what that printed."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+
+    def run(user, *pairs):
+        for name, does in (
+            ("id", f"echo {user}"),
+            ("apt-get", 'echo "apt-get $*" >&2'),
+            ("tmux", ""),
+            ("uname", "echo Linux"),
+        ):
+            (folder / name).write_text(f"#!/bin/sh\n{does}\n")
+            (folder / name).chmod(0o755)
+        done = subprocess.run(
+            ["/bin/sh", ROOT / "scripts/packages", *pairs], env={"PATH": str(folder)}, capture_output=True, text=True
+        )
+        return done.returncode, done.stderr.splitlines()
+
+    return run
+
+
+PAIRS = ("tmux:tmux", "bwrap:bubblewrap", "libmissing.so.1:libmissing1")
+
+
+def test_root_gets_the_packages_that_are_missing(small_system):
+    assert small_system(0, *PAIRS) == (
+        0,
+        ["apt-get update -qq", "apt-get install -y -qq --no-install-recommends bubblewrap libmissing1"],
+    )
+
+
+def test_without_root_the_missing_packages_are_listed(small_system):
+    listed = "these Debian packages are missing; install them as root: bubblewrap libmissing1"
+    assert small_system(1000, *PAIRS) == (1, [listed])
+
+
+def test_where_nothing_is_missing_nothing_is_installed(small_system):
+    assert small_system(1000, "tmux:tmux") == (0, [])

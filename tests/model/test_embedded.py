@@ -10,7 +10,7 @@ from bridle.config.settings import Behavior, Settings
 from bridle.core.inbox import TurnOptions
 from bridle.core.messages import Messages, UserMessage
 from bridle.core.parts import Call, Request, StepStart
-from bridle.core.stream import ModelRequest, StreamEnd
+from bridle.core.stream import Error, ModelRequest, StreamEnd
 from bridle.errors import ConfigError
 from bridle.model.embedded import EMBEDDED, embedded
 from bridle.tackroom import UsersOwn
@@ -32,6 +32,7 @@ TASKS = (
 """`TASKS` in the environment says how many are run; `scripts/tasks` runs all."""
 SOME = int(os.environ.get("TASKS", "1"))
 CAP = 4
+REQUEST = ModelRequest("1.1.1", "s", "step", "m", "", Messages([UserMessage("p", "go")]), (), "auto", 100, {})
 
 
 class Watched:
@@ -136,12 +137,25 @@ def test_two_who_come_at_once_share_one_engine(tmp_path, monkeypatch):
 
     monkeypatch.setattr("bridle.model.embedded._load", load)
     model, _ = embedded(EMBEDDED, tmp_path, tmp_path)
-    request = ModelRequest("1.1.1", "s", "step", "m", "", Messages([UserMessage("p", "go")]), (), "auto", 100, {})
 
     async def ask():
-        return [event async for event in model.stream(request)][-1]
+        return [event async for event in model.stream(REQUEST)][-1]
 
     async def work():
         return await asyncio.gather(ask(), ask())
 
     assert (asyncio.run(work()), len(loads)) == ([StreamEnd(), StreamEnd()], 1)
+
+
+def test_a_system_without_the_engines_library_is_told_which_package_has_it(tmp_path, monkeypatch):
+    def unloadable(name):
+        raise ImportError("libgomp.so.1: cannot open shared object file")
+
+    monkeypatch.setattr("bridle.model.embedded.import_module", unloadable)
+    model, _ = embedded(EMBEDDED, tmp_path, tmp_path)
+
+    async def asked():
+        return [event async for event in model.stream(REQUEST)]
+
+    told = "libgomp.so.1: cannot open shared object file (Debian: apt-get install libgomp1)"
+    assert asyncio.run(asked()) == [Error(f"the embedded model failed: {told}", retryable=False)]

@@ -26,6 +26,8 @@ GGUF = "gguf:"
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 WINDOW = 4_096
 HOW = "pip install 'bridle[embedded]'"
+LIBRARY = "Debian: apt-get install libgomp1"
+"""What the engine needs of the system, and a small system may not have."""
 SAMPLING = {"temperature": 0.2, "top_p": 0.9, "seed": 7, "cache_prompt": True}
 UNREPEATED = {"dry_multiplier": 1.0, "dry_base": 2.0, "dry_allowed_length": 18, "dry_penalty_last_n": 256}
 """Small models go in circles: what repeats more than a sentence becomes unlikely, while one may still be quoted."""
@@ -155,7 +157,10 @@ def _events(reply: ChatReply, chunk: Any) -> Any:
 
 
 def _load(path: Path, window: int) -> Any:
-    xllamacpp = import_module("xllamacpp")
+    try:
+        xllamacpp = import_module("xllamacpp")
+    except ImportError as error:
+        raise ImportError(f"{error} ({LIBRARY})") from error
     parameters = xllamacpp.CommonParams()
     parameters.model.path = str(path)
     parameters.n_ctx = window
