@@ -1,6 +1,7 @@
 """Titles: asked of the small model beside the turn, charged like everything else, and never in the way."""
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 from harness import run_virtually
@@ -10,6 +11,7 @@ from bridle.core.agent import Agent, ModelInfo, Price
 from bridle.core.events import PartPut
 from bridle.core.parts import Request, TurnFinish
 from bridle.core.states import Broken, Cut, Replied, Usage
+from bridle.core.stream import StepEnd, StreamEnd, TextDelta
 from bridle.errors import JournalFull
 from bridle.journal.memory import MemoryJournal
 from bridle.testing.scripted import ScriptedError
@@ -155,6 +157,27 @@ def test_a_small_model_that_misbehaves_holds_up_no_turn(how):
     title, (request,), (end,), _ = told("", *WORK, small=Unheard(how))
     assert (title, end.reason, end.spent.steps) == ("", "answered", 3)
     assert isinstance(request.state, (Broken, Cut))
+
+
+class Belated:
+    """A model that answers only when it has been left."""
+
+    info = ModelInfo("s")
+
+    async def stream(self, request):
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        await asyncio.sleep(3)
+        yield TextDelta("Too late")
+        yield StepEnd("stop", Usage(30, 4))
+        yield StreamEnd()
+
+
+def test_a_title_that_comes_when_its_turn_is_over_is_not_taken():
+    title, requests, ends, _ = told("", *WORK, *WORK, prompts=("Mend the failing test", "Go on"), small=Belated())
+    assert title == ""
+    assert [type(request.state) for request in requests] == [Cut, Cut]
+    assert [end.reason for end in ends] == ["answered", "answered"]
 
 
 def test_without_words_there_is_nothing_to_find_a_title_for():
