@@ -3,13 +3,14 @@
 import asyncio
 import subprocess
 import sys
+import types
 
 import pytest
 
 import bridle
 from bridle import Agent, ConfigError, Limits, Price, Reply, Result, Runtime, ScriptedModel, call
 from bridle.core.events import Entry, PartDelta
-from bridle.testing.scripted import Scenario
+from bridle.testing.scripted import Scenario, ScriptedCall
 from bridle.testing.server import ScriptedServer
 
 
@@ -126,3 +127,40 @@ def test_a_model_may_be_named_and_an_agent_says_only_what_it_was_given_to_say(tm
     result, body = asyncio.run(work())
     assert (result.reason, result.text, body["model"]) == ("answered", "Hello.", "gpt-5.5")
     assert body["instructions"].startswith("Directory: ")
+
+
+def at_once(loop, work, **rest):
+    """As `asyncio.eager_task_factory` from Python 3.12 on: a task's first steps are made before anybody knows it."""
+    try:
+        awaited = work.send(None)
+    except StopIteration as end:
+        done = loop.create_future()
+        done.set_result(end.value)
+        return done
+    return asyncio.Task(rest_of(work, awaited), loop=loop)
+
+
+@types.coroutine
+def rest_of(work, awaited):
+    while True:
+        yield awaited
+        try:
+            awaited = work.send(None)
+        except StopIteration as end:
+            return end.value
+
+
+@pytest.mark.parametrize("journal", [None, "journal.db"])
+def test_a_turn_goes_its_way_where_the_tasks_of_the_host_begin_at_once(tmp_path, journal, monkeypatch):
+    # As on a disk so slow that syncs are made apart.
+    monkeypatch.setattr("bridle.journal.sync.QUICK_SECONDS", -1.0)
+
+    async def work():
+        asyncio.get_running_loop().set_task_factory(getattr(asyncio, "eager_task_factory", at_once))
+        both = Reply(calls=(ScriptedCall("add", {"a": 2, "b": 2}), ScriptedCall("add", {"a": 3, "b": 2})))
+        model = ScriptedModel([call("add", a=1, b=2), both, "Done."])
+        agent = Agent("sums", model=model, tools=[add], journal=journal and tmp_path / journal)
+        return await asyncio.wait_for(agent.run("Add."), 20)
+
+    result = asyncio.run(work())
+    assert (result.reason, result.text, result.steps, result.tool_calls) == ("answered", "Done.", 3, 3)

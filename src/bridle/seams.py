@@ -160,9 +160,14 @@ class Seams:
         await asyncio.sleep(seconds)
 
 
+def begin(work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
+    """A task that begins when the loop comes to it, also where the host's tasks begin before they have a name."""
+    return asyncio.Task(work, loop=asyncio.get_running_loop())
+
+
 async def uninterrupted(work: Coroutine[Any, Any, Result]) -> Result:
     """The result of work that a cancelled caller must wait for; the cancellation is raised after its end."""
-    task = asyncio.ensure_future(work)
+    task = begin(work)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:

@@ -27,7 +27,8 @@ FORBIDDEN: dict[Any, tuple[str, ...]] = {
         "sleep",
     ),
     os: ("urandom", "getrandom"),
-    threading: ("_start_new_thread",),
+    # The name that this Python starts its threads by.
+    threading: tuple({"_start_new_thread", "_start_joinable_thread"} & vars(threading).keys()),
     uuid: ("uuid1", "uuid4"),
     random: (
         *("random", "randint", "randrange", "choice", "choices", "shuffle", "uniform", "getrandbits", "sample"),

@@ -502,7 +502,7 @@ FAULTS = [
     Fault(
         "a server's word that it has changed is overheard",
         "mcp/link.py",
-        "            self._taking = asyncio.ensure_future(self._take_again())\n",
+        "            self._taking = begin(self._take_again())\n",
         "            pass\n",
     ),
     Fault(

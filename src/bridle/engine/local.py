@@ -17,7 +17,7 @@ from bridle.engine.bus import Bus
 from bridle.engine.engine import Parked
 from bridle.errors import JournalError, NoSuchSession
 from bridle.journal.journal import Journal, Lease, folded
-from bridle.seams import Seams
+from bridle.seams import Seams, begin
 from bridle.turn.actions import Actions, TurnActions
 from bridle.turn.children import asks_id, end_id, report_end
 from bridle.turn.loop import run_turn
@@ -68,7 +68,7 @@ class LocalEngine:
         drive.again = True
         drive.held_prompts = drive.held_prompts or held_prompts
         if drive.task is None or drive.task.done():
-            drive.task = asyncio.get_running_loop().create_task(self._drive(session, drive))
+            drive.task = begin(self._drive(session, drive))
             # Whoever waits is told of a failure; nobody else needs to read of it.
             drive.task.add_done_callback(lambda task: task.cancelled() or task.exception())
 
@@ -87,7 +87,7 @@ class LocalEngine:
         if drive.task.done():
             return drive.task.result()
         drive.ended = drive.ended or asyncio.Event()
-        ended = asyncio.ensure_future(drive.ended.wait())
+        ended = begin(drive.ended.wait())
         await asyncio.wait([drive.task, ended], return_when=asyncio.FIRST_COMPLETED)
         ended.cancel()
         return drive.task.result() if drive.task.done() else None
@@ -237,7 +237,7 @@ class LocalEngine:
             if session.running is None:
                 return "idle"
             drive.held_prompts = False
-            watch = asyncio.get_running_loop().create_task(self._watch(rig))
+            watch = begin(self._watch(rig))
             try:
                 outcome = await run_turn(self._actions(rig))
                 await end_title(rig)

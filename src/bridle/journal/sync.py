@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from bridle.errors import JournalFailed
-from bridle.seams import Clock, Offload
+from bridle.seams import Clock, Offload, begin
 
 QUICK_SECONDS = 0.001
 
@@ -31,7 +31,7 @@ class Sync:
             self._flush()
             return
         if self._next is None:
-            self._next = asyncio.ensure_future(self._flush_apart())
+            self._next = begin(self._flush_apart())
         await asyncio.shield(self._next)
 
     async def _flush_apart(self) -> None:

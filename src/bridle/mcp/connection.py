@@ -18,6 +18,7 @@ from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from bridle.errors import ServerFailed
 from bridle.mcp.pins import Definition, Offer
 from bridle.mcp.transport import Streams, Watch
+from bridle.seams import begin
 
 MOST_MESSAGES = 2_000
 """That a server may send in a second."""
@@ -51,7 +52,7 @@ class Connection:
         """Why it was ended, if it was."""
         self._over = asyncio.Event()
         self._client: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
-        self._task = asyncio.ensure_future(self._hold())
+        self._task = begin(self._hold())
 
     @property
     def alive(self) -> bool:
@@ -84,7 +85,7 @@ class Connection:
                 cache=None,
             ) as client:
                 self._client.set_result(client)
-                heeding = asyncio.ensure_future(self._heed(client))
+                heeding = begin(self._heed(client))
                 try:
                     await self._over.wait()
                 finally:

@@ -16,7 +16,7 @@ from bridle.config.settings import McpServer
 from bridle.errors import ConfigError, ServerFailed
 from bridle.mcp.pins import Definition, Pin, Pins, key_of
 from bridle.process.sandbox import Openings, inside_environment
-from bridle.seams import Seams, in_thread
+from bridle.seams import Seams, begin, in_thread
 from bridle.shelter import Shelter
 from bridle.tools.bash import NO_NETWORK
 from bridle.tools.shut_in import ShutIn
@@ -154,7 +154,7 @@ class Link:
         """The server says that it offers something else: look, and once more if it says so meanwhile."""
         self._says_changed = True
         if self._taking is None or self._taking.done():
-            self._taking = asyncio.ensure_future(self._take_again())
+            self._taking = begin(self._take_again())
 
     async def _take_again(self) -> None:
         while self._says_changed:
@@ -206,8 +206,8 @@ class Link:
         from bridle.mcp.connection import told
 
         client = await connection.client()
-        asking = asyncio.ensure_future(ask(client))
-        over = asyncio.ensure_future(connection.over())
+        asking = begin(ask(client))
+        over = begin(connection.over())
         try:
             async with asyncio.timeout(self.server.seconds):
                 await asyncio.wait([asking, over], return_when=asyncio.FIRST_COMPLETED)

@@ -12,7 +12,7 @@ from bridle.mcp.link import Link, Surroundings
 from bridle.mcp.looking import Look, look
 from bridle.mcp.pins import Pins
 from bridle.mcp.tools import RESOURCE, ServerTool, resource_tool, server_tool, shown, tool_name
-from bridle.seams import Seams
+from bridle.seams import Seams, begin
 from bridle.shelter import Shelter
 from bridle.tools.tool import Tool
 
@@ -70,7 +70,7 @@ class Servers:
             idle = name not in self._looking or self._looking[name].done()
             if stale and idle and (before is None or now - before > AGAIN_SECONDS):
                 self._looked[name] = now
-                self._looking[name] = asyncio.ensure_future(self._look(link))
+                self._looking[name] = begin(self._look(link))
         awaited = [self._looking[name] for name in fresh if name in self._looking]
         if awaited:
             await asyncio.wait(awaited, timeout=self._start_wait)

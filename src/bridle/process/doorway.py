@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from bridle.core.addresses import is_private_name, is_public
+from bridle.seams import begin
 
 THRESHOLD = Path(__file__).with_name("threshold.py")
 ADDRESS = "http://127.0.0.1:3128"
@@ -47,7 +48,7 @@ class Doorway:
         self._theirs = theirs.detach()
         self._server: asyncio.Server | None = None
         self._serving: set[asyncio.Task[None]] = set()
-        self._opening = asyncio.ensure_future(self._open())
+        self._opening = begin(self._open())
 
     def inside(self, command: Sequence[str]) -> list[str]:
         """The words that open the doorway from within and then run a command."""
@@ -233,7 +234,7 @@ async def _exactly(length: int, reader: asyncio.StreamReader, writer: asyncio.St
 
 async def _joined(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
     """Pass on what comes, both ways, until one side has no more to say and the other has ended too."""
-    passing = [asyncio.ensure_future(_passed(reader, writer)) for reader, writer in ways]
+    passing = [begin(_passed(reader, writer)) for reader, writer in ways]
     try:
         await asyncio.gather(*passing)
     finally:

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from bridle.seams import begin
+
 KEEPER = Path(__file__).with_name("keeper.py")
 END_SECONDS = 2.0
 LOOK_SECONDS = 0.02
@@ -57,7 +59,7 @@ class Owned:
             raise
         finally:
             os.close(theirs)
-        self._over = asyncio.ensure_future(self._ended())
+        self._over = begin(self._ended())
 
     async def _ended(self) -> int:
         if not hasattr(os, "pidfd_open"):

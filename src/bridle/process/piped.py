@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bridle.process.doorway import Doorway
 from bridle.process.owned import Owned
+from bridle.seams import begin
 
 CHUNK = 65_536
 LONGEST = 1 << 20
@@ -62,7 +63,7 @@ class Piped:
         self._transports: list[asyncio.ReadTransport] = []
         readers = (self.output, self.errors)
         ours = [(pipe[0], reader) for pipe, reader in zip(pipes, readers, strict=False)]
-        self._connected = asyncio.get_running_loop().create_task(self._connect(ours))
+        self._connected = begin(self._connect(ours))
 
     async def _connect(self, pipes: list[tuple[int, asyncio.StreamReader]]) -> None:
         loop = asyncio.get_running_loop()
@@ -79,7 +80,7 @@ class Piped:
 
     async def run(self, show: Callable[[str], None]) -> int:
         """Its exit status, once it has ended and what it printed was handed on."""
-        passing = asyncio.ensure_future(self.pass_on(show))
+        passing = begin(self.pass_on(show))
         try:
             return await self.owned.wait()
         finally:

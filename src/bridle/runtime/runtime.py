@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -28,7 +27,7 @@ from bridle.journal.journal import Journal, SessionRow, folded
 from bridle.journal.kinds import open_journal
 from bridle.model.model import Model
 from bridle.models import Models
-from bridle.seams import Seams
+from bridle.seams import Seams, begin
 from bridle.spoken import with_mentions
 from bridle.tackroom import SettingsTackRoom, UsersOwn
 from bridle.tools.tool import Tool
@@ -309,7 +308,7 @@ class Runtime:
         It does not matter which process drives the session; deltas come only from this one.
         """
         subscription = self.bus.subscribe(session)
-        waiting = asyncio.ensure_future(self.wait(session, prompt))
+        waiting = begin(self.wait(session, prompt))
         try:
             while True:
                 event = subscription.waiting()

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 from bridle.core.parts import Patch
 from bridle.errors import SnapshotFailed
-from bridle.seams import Seams, in_thread
+from bridle.seams import Seams, begin, in_thread
 from bridle.snapshots.git import Git
 from bridle.snapshots.pins import DAY, Facts, Pins, quoted, unquoted
 from bridle.snapshots.plan import Plan, Span, changes, plan_redo, plan_undo
@@ -109,7 +109,7 @@ class Snapshots:
 
         compared = await self._do(directory, job)
         if directory not in self._tidying:
-            self._tidying[directory] = tidying = asyncio.ensure_future(self._do(directory, self._tidy))
+            self._tidying[directory] = tidying = begin(self._do(directory, self._tidy))
             # Nobody waits for it, and nothing depends on it: what fails is tried again another day.
             tidying.add_done_callback(lambda task: task.cancelled() or task.exception())
         return compared

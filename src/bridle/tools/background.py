@@ -11,6 +11,7 @@ from pathlib import Path
 from bridle.errors import ToolFailed
 from bridle.process.doorway import Doorway
 from bridle.process.piped import Piped
+from bridle.seams import begin
 
 MOST_KEPT = 200_000
 MOST_TAIL = 8_000
@@ -47,7 +48,7 @@ class Background:
         finally:
             os.close(theirs)
         os.set_blocking(self._input, False)
-        self._reading = asyncio.ensure_future(self._read())
+        self._reading = begin(self._read())
 
     async def _read(self) -> None:
         self.status = await self._piped.run(self._keep)

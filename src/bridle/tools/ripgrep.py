@@ -14,6 +14,7 @@ from pathlib import Path
 from bridle.errors import ToolFailed
 from bridle.process.piped import Piped
 from bridle.process.programs import outside
+from bridle.seams import begin
 
 MOST_COMPLAINED = 2_000
 
@@ -54,7 +55,7 @@ async def ripgrep(arguments: list[str], folder: Path) -> AsyncIterator[Search]:
     if any("\0" in argument for argument in arguments):
         raise ToolFailed("A pattern cannot hold a zero byte.")
     piped = Piped([_program(folder), "--no-config", *arguments], folder=folder, apart=True)
-    complaints = asyncio.get_running_loop().create_task(_complaints(piped.errors))
+    complaints = begin(_complaints(piped.errors))
     try:
         yield Search(piped.output, complaints)
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from bridle.errors import JournalError, JournalFull
+from bridle.seams import begin
 from bridle.turn.processor import Processor
 from bridle.turn.record import Record
 
@@ -33,7 +34,7 @@ class Growth:
         if self._task is not None and self._task.done() and self._task.exception() is not None:
             return
         if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._write(self._processor))
+            self._task = begin(self._write(self._processor))
         else:
             self.due(self._processor)
 

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, Generic, TypeVar
 
+from bridle.seams import begin
+
 Result = TypeVar("Result")
 
 GRACE_SECONDS = 1.0
@@ -81,7 +83,7 @@ class _Effect(Generic[Result]):
     def __init__(self, work: Coroutine[Any, Any, Result]) -> None:
         self.loop = asyncio.get_running_loop()
         self.work = work
-        self.task = self.loop.create_task(self._carry())
+        self.task = begin(self._carry())
         self.over: asyncio.Future[None] = self.loop.create_future()
         self.ended: Aborted | Late | None = None
         self.timer: asyncio.TimerHandle | None = None

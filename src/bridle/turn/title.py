@@ -17,6 +17,7 @@ from bridle.core.pricing import cost, worst_cost
 from bridle.core.states import Broken, Cut, Replied, RequestState
 from bridle.core.stream import ModelRequest
 from bridle.errors import BudgetRefused, JournalError
+from bridle.seams import begin
 from bridle.turn.errand import NO_TOOLS
 from bridle.turn.processor import Processor
 from bridle.turn.rig import Rig, Small
@@ -71,7 +72,7 @@ class Title:
         self._open = False
 
     def begin(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._ask())
+        self._task = begin(self._ask())
         # Whoever ends it is told of a failure; nobody else needs to read of it.
         self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
 
