@@ -113,7 +113,7 @@ def post(change: Change, account_of: Callable[[str], Account | None]) -> dict[st
         reserved = account.reserved.minus(freed)
         others = account.keeps.minus(own.kept)
         if wanted is not NOTHING and (_bounds(account.tree) or _bounds(limits)):
-            used = spent.plus(keep).plus(others)
+            used = (spent, keep, others)
             short = _short(account.id, account.tree, "tree", wanted, used, reserved) or _short(
                 account.id, limits, _scope(account, mine=mine), wanted, used, reserved
             )
@@ -151,16 +151,17 @@ def _bounds(limits: Limits | None) -> bool:
 
 
 def _short(
-    id: str, limits: Limits | None, scope: Scope, wanted: Spent, used: Spent, reserved: Spent
+    id: str, limits: Limits | None, scope: Scope, wanted: Spent, used: tuple[Spent, Spent, Spent], reserved: Spent
 ) -> Shortage | None:
     """The first limit that has no room for what is wanted, beside what is used, to be kept, and reserved."""
     if limits is None:
         return None
     for name in TREE_LIMITS if isinstance(limits, TreeLimits) else OWN_LIMITS:
-        allowed = limits.of(name)
         amount = getattr(wanted, name)
-        if allowed is not None and amount:
-            later = allowed - getattr(used, name)
+        # What is not wanted needs no room, even where none is left.
+        if amount and (allowed := limits.of(name)) is not None:
+            spent, keep, others = used
+            later = allowed - (getattr(spent, name) + getattr(keep, name) + getattr(others, name))
             now = later - getattr(reserved, name)
             if amount > now:
                 return Shortage(id, name, scope, now, later)
