@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 from contender import Contender, installed, report_of
-from costs_page import DEFAULT, PLOTS, Measured, draw, page
+from costs_page import DEFAULT, PLOTS, SHORTER, Measured, draw, page
 from costs_page import OURS as OUR_COMMAND
 from growth import grown
 from starts import Command, commands, opencode, prepare_opencode
@@ -54,12 +55,19 @@ def enrolled(*, peers: bool) -> tuple[list[Contender], list[Command], list[str]]
 def rounds(contenders: list[Contender], given: argparse.Namespace) -> None:
     """Run everybody in turn; a short run is easily disturbed, and cheap to do again."""
     for number in range(given.rounds):
+        most = given.again * (number + 1)
         for contender in contenders:
             print(f"round {number + 1}/{given.rounds}: {contender.name}", file=sys.stderr, flush=True)
-            contender.reports.append(report_of(contender, given.steps))
-            most = given.again * (number + 1)
-            while contender.reports[-1]["cpu_seconds"] < SHORT_SECONDS and len(contender.reports) < most:
-                contender.reports.append(report_of(contender, given.steps))
+            repeat(contender, given.steps, contender.reports, most)
+            if contender.durable and given.steps > SHORTER:
+                repeat(contender, SHORTER, contender.shorter, most)
+
+
+def repeat(contender: Contender, steps: int, reports: list[dict[str, Any]], most: int) -> None:
+    """Once, or as often as is worth it."""
+    reports.append(report_of(contender, steps))
+    while reports[-1]["cpu_seconds"] < SHORT_SECONDS and len(reports) < most:
+        reports.append(report_of(contender, steps))
 
 
 def main() -> None:

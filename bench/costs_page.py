@@ -18,6 +18,8 @@ DEFAULT = "Bridle, SQLite, power (default)"
 OURS = "bridle run"
 OPENCODE = "opencode run"
 AGNO_MICROSECONDS = 200.0
+SHORTER = 200
+"""The steps of a shorter conversation, of those that keep theirs."""
 PLOTS = "benchmarks"
 LEFT_OUT = ("Bridle, memory, capped", "Bridle, SQLite, process")
 """They lie next to others of ours in every plot."""
@@ -45,10 +47,11 @@ class Measured:
         return [*growth_goals(ours), *stream_goals(self.streams, self.pieces)]
 
 
-def table(contenders: list[Contender]) -> list[str]:
+def table(contenders: list[Contender], steps: int) -> list[str]:
     """Rows of what each costs, and how often the cost of Bridle's default that is."""
-    heads = ["contender", "version", "CPU µs", "first 40", "last 40", "last/first", "of Bridle's", "MB kept", "written"]
-    lines = [row([*heads, "start CPU s", "start MB", "peak MB"]), "| --- | --- " + "| ---: " * 10 + "|"]
+    heads = ["contender", "version", "CPU µs", "first 40", "last 40", "last/first", "of Bridle's", "whole µs"]
+    heads += ["MB kept", "written", "start CPU s", "start MB", "peak MB"]
+    lines = [row(heads), "| --- | --- " + "| ---: " * (len(heads) - 2) + "|"]
     unit = next(each for each in contenders if each.name == DEFAULT)
     for each in contenders:
         median, first, last = each.best("median"), each.best("first"), each.best("last")
@@ -60,6 +63,7 @@ def table(contenders: list[Contender]) -> list[str]:
             f"{last:.0f}",
             f"{last / first:.2f}",
             f"{median / unit.best('median'):.2f}",
+            f"{each.whole() / steps * 1e6:.0f}",
             f"{each.best('bytes_kept') / 1e6:.2f}",
             f"{each.best('bytes_written') / 1e6:.1f}",
             f"{each.best('start_cpu'):.2f}",
@@ -122,14 +126,10 @@ def verdicts(measured: Measured) -> list[str]:
         goals.append(("in memory no more than agno", memory.best("median") / agno, 1.0))
     for peer in found.values():
         if peer.durable and peer.needs:
-            share = power.best("cpu_seconds") / peer.best("cpu_seconds")
-            goals.append((f"a tenth of the CPU of {peer.name}", share, 0.1))
-            ours, theirs = dict(power.curve()), dict(peer.curve())
-            goals += [
-                (f"CPU of a step around step {mark}, of {peer.name}'s", ours[mark] / theirs[mark], 0.1)
-                for mark in (200, steps)
-                if mark in ours and mark in theirs
-            ]
+            goals.append((f"CPU of {steps:,} steps, of {peer.name}'s", power.whole() / peer.whole(), 0.1))
+            if peer.shorter:
+                share = power.whole(shorter=True) / peer.whole(shorter=True)
+                goals.append((f"CPU of {SHORTER} steps, of {peer.name}'s", share, 0.1))
     if OPENCODE in found and OURS in found:
         ours, theirs = found[OURS], found[OPENCODE]
         both = min(ours.reports[0]["steps"], theirs.reports[0]["steps"])
@@ -247,12 +247,15 @@ def page(measured: Measured, missing: list[str]) -> list[str]:
         f"Made by `bench/run` on {datetime.now(UTC):%Y-%m-%d}: {machine}.",
         f"{measured.steps} steps, {measured.how}.",
         "What is compared is one step's overhead: the model answers at once, inside the process. The start is what the",
-        "process took until its first request, its interpreter and its imports included.",
+        "process took until its first request, its interpreter and its imports included. The CPU of a step is the",
+        "median of what was used from one request to the next; *whole* is what the run used in all, for each of its",
+        "steps: with its opening and end, and with what a contender had put off. langgraph writes its checkpoints",
+        "in a thread that falls behind, and goes on after the last request: whole conversations are compared below.",
         "",
         "- Behaviour at the cap is compared in [comparison.md](comparison.md), made by `bench/limits`.",
         "- Behaviour on loops is compared there too, in the rows that begin with *loop*.",
         "",
-        *table(measured.contenders),
+        *table(measured.contenders, measured.steps),
         "",
         f"![CPU of a step, against the length of the history]({PLOTS}/cpu.svg)",
         "",
