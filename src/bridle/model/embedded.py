@@ -101,7 +101,7 @@ class EmbeddedModel:
         try:
             engine = await self._loaded()
         except (RuntimeError, ValueError, OSError, ImportError) as error:
-            how = f" ({LIBRARY})" if isinstance(error, ImportError) else ""
+            how = f" ({LIBRARY})" if "libgomp" in str(error) else ""
             yield Error(f"the embedded model failed: {error}{how}", retryable=False)
             return
         answering = begin(in_thread(lambda: _answer(engine, body, reading), until_exit=True))
