@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 from bridle.config.settings import AgentSettings, AnyPermissions, Settings
@@ -14,11 +13,13 @@ from bridle.core.options import layered
 from bridle.core.permission import DEFAULT_RULES, SANDBOXED_RULES, Rule
 from bridle.errors import ConfigError
 
+_PROMPTS = Path(__file__).with_name("prompts")
+
 
 @cache
 def prompt_file(name: str) -> str:
     """A prompt that ships with Bridle."""
-    return files("bridle.config").joinpath("prompts", name).read_text(encoding="utf-8")
+    return (_PROMPTS / name).read_text(encoding="utf-8")
 
 
 @cache

@@ -14,7 +14,7 @@ from bridle.journal.database import BUSY_MILLISECONDS, Database, error_code
 from bridle.journal.sync import Sync
 from bridle.seams import Offload, uninterrupted
 
-CHECKPOINT_COMMITS = 250
+CHECKPOINT_COMMITS = 100
 """After so many the log is moved into the file and used again from its start: a log that grows is dearer to sync."""
 
 Result = TypeVar("Result")

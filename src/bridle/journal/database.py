@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -23,9 +22,8 @@ _HERE = Path(__file__).parent
 
 
 def _read_queries() -> dict[str, str]:
-    text = (_HERE / "queries.sql").read_text()
-    found = re.findall(r"-- name: (\w+)\n(.*?)(?=\n-- name:|\Z)", text, re.DOTALL)
-    return {name: query.strip() for name, query in found}
+    named = (_HERE / "queries.sql").read_text().split("-- name: ")[1:]
+    return {name: query.strip() for name, _, query in (each.partition("\n") for each in named)}
 
 
 QUERIES = _read_queries()

@@ -70,10 +70,10 @@ def config_schema() -> dict[str, Any]:
 
 def write_starter(directory: Path) -> Path:
     """Write a `bridle.toml` with everything in it as a comment; raises `ConfigError` if there is one."""
-    from importlib.resources import files
+    from bridle.config import settings
 
-    path = directory / "bridle.toml"
-    return _written(path, files("bridle.config").joinpath("starter.toml").read_text(encoding="utf-8"))
+    starter = Path(settings.__file__).with_name("starter.toml")
+    return _written(directory / "bridle.toml", starter.read_text(encoding="utf-8"))
 
 
 def write_agent(directory: Path | None, name: str, fields: Mapping[str, Any], prompt: str) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ def builtin(
     asks: Callable[[Any, str], Ask] | None = None,
 ) -> StructTool:
     """A tool whose description lies in NAME.md."""
-    description = files("bridle.tools").joinpath(f"{name}.md").read_text(encoding="utf-8").strip()
+    description = Path(__file__).with_name(f"{name}.md").read_text(encoding="utf-8").strip()
     return StructTool(
         spec=ToolSpec(name, description, struct_schema(arguments)),
         arguments=arguments,

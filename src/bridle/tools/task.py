@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,7 @@ async def _never(given: TaskArguments, invocation: Invocation) -> Output:
 @cache
 def _told() -> tuple[str, dict[str, Any]]:
     """Its words and the schema of its arguments: every turn that may start subagents needs them."""
-    words = files("bridle.tools").joinpath("task.md").read_text(encoding="utf-8").strip()
+    words = Path(__file__).with_name("task.md").read_text(encoding="utf-8").strip()
     return words, struct_schema(TaskArguments)
 
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
-from importlib.resources import files
+from pathlib import Path
 
 from bridle.core.events import SessionInfo
 from bridle.core.parts import Patch, Reasoning, TurnFinish
@@ -52,7 +52,7 @@ def page(info: SessionInfo, turns: Sequence[TurnView], diffs: Mapping[int, str],
 
 
 def _file(name: str) -> str:
-    return files("bridle.surfaces.report").joinpath(name).read_text(encoding="utf-8")
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
 def text(words: str) -> str:
