@@ -112,13 +112,12 @@ def post(change: Change, account_of: Callable[[str], Account | None]) -> dict[st
         spent = account.spent.plus(actual)
         reserved = account.reserved.minus(freed)
         others = account.keeps.minus(own.kept)
-        if wanted is not NOTHING and (_bounds(account.tree) or _bounds(limits)):
+        if wanted is not NOTHING:
             used = (spent, keep, others)
-            short = _short(account.id, account.tree, "tree", wanted, used, reserved) or _short(
-                account.id, limits, _scope(account, mine=mine), wanted, used, reserved
-            )
-            if short is not None:
-                return short
+            if (short := _short(account.tree, wanted, used, reserved)) is not None:
+                return Shortage(account.id, short[0], "tree", *short[1:])
+            if (short := _short(limits, wanted, used, reserved)) is not None:
+                return Shortage(account.id, short[0], _scope(account, mine=mine), *short[1:])
         rows[account.id] = msgspec.structs.replace(
             account,
             limits=limits,
@@ -143,18 +142,17 @@ def _scope(account: Account, *, mine: bool) -> Scope:
     return "tree" if account.scope == "turn" and not mine else account.scope
 
 
-def _bounds(limits: Limits | None) -> bool:
-    """Whether anything is bounded here at all: most turns have no limits of their own."""
-    if limits is None or limits is UNLIMITED:
-        return False
-    return not (limits.steps is limits.tool_calls is limits.tokens is limits.cost is None)
-
-
 def _short(
-    id: str, limits: Limits | None, scope: Scope, wanted: Spent, used: tuple[Spent, Spent, Spent], reserved: Spent
-) -> Shortage | None:
-    """The first limit that has no room for what is wanted, beside what is used, to be kept, and reserved."""
-    if limits is None:
+    limits: Limits | None, wanted: Spent, used: tuple[Spent, Spent, Spent], reserved: Spent
+) -> tuple[LimitName, float, float] | None:
+    """The first limit without room for what is wanted, beside what is used, to be kept, and reserved: what fits."""
+    # Mostly nothing that is wanted is bounded at all.
+    if limits is None or not (
+        (wanted.tokens and limits.tokens is not None)
+        or (wanted.cost and limits.cost is not None)
+        or (wanted.steps and limits.steps is not None)
+        or (wanted.tool_calls and limits.tool_calls is not None)
+    ):
         return None
     for name in TREE_LIMITS if isinstance(limits, TreeLimits) else OWN_LIMITS:
         amount = getattr(wanted, name)
@@ -164,7 +162,7 @@ def _short(
             later = allowed - (getattr(spent, name) + getattr(keep, name) + getattr(others, name))
             now = later - getattr(reserved, name)
             if amount > now:
-                return Shortage(id, name, scope, now, later)
+                return name, now, later
     return None
 
 

@@ -106,7 +106,7 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
         """The limits of which 80 % are spent and of which nobody was told yet."""
         near: tuple[LimitName, ...] = ()
         for name in LIMIT_NAMES:
-            allowed = self.of(name)
+            allowed = getattr(self, name)
             if allowed and name not in known and getattr(spent, name) >= WARN_AT * allowed:
                 near += (name,)
         return near
