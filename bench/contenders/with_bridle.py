@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator
+from importlib import import_module
 from pathlib import Path
 
 from workload import TEXT, add_up, arguments_of, begin_request, measure
@@ -16,6 +17,9 @@ from bridle.core.stream import ModelRequest, StepEnd, StreamEnd, StreamEvent, Te
 
 MODE = sys.argv[sys.argv.index("--mode") + 1]
 CAPPED = "--capped" in sys.argv
+if MODE != "memory":
+    # As those of others: what is imported belongs to the start.
+    import_module("bridle.journal.sqlite")
 
 
 @tool

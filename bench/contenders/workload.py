@@ -73,9 +73,9 @@ def measure(package: str, converse: Callable[[int, Path], str]) -> None:
     costs = [(after - before) * 1e6 for before, after in pairwise(requests)]
     report = {
         "version": version(package) if package else "",
-        "first": round(median(costs[:EDGE])),
-        "last": round(median(costs[-EDGE:])),
-        "median": round(median(costs)),
+        "first": round(median(costs[:EDGE]), 1),
+        "last": round(median(costs[-EDGE:]), 1),
+        "median": round(median(costs), 1),
         "cpu_seconds": round(cpu, 3),
         # Not ru_maxrss: that starts from the peak of the process which started this one.
         "rss_mb": round(_proc("status", "VmHWM") / 1024),

@@ -157,7 +157,7 @@ def _short(
     for name in TREE_LIMITS if isinstance(limits, TreeLimits) else OWN_LIMITS:
         amount = getattr(wanted, name)
         # What is not wanted needs no room, even where none is left.
-        if amount and (allowed := limits.of(name)) is not None:
+        if amount and (allowed := getattr(limits, name)) is not None:
             spent, keep, others = used
             later = allowed - (getattr(spent, name) + getattr(keep, name) + getattr(others, name))
             now = later - getattr(reserved, name)

@@ -130,6 +130,8 @@ def _refuse_beyond_budget(rig: Rig, verdicts: dict[str, CallState]) -> None:
     if allowed is None:
         return
     left = allowed - rig.turn.tool_calls
+    if left >= len(verdicts):
+        return
     for id, state in verdicts.items():
         if _is_fresh(rig, id, state):
             if left <= 0:
