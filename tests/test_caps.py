@@ -93,6 +93,13 @@ def test_of_five_parallel_calls_with_three_left_three_run():
     assert story.sentinels == ["Tool budget exhausted (3/3)"]
 
 
+def test_a_call_that_is_refused_anyhow_takes_nothing_of_the_tool_budget():
+    batch = [call("look", key=key) for key in "aaabc"]
+    story = tell(ScriptedModel([batch, "out"]), limits=Limits(tool_calls=3))
+    assert sorted(story.ran) == ["look a", "look a", "look b"]
+    assert [state for _, state in story.calls] == ["done", "done", "doom_loop", "done", "limit tool_calls"]
+
+
 def test_a_capped_session_goes_on_with_the_next_prompt():
     async def again(runtime, session, id):
         await runtime.wait(session, id)
