@@ -40,6 +40,7 @@ def _checked(plan: Plan, live: Callable[[], History]) -> tuple[str, Counter[str]
     try:
         tree = Tree(history)
     except Exception as error:
+        # However the fold fails: a journal that makes no session is what must be told, not that the check fell over.
         return f"can_be_loaded: {error!r}", plan.seen
     for invariant in INVARIANTS:
         try:
