@@ -39,6 +39,7 @@ ALONE = {
     "GIT_LITERAL_PATHSPECS": "1",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
     "HOME": "/nonexistent",
 }
 BYTES_AS_THEY_ARE = "* -text -eol -ident -filter -working-tree-encoding\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,12 +14,13 @@ from typing import Literal
 from bridle.core.context import sound
 from bridle.core.parts import Changed
 from bridle.errors import SnapshotFailed
-from bridle.snapshots.git import ALONE, Git
+from bridle.snapshots.git import Git
 from bridle.workspace.git import git_folders
 
 AT_ONCE = 400
 """Paths that are given to git by words."""
 MOST_RULES = 1 << 20
+MOST_INDEX = 512 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,27 +181,28 @@ class Repository:
     def _tracked_though_ignored(self) -> list[str]:
         folders = git_folders(self.git.tree)
         index = _changed_at(folders[0] / "index") if folders else -1
-        if folders and any(folders[0].glob("sharedindex.*")):
-            # To read an index that is split is to touch it.
-            return []
         if index >= 0 and self.known.ignored[0] != index:
-            self.known.ignored = (index, self._ask_for_ignored())
+            self.known.ignored = (index, self._listed_as_ignored(folders[0]))
         return self.known.ignored[1] if index >= 0 else []
 
-    def _ask_for_ignored(self) -> list[str]:
-        alone = {**ALONE, "PATH": self.environment.get("PATH", "")}
-        return _split(
-            self.git.asked(
-                "ls-files",
-                "-z",
-                "--cached",
-                "--ignored",
-                "--exclude-standard",
-                *self._scope,
-                environment=alone,
-                folder=self.git.tree,
-            )
-        )
+    def _listed_as_ignored(self, folder: Path) -> list[str]:
+        """Read a copy of the user's index with our own git folder: in theirs, git would obey their configuration."""
+        for shared in self.git.folder.glob("sharedindex.*"):
+            shared.unlink()
+        copy = self.git.folder / "their-index"
+        if not _copied(folder / "index", copy):
+            return []
+        for shared in folder.glob("sharedindex.*"):
+            # A split index names the rest of itself; git looks for it in its own folder.
+            _copied(shared, self.git.folder / shared.name)
+        words = ("ls-files", "-z", "--cached", "--ignored", "--exclude-standard", *self._scope)
+        try:
+            return _split(self.git.run(*words, index=copy))
+        except SnapshotFailed:
+            # An index in a form that this git cannot read, such as one of another hash: its ignored files are not kept.
+            return []
+        finally:
+            copy.unlink(missing_ok=True)
 
     def is_ignored(self) -> bool:
         """Whether the project is a folder that its work tree ignores."""
@@ -249,6 +252,15 @@ def seen_at(path: Path) -> os.stat_result | None:
         return path.lstat()
     except OSError:
         return None
+
+
+def _copied(source: Path, target: Path) -> bool:
+    """Copy a regular file of reasonable size; False if it is anything else."""
+    found = seen_at(source)
+    if found is None or not stat.S_ISREG(found.st_mode) or found.st_size > MOST_INDEX:
+        return False
+    shutil.copyfile(source, target, follow_symlinks=False)
+    return True
 
 
 def _behind_link(root: Path, name: str) -> bool:
