@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bridle.config.settings import SandboxSettings
+from bridle.config.agents import rules_of
+from bridle.config.settings import CareSettings, HookSettings, McpServer, SandboxSettings, Settings
+from bridle.core.permission import DEFAULT_RULES, Access, Rule, judge, named_patterns
 from bridle.errors import ConfigError
+from bridle.process.home import Home, git_identity, plain_settings
+from bridle.process.programs import named_files, outside
 from bridle.process.sandbox import Sandbox, sandbox_program
 from bridle.tools.background import Backgrounds
+from bridle.workspace.git import git_place, named_by_config
+
+OWN = (Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parent)
+"""The interpreter and the packages that Bridle runs from."""
 
 
 @dataclass(slots=True)
@@ -23,8 +33,13 @@ class Shelter:
     environment: Mapping[str, str]
     guarded: tuple[Path, ...] = ()
     outputs: Path | None = None
+    rules: Sequence[Rule] = DEFAULT_RULES
+    """By which it is judged what commands may read where no agent's rules are given."""
+    protected: tuple[Path, ...] = ()
+    """Files of the project that a command of the user's names which runs outside of the sandbox."""
     backgrounds: Backgrounds = field(default_factory=Backgrounds)
     _scratch: Path | None = None
+    _home: Home | None = None
 
     @property
     def sandboxed(self) -> bool:
@@ -42,32 +57,74 @@ class Shelter:
             return ""
         return f"commands run without a sandbox, so each of them is asked about: {sandbox_program()[1]}"
 
-    def sandbox(self, session: str, *, read_only: bool = False) -> Sandbox | None:
+    def permits(self, access: Access) -> bool:
+        """Whether the rules allow something to what runs without a turn."""
+        return judge(self.rules, access) == "allow"
+
+    def sandbox(self, session: str, *, read_only: bool = False, rules: Sequence[Rule] | None = None) -> Sandbox | None:
+        """The sandbox for the commands of a session, with masks by the rules; None if there is none."""
         if not self.sandboxed:
             return None
-        if self._scratch is None:
-            self._scratch = Path(tempfile.mkdtemp(prefix="bridle-"))
+        scratch = self._scratch = self._scratch or Path(tempfile.mkdtemp(prefix="bridle-"))
+        outputs = (self.outputs / session).resolve() if self.outputs is not None else None
         return Sandbox(
             sandbox_program()[0],
-            Path(self.environment.get("HOME") or "/nonexistent"),
-            self._scratch,
+            self._known_home,
+            scratch,
             writable=_paths(self.settings.writable),
             hidden=(*self.guarded, *_paths(self.settings.hidden)),
             network=self.settings.network,
             read_only=read_only,
-            programs=(Path(sys.prefix), Path(sys.base_prefix), *self._path()),
-            readable=((self.outputs / session).resolve(),) if self.outputs is not None else (),
+            programs=(*OWN, *self._path()),
+            own=OWN,
+            readable=(outputs,) if outputs is not None else (),
+            stored=str(outputs) if outputs is not None else "",
+            protected=self.protected,
+            masks=named_patterns(self.rules if rules is None else rules, "read"),
         )
+
+    def _known_home(self) -> Home:
+        """The home for commands, with settings files generated for it when the first one runs."""
+        if self._home is None:
+            assert self._scratch is not None
+            self._home = self._made(self._scratch)
+        return self._home
+
+    def _made(self, scratch: Path) -> Home:
+        named = Path(self.environment.get("HOME") or "/nonexistent")
+        given = self.environment.get("XDG_CACHE_HOME", "")
+        caches = (Path(given) if given.startswith("/") else named / ".cache") / "bridle" / "commands"
+        git = shutil.which("git", path=outside(self.environment.get("PATH", ""), Path.cwd()))
+        texts = {**plain_settings(named), ".gitconfig": git_identity(git, self.environment)}
+        folder = scratch / "settings"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        files: dict[str, Path] = {}
+        for name, text in texts.items():
+            files[name] = folder / name.replace("/", "_")
+            files[name].write_text(text, encoding="utf-8")
+        return Home(named.resolve(), named, caches, files, _paths(self.settings.home))
 
     def _path(self) -> list[Path]:
         """The folders of programs; of a virtual environment, the whole of it."""
         entries = [Path(entry) for entry in self.environment.get("PATH", "").split(":") if entry.startswith("/")]
         return [entry.parent if (entry.parent / "pyvenv.cfg").exists() else entry for entry in entries]
 
+    def guarded_in(self, directory: str) -> tuple[Path, ...]:
+        """What no file tool writes in or around a project, besides what is protected by its name."""
+        place = git_place(Path(directory).resolve())
+        git = shutil.which("git", path=outside(self.environment.get("PATH", ""), Path(directory)) or os.defpath)
+        return (*place.folders, *place.locked, *named_by_config(place, git), *self.protected, *OWN)
+
     def bounds(self) -> dict[str, int]:
         """How much a command may take; what is 0 is not bounded."""
         given = self.settings
-        bounds = {"processes": given.processes, "memory": given.memory_mb << 20, "file": given.file_mb << 20}
+        bounds = {
+            "processes": given.processes,
+            "memory": given.memory_mb << 20,
+            "total_memory": given.total_memory_mb << 20,
+            "file": given.file_mb << 20,
+            "disk": given.disk_mb << 20,
+        }
         return {name: most for name, most in bounds.items() if most > 0}
 
     async def close(self) -> None:
@@ -75,7 +132,28 @@ class Shelter:
         await self.backgrounds.close()
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)
-            self._scratch = None
+            self._scratch = self._home = None
+
+
+def sheltered(
+    settings: Settings,
+    environment: Mapping[str, str],
+    guarded: tuple[Path, ...],
+    outputs: Path | None,
+    directory: Path,
+) -> Shelter:
+    """The shelter for a project, by its settings."""
+    known = (*DEFAULT_RULES, *rules_of(settings.permission))
+    return Shelter(settings.sandbox, environment, guarded, outputs, known, run_outside(settings, directory))
+
+
+def run_outside(settings: Settings, directory: Path) -> tuple[Path, ...]:
+    """The files of a project that a command names which runs outside of the sandbox."""
+    care: tuple[HookSettings | CareSettings, ...] = (*settings.hooks, *settings.formatters, *settings.diagnostics)
+    commands = [one.command for one in care if not one.sandbox]
+    servers = (one for one in settings.mcp.values() if isinstance(one, McpServer))
+    commands += [shlex.join(server.command) for server in servers if not server.sandbox]
+    return named_files(commands, directory.resolve())
 
 
 def _paths(given: list[str]) -> tuple[Path, ...]:

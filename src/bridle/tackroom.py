@@ -6,6 +6,7 @@ import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from bridle.core.system_prompt import system_prompt
 from bridle.errors import ConfigError
 from bridle.model.model import Model
 from bridle.seams import Seams
-from bridle.shelter import Shelter
+from bridle.shelter import Shelter, sheltered
 from bridle.spoken import small_model, spoken, switched, words_of
 from bridle.toolbox import Toolbox
 from bridle.tools.skill import listed, skill_tool
@@ -41,7 +42,6 @@ from bridle.tools.tool import Tool
 from bridle.turn.outputs import INSTRUCTION, Wanted
 from bridle.turn.rig import Deadlines, Opening, Tack
 from bridle.users import UsersOwn as UsersOwn
-from bridle.workspace.git import git_folders
 
 FindModel = Callable[[str], tuple[Model, ModelInfo]]
 ALIASES = frozenset({"sonnet", "opus", "haiku"})
@@ -76,7 +76,7 @@ class SettingsTackRoom:
     toolbox: Toolbox = field(init=False)
 
     def __post_init__(self) -> None:
-        self.shelter = Shelter(self.settings.sandbox, self.environment or {}, self.user.guarded, self.outputs)
+        self.shelter = sheltered(self.settings, self.environment or {}, self.user.guarded, self.outputs, self.directory)
         self.agents = {**all_agents(self.settings, self.origins), **self.agents}
         if self.subagents is None:
             usable = (agent for agent in self.agents.values() if agent.mode != "primary" and not agent.hidden)
@@ -319,12 +319,13 @@ class SettingsTackRoom:
         retry = self.settings.retry
         there = self.toolbox.all()
         reads_only = agent.reads_only or (start.mandate is not None and start.mandate.reads_only)
+        own, stricter = self._rules(agent), (*self.restrictions, self.user.stricter)
         return Tack(
             model=model,
             info=info,
             tools={name: there[name] for name in start.tools if name in there},
-            rules=self._rules(agent),
-            restrictions=(*self.restrictions, self.user.stricter),
+            rules=own,
+            restrictions=stricter,
             directory=Path(session.info.directory),
             layers=start.mandate.rules if start.mandate is not None else (),
             prompts=spoken(self.settings.prompts, self.agents),
@@ -335,7 +336,7 @@ class SettingsTackRoom:
             tree_cost=self._tree_cost(),
             prunes=self.settings.compaction.prune,
             environment=self.commands_environment(),
-            guarded=(*self.user.guarded, *git_folders(Path(session.info.directory)), *self._skill_folders()),
+            guarded=(*self.user.guarded, *self.shelter.guarded_in(session.info.directory), *self._skill_folders()),
             readable=self._readable(session.info.id),
             output=Wanted(start.output) if start.output is not None else None,
             hooks=self.settings.hooks,
@@ -349,7 +350,7 @@ class SettingsTackRoom:
             reads_only=reads_only,
             small=small_model(self.settings.small_model, self._model),
             snapshots=None if reads_only else self.user.files,
-            sandbox=self.shelter.sandbox(session.info.id, read_only=reads_only) if "bash" in start.tools else None,
+            sandbox=self.shelter.sandbox(session.info.id, read_only=reads_only, rules=(*own, *chain(*stricter))),
             bounds=self.shelter.bounds(),
             approvals=Approvals(self.user.approvals, Path(session.info.directory))
             if self.user.approvals is not None

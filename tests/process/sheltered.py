@@ -29,6 +29,10 @@ class Sheltered:
         (folder / "state" / "outputs" / "s").mkdir()
         (folder / "state" / "outputs" / "s" / "call.txt").write_text("a long output\n")
         subprocess.run(["git", "init", "-q", "-b", "main", self.project], check=True)
+        self.equip(**settings)
+
+    def equip(self, **settings):
+        folder = self.home.parent
         path = f"{ROOT}/.uv/bin:{os.environ['PATH']}"
         self.environment = {**os.environ, **NAMED, "HOME": str(self.home), "PATH": path}
         self.shelter = Shelter(
@@ -38,10 +42,14 @@ class Sheltered:
             folder / "state" / "outputs",
         )
 
-    def __call__(self, command, **more):
-        given = BASH.check({"command": command, **more})
+    def invocation(self):
         invocation = Invocation("c", "s", self.project, {}, 60.0, environment=self.environment)
         invocation.sandbox, invocation.bounds = self.shelter.sandbox("s"), self.shelter.bounds()
+        return invocation
+
+    def __call__(self, command, **more):
+        given = BASH.check({"command": command, **more})
+        invocation = self.invocation()
 
         async def work():
             output = await BASH.run(given, invocation)

@@ -114,7 +114,7 @@ def test_a_host_is_asked_about_by_its_name_and_a_folder_stays_a_folder(shut_in):
     asked = [(access.permission, access.pattern) for access in BASH.accesses(given, shut_in.project)]
     assert asked == [
         ("host", "pypi.org"),
-        ("external_directory", f"{shut_in.project}/static.files/*"),
+        ("read", "static.files"),
         ("network", "true"),
         ("external_directory", "/opt/*"),
     ]

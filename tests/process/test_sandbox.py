@@ -12,7 +12,7 @@ from bridle import Agent, ScriptedModel, call
 from bridle.config.settings import SandboxSettings, Settings
 from bridle.core.parts import Call
 from bridle.core.permission import Access
-from bridle.process.sandbox import SECRETS, sandbox_program
+from bridle.process.sandbox import sandbox_program
 from bridle.shelter import Shelter
 
 
@@ -36,7 +36,6 @@ NEVER = {
     "the settings of git": "program=git; $program config core.fsmonitor ./evil",
     "the settings of git as a file": "echo '[core]' >> .git/config",
     "the settings of git by a link": "ln -sf /tmp/evil .git/config",
-    "the person's folder": "echo x > ~/.bashrc",
     "another project": "echo x > {other}/file",
     "the system": "echo x > /etc/cron.d/evil",
     "a device": "mknod disk b 8 0",
@@ -79,9 +78,8 @@ def test_what_a_command_never_sees(shut_in, command):
 
 
 def test_what_it_may_do(shut_in):
-    assert not shut_in("echo x > file; mkdir -p deep/er; echo y > ~/.cache/kept; echo z > /tmp/scratch").failed
+    assert not shut_in("echo x > file; mkdir -p deep/er; echo z > /tmp/scratch").failed
     assert (shut_in.project / "file").read_text() == "x\n"
-    assert (shut_in.home / ".cache" / "kept").read_text() == "y\n"
     # A long output that was stored is there to be read, though what lies beside it is not.
     assert shut_in(f"cat {shut_in.home.parent}/state/outputs/s/call.txt").text == "a long output\n"
 
@@ -145,16 +143,6 @@ def test_too_many_processes_and_too_large_files_are_ended(place):
     assert greedy.failed and "MemoryError" in greedy.text
 
 
-def test_what_lies_in_a_persons_folder_is_all_hidden(shut_in):
-    for name in SECRETS:
-        path = shut_in.home / name
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(f"secret of {name}\n")
-    found = shut_in("grep -rs secret ~ || true").text
-    assert "secret of" not in found
-
-
 def calls_of(session):
     return [part for part in session.parts.values() if isinstance(part, Call)]
 
@@ -205,13 +193,3 @@ def test_its_absence_is_said_in_plain_words(tmp_path, monkeypatch):
     finally:
         monkeypatch.undo()
         sandbox_program.cache_clear()
-
-
-def test_git_changes_branches_also_where_instructions_differ(shut_in):
-    (shut_in.project / "AGENTS.md").write_text("one\n")
-    (shut_in.project / ".claude" / "agents").mkdir(parents=True)
-    (shut_in.project / ".claude" / "agents" / "a.md").write_text("one\n")
-    begun = "git add -A && git commit -qm one && git checkout -qb other && echo two > AGENTS.md && rm -r .claude"
-    assert not shut_in(f"{begun} && git commit -qam two").failed
-    output = shut_in("git checkout -q main && cat AGENTS.md .claude/agents/a.md && git checkout -q other && ls -A")
-    assert (output.text, output.failed) == ("one\none\n.git\nAGENTS.md\n", False)

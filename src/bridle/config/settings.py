@@ -128,13 +128,19 @@ class SandboxSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     writable: list[str] = []
     """Folders besides the project and caches that commands may write to."""
     hidden: list[str] = []
-    """Files and folders that do not exist for commands, besides the usual places of secrets."""
+    """Files and folders that do not exist for commands, besides the home and the usual places of secrets."""
+    home: list[str] = []
+    """Files, folders and sockets in your home that commands may read; the rest of it does not exist for them."""
     processes: int = 512
     """Processes that one command may have at a time; 0 for no bound."""
     memory_mb: int = 8_192
     """Memory that each process of a command may take; 0 for no bound."""
+    total_memory_mb: int = 16_384
+    """Memory that all processes of a command may take together; 0 for no bound."""
     file_mb: int = 4_096
     """The size of a file that a command may write; 0 for no bound."""
+    disk_mb: int = 20_480
+    """How much less free disk there may be while a command runs; 0 for no bound."""
 
 
 HookEvent = Literal["before_call", "after_call", "step_start", "step_end", "pause", "limit", "turn_end"]
@@ -147,6 +153,8 @@ class HookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tool: str = "*"
     """Only for calls of tools that fit this pattern."""
     seconds: float = 60.0
+    sandbox: bool = True
+    """Without it the command runs outside of the sandbox, which only your own configuration may say."""
 
 
 class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -181,6 +189,8 @@ class CareSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     command: str
     """A shell command; `{file}` stands for the file."""
     seconds: float = 20.0
+    sandbox: bool = True
+    """Without it the command runs outside of the sandbox, which only your own configuration may say."""
 
 
 class PromptSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -13,6 +13,10 @@ Verdict = Literal["allow", "ask", "deny"]
 VERDICTS: tuple[Verdict, ...] = ("allow", "ask", "deny")
 
 DOOM_LOOP = "doom_loop"
+EDIT_PROTECTED = "edit_protected"
+"""To write a file that a program runs or obeys later, such as AGENTS.md or .vscode."""
+NAMED_ALONE = frozenset({DOOM_LOOP, EDIT_PROTECTED})
+"""Permissions that neither a wildcard nor `--on-ask allow` answers: only a rule that names them, or a person."""
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -38,21 +42,6 @@ class Access(msgspec.Struct, frozen=True, omit_defaults=True):
     """The pattern that a person who says always lets pass from then on, if it is not the one that was asked for."""
 
 
-RUN_LATER = (
-    ".envrc",
-    "*/.envrc",
-    ".vscode/*",
-    ".husky/*",
-    ".githooks/*",
-    ".claude/*",
-    ".opencode/*",
-    ".mcp.json",
-    "opencode.json*",
-    "*AGENTS.md",
-    ".devcontainer/*",
-)
-"""Files that other programs run or obey, without a question, when the project is opened the next time."""
-
 DEFAULT_RULES: tuple[Rule, ...] = (
     Rule("*", "*", "ask"),
     Rule("read", "*", "allow"),
@@ -67,7 +56,7 @@ DEFAULT_RULES: tuple[Rule, ...] = (
     Rule("edit", "*", "allow"),
     Rule("edit", "*.env", "ask"),
     Rule("edit", "*.env.*", "ask"),
-    *(Rule("edit", pattern, "ask") for pattern in RUN_LATER),
+    Rule(EDIT_PROTECTED, "*", "ask"),
     Rule("bash", "*", "ask"),
     Rule("protected", "*", "deny"),
     Rule("git_config", "*", "ask"),
@@ -89,7 +78,12 @@ SANDBOXED_RULES: tuple[Rule, ...] = (Rule("bash", "*", "allow"),)
 
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile("".join(_piece(letter) for letter in pattern), re.DOTALL)
+    return re.compile(wildcard(pattern), re.DOTALL)
+
+
+def wildcard(pattern: str) -> str:
+    """Return the regular expression for a wildcard pattern."""
+    return "".join(_piece(letter) for letter in pattern)
 
 
 def _piece(letter: str) -> str:
@@ -152,10 +146,9 @@ def covers(saved: Access, access: Access) -> bool:
 
 
 def _concerns(rule: Rule, access: Access) -> bool:
-    # A wildcard in a rule's name never answers for doom_loop: only a rule that names it does.
     if rule.permission == access.permission:
         return True
-    return access.permission != DOOM_LOOP and matches(rule.permission, access.permission)
+    return access.permission not in NAMED_ALONE and matches(rule.permission, access.permission)
 
 
 def _possible(rules: Sequence[Rule], access: Access, beginning: str) -> list[Rule | None]:
@@ -213,3 +206,9 @@ def denied_outright(rules: Sequence[Rule], permission: str) -> bool:
         if rule.permission == permission or matches(rule.permission, permission):
             return rule.verdict == "deny" and rule.pattern == "*"
     return False
+
+
+def named_patterns(rules: Iterable[Rule], permission: str) -> tuple[str, ...]:
+    """The patterns that rules name for asking or denying a permission; a rule for everything names none."""
+    named = (rule.pattern for rule in rules if rule.verdict != "allow" and matches(rule.permission, permission))
+    return tuple(dict.fromkeys(pattern for pattern in named if pattern.strip("*")))

@@ -15,11 +15,11 @@ import msgspec
 from bridle.config.settings import McpServer
 from bridle.errors import ConfigError, ServerFailed
 from bridle.mcp.pins import Definition, Pin, Pins, key_of
-from bridle.process.sandbox import Openings, inside_environment
+from bridle.process.sandbox import Openings
 from bridle.seams import Seams, begin, in_thread
 from bridle.shelter import Shelter
 from bridle.tools.bash import NO_NETWORK
-from bridle.tools.shut_in import ShutIn
+from bridle.tools.containment import contain
 from bridle.workspace.files import located
 from bridle.workspace.fill import filled, filled_in
 
@@ -280,9 +280,17 @@ class Link:
                 raise ConfigError(f"there is no program {words[0]}")
             command = [program, *words[1:]]
         else:
-            network = self.server.network or sandbox.network
-            command = ShutIn.at(place, sandbox).around(words, Openings(network=network))
-            environment = inside_environment(environment)
+            contained = contain(
+                sandbox,
+                place.project,
+                place.path,
+                environment,
+                opened=Openings(network=self.server.network or sandbox.network),
+                permits=around.shelter.permits,
+                lasting=True,
+            )
+            command, environment = [*contained.words, *words], contained.environment
+            return made(command, place.path, environment, around.shelter.bounds(), contained.watch)
         return made(command, place.path, environment, around.shelter.bounds())
 
     async def close(self) -> None:

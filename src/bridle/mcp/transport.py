@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -15,8 +16,11 @@ import httpx2
 import mcp_types
 from mcp.shared.message import SessionMessage
 
+from bridle.process import places
 from bridle.process.piped import CHUNK, Piped
+from bridle.tools.containment import told
 
+LOG = logging.getLogger(__name__)
 Streams = tuple[Any, Any]
 """What a client reads messages from, and what it writes them to."""
 MOST_LINE = 16 << 20
@@ -51,6 +55,7 @@ class Started:
     folder: Path
     environment: Mapping[str, str]
     bounds: Mapping[str, int] = field(default_factory=dict)
+    protected: places.Watch | None = None
     complaints: str = ""
 
     @asynccontextmanager
@@ -65,6 +70,7 @@ class Started:
                 bounds=self.bounds,
                 given=theirs,
                 apart=True,
+                watch=self.protected,
             )
         except BaseException:
             os.close(ours)
@@ -89,6 +95,8 @@ class Started:
             pipe.close()
             with anyio.CancelScope(shield=True):
                 await piped.end()
+            for line in told(piped.owned.differences(), self.folder).splitlines():
+                LOG.warning("mcp server %s: %s", self.command[-1], line)
 
     async def _listen(self, piped: Piped, into: Any, watch: Watch) -> None:
         with into:

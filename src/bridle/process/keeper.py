@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import marshal
 import os
 import resource
 import select
@@ -20,40 +21,141 @@ LIFELINE = 0
 SWEEP_MILLISECONDS = 5
 LOOK_MILLISECONDS = 50
 NOT_STARTED = 127
+PAGE = resource.getpagesize()
+LEAST_FREE = 128 << 20
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from bridle.process.guard import Guard
+    from bridle.process.places import Difference
 
 
 def main(words: list[str]) -> int:
     """Run the command to its end, or to the lifeline's; returns its exit status, 128 and more for signals.
 
-    Before the command stand its bounds, as NAME=NUMBER, and a `--`.
+    Before the command stand its bounds, as NAME=NUMBER, and a `--`. Two processes keep it: were there one, a command
+    without a sandbox could kill it, and what the command started would go free.
     """
     split = words.index("--")
     bounds = {name: int(value) for name, _, value in (word.partition("=") for word in words[:split])}
+    guard = None
+    if "watch" in bounds:
+        # Not for the command: it could write its own report.
+        os.set_inheritable(bounds["watch"], False)
+        guard = guarded(bounds["watch"])
     adopt_orphans()
-    child = start(words[split + 1 :], bounds)
-    status = kept(child, bounds.get("processes", 0))
-    code = os.waitstatus_to_exitcode(sweep(child, status))
+    theirs, ours = os.pipe()
+    inner = os.fork()
+    if not inner:
+        os.close(ours)
+        adopt_orphans()
+        child = start(words[split + 1 :], bounds)
+        code = os.waitstatus_to_exitcode(sweep(child, kept(child, bounds, theirs)))
+        os._exit(code if code >= 0 else 128 - code)
+    os.close(theirs)
+    code = os.waitstatus_to_exitcode(sweep(inner, outlived(inner)))
+    if guard is not None:
+        report(bounds["watch"], guard.look())
     return code if code >= 0 else 128 - code
 
 
-def kept(child: int, most: int) -> int | None:
-    """Wait for the end of the command or of the lifeline; or until there are too many processes."""
+def guarded(handle: int) -> Guard:
+    """Copy the protected places that the handle tells of."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    for name, folder in (("bridle", os.path.dirname(here)), ("bridle.process", here)):
+        # The packages by their folders alone: to load Bridle itself would take longer than most commands.
+        package = type(sys)(name)
+        package.__path__ = [folder]
+        sys.modules[name] = package
+    from bridle.process.guard import Guard
+    from bridle.process.places import Watch
+
+    with os.fdopen(os.dup(handle), "rb") as given:
+        return Guard(Watch.read(marshal.load(given)))
+
+
+def report(handle: int, found: list[Difference]) -> None:
+    os.ftruncate(handle, 0)
+    os.pwrite(handle, marshal.dumps([one.written() for one in found]), 0)
+
+
+def outlived(inner: int) -> int | None:
+    """Wait for the end of the inner process. At the end of the lifeline it is woken, if a command has stopped it."""
+    poll = select.poll()
+    poll.register(LIFELINE, select.POLLIN | select.POLLHUP)
+    ended = os.pidfd_open(inner) if hasattr(os, "pidfd_open") else -1
+    if ended >= 0:
+        poll.register(ended, select.POLLIN)
+    while True:
+        events = [handle for handle, _ in poll.poll(LOOK_MILLISECONDS if ended < 0 else None)]
+        status, _ = buried(inner)
+        if status is not None:
+            return status
+        if LIFELINE in events:
+            poll.unregister(LIFELINE)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(inner, signal.SIGCONT)
+
+
+def kept(child: int, bounds: dict[str, int], outer: int) -> int | None:
+    """Wait for the end of the command, of the lifeline or of the outer process; or until a bound is exceeded."""
     ended = os.pidfd_open(child) if hasattr(os, "pidfd_open") else -1
     poll = select.poll()
     poll.register(LIFELINE, select.POLLIN | select.POLLHUP)
+    poll.register(outer, select.POLLIN | select.POLLHUP)
     if ended >= 0:
         poll.register(ended, select.POLLIN)
-    pause = SWEEP_MILLISECONDS if ended < 0 else LOOK_MILLISECONDS if most else None
+    bound = Bound(bounds)
+    pause = SWEEP_MILLISECONDS if ended < 0 else LOOK_MILLISECONDS if bound.any else None
     status: int | None = None
     while status is None:
         events = [handle for handle, _ in poll.poll(pause)]
         status, _ = buried(child)
-        if LIFELINE in events:
+        if LIFELINE in events or outer in events:
             break
-        if most and len(below(os.getpid())) > most:
-            os.write(1, b"\n[ended: more than %d processes]\n" % most)
+        exceeded = bound.exceeded() if bound.any else ""
+        if exceeded:
+            os.write(1, f"\n[ended: {exceeded}]\n".encode())
             break
     return status
+
+
+class Bound:
+    """What a command and everything that it starts may take together."""
+
+    def __init__(self, bounds: dict[str, int]) -> None:
+        self._processes = bounds.get("processes", 0)
+        self._memory = bounds.get("total_memory", 0)
+        self._disk = bounds.get("disk", 0)
+        self._free = free_bytes() if self._disk else 0
+        self.any = bool(self._processes or self._memory or self._disk)
+
+    def exceeded(self) -> str:
+        """Which bound is exceeded, in words; empty if none is."""
+        running = below(os.getpid())
+        if self._processes and len(running) > self._processes:
+            return f"more than {self._processes} processes"
+        if self._memory and sum(map(resident_bytes, running)) > self._memory:
+            return f"more than {self._memory >> 20} MB of memory"
+        if self._disk:
+            free = free_bytes()
+            taken = self._free - free
+            if taken > self._disk:
+                return f"more than {self._disk >> 20} MB of disk"
+            if free < LEAST_FREE < taken:
+                return "the disk is full"
+        return ""
+
+
+def free_bytes() -> int:
+    """What is free on the file system of the folder that the command started in."""
+    found = os.statvfs(".")
+    return found.f_bavail * found.f_frsize
+
+
+def resident_bytes(pid: int) -> int:
+    fields = read(f"/proc/{pid}/statm").split()
+    return int(fields[1]) * PAGE if len(fields) > 1 else 0
 
 
 def adopt_orphans() -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import marshal
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from bridle.process.places import Difference, Watch
 from bridle.seams import begin
 
 KEEPER = Path(__file__).with_name("keeper.py")
@@ -34,13 +38,19 @@ class Owned:
         passes: Sequence[int] = (),
         environment: Mapping[str, str] | None = None,
         bounds: Mapping[str, int] | None = None,
+        watch: Watch | None = None,
     ) -> None:
         """Start a command by its full path; what it prints goes to `output`, complaints perhaps elsewhere.
 
         It reads from `given`, if that is not None, and has the handles that it `passes`. `bounds` are its most
-        processes, and the most bytes of memory and of a file for each of them.
+        processes, and the most bytes of memory, of disk and of a file. The places that `watch` names are compared
+        when everything has ended.
         """
         limits = dict(bounds or {}) | ({"input": given} if given is not None else {})
+        self._report = _written(watch) if watch is not None else -1
+        if self._report >= 0:
+            limits["watch"] = self._report
+            passes = (*passes, self._report)
         theirs, self._lifeline = os.pipe()
         try:
             self._process = subprocess.Popen(
@@ -56,6 +66,7 @@ class Owned:
             )
         except BaseException:
             os.close(self._lifeline)
+            self.differences()
             raise
         finally:
             os.close(theirs)
@@ -87,8 +98,30 @@ class Owned:
         """The exit status of the command, once it and everything that it started has ended."""
         return await asyncio.shield(self._over)
 
+    def differences(self) -> list[Difference]:
+        """What a command has changed at protected places. To be called once, after its end."""
+        if self._report < 0:
+            return []
+        with os.fdopen(self._report, "rb") as report:
+            self._report = -1
+            report.seek(0)
+            found = marshal.load(report)
+        return [Difference(*one) for one in found] if isinstance(found, list) else [Difference("/", "unknown")]
+
     async def end(self) -> None:
         """End it and everything that it started. May be called twice, and after its end."""
         self._let_go()
+        if not self._over.done():
+            # A command without a sandbox may have stopped its supervisor.
+            self._process.send_signal(signal.SIGCONT)
         # What the kernel does not let go of must not hold up an abort; its keeper stays with it.
         await asyncio.wait([self._over], timeout=END_SECONDS)
+
+
+def _written(watch: Watch) -> int:
+    """A file without a name, for the supervisor to read what is watched from and to write what it found to."""
+    handle, path = tempfile.mkstemp()
+    Path(path).unlink()
+    os.write(handle, marshal.dumps(watch.written()))
+    os.lseek(handle, 0, os.SEEK_SET)
+    return handle

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bridle.process.doorway import Doorway
 from bridle.process.owned import Owned
+from bridle.process.places import Watch
 from bridle.seams import begin
 
 CHUNK = 65_536
@@ -31,6 +32,7 @@ class Piped:
         given: int | None = None,
         apart: bool = False,
         doorway: Doorway | None = None,
+        watch: Watch | None = None,
     ) -> None:
         """`apart` says that what it complains about is read apart from what it prints; a doorway ends with it."""
         self._doorway = doorway
@@ -48,6 +50,7 @@ class Piped:
                 passes=doorway.passes if doorway is not None else (),
                 environment=environment,
                 bounds=bounds,
+                watch=watch,
             )
         except BaseException:
             for mine, _ in pipes:

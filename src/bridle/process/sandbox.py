@@ -1,60 +1,36 @@
-"""The sandbox for commands: the project and some caches may be written, secrets are hidden, there is no network."""
+"""The sandbox for commands: the project is writable, the home is nearly empty, and there is no network."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from bridle.process.home import Home
 from bridle.process.programs import outside
 
 PROBE_SECONDS = 10.0
-CACHES = (
-    ".cache",
-    ".npm",
-    ".yarn",
-    ".bun/install/cache",
-    ".cargo/registry",
-    ".cargo/git",
-    ".m2/repository",
-    ".gradle/caches",
-    ".local/share/pnpm",
-    "go/pkg",
-    ".nuget/packages",
-)
-"""Below the person's folder: what package managers fetch once and use again."""
-SECRETS = (
-    *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store", ".terraform.d", ".databricks", ".oci"),
-    *(".config/gcloud", ".config/gh", ".config/hub", ".config/op", ".config/rclone", ".config/containers"),
-    *(".mozilla", ".config/google-chrome", ".config/chromium", ".local/share/keyrings", ".config/Bitwarden"),
-    *(".netrc", ".git-credentials", ".config/git/credentials", ".npmrc", ".pypirc", ".vault-token", ".s3cfg", ".boto"),
-    *(".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml", ".pgpass", ".my.cnf"),
-    *(".claude/.credentials.json", ".codex/auth.json", ".config/github-copilot", ".local/share/opencode/auth.json"),
-    *(
-        ".config/sops",
-        ".dockercfg",
-        ".config/pip/pip.conf",
-        ".gradle/gradle.properties",
-        ".config/stripe",
-        ".config/doctl",
-    ),
-    *(".config/BraveSoftware", ".config/microsoft-edge", ".config/heroku", ".fly", ".thunderbird", "snap/firefox"),
-    *(".var/app", ".Xauthority", ".composer/auth.json", ".yarnrc.yml", ".subversion/auth", ".nuget/NuGet/NuGet.Config"),
-    *(".local/share/fish/fish_history", ".mysql_history", ".config/configstore", ".config/op", ".age", ".config/age"),
-    *(".bash_history", ".zsh_history", ".python_history", ".psql_history", ".node_repl_history", ".claude.json"),
-)
-"""Below the person's folder: what a command could betray."""
 SOCKETS = ("/run", "/var/run", "/var/lib/docker")
 """Behind sockets sit programs that run outside of the sandbox."""
 RESOLVERS = ("/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf", "/run/nscd")
-OBEYED = (".bridle", "bridle.toml", ".mcp.json", "opencode.json", "opencode.jsonc")
-"""What programs of this kind obey when they are started in a project. What git itself changes from branch to branch,
-such as AGENTS.md, is left to it: a mounted file cannot be replaced. Trust is pinned to what these files say."""
+HOMES = ("/home", "/root")
+SYSTEM_SECRETS = (
+    "/etc/shadow",
+    "/etc/gshadow",
+    "/etc/ssl/private",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/krb5.keytab",
+)
+"""Readable for root alone, and so for commands of a Bridle that root has started."""
+MOST_MOUNTS = 64
+"""Mounts for protected and masked files around one command; each costs some milliseconds."""
+SMALL, LARGE = str(64 << 20), str(1 << 30)
 SESSION_VARIABLES = frozenset(
     {
         "DBUS_SESSION_BUS_ADDRESS",
@@ -73,75 +49,175 @@ class Openings:
     """What one command may do beyond the rule."""
 
     network: bool = False
+    """The whole network."""
+    fetches: bool = False
+    """Some hosts through the proxy, so that package managers may fill their caches."""
     writable: tuple[Path, ...] = ()
-    git_config: bool = False
+    protected: tuple[Path, ...] = ()
+    """Protected files that it may change, and masked ones that it may read."""
 
 
 CLOSED = Openings()
 
 
 @dataclass(frozen=True, slots=True)
+class Layout:
+    """How one command finds the project: what of it is writable, locked and masked."""
+
+    project: Path
+    folder: Path
+    """Where the command starts."""
+    writable: tuple[Path, ...] = ()
+    """Folders besides the project: those of its git, as far as they lie elsewhere."""
+    locked: tuple[Path, ...] = ()
+    """Protected files and folders, mounted read-only."""
+    masked: tuple[Path, ...] = ()
+    """Files that cannot be opened."""
+
+
+@dataclass(frozen=True, slots=True)
 class Sandbox:
-    """How commands of one session are shut in."""
+    """How commands of one session are contained."""
 
     program: str
-    home: Path
+    known_home: Callable[[], Home]
+    """Finds the home; called when a command runs."""
     scratch: Path
-    """The session's own /tmp."""
+    """A folder of Bridle's own; in it lies the session's /tmp."""
     writable: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
     """Folders and files that do not exist for a command."""
     network: bool = False
     """Whether every command has the network."""
     programs: tuple[Path, ...] = ()
-    """Folders of programs, which are there also if they lie below the real /tmp."""
+    """Folders of programs, Bridle's own among them: readable wherever they lie, and never writable."""
+    own: tuple[Path, ...] = ()
+    """Of these, the folders that Bridle itself runs from."""
     read_only: bool = False
     """Whether the project may not be written either."""
     readable: tuple[Path, ...] = ()
     """What may be read although it lies in a hidden folder."""
+    stored: str = ""
+    """How the paths of stored outputs of this session begin; empty if none are stored."""
+    protected: tuple[Path, ...] = ()
+    """Files of the project that a command of the user's names which runs outside of the sandbox."""
+    masks: tuple[str, ...] = ()
+    """Patterns of files that commands may not open unless a rule or an approval allows it."""
 
-    def around(
-        self,
-        command: Iterable[str],
-        *,
-        project: Path,
-        folder: Path,
-        git: Sequence[Path] = (),
-        held: Iterable[Path] = (),
-        opened: Openings = CLOSED,
-    ) -> list[str]:
-        """The words that run a command inside of it; git's folders may be written to, but for what is `held`."""
-        self.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
+    @property
+    def home(self) -> Home:
+        return self.known_home()
+
+    def around(self, command: Iterable[str], layout: Layout, opened: Openings = CLOSED) -> list[str]:
+        """The words that run a command inside of it."""
+        temporary = self.scratch / "tmp"
+        temporary.mkdir(mode=0o700, parents=True, exist_ok=True)
         words = [self.program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
         words += ["--share-net"] if opened.network else []
-        words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", str(self.scratch), "/tmp"]
+        words += [
+            "--ro-bind",
+            "/",
+            "/",
+            "--dev",
+            "/dev",
+            "--size",
+            LARGE,
+            "--tmpfs",
+            "/dev/shm",
+            "--remount-ro",
+            "/dev",
+        ]
+        words += ["--proc", "/proc", "--bind", str(temporary), "/tmp"]
         words += self._without_sockets(network=opened.network)
-        for path in _real(path for path in self.programs if path.resolve().is_relative_to("/tmp")):
-            words += ["--ro-bind", path, path]
-        home = self.home.resolve()
-        own = () if self.read_only else (project, *git)
-        for path in _real((*(home / name for name in CACHES), *self.writable, *opened.writable, *own)):
-            # A mount of its own cannot be moved out of the way.
+        words += self._without_homes(network=opened.network or opened.fetches)
+        for path in _real(self.programs):
+            if _is_covered(path):
+                words += ["--ro-bind", path, path]
+        words += self._project(layout)
+        for path in _real((*self.writable, *opened.writable)):
             words += ["--bind", path, path]
-        words += [] if self.read_only else _protected(project, git, held, config=not opened.git_config)
-        hidden = _real((*(home / name for name in SECRETS), *self.hidden))
-        for path in hidden:
-            words += ["--tmpfs", path] if Path(path).is_dir() else ["--ro-bind", "/dev/null", path]
-        for path in _real(self.readable):
-            words += ["--ro-bind", path, path]
-        for path in hidden:
-            words += ["--remount-ro", path] if Path(path).is_dir() else []
-        return [*words, "--chdir", str(folder), "--", *command]
+        words += self._locked(layout)
+        words += self._hidden(layout)
+        return [*words, "--chdir", str(layout.folder), "--", *command]
 
     @staticmethod
     def _without_sockets(*, network: bool) -> list[str]:
         words: list[str] = []
         for path in SOCKETS:
             if Path(path).is_dir() and not Path(path).is_symlink():
-                words += ["--tmpfs", path]
+                words += ["--size", SMALL, "--tmpfs", path]
         for path in RESOLVERS if network else ():
             words += ["--ro-bind-try", path, path]
         return words
+
+    def _without_homes(self, *, network: bool) -> list[str]:
+        """No home of anybody, and then the user's own with what a command needs of it."""
+        words: list[str] = []
+        home = self.home.folder
+        for path in HOMES:
+            if Path(path).is_dir() and not Path(path).is_symlink() and Path(path) != home:
+                words += ["--size", SMALL, "--tmpfs", path]
+        if home == Path("/") or not home.is_dir():
+            return words
+        words += ["--size", LARGE, *self.home.words(self.programs, network=network)]
+        if self.home.named != home and _is_covered(str(self.home.named)):
+            words += ["--symlink", str(home), str(self.home.named)]
+        return words
+
+    def _project(self, layout: Layout) -> list[str]:
+        """The project, and git's folders; a mount of its own cannot be moved out of the way."""
+        project, home = layout.project, self.home.folder
+        bind = "--ro-bind" if self.read_only else "--bind"
+        if not home.is_relative_to(project):
+            paths = _real((project, *layout.writable))
+            return [word for path in paths for word in (bind, path, path)]
+        # The home as a project: of the home itself only what is not hidden by its name.
+        words = [bind, str(project), str(project)] if project != home else []
+        words += self.home.words(self.programs, network=False) if project != home else []
+        for path in sorted(home.iterdir()) if home.is_dir() else ():
+            if not path.name.startswith(".") and not path.is_symlink():
+                words += [bind, str(path), str(path)]
+        return words
+
+    def _locked(self, layout: Layout) -> list[str]:
+        """Protected places, and the folders that Bridle runs from, read-only over what is writable."""
+        words: list[str] = []
+        roots = [path.resolve() for path in (layout.project, *layout.writable, *self.writable)]
+        own = [path for path in _real(self.own) if any(Path(path).is_relative_to(root) for root in roots)]
+        for path in (*map(str, layout.locked), *own):
+            words += ["--ro-bind-try", path, path]
+        closed = self.scratch / "closed"
+        for path in map(str, layout.masked):
+            if Path(path).is_dir():
+                words += ["--size", SMALL, "--tmpfs", path, "--remount-ro", path]
+            else:
+                closed.touch(mode=0o000, exist_ok=True)
+                words += ["--ro-bind", str(closed), path]
+        return words
+
+    def _hidden(self, layout: Layout) -> list[str]:
+        words: list[str] = []
+        secrets = [Path(path) for path in (SYSTEM_SECRETS if os.getuid() == 0 else ())]
+        needed = (layout.project, *layout.writable, *self.programs, *self.readable)
+        away = (path for path in self.home.linked_away() if not any(one.is_relative_to(path) for one in needed))
+        hidden = _real((*secrets, *away, *self.hidden))
+        for path in hidden:
+            words += ["--size", SMALL, "--tmpfs", path] if Path(path).is_dir() else ["--ro-bind", "/dev/null", path]
+        for path in _real(self.readable):
+            words += ["--ro-bind", path, path]
+        for path in hidden:
+            words += ["--remount-ro", path] if Path(path).is_dir() else []
+        return words
+
+    def environment(self, environment: Mapping[str, str], opened: Openings = CLOSED) -> dict[str, str]:
+        """An environment without the ways to programs of the desktop, and with Bridle's own caches."""
+        kept = {name: value for name, value in environment.items() if name not in SESSION_VARIABLES}
+        return {**kept, **self.home.variables(network=opened.network or opened.fetches), "TMPDIR": "/tmp"}
+
+
+def _is_covered(path: str) -> bool:
+    """Whether a mount of the sandbox lies over a path, so that it must be mounted again to be seen."""
+    return any(Path(path).is_relative_to(place) for place in ("/tmp", *HOMES, *SOCKETS))
 
 
 def _real(paths: Iterable[Path]) -> list[str]:
@@ -153,30 +229,16 @@ def _real(paths: Iterable[Path]) -> list[str]:
     return list(found)
 
 
-def _protected(project: Path, git: Iterable[Path], held: Iterable[Path], *, config: bool) -> list[str]:
-    """Git may be used, but not told to run something later; Bridle's own files of the project are read-only."""
-    words: list[str] = []
-    for folder in git:
-        hooks = folder / "hooks"
-        if hooks.is_symlink():
-            # What the link leads to can be protected, the link itself cannot: so nothing there may be changed.
-            words += ["--ro-bind", str(folder), str(folder)]
-            continue
-        words += ["--ro-bind", str(hooks), str(hooks)] if hooks.is_dir() else ["--tmpfs", str(hooks)]
-        words += ["--remount-ro", str(hooks)]
-    for path in held:
-        if config or path.name != "config":
-            words += ["--ro-bind-try", str(path), str(path)]
-    pointer = project / ".git"
-    for path in (*(project / name for name in OBEYED), *((pointer,) if pointer.is_file() else ())):
-        words += ["--ro-bind-try", str(path), str(path)]
-    return words
-
-
-def inside_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment without the ways to programs of the desktop."""
-    kept = {name: value for name, value in environment.items() if name not in SESSION_VARIABLES}
-    return {**kept, "TMPDIR": "/tmp"}
+def fitted(paths: Iterable[Path], most: int = MOST_MOUNTS) -> list[Path]:
+    """At most so many paths; where there are more, whole folders stand for the paths in them."""
+    found = list(dict.fromkeys(paths))
+    while len(found) > most:
+        folders: dict[Path, int] = {}
+        for path in found:
+            folders[path.parent] = folders.get(path.parent, 0) + 1
+        fullest = max(folders, key=lambda folder: (folders[folder], len(folder.parts)))
+        found = [fullest, *(path for path in found if not path.is_relative_to(fullest))]
+    return found
 
 
 @cache
@@ -197,6 +259,10 @@ def sandbox_program() -> tuple[str, str]:
         "/proc",
         "--dev",
         "/dev",
+        "--size",
+        SMALL,
+        "--tmpfs",
+        "/tmp",
         "/bin/true",
     ]
     try:

@@ -11,13 +11,14 @@ from itertools import pairwise
 from pathlib import Path
 
 from bridle.core.permission import Access
+from bridle.core.protected import protection
 from bridle.errors import ToolFailed
 from bridle.shell.found import Folders, Opened, Script, Simple
 from bridle.shell.hides import writes_git_config
 from bridle.shell.programs import WRAPPERS, command_of_find, runs_of, shell_text, without_exec
 from bridle.shell.script import taken_apart
 from bridle.shell.words import Word, names
-from bridle.workspace.files import PROTECTED_NAMES, Place, accesses, beyond, located
+from bridle.workspace.files import Place, accesses, beyond, located
 
 NO_FILES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/zero", "/dev/urandom"})
 PUBLIC = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/tmp")
@@ -139,7 +140,7 @@ class _Needs:
         for place in self._places(text, opened.folders):
             if place is None:
                 yield self._unknown(permission)
-            elif opened.writes and PROTECTED_NAMES.intersection(place.inner.parts):
+            elif opened.writes and protection(place.inner.parts) == "deny":
                 yield Access("protected", place.shown)
             elif opened.writes or not _public(place):
                 yield from accesses(permission, place)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bridle.core.permission import matches
 from bridle.errors import ToolFailed
 from bridle.process.piped import Piped
-from bridle.process.sandbox import inside_environment
+from bridle.process.sandbox import Openings
+from bridle.seams import in_thread
+from bridle.tools.containment import contain, told
 from bridle.tools.printed import Printed
 from bridle.tools.tool import Care, Invocation
 from bridle.workspace.files import Place, digest
@@ -40,18 +41,32 @@ async def cared_for(places: Sequence[Place], invocation: Invocation) -> str:
 async def _run(care: Care, place: Place, invocation: Invocation) -> tuple[bool, str]:
     """Whether a command found fault with a file, and its words. It runs what the project brings, so it is shut in."""
     text = care.command.replace("{file}", shlex.quote(str(place.path)))
-    command, environment = ["/bin/sh", "-c", text], invocation.environment
-    if invocation.sandbox is not None:
-        command = invocation.sandbox.around(command, project=place.project, folder=place.project)
-        environment = inside_environment(os.environ if environment is None else environment)
+    command = ["/bin/sh", "-c", text]
+    environment: Mapping[str, str] | None = invocation.environment
+    sandbox, watch = invocation.sandbox, None
+    if sandbox is not None and care.sandbox:
+        contained = await in_thread(
+            lambda: contain(
+                sandbox,
+                place.project,
+                place.project,
+                invocation.environment,
+                opened=Openings(protected=(place.path,)),
+                permits=invocation.permits,
+                call=invocation.call,
+            )
+        )
+        command, environment, watch = [*contained.words, *command], contained.environment, contained.watch
     printed = Printed()
-    piped = Piped(command, folder=place.project, environment=environment, bounds=invocation.bounds)
+    piped = Piped(command, folder=place.project, environment=environment, bounds=invocation.bounds, watch=watch)
     try:
         async with asyncio.timeout(care.seconds):
             status = await piped.run(printed.add)
     except TimeoutError:
-        return True, f"it took longer than {care.seconds:g} s"
-    return status != 0, printed.text().strip()[:MOST_FOUND] or f"exit status {status}"
+        return True, f"it took longer than {care.seconds:g} s{told(piped.owned.differences(), place.project)}"
+    found = told(piped.owned.differences(), place.project)
+    said = printed.text().strip()[:MOST_FOUND] or f"exit status {status}"
+    return status != 0 or bool(found), said + found
 
 
 def _see_again(place: Place, invocation: Invocation) -> None:

@@ -11,7 +11,9 @@ from pathlib import Path
 from bridle.errors import ToolFailed
 from bridle.process.doorway import Doorway
 from bridle.process.piped import Piped
+from bridle.process.places import Watch
 from bridle.seams import begin
+from bridle.tools.containment import told
 
 MOST_KEPT = 200_000
 MOST_TAIL = 8_000
@@ -30,8 +32,10 @@ class Background:
         environment: Mapping[str, str] | None,
         bounds: Mapping[str, int],
         doorway: Doorway | None = None,
+        watch: Watch | None = None,
     ) -> None:
         self.shown = shown
+        self._folder = folder
         self._unread = ""
         self._lost = 0
         self.tail = ""
@@ -40,7 +44,13 @@ class Background:
         theirs, self._input = os.pipe()
         try:
             self._piped = Piped(
-                command, folder=folder, given=theirs, environment=environment, bounds=bounds, doorway=doorway
+                command,
+                folder=folder,
+                given=theirs,
+                environment=environment,
+                bounds=bounds,
+                doorway=doorway,
+                watch=watch,
             )
         except BaseException:
             os.close(self._input)
@@ -51,7 +61,9 @@ class Background:
         self._reading = begin(self._read())
 
     async def _read(self) -> None:
-        self.status = await self._piped.run(self._keep)
+        status = await self._piped.run(self._keep)
+        self._keep(told(self._piped.owned.differences(), self._folder))
+        self.status = status
         self._close_input()
 
     def _keep(self, text: str) -> None:

@@ -13,16 +13,20 @@ from typing import Annotated
 import msgspec
 
 from bridle.core.addresses import PRIVATE, is_host
-from bridle.core.permission import Access
+from bridle.core.permission import EDIT_PROTECTED, Access
+from bridle.core.protected import protection
 from bridle.errors import ToolFailed
 from bridle.process.doorway import Doorway
 from bridle.process.piped import Piped
-from bridle.process.sandbox import inside_environment
+from bridle.process.places import Watch
+from bridle.process.sandbox import Openings
+from bridle.seams import in_thread
 from bridle.tools.background import MOST_RUNNING, Background
 from bridle.tools.builtin import builtin
-from bridle.tools.shut_in import ShutIn, openings
+from bridle.tools.containment import Contained, contain, told
 from bridle.tools.tool import Invocation, Output
-from bridle.workspace.files import accesses, beyond, is_folder, located
+from bridle.workspace.files import Place, accesses, beyond, is_folder, located
+from bridle.workspace.git import git_folders
 
 LONGEST_SECONDS = 600.0
 FIRST_LOOK_SECONDS = 0.5
@@ -43,7 +47,8 @@ class BashArguments(msgspec.Struct, forbid_unknown_fields=True):
     workdir: Annotated[str | None, msgspec.Meta(description="The folder to run it in")] = None
     background: Annotated[bool, msgspec.Meta(description="Let it go on")] = False
     outside: Annotated[
-        list[str], msgspec.Meta(description='Needed beyond the sandbox: "network", a host, or a folder')
+        list[str],
+        msgspec.Meta(description='Needed beyond the sandbox: "network", a host, a folder, or a protected file'),
     ] = []
 
 
@@ -54,20 +59,23 @@ class Prepared:
     words: list[str]
     folder: Path
     environment: Mapping[str, str] | None
-    shut_in: ShutIn | None = None
+    contained: Contained | None = None
     doorway: Doorway | None = None
+
+    @property
+    def watch(self) -> Watch | None:
+        return self.contained.watch if self.contained is not None else None
 
 
 async def bash(given: BashArguments, invocation: Invocation) -> Output:
     if given.background and not invocation.backgrounds.room(invocation.session):
         raise ToolFailed(f"{MOST_RUNNING} commands run in the background already; end one of them first.")
-    ready = _prepared(given, invocation)
+    ready = await _prepared(given, invocation)
     if given.background:
         return await _in_background(ready, given, invocation)
     status, seconds = await _run(ready, given, invocation)
     text = invocation.printed.text()
-    hint = _hint(text, given, invocation, ready.doorway) if status else ""
-    hint += ready.shut_in.looked_after() if ready.shut_in is not None else ""
+    hint = _hint(text, given, invocation, ready) if status else ""
     if status is None:
         return invocation.output(f"{text}\n\n[timed out after {seconds:g} s]{hint}", failed=True)
     if status == 0:
@@ -75,23 +83,72 @@ async def bash(given: BashArguments, invocation: Invocation) -> Output:
     return invocation.output(f"{text}\n\n[exit status {status}]{hint}", failed=True)
 
 
-def _prepared(given: BashArguments, invocation: Invocation) -> Prepared:
+async def _prepared(given: BashArguments, invocation: Invocation) -> Prepared:
     place = located(invocation.directory, given.workdir or ".")
     if not is_folder(place):
         raise ToolFailed(f"{given.workdir or place.path} is not a folder.")
     command = ["/bin/bash", "-c", given.command]
-    if invocation.sandbox is None:
+    sandbox = invocation.sandbox
+    if sandbox is None:
         return Prepared(command, place.path, invocation.environment)
-    shut_in = ShutIn.at(place, invocation.sandbox)
     asked = [path for path in given.outside if not _is_host(path, invocation.directory)]
-    opened = openings(asked, _needs(given, place.project), invocation, alone=is_single(given.command))
-    environment = inside_environment(os.environ if invocation.environment is None else invocation.environment)
-    words = shut_in.around((), opened)
+    opened = _openings(given, asked, place.project, invocation)
+    contained = await in_thread(
+        lambda: contain(
+            sandbox,
+            place.project,
+            place.path,
+            invocation.environment,
+            opened=opened,
+            permits=invocation.permits,
+            lasting=given.background,
+            call=invocation.call,
+        )
+    )
+    environment: Mapping[str, str] = contained.environment
     doorway = None
-    if not opened.network and (invocation.hosts or len(asked) < len(given.outside)):
+    if opened.fetches and not opened.network:
         doorway = _doorway(invocation)
         command, environment = doorway.inside(command), doorway.environment(environment)
-    return Prepared([*words, *command], place.path, environment, shut_in, doorway)
+    return Prepared([*contained.words, *command], place.path, environment, contained, doorway)
+
+
+def _openings(given: BashArguments, asked: list[str], project: Path, invocation: Invocation) -> Openings:
+    """What a call was given beyond the rule; git's settings only if nothing else is on its line."""
+    assert invocation.sandbox is not None
+    permits = invocation.permits
+    writable: list[Path] = []
+    protected: list[Path] = []
+    for path in asked:
+        place = located(invocation.directory, path)
+        for access in () if path == NETWORK else _wanted(place):
+            if permits is not None and not permits(access):
+                raise ToolFailed(f"{path} is not what was allowed.")
+        if path != NETWORK:
+            (protected if place.inside else writable).append(place.path)
+    needs = _needs(given, project)
+    protected += [project / access.pattern for access in needs if access.permission == EDIT_PROTECTED]
+    named = {access.permission for access in needs}
+    if "git_config" in named and is_single(given.command):
+        protected += [folder / "config" for folder in git_folders(project)]
+    return Openings(
+        network=NETWORK in named or invocation.sandbox.network,
+        fetches=invocation.hosts or len(asked) < len(given.outside),
+        writable=tuple(writable),
+        protected=tuple(protected),
+    )
+
+
+def _wanted(place: Place) -> tuple[Access, ...]:
+    """What a path needs that a command names as `outside`: a folder elsewhere, or a protected or masked file."""
+    if not place.inside:
+        return (Access("external_directory", beyond(place)),)
+    match protection(place.inner.parts):
+        case "deny":
+            return (Access("protected", place.shown),)
+        case "ask":
+            return (Access(EDIT_PROTECTED, place.shown), Access("read", place.shown))
+    return (Access("read", place.shown),)
 
 
 def _doorway(invocation: Invocation) -> Doorway:
@@ -116,6 +173,7 @@ async def _run(ready: Prepared, given: BashArguments, invocation: Invocation) ->
         environment=ready.environment,
         bounds=invocation.bounds,
         doorway=ready.doorway,
+        watch=ready.watch,
     )
     try:
         async with asyncio.timeout(seconds):
@@ -124,6 +182,9 @@ async def _run(ready: Prepared, given: BashArguments, invocation: Invocation) ->
         if seconds is None:
             raise
         return None, seconds
+    finally:
+        # However it ended: what was found afterwards belongs to what the call has printed.
+        invocation.print(told(piped.owned.differences(), invocation.directory.resolve()))
 
 
 async def _in_background(ready: Prepared, given: BashArguments, invocation: Invocation) -> Output:
@@ -134,6 +195,7 @@ async def _in_background(ready: Prepared, given: BashArguments, invocation: Invo
         environment=ready.environment,
         bounds=invocation.bounds,
         doorway=ready.doorway,
+        watch=ready.watch,
     )
     try:
         await asyncio.sleep(FIRST_LOOK_SECONDS)
@@ -145,11 +207,15 @@ async def _in_background(ready: Prepared, given: BashArguments, invocation: Invo
     return Output(f"{started.read()}\n[{id} {state}]".lstrip("\n"))
 
 
-def _hint(text: str, given: BashArguments, invocation: Invocation, doorway: Doorway | None) -> str:
+def _hint(text: str, given: BashArguments, invocation: Invocation, ready: Prepared) -> str:
     """What the sandbox may have had to do with a failure, and how to ask for more."""
-    if invocation.sandbox is None:
+    if ready.contained is None:
         return ""
-    tail = text[-5_000:]
+    tail, doorway = text[-5_000:], ready.doorway
+    masked = [name for name in ready.contained.masked if name in tail or name in given.command]
+    if masked and "ermission denied" in tail:
+        names = ", ".join(f'"{name}"' for name in masked[:5])
+        return f"\n[commands cannot open these files; to ask a person: outside: [{names}]]"
     if doorway is not None and doorway.refused:
         hosts = ", ".join(f'"{host}"' for host in doorway.refused)
         return f"\n[the sandbox lets no command reach these hosts; to ask a person: outside: [{hosts}]]"
@@ -188,7 +254,7 @@ def _needs(given: BashArguments, directory: Path) -> tuple[Access, ...]:
         elif _is_host(wanted, directory):
             needed += (Access(HOST, wanted.lower()),)
         else:
-            needed += (Access("external_directory", beyond(located(directory, wanted))),)
+            needed += _wanted(located(directory, wanted))
     return needed
 
 

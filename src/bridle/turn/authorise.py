@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bridle.core.parts import Call
-from bridle.core.permission import DOOM_LOOP, Access
+from bridle.core.permission import DOOM_LOOP, NAMED_ALONE, Access
 from bridle.core.repair import arguments_of
 from bridle.core.repetition import MALFORMED_CALLS, UNKNOWN, Pair, repeats
 from bridle.core.states import (
@@ -102,7 +102,10 @@ class Authority:
         if not asked:
             question = tool.asks(arguments, f"{call.id}.answer")
             return Asking(question) if question is not None else Running()
-        match rig.turn.start.on_ask:
+        answer = rig.turn.start.on_ask
+        if answer == "allow" and any(access.permission in NAMED_ALONE for access in asked):
+            answer = "deny"
+        match answer:
             case "allow":
                 return Running()
             case "deny":

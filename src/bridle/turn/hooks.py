@@ -12,6 +12,8 @@ import msgspec
 from bridle.config.settings import HookEvent, HookSettings
 from bridle.core.permission import matches
 from bridle.process.piped import Piped
+from bridle.seams import in_thread
+from bridle.tools.containment import contain, told
 from bridle.tools.printed import Printed
 from bridle.turn.rig import Rig
 from bridle.turn.scope import Aborted, Late
@@ -60,15 +62,23 @@ async def fire(rig: Rig, event: HookEvent, tool: str = "", **more: Any) -> list[
 
 
 async def _run(rig: Rig, hook: HookSettings, payload: Mapping[str, Any]) -> Said:
+    tack, project = rig.tack, rig.tack.directory.resolve()
+    command = ["/bin/sh", "-c", hook.command]
+    environment: Mapping[str, str] | None = tack.environment
+    sandbox, watch = tack.sandbox, None
+    if sandbox is not None and hook.sandbox:
+        contained = await in_thread(
+            lambda: contain(
+                sandbox, project, project, tack.environment, permits=lambda access: tack.judge(access) == "allow"
+            )
+        )
+        command, environment, watch = [*contained.words, *command], contained.environment, contained.watch
     with tempfile.TemporaryFile() as given:
         given.write(msgspec.json.encode(payload))
         given.seek(0)
         piped = Piped(
-            ["/bin/sh", "-c", hook.command],
-            folder=rig.tack.directory,
-            given=given.fileno(),
-            environment=rig.tack.environment,
+            command, folder=project, given=given.fileno(), environment=environment, bounds=tack.bounds, watch=watch
         )
     printed = Printed()
     status = await piped.run(printed.add)
-    return Said(hook.command, status, printed.text()[:MOST_SAID])
+    return Said(hook.command, status, (printed.text() + told(piped.owned.differences(), project))[:MOST_SAID])

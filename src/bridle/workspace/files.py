@@ -7,21 +7,20 @@ import errno
 import hashlib
 import os
 import stat
-import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from bridle.core.permission import Access
+from bridle.core.permission import EDIT_PROTECTED, Access
+from bridle.core.protected import protection
 from bridle.errors import ToolFailed
 from bridle.workspace.reach import NAME_ONLY, folder_below, open_below
 
 BLOCK = 65_536
 LONGEST = 4_000
 NEVER = ("/proc", "/sys")
-PROTECTED_NAMES = frozenset({".git", ".bridle", "bridle.toml"})
 LINKED_FOLDERS = frozenset({"node_modules", ".pnpm", "site-packages", ".venv", "venv", ".git", "target", ".yarn"})
 """Where package managers and git give one file several names."""
 
@@ -75,6 +74,8 @@ def is_link(project: Path, given: str) -> bool:
 def accesses(permission: str, place: Place) -> tuple[Access, ...]:
     """The permissions for touching what lies there."""
     needed: tuple[Access, ...] = (Access(permission, place.shown),)
+    if permission == "edit" and protection(place.inner.parts) == "ask":
+        needed += (Access(EDIT_PROTECTED, place.shown),)
     if not place.inside:
         needed += (Access("external_directory", beyond(place)),)
     elif permission != "edit" and _has_other_names(place):
@@ -142,9 +143,10 @@ class Files:
     def _refuse_protected(self, place: Place) -> None:
         if any(place.path.is_relative_to(folder) for folder in self.guarded):
             raise ToolFailed(f"{place.shown} is protected: it belongs to Bridle itself.")
-        for name in place.inner.parts:
-            if _folded(name) in PROTECTED_NAMES:
-                raise ToolFailed(f"{place.shown} is protected: file tools never write {_folded(name)}.")
+        if protection(place.inner.parts) == "deny":
+            raise ToolFailed(f"{place.shown} is protected: file tools never write there.")
+        if _is_repository(place.path.parent) or _is_repository(place.path.parent.parent):
+            raise ToolFailed(f"{place.shown} is protected: it lies in a git repository's own folder.")
 
     @contextmanager
     def opened(self, place: Place) -> Iterator[int]:
@@ -335,7 +337,6 @@ def _names(folder: int, most: int) -> list[str]:
         ]
 
 
-def _folded(name: str) -> str:
-    """A name as a file system may take it that knows no case and drops what does not show."""
-    plain = "".join(letter for letter in unicodedata.normalize("NFKC", name) if unicodedata.category(letter) != "Cf")
-    return plain.casefold().rstrip(". ")
+def _is_repository(folder: Path) -> bool:
+    """Whether git takes a folder for a repository, whatever it is called."""
+    return sum((folder / name).exists() for name in ("HEAD", "objects", "refs")) > 1

@@ -1,41 +1,70 @@
-"""Where a project's git keeps its own files, as far as that can be believed: a command may have written it there."""
+"""Where a project's git keeps its own files, and how far these can be believed: a command may have written them."""
 
 from __future__ import annotations
 
-import re
+import os
+import subprocess
+from collections.abc import Iterator
 from contextlib import suppress
-from itertools import islice
+from dataclasses import dataclass
 from pathlib import Path
 
 MOST_BYTES = 65_536
-MOST_MODULES = 100
-HARMLESS = re.compile(
-    r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks)|"
-    r"user\.(name|email)|remote\..*\.(url|fetch)|branch\..*\.(remote|merge)|init\.defaultbranch|submodule\..*"
-)
+MOST_CONFIG = 1 << 20
+MOST_INCLUDES = 20
+GIT_SECONDS = 10.0
+ESSENTIAL = ("HEAD", "objects", "refs")
+STEERING = ("config", "hooks", "info", "commondir", "worktrees", "modules")
+"""In an ordinary git folder none of these is a link."""
+NAMES_FILES = r"^(core\.hookspath|include\.path|includeif\..*\.path)$"
+ALONE = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "HOME": "/nonexistent",
+    "GIT_DIR": "/nonexistent",
+}
 
 
-def git_folders(project: Path) -> tuple[Path, ...]:
-    """The folder of git for the work tree that holds a project, and the one that it shares with other work trees.
+@dataclass(frozen=True, slots=True)
+class GitPlace:
+    """The git of the work tree that holds a project."""
 
-    Only what git itself has made so is believed: else a project could name any folder.
-    """
+    top: Path
+    """The top of the work tree; the project itself if it has no git."""
+    folders: tuple[Path, ...] = ()
+    """Ordinary git folders: that of the work tree, and the one that it shares with other work trees."""
+    locked: tuple[Path, ...] = ()
+    """What is no ordinary git folder, or points to one: no command may write it."""
+
+
+def git_place(project: Path) -> GitPlace:
+    """Find the git of a project. What is not understood is locked, never ignored."""
     for folder in (project, *project.parents):
         found = folder / ".git"
         if found.is_symlink():
-            return ()
-        if _is_git(found):
-            return (found,)
-        if found.is_file():
-            return _pointed(found, project)
-    return ()
+            return GitPlace(folder, locked=(found.resolve(),))
+        if found.is_dir():
+            return GitPlace(folder, (found,)) if _is_ordinary(found) else GitPlace(folder, locked=(found,))
+        if found.exists():
+            return GitPlace(folder, _pointed(found), (found,))
+    return GitPlace(project)
+
+
+def git_folders(project: Path) -> tuple[Path, ...]:
+    """The ordinary git folders of a project; none if there is anything unusual about them."""
+    return git_place(project).folders
 
 
 def _is_git(folder: Path) -> bool:
-    return folder.is_dir() and all((folder / name).exists() for name in ("HEAD", "objects", "refs"))
+    return folder.is_dir() and all((folder / name).exists() for name in ESSENTIAL)
 
 
-def _pointed(file: Path, project: Path) -> tuple[Path, ...]:
+def _is_ordinary(folder: Path) -> bool:
+    links = any((folder / name).is_symlink() for name in (*STEERING, *ESSENTIAL[1:]))
+    return _is_git(folder) and not links and not (folder / "commondir").exists()
+
+
+def _pointed(file: Path) -> tuple[Path, ...]:
     """The folders behind a `.git` file: those of a work tree that points back, or of a submodule."""
     _, found, path = _text(file).partition("gitdir:")
     if not found:
@@ -43,13 +72,14 @@ def _pointed(file: Path, project: Path) -> tuple[Path, ...]:
     try:
         own = (file.parent / path.strip()).resolve()
         common = own.parent.parent
-        back = Path(_text(own / "gitdir").strip() or "/nonexistent").resolve()
-        if own.parent.name == "worktrees" and _is_git(common) and back == file.resolve():
+        back = Path(_text(own / "gitdir").strip() or "/nonexistent")
+        back = (own / back).resolve()
+        if own.parent.name == "worktrees" and _is_ordinary(common) and back == file.resolve():
             return (own, common)
         above = next((folder / ".git" for folder in file.parent.parents if _is_git(folder / ".git")), None)
     except (OSError, ValueError):
         return ()
-    if above is not None and own.is_relative_to(above.resolve() / "modules") and _is_git(own):
+    if above is not None and own.is_relative_to(above.resolve() / "modules") and _is_ordinary(own):
         return (own,)
     return ()
 
@@ -65,56 +95,48 @@ def _text(file: Path) -> str:
         return ""
 
 
-def steering_files(git: Path, project: Path) -> list[Path]:
-    """What makes git run or obey something later, apart from hooks: settings, and what they include or point to."""
-    found = [git / "config", git / "commondir", git / "gitdir", git / "config.worktree"]
-    for tree in _below(git / "worktrees"):
-        found += [tree / name for name in ("commondir", "gitdir", "config.worktree")]
-    for module in submodules(git):
-        found += [module / "config", module / "hooks"]
-    for key, value in _settings(_text(git / "config")):
-        if key == "core.hookspath" or key.startswith("include"):
+def named_by_config(place: GitPlace, git: str | None) -> tuple[Path, ...]:
+    """The paths that git's configuration obeys besides itself: `core.hooksPath`, and files that it includes.
+
+    The configuration is given to git on standard input, as a copy that git parses and does not obey.
+    """
+    found: dict[Path, None] = {}
+    waiting = [folder / name for folder in place.folders for name in ("config", "config.worktree")]
+    while waiting and len(found) < MOST_INCLUDES:
+        file = waiting.pop()
+        for key, value in _named(file, git):
+            # Hooks are looked for from the work tree, files to include from the file that includes them.
+            base = place.top if key == "core.hookspath" else file.parent
             with suppress(OSError, ValueError, RuntimeError):
-                found.append((project / Path(value).expanduser()).resolve())
-    return [path for path in found if path.exists() and not path.is_symlink()]
+                path = Path(os.path.normpath(base / Path(value).expanduser()))
+                if path not in found and key != "core.hookspath":
+                    waiting.append(path)
+                found[path] = None
+    return tuple(found)
 
 
-def submodules(git: Path) -> list[Path]:
-    """The folders of submodules, which have hooks and settings of their own."""
-    first = _below(git / "modules")
-    return [path for path in (*first, *(inner for path in first for inner in _below(path))) if _is_git(path)]
-
-
-def _below(folder: Path) -> list[Path]:
-    if folder.is_symlink() or not folder.is_dir():
-        return []
-    return [path for path in islice(folder.iterdir(), MOST_MODULES) if path.is_dir() and not path.is_symlink()]
-
-
-def _settings(text: str) -> list[tuple[str, str]]:
-    """The settings of a git file, as `section.name` and value; good enough to find what is not harmless."""
-    found: list[tuple[str, str]] = []
-    section = ""
-    for line in text.splitlines():
-        head = re.match(r"\s*\[\s*([\w.-]+)(?:\s+\"(.*)\")?\s*\]", line)
-        if head:
-            section = f"{head[1]}.{head[2]}" if head[2] else head[1]
-            line = line[head.end() :]
-        name, _, value = line.partition("=")
-        if name.strip() and not name.strip().startswith(("#", ";")):
-            found.append((f"{section}.{name.strip()}".lower(), value.strip().strip('"')))
-    return found
-
-
-def planted(git: Path) -> str:
-    """What in a `.git` that a command has made would run something when a person uses git; empty if nothing."""
-    if not git.is_dir():
-        return f"{git.name} is no folder" if git.exists() or git.is_symlink() else ""
-    for key, _ in _settings(_text(git / "config")):
-        if not HARMLESS.fullmatch(key):
-            return f"its setting {key}"
-    hooks = git / "hooks"
-    if hooks.is_symlink() or (git / "config").is_symlink():
-        return "a link"
-    named = [path.name for path in hooks.iterdir() if path.suffix != ".sample"] if hooks.is_dir() else []
-    return f"its hook {named[0]}" if named else "its commondir" if (git / "commondir").exists() else ""
+def _named(file: Path, git: str | None) -> Iterator[tuple[str, str]]:
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(MOST_CONFIG) if file.is_file() else b""
+    except OSError:
+        return
+    lowered = content.lower()
+    if git is None or (b"include" not in lowered and b"hookspath" not in lowered):
+        return
+    try:
+        done = subprocess.run(
+            [git, "config", "--file", "-", "--no-includes", "-z", "--get-regexp", NAMES_FILES],
+            input=content,
+            capture_output=True,
+            cwd="/",
+            env={**ALONE, "PATH": os.defpath},
+            timeout=GIT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return
+    for piece in done.stdout.split(b"\0"):
+        key, has_value, value = piece.partition(b"\n")
+        if has_value and value:
+            yield os.fsdecode(key).lower(), os.fsdecode(value)

@@ -1,0 +1,203 @@
+"""The home folder as commands in the sandbox see it: tool chains, caches and settings without credentials, no more."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+TOOL_CHAINS = (
+    *(".local/bin", "bin", ".local/lib", ".local/pipx", ".local/share/pipx", ".local/share/uv/python"),
+    *(".local/share/uv/tools", ".pyenv", ".rye", ".pixi", ".local/share/hatch", ".virtualenvs"),
+    *(".local/share/virtualenvs", "miniconda3", "anaconda3", "miniforge3", "mambaforge", ".conda/envs"),
+    *(".cargo/bin", ".cargo/env", ".rustup", "go/bin", ".go", ".goenv", "sdk", ".local/go"),
+    *(".nvm", ".fnm", ".local/share/fnm", ".volta", ".nodenv", ".n", ".npm-global", ".npm-packages", ".bun/bin"),
+    *(".deno/bin", ".yarn/bin", ".local/share/pnpm", ".corepack", ".rbenv", ".rvm", ".asdf", ".local/share/mise"),
+    *(".local/share/rtx", ".sdkman", ".jenv", ".jabba", ".jdks", ".dotnet", ".ghcup", ".cabal/bin", ".stack/programs"),
+    *(".opam", ".juliaup", ".julia/juliaup", ".elan", ".swiftly", ".local/share/swiftly", ".phpenv", ".plenv"),
+    *(".nix-profile", ".linuxbrew", ".local/share/pypoetry", ".poetry/bin", ".krew/bin", ".local/zig", ".zvm"),
+)
+"""Below the home: programs, readable and not writable."""
+
+CACHES = (
+    *(".cache/pip", ".cache/uv", ".cache/pypoetry/cache", ".cache/pypoetry/virtualenvs", ".cache/pre-commit"),
+    *(".npm/_cacache", ".cache/yarn", ".cache/pnpm", ".local/share/pnpm/store", ".bun/install/cache", ".cache/deno"),
+    *(".cache/node", ".cache/node-gyp", ".cache/electron", ".cache/ms-playwright", ".cache/puppeteer"),
+    *("go/pkg", ".cache/go-build", ".cargo/registry", ".cargo/git", ".m2/repository", ".gradle/caches"),
+    *(".gradle/wrapper", ".nuget/packages", ".cache/composer", ".cache/huggingface/hub", ".cache/torch"),
+    *(".cache/bazel", ".cache/ccache", ".cache/sccache", ".gem/ruby", ".local/share/gem", ".cabal/packages"),
+)
+"""Below the home: what package managers have fetched, readable and not writable."""
+
+
+class OwnCache(NamedTuple):
+    """A cache of Bridle's own, which commands write to instead of the user's."""
+
+    name: str
+    variable: str
+    """The environment variable that tells a program of it; empty if the program knows only a place below the home."""
+    place: str
+    """Where the user's own lies. It is used where nothing can be fetched and there is no cache of Bridle's own."""
+
+
+OWN_CACHES = (
+    OwnCache("pip", "PIP_CACHE_DIR", ".cache/pip"),
+    OwnCache("uv", "UV_CACHE_DIR", ".cache/uv"),
+    OwnCache("npm", "npm_config_cache", ".npm"),
+    OwnCache("yarn", "YARN_CACHE_FOLDER", ".cache/yarn"),
+    OwnCache("pnpm", "npm_config_store_dir", ".local/share/pnpm/store"),
+    OwnCache("bun", "BUN_INSTALL_CACHE_DIR", ".bun/install/cache"),
+    OwnCache("deno", "DENO_DIR", ".cache/deno"),
+    OwnCache("go-mod", "GOMODCACHE", "go/pkg/mod"),
+    OwnCache("go-build", "GOCACHE", ".cache/go-build"),
+    OwnCache("cargo-registry", "", ".cargo/registry"),
+    OwnCache("cargo-git", "", ".cargo/git"),
+    OwnCache("maven", "", ".m2/repository"),
+    OwnCache("gradle", "GRADLE_USER_HOME", ".gradle"),
+    OwnCache("nuget", "NUGET_PACKAGES", ".nuget/packages"),
+    OwnCache("composer", "COMPOSER_CACHE_DIR", ".cache/composer"),
+)
+WRITTEN_BY_BUILDS = frozenset({"go-build", "gradle"})
+"""Caches that a program fills also when it fetches nothing, so that a read-only one is of no use."""
+
+SETTINGS = {
+    ".npmrc": r"(@[\w-]+:)?registry|(https?-)?proxy|no-?proxy|cafile|ca|strict-ssl|save-exact|engine-strict|fund|audit",
+    ".yarnrc": r"\"?(registry|(https?-)?proxy|cafile|strict-ssl)\"?",
+    ".yarnrc.yml": r"npmRegistryServer|httpsCaFilePath|https?Proxy|enableStrictSsl|nodeLinker",
+    ".config/pip/pip.conf": r"\[[\w-]+\]|index-url|extra-index-url|find-links|trusted-host|cert|proxy|timeout|no-index",
+    ".pip/pip.conf": r"\[[\w-]+\]|index-url|extra-index-url|find-links|trusted-host|cert|proxy|timeout|no-index",
+    ".config/uv/uv.toml": r"\[\[?[\w.-]+\]?\]|index-url|extra-index-url|find-links|name|url|default|native-tls"
+    r"|system-certs",
+    ".cargo/config.toml": r"\[(source|registries|net|http|build|target|profile|term)[^\]]*\]|replace-with|registry"
+    r"|index|directory|git|branch|offline|cainfo|proxy|linker|rustflags|jobs|incremental|git-fetch-with-cli|target-dir",
+    ".config/go/env": r"GOPROXY|GONOPROXY|GONOSUMDB|GOPRIVATE|GOSUMDB|GOFLAGS",
+    ".condarc": r"channels:?|-|default_channels:?|ssl_verify|channel_alias",
+    ".gemrc": r":?sources:?|-",
+}
+"""Settings files of package managers, each with the names of the lines that are copied; the rest is left out."""
+MOST_SETTINGS = 65_536
+LOGIN = re.compile(r"(://)[^/@\s]*@")
+GIT_NAMES = (
+    r"^(user\.(name|email)|init\.defaultbranch|core\.(autocrlf|eol|quotepath)|safe\.directory|pull\.(rebase|ff)|"
+    r"merge\.conflictstyle|diff\.(algorithm|renames)|rebase\.autosquash|http\.(sslcainfo|sslverify|proxy))$"
+)
+GIT_SECONDS = 5.0
+
+
+def plain_settings(home: Path) -> dict[str, str]:
+    """The settings of package managers without credentials, by their path below the home."""
+    found: dict[str, str] = {}
+    for name, keys in SETTINGS.items():
+        text = _small(home / name)
+        kept = [line for line in text.splitlines() if re.match(rf"\s*({keys})(\s*[=:\s]|$)", line)]
+        if kept:
+            found[name] = "".join(LOGIN.sub(r"\1", line) + "\n" for line in kept)
+    return found
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _small(path: Path) -> str:
+    try:
+        if not path.is_file() or path.stat().st_size > MOST_SETTINGS:
+            return ""
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def git_identity(git: str | None, environment: Mapping[str, str]) -> str:
+    """A git configuration with the user's name and a few harmless settings; commits are not signed in the sandbox."""
+    lines = ["[commit]", "\tgpgsign = false", "[tag]", "\tgpgsign = false"]
+    for key, value in _user_settings(git, environment):
+        section, _, name = key.rpartition(".")
+        value = LOGIN.sub(r"\1", value).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        lines += [f"[{section}]", f'\t{name} = "{value}"']
+    return "\n".join(lines) + "\n"
+
+
+def _user_settings(git: str | None, environment: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    if git is None:
+        return
+    kept = {name: environment[name] for name in ("HOME", "XDG_CONFIG_HOME") if name in environment}
+    try:
+        done = subprocess.run(
+            [git, "config", "--global", "-z", "--get-regexp", GIT_NAMES],
+            capture_output=True,
+            cwd="/",
+            env={**kept, "PATH": os.defpath, "GIT_DIR": "/nonexistent"},
+            timeout=GIT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return
+    for piece in done.stdout.decode("utf-8", errors="replace").split("\0"):
+        key, found, value = piece.partition("\n")
+        if found:
+            yield key, value
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The user's home folder, and what of it commands may see."""
+
+    folder: Path
+    """Where it is, all links followed."""
+    named: Path
+    """As HOME names it."""
+    caches: Path
+    """The folder of Bridle's own caches."""
+    settings: Mapping[str, Path] = field(default_factory=dict)
+    """Generated files by the path below the home at which they appear."""
+    opened: tuple[Path, ...] = ()
+    """What the user's configuration opens besides, readable."""
+
+    def words(self, programs: Iterable[Path], *, network: bool) -> list[str]:
+        """The mounts that make the home: empty first, then what is seen in it."""
+        home = str(self.folder)
+        words = ["--tmpfs", home]
+        seen = [self.folder / name for name in (*TOOL_CHAINS, *CACHES)]
+        for path in dict.fromkeys((*seen, *(path for path in programs if path.is_relative_to(self.folder)))):
+            words += ["--ro-bind-try", str(path), str(path)] if path.exists() else []
+        for cache in OWN_CACHES:
+            if self._is_own(cache, network=network):
+                own = str(self.caches / cache.name)
+                words += ["--bind", own, own if cache.variable else f"{home}/{cache.place}"]
+        for name, path in self.settings.items():
+            words += ["--ro-bind", str(path), f"{home}/{name}"]
+        for path in self.opened:
+            words += ["--ro-bind-try", str(path), str(path)]
+        return words
+
+    def linked_away(self) -> list[Path]:
+        """Where hidden entries of the home lead that are links: a folder of secrets may lie elsewhere."""
+        seen = {self.folder / name for name in (*TOOL_CHAINS, *CACHES)}
+        entries = [path for folder in (self.folder, self.folder / ".config") for path in _listed(folder)]
+        links = (path for path in entries if path.is_symlink() and path not in seen)
+        targets = (path.resolve() for path in links if path.name.startswith(".") or path.parent != self.folder)
+        return [path for path in targets if path.exists() and not path.is_relative_to(self.folder)]
+
+    def variables(self, *, network: bool) -> dict[str, str]:
+        """The environment variables that point programs to their caches."""
+        found: dict[str, str] = {}
+        for cache in OWN_CACHES:
+            if cache.variable:
+                own = self._is_own(cache, network=network)
+                found[cache.variable] = str(self.caches / cache.name if own else self.folder / cache.place)
+        return found
+
+    def _is_own(self, cache: OwnCache, *, network: bool) -> bool:
+        own = self.caches / cache.name
+        if network or cache.name in WRITTEN_BY_BUILDS or not (self.folder / cache.place).is_dir():
+            own.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return True
+        return own.is_dir() and any(own.iterdir())
