@@ -15,7 +15,7 @@ import msgspec
 from bridle.config.agents import builtin_agents, rules_of
 from bridle.config.check import line_of, problems
 from bridle.config.imported import Imported, imported, imported_for_user
-from bridle.config.lowering import leaves, untrusted
+from bridle.config.lowering import contained, leaves, untrusted
 from bridle.config.merging import merged
 from bridle.config.settings import AnyPermissions, Settings
 from bridle.config.trust import Trust, TrustState, project_folders, project_root
@@ -107,6 +107,9 @@ def _brought(directory: Path, user: Table, state: TrustState) -> _Brought:
     if own is not None:
         tables.append((str(own), _read(own)))
     for origin, table in tables:
+        table, outside = contained(table)
+        why = "is ignored: only your own configuration lets a command out of the sandbox"
+        brought.notices += [f"{origin}: {key} {why}" for key in outside]
         if state != "trusted":
             brought.restrictions.append(_read_restrictions(origin, table.pop("permission", {})))
             table, ignored = untrusted(table, user)

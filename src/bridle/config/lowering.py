@@ -120,3 +120,26 @@ def _unflattened(table: Mapping[str, Any], kept: Mapping[str, Any], prefix: str 
         elif f"{prefix}{key}" in kept:
             result[key] = value
     return result
+
+
+def contained(table: Table) -> tuple[Table, list[str]]:
+    """A project's settings without those that let a command out of the sandbox, and the names of these."""
+    found: list[str] = []
+    changed = dict(table)
+    for name in ("hooks", "formatters", "diagnostics", "mcp"):
+        match table.get(name):
+            case dict() as entries:
+                found += [f"{name}.{key}.sandbox" for key, entry in entries.items() if _gets_out(entry)]
+                changed[name] = {key: _held(entry) for key, entry in entries.items()}
+            case list() as entries:
+                found += [f"{name}.sandbox" for entry in entries if _gets_out(entry)]
+                changed[name] = [_held(entry) for entry in entries]
+    return changed, found
+
+
+def _gets_out(entry: Any) -> bool:
+    return isinstance(entry, dict) and entry.get("sandbox") is False
+
+
+def _held(entry: Any) -> Any:
+    return {key: value for key, value in entry.items() if key != "sandbox"} if _gets_out(entry) else entry

@@ -142,7 +142,7 @@ class Files:
 
     def _refuse_protected(self, place: Place) -> None:
         if any(place.path.is_relative_to(folder) for folder in self.guarded):
-            raise ToolFailed(f"{place.shown} is protected: it belongs to Bridle itself.")
+            raise ToolFailed(f"{place.shown} is protected: Bridle or git runs or obeys it.")
         if protection(place.inner.parts) == "deny":
             raise ToolFailed(f"{place.shown} is protected: file tools never write there.")
         if _is_repository(place.path.parent) or _is_repository(place.path.parent.parent):
