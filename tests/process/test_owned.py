@@ -106,6 +106,41 @@ def test_what_a_command_leaves_behind_ends_with_it(flight, sandbox, tmp_path):
 
 
 @SHUT_IN
+@pytest.mark.parametrize(
+    "attack", ["kill -9 $PPID", "kill -STOP $PPID; kill -9 $PPID", "pkill -9 -P $PPID sleep; kill -9 $PPID"]
+)
+def test_a_command_that_kills_its_supervisor_does_not_set_free_what_it_started(attack, sandbox, tmp_path):
+    async def work():
+        for _ in range(ROUNDS):
+            sign = mark()
+            await run(
+                f"setsid sleep {sign} & (setsid sleep {sign} &); {attack}; sleep {sign}", tmp_path, 2_000, sandbox
+            )
+            assert alive(sign) == []
+
+    asyncio.run(asyncio.wait_for(work(), 120))
+
+
+def test_a_supervisor_that_was_stopped_is_woken_to_end_what_it_keeps(tmp_path):
+    async def work():
+        sign = mark()
+        output = await run(f"setsid sleep {sign} & kill -STOP $PPID; sleep {sign}", tmp_path, 500)
+        assert "timed out" in output.text
+        assert await gone(sign)
+
+    asyncio.run(asyncio.wait_for(work(), 60))
+
+
+def test_the_memory_of_all_processes_together_is_bounded(tmp_path):
+    small = Shelter(SandboxSettings(mode="off", total_memory_mb=300), os.environ)
+    call = Invocation("c", "s", tmp_path, {}, 60.0, sandbox=None, bounds=small.bounds())
+    grows = f"{sys.executable} -c 'x = bytearray(b\"x\") * 150_000_000; import time; time.sleep(30)' &"
+    given = BASH.check({"command": f"{grows} {grows} {grows} wait"})
+    output = asyncio.run(BASH.run(given, call))
+    assert "[ended: more than 300 MB of memory]" in output.text
+
+
+@SHUT_IN
 @pytest.mark.parametrize("flight", FLIGHTS)
 def test_an_abort_ends_it_all(flight, sandbox, tmp_path):
     async def work():

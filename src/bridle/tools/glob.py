@@ -13,7 +13,7 @@ from bridle.tools.builtin import builtin
 from bridle.tools.globs import fitting
 from bridle.tools.ripgrep import ripgrep
 from bridle.tools.tool import Invocation, Output
-from bridle.workspace.files import Place, accesses, located
+from bridle.workspace.files import Place, accesses, found_at, located
 
 MAX_FILES = 100
 
@@ -37,8 +37,8 @@ async def glob(given: GlobArguments, invocation: Invocation) -> Output:
             # A pattern without a folder is meant for the names, wherever they are.
             if not (sought.fullmatch(str(inner)) or ("/" not in given.pattern and sought.fullmatch(inner.name))):
                 continue
-            place = Place(folder.root, folder.inner / inner, folder.project)
-            if files.reaches(place):
+            place = found_at(folder, folder.inner / inner)
+            if place.inside == folder.inside and files.reaches(place):
                 found.append(place.shown)
     more = f"\n\n[only the newest {MAX_FILES}; narrow the pattern for others]" if len(found) > MAX_FILES else ""
     return Output("\n".join(found[:MAX_FILES]) + more or "No files found.")

@@ -15,7 +15,7 @@ from bridle.tools.builtin import builtin
 from bridle.tools.globs import fitting
 from bridle.tools.ripgrep import Search, ripgrep
 from bridle.tools.tool import Invocation, Output
-from bridle.workspace.files import Files, Place, accesses, is_folder, located
+from bridle.workspace.files import Files, Place, accesses, found_at, is_folder, located
 
 MAX_LINES = 200
 MAX_COLUMNS = 400
@@ -88,7 +88,7 @@ class _Found:
             # Words of the program's own, such as that a binary file fits.
             self._binary += b"binary file matches" in line
             return True
-        place = Place(self._target.root, PurePosixPath(os.fsdecode(name)), self._target.project)
+        place = found_at(self._target, PurePosixPath(os.fsdecode(name)))
         if self._sought is not None and not self._fits(place):
             return True
         handle = self._handle(place)

@@ -58,9 +58,25 @@ def located(project: Path, given: str) -> Place:
     if len(os.fsencode(path)) > LONGEST:
         # By handles even this could be made, and then nobody could remove it.
         raise ToolFailed(f"{given[:200]!r} … is longer than a path can be.")
-    if path.is_relative_to(root):
+    if path.is_relative_to(root) and not _is_private(path, root):
         return Place(root, PurePosixPath(path.relative_to(root)), root)
     return Place(Path("/"), PurePosixPath(path.relative_to("/")), root)
+
+
+def found_at(target: Place, inner: PurePosixPath) -> Place:
+    """The place that a search from a target has found, by its path from the same root."""
+    path = target.root / inner
+    if target.inside and _is_private(path, target.project):
+        return Place(Path("/"), PurePosixPath(path.relative_to("/")), target.project)
+    return Place(target.root, inner, target.project)
+
+
+def _is_private(path: Path, project: Path) -> bool:
+    """Whether a path is hidden in the home by its name: keys and configuration are no part of a project around them."""
+    home = Path("~").expanduser().resolve()
+    if not home.is_relative_to(project) or not path.is_relative_to(home):
+        return False
+    return path != home and path.relative_to(home).parts[0].startswith(".")
 
 
 def is_link(project: Path, given: str) -> bool:

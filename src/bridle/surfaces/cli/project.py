@@ -68,6 +68,17 @@ def trust(
     typer.echo(f"{project.root} is trusted, as it is now")
 
 
+def project_here() -> Path:
+    """The current directory as a project; raises `ConfigError` for the home, which must be named with `--dir`."""
+    here = Path()
+    if Path("~").expanduser().resolve().is_relative_to(here.resolve()):
+        raise ConfigError(
+            f"{here.resolve()} holds your home with everything in it: go to the folder of a project, "
+            'or name this one: `bridle run --dir . "…"`'
+        )
+    return here
+
+
 def ask_for_trust(directory: Path) -> None:
     """On a terminal: the question of the first run, and after each change; what is said is remembered."""
     project = open_project(directory)

@@ -20,7 +20,7 @@ from bridle.runtime import Runtime
 from bridle.runtime.finding import last_session
 from bridle.surfaces.attaching import attached
 from bridle.surfaces.cli.drive import Shown, drive
-from bridle.surfaces.cli.project import ask_for_trust
+from bridle.surfaces.cli.project import ask_for_trust, project_here
 from bridle.surfaces.plain import plain
 
 Format = Literal["text", "json"]
@@ -48,7 +48,7 @@ def run(
     format: Annotated[str, typer.Option(help="text or json.")] = "text",
     on_ask: Annotated[str | None, typer.Option(help="deny, pause or allow what needs a person.")] = None,
     trust: Annotated[bool, typer.Option("--trust", help="Trust this project's files for this run.")] = False,
-    dir: Annotated[Path, typer.Option(help="The project.")] = Path(),
+    dir: Annotated[Path | None, typer.Option(help="The project; without it, this directory.")] = None,
     log_level: Annotated[str, typer.Option(help="quiet shows the answer alone; info also the steps.")] = "info",
 ) -> None:
     """Answer a prompt, and exit with what became of it.
@@ -61,13 +61,14 @@ def run(
     more = _on_ask(on_ask, format), system, _tools(tool or []), limits, None, variant, _schema(schema)
     options = TurnOptions(agent, model, *more)
     text = _prompt(prompt or [])
-    if not dir.is_dir():
+    folder = project_here() if dir is None else dir
+    if not folder.is_dir():
         raise ConfigError(f"--dir {dir} is not a directory")
     levels = _one_of("--format", format, ("text", "json")), _one_of("--log-level", log_level, ("info", "quiet"))
     if session and continue_last:
         raise ConfigError("give --session or --continue, not both")
     if not trust and options.on_ask == "person" and sys.stdin.isatty():
-        ask_for_trust(dir)
+        ask_for_trust(folder)
 
     async def work(runtime: Runtime) -> tuple[str, str]:
         words, named, wanted = await _expanded(runtime, text, options)
@@ -75,7 +76,7 @@ def run(
         where = await _session(runtime, session, continue_last, fork)
         return where, await runtime.prompt(where, words, files=files, queue=queue, reply=not no_reply, options=wanted)
 
-    sys.exit(asyncio.run(drive(dir, work, Shown(*levels, tells_of_others=True), trusted=trust)))
+    sys.exit(asyncio.run(drive(folder, work, Shown(*levels, tells_of_others=True), trusted=trust)))
 
 
 async def _expanded(runtime: Runtime, text: str, options: TurnOptions) -> tuple[str, Sequence[File], TurnOptions]:

@@ -14,9 +14,9 @@ def open_terminal() -> None:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise ConfigError("there is no terminal here: use `bridle run`, or see `bridle --help`")
     # Loaded only here: it takes as long as everything else together.
-    from bridle.surfaces.cli.project import ask_for_trust
+    from bridle.surfaces.cli.project import ask_for_trust, project_here
 
-    ask_for_trust(Path())
+    ask_for_trust(project_here())
     sys.exit(asyncio.run(_open()))
 
 
