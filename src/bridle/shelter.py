@@ -93,7 +93,7 @@ class Shelter:
     def _made(self, scratch: Path) -> Home:
         named = Path(self.environment.get("HOME") or "/nonexistent")
         given = self.environment.get("XDG_CACHE_HOME", "")
-        caches = (Path(given) if given.startswith("/") else named / ".cache") / "bridle" / "commands"
+        caches = (Path(given) if given.startswith("/") else named / ".cache").resolve() / "bridle" / "commands"
         git = shutil.which("git", path=outside(self.environment.get("PATH", ""), Path.cwd()))
         texts = {**plain_settings(named), ".gitconfig": git_identity(git, self.environment)}
         folder = scratch / "settings"

@@ -1,0 +1,186 @@
+"""The home that commands see: empty but for tool chains, caches and settings without credentials."""
+
+import base64
+import hashlib
+import io
+import subprocess
+import zipfile
+
+import pytest
+from sheltered import Sheltered
+from test_hosts import Stable, host, port, run
+
+__all__ = ["port"]
+
+SECRETS = [
+    *(".ssh/id_rsa", ".gnupg/private-keys-v1.d/x", ".aws/credentials", ".azure/tokens.json", ".kube/config"),
+    *(".docker/config.json", ".netrc", ".git-credentials", ".config/gh/hosts.yml"),
+    *(".config/gcloud/credentials.db", ".cache/huggingface/token", ".huggingface/token"),
+    *(".gemini/oauth_creds.json", ".qwen/oauth_creds.json", ".codeium/config.json", ".aider.conf.yml"),
+    *(".config/opencode/opencode.json", ".config/anthropic/key", ".config/glab-cli/config.yml"),
+    *(".config/hcloud/cli.toml", ".config/ngrok/ngrok.yml", ".config/netlify/config.json"),
+    *(".config/pypoetry/auth.toml", ".config/filezilla/sitemanager.xml", ".config/Signal/config.json"),
+    *(".config/Slack/storage/x", ".config/discord/x", ".config/Code/User/settings.json", ".config/Cursor/x"),
+    *(".config/io.datasette.llm/keys.json", ".kaggle/kaggle.json", ".vercel/auth.json", ".railway/config.json"),
+    *(".circleci/cli.yml", ".cloudflared/cert.pem", ".bitcoin/wallet.dat", ".ethereum/keystore/x"),
+    *(".electrum/wallets/x", ".local/share/uv/credentials/x", ".local/share/goose/x"),
+    *(".local/share/TelegramDesktop/x", ".1password/x", ".viminfo", ".lesshst", ".sqlite_history"),
+    *(".irb_history", ".rediscli_history", ".bash_history", ".zsh_history", ".python_history"),
+    *(".mozilla/firefox/x", ".config/google-chrome/x", ".password-store/x", ".pgpass", ".my.cnf"),
+    *(".claude/.credentials.json", ".codex/auth.json", ".config/rclone/rclone.conf"),
+    *(".terraform.d/credentials.tfrc.json", ".vault-token", ".cargo/credentials.toml", ".gem/credentials"),
+    *(
+        ".m2/settings.xml",
+        ".composer/auth.json",
+        "Documents/letter.txt",
+        "any-new-tool/token",
+    ),
+]
+
+
+@pytest.fixture
+def machine(shut_in):
+    for name in SECRETS:
+        (shut_in.home / name).parent.mkdir(parents=True, exist_ok=True)
+        (shut_in.home / name).write_text(f"secret of {name}\n")
+    return shut_in
+
+
+def test_no_secret_of_any_program_is_there_known_or_not(machine):
+    found = machine("grep -rs secret ~ || true").text
+    assert "secret of" not in found
+    assert machine("cat ~/.ssh/id_rsa ~/.cache/huggingface/token").failed
+
+
+def test_tool_chains_and_caches_are_there_and_cannot_be_changed(machine):
+    for name, text in {
+        ".cargo/bin/mine": "#!/bin/sh\necho built\n",
+        ".cache/pip/x": "cached\n",
+        "go/pkg/mod/y": "m\n",
+    }.items():
+        (machine.home / name).parent.mkdir(parents=True, exist_ok=True)
+        (machine.home / name).write_text(text)
+    (machine.home / ".cargo" / "bin" / "mine").chmod(0o755)
+    assert machine("~/.cargo/bin/mine; cat ~/.cache/pip/x ~/go/pkg/mod/y").text == "built\ncached\nm\n"
+    assert machine("echo evil > ~/.cargo/bin/mine").failed
+    machine("echo evil > ~/.bashrc; mkdir -p ~/.config/autostart; echo evil > ~/.config/autostart/x.desktop")
+    assert not (machine.home / ".bashrc").exists() and not (machine.home / ".config" / "autostart").exists()
+
+
+def test_caches_of_bridle_s_own_are_kept_from_command_to_command(machine):
+    assert machine('echo kept > "$GOCACHE/x"; echo kept > "$GRADLE_USER_HOME/x"').text == "[no output]"
+    assert machine('cat "$GOCACHE/x" "$GRADLE_USER_HOME/x"').text == "kept\nkept\n"
+
+
+def test_commits_carry_the_user_s_name_and_no_signature(machine):
+    config = {"user.name": "Ada Example", "user.email": "ada@example.com", "commit.gpgsign": "true"}
+    for key, value in {**config, "credential.helper": "store", "http.proxy": "http://u:secret@proxy:1"}.items():
+        subprocess.run(["git", "config", "--global", key, value], env=machine.environment, check=True)
+    for name in ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"):
+        del machine.environment[name]
+    assert (
+        machine("git commit -q --allow-empty -m x && git log --format='%an %ae %G?'").text
+        == "Ada Example ada@example.com N\n"
+    )
+    assert "secret" not in machine("cat ~/.gitconfig").text
+
+
+def test_settings_of_package_managers_come_without_credentials(machine):
+    given = {
+        ".npmrc": "registry=https://me:secret@npm.example.com/\n//npm.example.com/:_authToken=secret\n_auth=secret\n",
+        ".config/pip/pip.conf": "[global]\nindex-url = https://me:secret@pypi.example.com/simple\npassword = secret\n",
+        ".cargo/config.toml": '[registries.mine]\nindex = "sparse+https://cargo.example.com/"\ntoken = "secret"\n',
+    }
+    for name, text in given.items():
+        (machine.home / name).parent.mkdir(parents=True, exist_ok=True)
+        (machine.home / name).write_text(text)
+    text = machine("cat ~/.npmrc ~/.config/pip/pip.conf ~/.cargo/config.toml").text
+    assert "secret" not in text
+    assert all(
+        name in text for name in ("https://npm.example.com/", "https://pypi.example.com/simple", "cargo.example.com")
+    )
+
+
+def test_a_home_that_is_a_link_is_found_under_both_names(place):
+    machine = Sheltered(place)
+    real = place / "elsewhere"
+    machine.home.rename(real)
+    machine.home.symlink_to(real)
+    (real / ".local" / "bin").mkdir(parents=True)
+    (real / ".local" / "bin" / "mine").write_text("#!/bin/sh\necho found\n")
+    (real / ".local" / "bin" / "mine").chmod(0o755)
+    text = machine("cd ~ && ~/.local/bin/mine; cat ~/.netrc; ls -A ~ | grep -c ssh").text
+    assert "found" in text and "password" not in text and text.strip().endswith("[exit status 1]")
+
+
+def test_what_the_user_opens_is_readable(place):
+    machine = Sheltered(place, home=[str(place / "home" / "notes")])
+    (machine.home / "notes").mkdir()
+    (machine.home / "notes" / "a.txt").write_text("mine\n")
+    assert machine("cat ~/notes/a.txt").text == "mine\n"
+    assert machine("echo x > ~/notes/a.txt").failed
+
+
+def wheel():
+    """A package that installs, in a few bytes."""
+    files = {
+        "tiny.py": b"def hello():\n    return 'installed'\n",
+        "tiny-1.0.dist-info/METADATA": b"Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n",
+        "tiny-1.0.dist-info/WHEEL": b"Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    digests = {
+        name: base64.urlsafe_b64encode(hashlib.sha256(body).digest()).rstrip(b"=").decode()
+        for name, body in files.items()
+    }
+    record = "".join(f"{name},sha256={digests[name]},{len(body)}\n" for name, body in files.items())
+    files["tiny-1.0.dist-info/RECORD"] = (record + "tiny-1.0.dist-info/RECORD,,\n").encode()
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, body in files.items():
+            archive.writestr(name, body)
+    return packed.getvalue()
+
+
+@pytest.fixture
+def index(port, monkeypatch):
+    """A package index on loopback."""
+    pages = {
+        "/simple/tiny/": (b'<a href="/tiny-1.0-py3-none-any.whl">tiny-1.0-py3-none-any.whl</a>', "text/html"),
+        "/tiny-1.0-py3-none-any.whl": (wheel(), "application/octet-stream"),
+    }
+
+    def serve(self):
+        body, kind = pages.get(self.path, (b"", "text/html"))
+        self.send_response(200 if body else 404)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    monkeypatch.setattr(Stable, "do_GET", serve)
+    monkeypatch.setattr(Stable, "do_HEAD", serve, raising=False)
+    return f"pypi.example.com:{port}"
+
+
+INSTALLS = {
+    "pip": "pip install -q --no-deps --target lib --index-url http://{0}/simple/ --trusted-host pypi.example.com tiny",
+    "uv": "uv pip install -q --target lib --python {python} --default-index http://{0}/simple/ tiny",
+    "uv sync": "uv sync -q --python {python} --default-index http://{0}/simple/ && mkdir lib && "
+    "cp .venv/lib/*/site-packages/tiny.py lib",
+}
+
+
+@pytest.mark.parametrize("way", INSTALLS)
+def test_packages_are_installed_from_a_host_that_was_allowed(shut_in, index, way):
+    for name in ("PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL", "PIP_CONFIG_FILE"):
+        shut_in.environment.pop(name, None)
+    (shut_in.project / "pyproject.toml").write_text(
+        '[project]\nname = "x"\nversion = "1"\nrequires-python = ">=3.11"\ndependencies = ["tiny"]\n'
+        "[tool.uv]\npackage = false\n"
+    )
+    command = (
+        INSTALLS[way].format(index, python="python3")
+        + " && python3 -c 'import sys; sys.path.insert(0, \"lib\"); import tiny; print(tiny.hello())'"
+    )
+    output = run(shut_in, command, host(index), outside=[index])
+    assert output.text.endswith("installed\n"), output.text
