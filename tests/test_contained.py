@@ -109,3 +109,17 @@ def test_the_plan_agent_runs_commands_in_a_project_below_the_temporary_folder():
         _, lines = home.json("--model", script, "--agent", "plan", "go")
         output = next(line["output"] for line in lines if line["type"] == "tool_use" and line.get("output"))
         assert output.startswith("x\n") and "Read-only file system" in output
+
+
+def test_tools_of_a_trusted_project_run_in_the_sandbox_too(home):
+    folder = home.project / ".bridle" / "tools"
+    folder.mkdir(parents=True)
+    (folder / "where.py").write_text(
+        "import os\nfrom bridle import tool\n\n\n@tool\ndef where(suffix: str) -> str:\n"
+        '    """Tell the network."""\n    print("looking")\n    return os.readlink("/proc/self/ns/net") + suffix\n'
+    )
+    script = home.script(calls(("where", {"suffix": "!"})), calls(("where", {})), {"text": "Done."})
+    _, lines = home.json("--model", script, "--trust", "go")
+    outputs = [line["output"] for line in lines if line["type"] == "tool_use" and line.get("output")]
+    assert outputs[0].startswith("net:") and outputs[0].endswith("!") and HOST not in outputs[0]
+    assert "suffix" in outputs[1]

@@ -10,6 +10,7 @@ from bridle.config.instructions import Instructions, own_files
 from bridle.config.load import approvals_file, config_home, data_home, load, person, state_home
 from bridle.config.settings import Settings
 from bridle.projects import brought_by
+from bridle.shelter import sheltered
 from bridle.snapshots.repository import Bounds
 from bridle.snapshots.snapshots import Snapshots
 from bridle.tools.registry import builtin_tools
@@ -30,7 +31,10 @@ def opened(folder: Path, environment: Mapping[str, str], *, flags: Mapping[str, 
     loaded = load(folder, environment=environment, flags=flags, trusted=trusted)
     built_in = builtin_tools()
     patterns = loaded.settings.instructions
-    brought = brought_by(folder, environment, built_in, trusted=loaded.trusted)
+    guarded = tuple(home(environment).resolve() for home in (config_home, data_home, state_home))
+    shelter = sheltered(loaded.settings, environment, guarded, None, folder)
+    brought = brought_by(folder, environment, built_in, shelter, trusted=loaded.trusted)
+    shelter.drop()
     arguments = {
         "journal": loaded.settings.journal.path or data_home(environment) / "journal.db",
         "settings": loaded.settings,
@@ -42,7 +46,7 @@ def opened(folder: Path, environment: Mapping[str, str], *, flags: Mapping[str, 
         "subagents": None,
         "environment": environment,
         "user": UsersOwn(
-            tuple(home(environment).resolve() for home in (config_home, data_home, state_home)),
+            guarded,
             frozenset({"task", "skill", *(tool.spec.name for tool in built_in)}),
             approvals_file(environment),
             brought.skills,

@@ -14,7 +14,9 @@ from bridle.config.load import approvals_file, config_home, load, trust_file
 from bridle.config.trust import Trust, TrustState, project_root
 from bridle.core.permission import Rule
 from bridle.process.sandbox import sandbox_program
+from bridle.shelter import Shelter
 from bridle.tools.brought import brought_tools, without_doubles
+from bridle.tools.hosted import hosted_tools
 from bridle.tools.tool import Tool
 from bridle.workspace.reach import kernel_resolves
 from bridle.workspace.skills import Skill, find_skills
@@ -97,10 +99,12 @@ class Brought(NamedTuple):
     problems: list[str]
 
 
-def brought_by(directory: Path, environment: Mapping[str, str], tools: list[Tool], *, trusted: bool) -> Brought:
+def brought_by(
+    directory: Path, environment: Mapping[str, str], tools: list[Tool], shelter: Shelter, *, trusted: bool
+) -> Brought:
     """Tools from Python files besides those that there are, skills, and rules that were written for others."""
     home = Path(environment.get("HOME") or "/nonexistent")
-    extended, problems = _extended(tools, directory, environment, trusted=trusted)
+    extended, problems = _extended(tools, directory, environment, shelter, trusted=trusted)
     stricter, unread = claude_rules(directory, home)
     mine = [config_home(environment) / "skills", home / ".claude" / "skills", home / ".config" / "opencode" / "skill"]
     skills = find_skills([*(directory / name for name in SKILL_FOLDERS), *mine])
@@ -108,21 +112,18 @@ def brought_by(directory: Path, environment: Mapping[str, str], tools: list[Tool
 
 
 def _extended(
-    tools: list[Tool], directory: Path, environment: Mapping[str, str], *, trusted: bool
+    tools: list[Tool], directory: Path, environment: Mapping[str, str], shelter: Shelter, *, trusted: bool
 ) -> tuple[list[Tool], list[str]]:
     """The built-in tools, the user's own from Python files, and the project's if it is trusted; and what is wrong."""
-    folders = [config_home(environment) / "tools"]
+    own = config_home(environment) / "tools"
     root = project_root(directory) / ".bridle" / "tools"
-    problems: list[str] = []
-    if trusted:
-        folders.append(root)
-    elif list(root.glob("*.py")):
+    found, problems = brought_tools(own) if own.is_dir() else ([], [])
+    if trusted and any(root.glob("*.py")):
+        sandbox = shelter.sandbox("tools")
+        theirs, wrong = hosted_tools(root, directory.resolve(), environment, sandbox)
+        found, problems = [*found, *theirs], [*problems, *wrong]
+    elif any(root.glob("*.py")):
         problems.append(f"{root}: its tools are ignored: this project is not trusted (`bridle trust`)")
     taken = {tool.spec.name for tool in tools} | {"task", "skill"}
-    for folder in folders:
-        if folder.is_dir():
-            found, wrong = brought_tools(folder)
-            kept, doubles = without_doubles(found, taken)
-            tools = [*tools, *kept]
-            problems += [*wrong, *doubles]
-    return tools, problems
+    kept, doubles = without_doubles(found, taken)
+    return [*tools, *kept], [*problems, *doubles]

@@ -130,6 +130,10 @@ class Shelter:
     async def close(self) -> None:
         """End what goes on in the background, and remove the scratch folder."""
         await self.backgrounds.close()
+        self.drop()
+
+    def drop(self) -> None:
+        """Remove the scratch folder."""
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)
             self._scratch = self._home = None

@@ -32,6 +32,7 @@ class Piped:
         given: int | None = None,
         apart: bool = False,
         doorway: Doorway | None = None,
+        passes: Sequence[int] = (),
         watch: Watch | None = None,
     ) -> None:
         """`apart` says that what it complains about is read apart from what it prints; a doorway ends with it."""
@@ -47,7 +48,7 @@ class Piped:
                 output=into[0],
                 errors=into[-1],
                 given=given,
-                passes=doorway.passes if doorway is not None else (),
+                passes=(*passes, *(doorway.passes if doorway is not None else ())),
                 environment=environment,
                 bounds=bounds,
                 watch=watch,

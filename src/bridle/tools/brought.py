@@ -1,4 +1,4 @@
-"""Tools from Python files: of the user, and of a project that the user trusts."""
+"""Tools from Python files: the user's own are loaded into this process."""
 
 from __future__ import annotations
 
@@ -21,13 +21,18 @@ def brought_tools(folder: Path) -> tuple[list[Tool], list[str]]:
     problems: list[str] = []
     for path in sorted(folder.glob("*.py")):
         try:
-            tools += _tools_of(_loaded(path))
+            tools += load_tools(path)
         except BridleError as error:
             problems.append(f"{path}: {error}")
         except (Exception, SystemExit) as error:
             # Somebody's code: whatever it does when it is loaded, Bridle goes on without its tools.
             problems.append(f"{path} cannot be loaded: {type(error).__name__}: {error}")
     return tools, problems
+
+
+def load_tools(path: Path) -> list[Tool]:
+    """Run a file and return its tools. Raises what the file raises."""
+    return _tools_of(_loaded(path))
 
 
 def _loaded(path: Path) -> ModuleType:

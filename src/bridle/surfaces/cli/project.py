@@ -79,6 +79,13 @@ def project_here() -> Path:
     return here
 
 
+def existing(directory: Path) -> Path:
+    """A directory that was named with `--dir`; raises `ConfigError` if there is none."""
+    if not directory.is_dir():
+        raise ConfigError(f"--dir {directory} is not a directory")
+    return directory
+
+
 def ask_for_trust(directory: Path) -> None:
     """On a terminal: the question of the first run, and after each change; what is said is remembered."""
     project = open_project(directory)

@@ -20,7 +20,7 @@ from bridle.runtime import Runtime
 from bridle.runtime.finding import last_session
 from bridle.surfaces.attaching import attached
 from bridle.surfaces.cli.drive import Shown, drive
-from bridle.surfaces.cli.project import ask_for_trust, project_here
+from bridle.surfaces.cli.project import ask_for_trust, existing, project_here
 from bridle.surfaces.plain import plain
 
 Format = Literal["text", "json"]
@@ -61,9 +61,7 @@ def run(
     more = _on_ask(on_ask, format), system, _tools(tool or []), limits, None, variant, _schema(schema)
     options = TurnOptions(agent, model, *more)
     text = _prompt(prompt or [])
-    folder = project_here() if dir is None else dir
-    if not folder.is_dir():
-        raise ConfigError(f"--dir {dir} is not a directory")
+    folder = project_here() if dir is None else existing(dir)
     levels = _one_of("--format", format, ("text", "json")), _one_of("--log-level", log_level, ("info", "quiet"))
     if session and continue_last:
         raise ConfigError("give --session or --continue, not both")

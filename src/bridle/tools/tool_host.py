@@ -1,0 +1,77 @@
+"""Runs the tools of one Python file in a process of its own: lists them, or calls one of them.
+
+Bridle starts it in the sandbox, by `python -I -m bridle.tools.tool_host FILE REPORT`. It reads a request as JSON from
+standard input and writes the answer to the handle REPORT, so that a tool may print what it likes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bridle.core.stream import ToolSpec
+from bridle.errors import BridleError, ToolFailed
+from bridle.tools.brought import load_tools
+from bridle.tools.tool import Invocation, Output, Tool
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """What Bridle has to know of a tool in another process."""
+
+    spec: ToolSpec
+    permission: str
+    repeatable: bool
+    timeout_seconds: float
+
+
+class Request(msgspec.Struct, frozen=True):
+    """A call; without a name, the list of tools is asked for."""
+
+    name: str = ""
+    arguments: dict[str, Any] = {}
+    call: str = ""
+    session: str = ""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What came of a request."""
+
+    tools: tuple[Listed, ...] = ()
+    output: Output | None = None
+    problem: str = ""
+
+
+def main(file: Path, report: int) -> None:
+    request = msgspec.json.decode(sys.stdin.buffer.read(), type=Request)
+    try:
+        tools = {tool.spec.name: tool for tool in load_tools(file)}
+        answer = _called(tools[request.name], request) if request.name else _listed(tools)
+    except BridleError as error:
+        answer = Answer(problem=str(error))
+    except (Exception, SystemExit) as error:
+        # A project's own code: whatever it does ends this process, and Bridle is told why.
+        answer = Answer(problem=f"{type(error).__name__}: {error}")
+    with os.fdopen(report, "wb") as opened:
+        opened.write(msgspec.json.encode(answer))
+
+
+def _listed(tools: dict[str, Tool]) -> Answer:
+    every = (Listed(tool.spec, tool.permission, tool.repeatable, tool.timeout_seconds) for tool in tools.values())
+    return Answer(tools=tuple(every))
+
+
+def _called(tool: Tool, request: Request) -> Answer:
+    invocation = Invocation(request.call, request.session, Path.cwd(), {}, tool.timeout_seconds)
+    try:
+        return Answer(output=asyncio.run(tool.run(tool.check(request.arguments), invocation)))
+    except (ToolFailed, msgspec.ValidationError) as error:
+        return Answer(output=Output(str(error), failed=True))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))
