@@ -9,6 +9,8 @@ from typing import Literal
 
 import msgspec
 
+from bridle.core.beginnings import after
+
 Verdict = Literal["allow", "ask", "deny"]
 VERDICTS: tuple[Verdict, ...] = ("allow", "ask", "deny")
 
@@ -81,6 +83,15 @@ DEFAULT_RULES: tuple[Rule, ...] = (
     Rule("external_directory", "*", "ask"),
     Rule(DOOM_LOOP, "*", "ask"),
 )
+
+
+PROTECTED = frozenset({DOOM_LOOP, "protected", "git_config"})
+
+
+def only_a_person_answers(access: Access) -> bool:
+    """Whether an ask is left to a person where asks are allowed beforehand: loops, and what runs or steers later."""
+    later = access.permission == "edit" and any(matches(pattern, access.pattern) for pattern in RUN_LATER)
+    return later or access.permission in PROTECTED
 
 
 SANDBOXED_RULES: tuple[Rule, ...] = (Rule("bash", "*", "allow"),)
@@ -164,36 +175,13 @@ def _possible(rules: Sequence[Rule], access: Access, beginning: str) -> list[Rul
     for rule in reversed(rules):
         if not _concerns(rule, access):
             continue
-        places = _after(rule.pattern, beginning)
+        places = after(rule.pattern, beginning)
         if not places:
             continue
         found.append(rule)
         if any(rule.pattern[place:].strip("*") == "" and rule.pattern[place:] for place in places):
             return found
     return [*found, None]
-
-
-def _after(pattern: str, beginning: str) -> set[int]:
-    """Where in a pattern one may stand when the beginning has been matched; nowhere means that it cannot match."""
-    places = _past_stars(pattern, {0})
-    for letter in beginning:
-        places = {
-            place if pattern[place] == "*" else place + 1
-            for place in places
-            if place < len(pattern) and pattern[place] in ("*", "?", letter)
-        }
-        places = _past_stars(pattern, places)
-    return places
-
-
-def _past_stars(pattern: str, places: set[int]) -> set[int]:
-    """A star may stand for nothing."""
-    found = set(places)
-    for place in places:
-        while place < len(pattern) and pattern[place] == "*":
-            place += 1
-            found.add(place)
-    return found
 
 
 def _mixed(possible: Sequence[Rule | None], default: Verdict) -> Verdict:
