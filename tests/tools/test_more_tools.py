@@ -64,6 +64,25 @@ def test_the_list_of_what_is_to_be_done_is_kept_and_read():
     assert model.requests[-1].messages[-1].text == "[x] feed\n[>] ride"
 
 
+CHARSETS = {
+    "utf-8": ("grün".encode(), "grün"),
+    "ISO-8859-1": (b"gr\xfcn", "grün"),
+    "windows-1252": (b"\x80 5", "€ 5"),
+    "Shift_JIS": ("馬".encode("shift_jis"), "馬"),
+    "gb2312": ("马".encode("gb18030"), "马"),
+    "koi8-r": ("конь".encode("koi8-r"), "конь"),
+    "punycode": (b"Mnchen-3ya", "Mnchen-3ya"),
+    "utf-7": (b"+AOk-", "+AOk-"),
+    "unicode_escape": (rb"\u00e9", r"\u00e9"),
+    "raw_unicode_escape": (rb"\u00e9", r"\u00e9"),
+    "idna": (b"xn--mnchen-3ya", "xn--mnchen-3ya"),
+    "rot13": (b"horse", "horse"),
+    "zlib": (b"horse", "horse"),
+    "undefined": (b"horse", "horse"),
+}
+"""Names of charsets, what a server sends under each, and how it is read."""
+
+
 class Pages(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         bodies = {
@@ -71,6 +90,7 @@ class Pages(http.server.BaseHTTPRequestHandler):
             "/plain": ("text/plain", b"plain"),
             "/large": ("text/plain", b"x" * 6_000_000),
             "/binary": ("image/png", b"\x89PNG\0\0"),
+            **{f"/charset/{name}": (f"text/plain; charset={name}", content) for name, (content, _) in CHARSETS.items()},
         }
         if self.path == "/away":
             self.send_response(302)
@@ -104,6 +124,11 @@ def test_a_page_comes_as_markdown_text_or_html(site, tmp_path):
     assert use("webfetch", url=f"{site}/page", format="text").text.split() == ["Title", "Some", "bold", "words"]
     assert "<b>bold</b>" in use("webfetch", url=f"{site}/page", format="html").text
     assert use("webfetch", url=f"{site}/away").text == "plain"
+
+
+@pytest.mark.parametrize("charset", CHARSETS)
+def test_a_page_is_decoded_by_a_charset_of_the_web_or_as_utf_8(site, tmp_path, charset):
+    assert Use(tmp_path)("webfetch", url=f"{site}/charset/{charset}").text == CHARSETS[charset][1]
 
 
 REFUSED = {

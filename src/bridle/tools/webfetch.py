@@ -42,21 +42,12 @@ async def webfetch(given: WebfetchArguments, invocation: Invocation) -> Output:
                 media, content, charset = await _fetched(client, given.url, invocation)
             if b"\0" in content[:8_192]:
                 raise ToolFailed(f"{given.url} is no text ({media or 'of an unknown kind'}).")
-            text = _decoded(content, charset)
-            if "html" in media and given.format != "html":
-                text = await _converted(text, given.format, invocation)
-            return Output(text)
+            form = given.format if "html" in media else "html"
+            return Output(await _converted(content, charset, form, invocation))
     except TimeoutError:
         raise ToolFailed(f"{given.url} did not answer within {given.timeout} s, or is too tangled to read.") from None
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError, UnicodeError) as error:
         raise ToolFailed(f"{given.url} cannot be fetched: {error or type(error).__name__}") from error
-
-
-def _decoded(content: bytes, charset: str) -> str:
-    try:
-        return content.decode(charset or "utf-8", errors="replace")
-    except LookupError:
-        return content.decode("utf-8", errors="replace")
 
 
 async def _fetched(client: Any, url: str, invocation: Invocation) -> tuple[str, bytes, str]:
@@ -110,12 +101,12 @@ def _parts(url: str) -> SplitResult:
     return parts
 
 
-async def _converted(text: str, form: str, invocation: Invocation) -> str:
-    """The words of a page, made by a program that ends with this call, however long it would take."""
+async def _converted(content: bytes, charset: str, form: str, invocation: Invocation) -> str:
+    """The words of a page, decoded and made by a program that ends with this call, however long it would take."""
     with tempfile.TemporaryFile() as page:
-        page.write(text.encode("utf-8", errors="replace"))
+        page.write(content)
         page.seek(0)
-        command = [sys.executable, "-I", str(PAGE), form]
+        command = [sys.executable, "-I", str(PAGE), form, charset]
         bounds = {"memory": PAGE_MEMORY}
         piped = Piped(command, folder=invocation.directory, given=page.fileno(), bounds=bounds, apart=True)
     kept: list[str] = []
@@ -141,4 +132,6 @@ def _access(url: str) -> Access:
     return Access("webfetch", shown, always=f"{parts.scheme}://{parts.netloc}/*" if plain else "")
 
 
-TOOL = builtin("webfetch", WebfetchArguments, webfetch, needs=_needs, repeatable=True, timeout_seconds=MOST_SECONDS + 5)
+TOOL = builtin(
+    "webfetch", WebfetchArguments, webfetch, needs=_needs, leaves_files=True, timeout_seconds=MOST_SECONDS + 5
+)

@@ -68,8 +68,8 @@ def _running(verdicts: Mapping[str, CallState]) -> Iterable[str]:
 def _may_write(rig: Rig, id: str) -> bool:
     call = rig.session.call(id)
     tool = rig.tack.tools[call.name]
-    if tool.repeatable or tool.permission != "bash":
-        return not tool.repeatable
+    if tool.repeatable or tool.leaves_files or tool.permission != "bash":
+        return not (tool.repeatable or tool.leaves_files)
     ready = rig.ready.get(id) or judged_before(rig, tool, call)
     return not all(_only_reads(access) for access in ready.granted)
 
