@@ -14,6 +14,7 @@ from bridle import Agent, Rule, ScriptedModel, call
 from bridle.config.settings import SandboxSettings, Settings
 from bridle.core.inbox import TurnOptions
 from bridle.core.parts import Call
+from bridle.core.permission import judge, strictest
 from bridle.errors import ToolFailed
 from bridle.tools.printed import MOST_KEPT, Printed
 
@@ -92,9 +93,10 @@ class Pages(http.server.BaseHTTPRequestHandler):
             "/binary": ("image/png", b"\x89PNG\0\0"),
             **{f"/charset/{name}": (f"text/plain; charset={name}", content) for name, (content, _) in CHARSETS.items()},
         }
-        if self.path == "/away":
+        if self.path in ("/away", "/loud"):
             self.send_response(302)
-            self.send_header("Location", "/plain")
+            away = "/plain" if self.path == "/away" else f"http://LOCALHOST.:{self.server.server_port}/plain"
+            self.send_header("Location", away)
             self.end_headers()
             return
         if self.path == "/slow":
@@ -246,3 +248,32 @@ def test_a_long_output_of_a_real_command_is_capped_stored_and_read(tmp_path):
     text = use("bash", command="seq 1 300000").text
     assert text.startswith("1\n2\n") and text.endswith("299999\n300000\n")
     assert len(text) < 60_000
+
+
+SPELLINGS = [
+    "http://LOCALHOST:{}/plain",
+    "http://localhost.:{}/plain",
+    "http://localhost:0{}/plain",
+    "http://127.1:{}/plain",
+]
+
+
+@pytest.mark.parametrize("url", SPELLINGS)
+def test_a_rule_about_an_address_holds_however_a_model_spells_it(site, tmp_path, url):
+    port = site.rpartition(":")[2]
+    denied = [Rule("webfetch", f"http://{host}:{port}/*", "deny") for host in ("localhost", "127.0.0.1")]
+    needed = Use(tmp_path).needs("webfetch", {"url": url.format(port)})
+    assert strictest(judge([Rule("*", "*", "allow"), *denied], access) for access in needed) == "deny"
+    assert Use(tmp_path)("webfetch", url=url.format(port)).text == "plain"
+
+
+def test_an_address_with_a_user_in_it_is_refused(site, tmp_path):
+    with pytest.raises(ToolFailed, match="is no address of a web page"):
+        Use(tmp_path).needs("webfetch", {"url": site.replace("http://", "http://a@")})
+
+
+def test_a_redirection_is_judged_in_the_same_form(site, tmp_path):
+    """The page leads to `LOCALHOST.`, which the rules know as `localhost`."""
+    use = Use(tmp_path, rules=(Rule("*", "*", "allow"), Rule("webfetch", "http://localhost:*/*", "deny")))
+    with pytest.raises(ToolFailed, match="is not what was allowed"):
+        use.unasked("webfetch", url=f"{site}/loud")

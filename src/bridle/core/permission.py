@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from bridle.core.beginnings import after
+from bridle.core.web import HOST, WEBFETCH, address_fits, host_fits
 
 Verdict = Literal["allow", "ask", "deny"]
 VERDICTS: tuple[Verdict, ...] = ("allow", "ask", "deny")
@@ -141,9 +142,16 @@ def judge(rules: Sequence[Rule], access: Access, default: Verdict = "ask") -> Ve
 
 def _last(rules: Sequence[Rule], access: Access) -> Rule | None:
     for rule in reversed(rules):
-        if _concerns(rule, access) and matches(rule.pattern, access.pattern):
+        if _concerns(rule, access) and _fits(rule.pattern, access, rule.verdict):
             return rule
     return None
+
+
+def _fits(pattern: str, access: Access, verdict: Verdict = "allow") -> bool:
+    if access.permission == WEBFETCH:
+        # A deny may also name a piece of an address, wherever it stands.
+        return address_fits(pattern, access.pattern) or (verdict == "deny" and matches(pattern, access.pattern))
+    return host_fits(pattern, access.pattern) if access.permission == HOST else matches(pattern, access.pattern)
 
 
 def _names(rule: Rule, access: Access) -> bool:
@@ -155,7 +163,7 @@ def covers(saved: Access, access: Access) -> bool:
     """Whether an access to which a person said always lets another one pass."""
     if saved.permission != access.permission:
         return False
-    if saved.always and access.reach in ("exact", "runs") and matches(saved.always, access.pattern):
+    if saved.always and access.reach in ("exact", "runs") and _fits(saved.always, access):
         return True
     if saved.permission == "external_directory" and saved.reach == access.reach == "exact":
         return matches(saved.pattern, access.pattern)

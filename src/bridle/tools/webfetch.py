@@ -8,12 +8,13 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import urljoin
 
 import msgspec
 
 from bridle.core.addresses import PRIVATE, is_private_name, is_public
 from bridle.core.permission import Access
+from bridle.core.web import WEBFETCH, Address, parsed
 from bridle.errors import ToolFailed
 from bridle.process.piped import Piped
 from bridle.tools.builtin import builtin
@@ -72,33 +73,30 @@ async def _fetched(client: Any, url: str, invocation: Invocation) -> tuple[str, 
 
 async def _pinned(url: str, invocation: Invocation) -> tuple[str, dict[str, str], dict[str, str]]:
     """The address by its number, which was looked at, so that its name cannot lead elsewhere a moment later."""
-    parts = _parts(url)
-    host = parts.hostname or ""
-    port = parts.port or (443 if parts.scheme == "https" else 80)
+    address = _address(url)
+    host, port = address.host, address.port
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     numbers = [str(entry[4][0]) for entry in found]
     allowed = invocation.permits is None or invocation.permits(Access(PRIVATE, host))
     if not numbers or (not allowed and not all(map(is_public, numbers))):
         raise ToolFailed(f"{host} is not on the public internet; a rule `{PRIVATE}` may allow it.")
     number = f"[{numbers[0]}]" if ":" in numbers[0] else numbers[0]
-    where = parts._replace(netloc=f"{number}:{port}").geturl()
+    where = f"{address.scheme}://{number}:{port}{address.path}"
     headers = {
-        "Host": parts.netloc.rpartition("@")[2],
+        "Host": address.place,
         "User-Agent": "bridle",
         "Accept": "text/markdown, text/html, */*",
     }
     return where, headers, {"sni_hostname": host}
 
 
-def _parts(url: str) -> SplitResult:
+def _address(url: str) -> Address:
     try:
-        parts = urlsplit(url)
-        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        sound = False
-    if not sound:
-        raise ToolFailed(f"{url!r} is no address of a web page; it begins with http:// or https://.")
-    return parts
+        return parsed(url)
+    except ValueError as error:
+        raise ToolFailed(
+            f"{url!r} is no address of a web page ({error}); it begins with http:// or https://."
+        ) from error
 
 
 async def _converted(content: bytes, charset: str, form: str, invocation: Invocation) -> str:
@@ -116,8 +114,7 @@ async def _converted(content: bytes, charset: str, form: str, invocation: Invoca
 
 
 def _needs(given: WebfetchArguments, directory: Path) -> tuple[Access, ...]:
-    parts = _parts(given.url)
-    host = parts.hostname or ""
+    host = _address(given.url).host
     needed: tuple[Access, ...] = (_access(given.url),)
     if is_private_name(host):
         needed += (Access(PRIVATE, host),)
@@ -126,10 +123,8 @@ def _needs(given: WebfetchArguments, directory: Path) -> tuple[Access, ...]:
 
 def _access(url: str) -> Access:
     """A page is asked for by its address; an always is for its whole site."""
-    parts = _parts(url)
-    shown = parts._replace(path=parts.path or "/").geturl()
-    plain = "*" not in parts.netloc and "?" not in parts.netloc
-    return Access("webfetch", shown, always=f"{parts.scheme}://{parts.netloc}/*" if plain else "")
+    address = _address(url)
+    return Access(WEBFETCH, address.url, always=f"{address.scheme}://{address.place}/*")
 
 
 TOOL = builtin(
