@@ -1,6 +1,31 @@
-"""Where a wildcard pattern may stand once the beginning of a text has been matched."""
+"""Pieces of texts that rules are matched with: beginnings, and words that a program may pass on as a command."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+NOT_KNOWN = "\ufffd"
+"""Stands for a word, or the rest of one, that is not known."""
+_PARTS = re.compile(r"[;&|(){}`\n]+")
+_STARTS = re.compile(r"(?:^|[\s=!@:+,/])(?=[^\s=!@:+,/])")
+_QUOTES = str.maketrans("", "", "'\"\\")
+MOST_STARTS = 2_000
+
+
+def passed_on(text: str) -> Iterator[str]:
+    """Every piece of a command from which on it may be a command itself, without quotes."""
+    count = 0
+    for part in _PARTS.split(text.translate(_QUOTES)):
+        plain = " ".join(part.split())
+        for start in _STARTS.finditer(plain):
+            count += 1
+            if count > MOST_STARTS:
+                # It is longer than anything that people write, and nothing is known of it.
+                yield NOT_KNOWN
+                return
+            if not plain.startswith(NOT_KNOWN, start.end()):
+                yield plain[start.end() :]
 
 
 def after(pattern: str, beginning: str) -> set[int]:

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from bridle.core.beginnings import after
+from bridle.core.beginnings import NOT_KNOWN, after, passed_on
 from bridle.core.web import HOST, WEBFETCH, address_fits, host_fits
 
 Verdict = Literal["allow", "ask", "deny"]
@@ -26,9 +26,10 @@ class Rule(msgspec.Struct, frozen=True):
     verdict: Verdict
 
 
-Reach = Literal["exact", "open", "runs", "runs_open", "any"]
+Reach = Literal["exact", "open", "runs", "runs_open", "any", "passes"]
 """How much the pattern of an access says: everything, only how it begins, or nothing; `runs` says that it names a
-program which runs others, so that only a rule that names it too can allow it."""
+program which runs others, so that only a rule that names it too can allow it, and `passes` that a program which is not
+known may run any of its words, so that a rule against these asks."""
 
 
 class Access(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -138,6 +139,8 @@ def judge(rules: Sequence[Rule], access: Access, default: Verdict = "ask") -> Ve
             return _mixed([*possible, *_possible(rules, access, "")], default)
         case "any":
             return _mixed(_possible(rules, access, ""), default)
+        case "passes":
+            return _judged_by_its_words(rules, access)
 
 
 def _last(rules: Sequence[Rule], access: Access) -> Rule | None:
@@ -145,6 +148,21 @@ def _last(rules: Sequence[Rule], access: Access) -> Rule | None:
         if _concerns(rule, access) and _fits(rule.pattern, access, rule.verdict):
             return rule
     return None
+
+
+def _judged_by_its_words(rules: Sequence[Rule], access: Access) -> Verdict:
+    """Ask where a rule that names a program, and does not allow it, may speak of the words of another one."""
+    rule = _last(rules, access)
+    if rule is not None and rule.verdict == "allow" and _names(rule, access):
+        return "allow"
+    strict = [rule for rule in rules if rule.verdict != "allow" and rule.pattern[:1] not in ("*", "?")]
+    for words in passed_on(access.pattern) if any(_concerns(rule, access) for rule in strict) else ():
+        whole, unknown, _ = words.partition(NOT_KNOWN)
+        inner = Access(access.permission, whole)
+        found = _possible(rules, inner, whole) if unknown else [_last(rules, inner)]
+        if any(rule in strict for rule in found):
+            return "ask"
+    return "allow"
 
 
 def _fits(pattern: str, access: Access, verdict: Verdict = "allow") -> bool:
