@@ -34,6 +34,8 @@ NAMED += (
 NAMED += ("openssl", "perl", "java", "rustc", "esbuild", "tsc", "less", "man", "systemctl", "meson", "poetry", "bazel")
 ALLOWS_NAMED = {"*": "ask", **{f"{name} *": "allow" for name in NAMED}, "echo *": "allow", "ls *": "allow"}
 DENIES_RM = {"*": "allow", "rm *": "deny", "curl *": "ask", "git push *": "deny", "npm publish": "deny"}
+_STARTERS = ("bash", "sh", "env", "xargs", "timeout", "nice", "nohup", "setsid", "stdbuf")
+DENIES_STARTERS = {"*": "allow", **{f"{name} *": "deny" for name in _STARTERS}, "git push *": "deny"}
 ALLOWS_SED = {"*": "ask", "sed *": "allow", "gsed *": "allow", "echo *": "allow"}
 ALLOWS_GIT = {"*": "ask", "git *": "allow", "cd *": "allow", "make *": "allow", "go *": "allow", "mkdir *": "allow"}
 
@@ -809,6 +811,24 @@ LAUNCHERS = [
 
 UNKNOWN = [
     *(
+        "tool rm,a",
+        "tool -w rm,a",
+        'tool \'["rm","a"]\'',
+        'tool \'{"cmd": ["rm", "a"]}\'',
+        "tool 'rm${IFS}a'",
+        "tool 'rm<a'",
+    ),
+    *(
+        "tool -xrm a",
+        "tool -crm a",
+        "tool 'r\\m a'",
+        "tool r$x a",
+        "tool 'rm$IFS a'",
+        "tool --a=b,rm a",
+        "tool a:rm b",
+        "tool 'a>b;rm c'",
+    ),
+    *(
         "frobnicate rm a",
         "frobnicate -- rm a",
         "frobnicate -x -y rm a",
@@ -903,6 +923,56 @@ UNKNOWN = [
         "T=1 tool rm a",
         "tool <a rm b",
         "tool rm >&2 a",
+    ),
+]
+
+STARTERS = [
+    *(
+        "bash -c ls",
+        "bash -ec 'ls; ls'",
+        "sh -c ls",
+        "/bin/sh -c ls",
+        "rbash -c ls",
+        "bash-5.2 -c ls",
+        "env bash -c ls",
+        "timeout 5 sh -c ls",
+    ),
+    *(
+        "env ls",
+        "env LANG=C ls",
+        "/usr/bin/env ls",
+        "genv ls",
+        "xargs ls",
+        "timeout 5 ls",
+        "nice ls",
+        "nohup ls",
+        "setsid ls",
+        "stdbuf -o0 ls",
+    ),
+    *(
+        "nice env ls",
+        "find . -exec sh -c ls \\;",
+        "find . -exec env ls \\;",
+        "echo a | xargs sh -c ls",
+        "(sh -c ls)",
+        "x=$(sh -c ls)",
+    ),
+    *(
+        "hub push",
+        "lazygit",
+        "tig",
+        "gh alias set x '!rm a'",
+        "gh extension exec x",
+        "gh x-extension",
+        "gh pr view -w",
+        "gh pr create --editor",
+    ),
+    *(
+        "gh config set pager x",
+        "gh codespace ssh -- rm a",
+        "GETCONF_DIR=. getconf -v X",
+        "GREP=./x zgrep a b",
+        "GZIP=x zcat a",
     ),
 ]
 

@@ -19,6 +19,7 @@ FAMILIES = {
     "aliases": (attacks.DENIES_RM | {"python *": "deny", "python3 *": "deny"}, attacks.ALIASES),
     "launchers": (attacks.DENIES_RM, attacks.LAUNCHERS),
     "unknown": (attacks.DENIES_RM, attacks.UNKNOWN),
+    "starters": (attacks.DENIES_STARTERS, attacks.STARTERS),
     "sed": (attacks.ALLOWS_SED, attacks.SED),
     "hidden": (attacks.DENIES_RM, attacks.HIDDEN),
     "repositories": (attacks.ALLOWS_GIT, attacks.REPOSITORIES),
@@ -57,7 +58,7 @@ def verdict(table, line, project):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_attack_of_the_family_runs_without_a_question(family, project):
     table, lines = FAMILIES[family]
-    assert len(set(lines)) == len(lines) >= 70
+    assert len(set(lines)) == len(lines) >= 36
     assert [line for line in lines if verdict(table, line, project) == "allow"] == []
 
 
@@ -178,6 +179,21 @@ ASKED = {"sandbox": 3, "CAREFUL": 160, "OPEN": 108, "PYTHON": 178, "ALL": 7}
 def test_everyday_commands_are_asked_about_no_more_often_than_before(name):
     table = {**SETS, "sandbox": (*DEFAULT_RULES, Rule("bash", "*", "allow"))}[name]
     assert sum(verdict(table, line, PROJECT) != "allow" for line in EVERYDAY) <= ASKED[name]
+
+
+@pytest.mark.parametrize(
+    "table,line",
+    [
+        ({"*": "ask", "python *": "deny", "python3 *": "allow"}, "python3 a.py"),
+        ({"*": "allow", "rm *": "deny"}, "bash -c 'echo rm a'"),
+        ({"*": "allow", "rm *": "deny"}, "timeout 5 echo rm a"),
+        ({"*": "allow", "rm *": "deny", "tool *": "allow"}, "tool rm a"),
+        ({"*": "ask", "gcc-12 *": "allow", "gcc *": "deny"}, "gcc-12 a.c"),
+        ({"*": "allow", "rm *": "deny", "gh *": "allow"}, "gh pr create --title x --body 'no more rm a'"),
+    ],
+)
+def test_a_rule_that_names_the_program_is_taken_at_its_word(table, line):
+    assert verdict(table, line, PROJECT) == "allow"
 
 
 def test_a_folder_given_to_the_tool_is_judged_like_one_that_is_gone_to(project):

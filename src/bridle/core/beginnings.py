@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 NOT_KNOWN = "\ufffd"
 """Stands for a word, or the rest of one, that is not known."""
-_PARTS = re.compile(r"[;&|(){}`\n]+")
-_STARTS = re.compile(r"(?:^|[\s=!@:+,/])(?=[^\s=!@:+,/])")
-_QUOTES = str.maketrans("", "", "'\"\\")
+_PARTS = re.compile(r"[;&|(){}\[\]<>$`\n]+")
+_STARTS = re.compile(r"(?:^|[\s=!@:+/]|(?<=\s-)\w)(?=[^\s=!@:+/])")
+_QUOTES = str.maketrans(",", " ", "'\"\\")
 MOST_STARTS = 2_000
 
 

@@ -189,6 +189,20 @@ def _odd_options(pattern: str) -> Callable[[Sequence[Word]], bool]:
     return hides
 
 
+GH_COMMANDS = names(
+    "api attestation auth cache gist gpg-key issue label org pr project release repo ruleset run search secret ssh-key "
+    "status variable version workflow --version --help"
+)
+GH_ODD = re.compile(r"-\w*[we]|--(web|editor)")
+
+
+def _gh(rest: Sequence[Word]) -> bool:
+    """Whether gh may run an alias, an extension, an editor or a browser."""
+    if rest and not (rest[0].known and rest[0].text in GH_COMMANDS):
+        return True
+    return any(GH_ODD.fullmatch(word.text) if word.known else not word.text or not word.single for word in rest)
+
+
 def _writes_operand(takes: str, odd: str) -> Callable[[Sequence[Word]], bool]:
     """For a program whose second operand is a file that it writes; `takes` are options whose value is the next word."""
     valued, writes = re.compile(takes), re.compile(odd)
@@ -208,6 +222,7 @@ def _writes_operand(takes: str, odd: str) -> Callable[[Sequence[Word]], bool]:
 
 HIDES: dict[str, Callable[[Sequence[Word]], bool]] = {
     "git": _git,
+    "gh": _gh,
     "find": _find,
     "sort": _sort,
     "sed": _sed,

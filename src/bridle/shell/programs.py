@@ -51,11 +51,13 @@ def runs_of(words: Sequence[Word], assigned: Sequence[Assigned], functions: Coll
         return
     wrapped = WRAPPERS.get(name)
     if wrapped is not None:
+        yield from _named(first, name)
         yield from _unwrapped(first, rest, wrapped, assigned)
         return
     if not all(each.harmless for each in assigned) and (first.text in functions or _obeys_variables(first.text)):
         yield Run("", "any")
     if name in SHELLS:
+        yield from _named(first, name)
         yield from _shell(words)
         return
     if first.text in SILENT:
@@ -78,9 +80,15 @@ def _passed_on(words: Sequence[Word], name: str) -> Iterator[Run]:
     rest = [word.text if word.known else f"{word.text}{NOT_KNOWN}" for word in words[1:]]
     called = posixpath.basename(words[0].text)
     if name != called:
-        yield Run(" ".join([name, *rest]), "passes")
-    if rest and called not in PLAIN | BUILTINS and name not in HIDES and not runs_others(name):
+        yield Run(" ".join([called, name, *rest]), "passes")
+    elif rest and called not in PLAIN | BUILTINS and name not in HIDES and not runs_others(name):
         yield Run(" ".join([words[0].text, *rest]), "passes")
+
+
+def _named(first: Word, name: str) -> Iterator[Run]:
+    """A program that only starts others, which are judged themselves: a rule against it is not forgotten."""
+    if first.text not in BUILTINS:
+        yield Run(" ".join(dict.fromkeys([posixpath.basename(first.text), name, NOT_KNOWN])), "passes")
 
 
 OPENED: dict[Reach, Reach] = {"exact": "open", "runs": "runs_open"}

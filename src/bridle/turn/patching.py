@@ -77,6 +77,9 @@ def _may_write(rig: Rig, id: str) -> bool:
 def _only_reads(access: Access) -> bool:
     if access.permission != "bash":
         return access.permission == "read"
+    if access.reach == "passes":
+        # Beside it stands an access that says what is run.
+        return True
     program, _, rest = access.pattern.partition(" ")
     reads = GIT_ONLY_READS.fullmatch(rest) if program == "git" else ONLY_READS.fullmatch(program)
     return reads is not None and access.reach in ("exact", "open")
