@@ -169,6 +169,11 @@ def test_an_allow_reaches_no_other_host_port_or_path(pattern, url, expected):
     assert verdict({"*": "ask", pattern: "allow"}, url) == expected
 
 
+def test_a_text_that_is_no_address_fits_no_rule_but_one_for_everything():
+    rules = [Rule("webfetch", "*", "ask"), Rule("webfetch", "http://*", "allow")]
+    assert judge(rules, Access("webfetch", "nonsense"), "deny") == "ask"
+
+
 def test_an_always_for_a_site_covers_that_site_alone():
     saved = Access("webfetch", "https://docs.test/a", always="https://docs.test/*")
     asked = ["https://docs.test/b", "https://docs.test:8443/b", "http://docs.test/b", "https://docs.test.evil.test/b"]

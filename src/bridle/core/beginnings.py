@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 NOT_KNOWN = "\ufffd"
 """Stands for a word, or the rest of one, that is not known."""
@@ -13,19 +13,14 @@ _QUOTES = str.maketrans(",", " ", "'\"\\")
 MOST_STARTS = 2_000
 
 
-def passed_on(text: str) -> Iterator[str]:
+def passed_on(text: str) -> Iterable[str]:
     """Every piece of a command from which on it may be a command itself, without quotes."""
-    count = 0
-    for part in _PARTS.split(text.translate(_QUOTES)):
-        plain = " ".join(part.split())
-        for start in _STARTS.finditer(plain):
-            count += 1
-            if count > MOST_STARTS:
-                # It is longer than anything that people write, and nothing is known of it.
-                yield NOT_KNOWN
-                return
-            if not plain.startswith(NOT_KNOWN, start.end()):
-                yield plain[start.end() :]
+    parts = [" ".join(part.split()) for part in _PARTS.split(text.translate(_QUOTES))]
+    starts = [(part, start.end()) for part in parts for start in _STARTS.finditer(part)]
+    if len(starts) > MOST_STARTS:
+        # It is longer than anything that people write, and nothing is known of it.
+        return (NOT_KNOWN,)
+    return (part[start:] for part, start in starts if not part.startswith(NOT_KNOWN, start))
 
 
 def after(pattern: str, beginning: str) -> set[int]:

@@ -6,7 +6,7 @@ import re
 import sys
 
 CHARSETS = re.compile(
-    r"utf-?8|utf-?16(-?[bl]e)?|(us-)?ascii|latin-?1|iso-?8859-?([1-9]|1[013-6])|windows-?(125[0-8]|874)|cp(125[0-8]|866|874)|"
+    r"utf-?8|(us-)?ascii|latin-?1|iso-?8859-?([1-9]|1[013-6])|windows-?(125[0-8]|874)|cp(125[0-8]|866|874)|"
     r"ibm866|koi8-[ru]|macintosh|gb2312|gbk|gb18030|big5(-hkscs)?|euc-(jp|kr)|shift-jis|iso-2022-jp"
 )
 """Charsets of the web. Python knows many more encodings, some of which take hours or are no charsets at all."""

@@ -23,6 +23,7 @@ from bridle.tools.tool import Invocation, Output
 MAX_BYTES = 5_000_000
 SECONDS, MOST_SECONDS = 30, 120
 MOST_REDIRECTS = 5
+LONGEST_CHARSET = 40
 PAGE = Path(__file__).with_name("page.py")
 PAGE_MEMORY = 1 << 30
 
@@ -104,7 +105,7 @@ async def _converted(content: bytes, charset: str, form: str, invocation: Invoca
     with tempfile.TemporaryFile() as page:
         page.write(content)
         page.seek(0)
-        command = [sys.executable, "-I", str(PAGE), form, charset]
+        command = [sys.executable, "-I", str(PAGE), form, charset[:LONGEST_CHARSET]]
         bounds = {"memory": PAGE_MEMORY}
         piped = Piped(command, folder=invocation.directory, given=page.fileno(), bounds=bounds, apart=True)
     kept: list[str] = []
