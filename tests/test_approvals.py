@@ -2,13 +2,18 @@
 
 import asyncio
 
+import pytest
 from stories import TOOLS
 
-from bridle import Rule, ScriptedModel, call
+from bridle import Agent as Bundled
+from bridle import Rule, ScriptedModel, Settings, call
+from bridle.config.settings import SandboxSettings
 from bridle.core.agent import Agent
 from bridle.core.inbox import TurnOptions
-from bridle.core.parts import Notice
+from bridle.core.parts import Call, Notice
+from bridle.core.states import Done, Failed, Refused
 from bridle.runtime import Runtime
+from bridle.tools.registry import builtin_tools
 from bridle.users import UsersOwn
 
 
@@ -47,3 +52,45 @@ def test_an_always_that_cannot_be_kept_holds_for_the_session_and_the_reader_is_t
     asks, notices = asyncio.run(asked(broken, tmp_path))
     assert (asks, len(notices)) == (2, 2)
     assert all(str(broken) in notice for notice in notices)
+
+
+PROTECTED = {
+    "run by direnv": ("write", {"filePath": ".envrc", "content": "x"}),
+    "run by an editor": ("write", {"filePath": ".vscode/tasks.json", "content": "x"}),
+    "obeyed by agents": ("write", {"filePath": "AGENTS.md", "content": "x"}),
+    "by a redirection": ("bash", {"command": "echo x > .envrc"}),
+    "settings of git": ("bash", {"command": "git config core.fsmonitor ./x"}),
+}
+
+
+@pytest.mark.parametrize("name,arguments", PROTECTED.values(), ids=PROTECTED)
+def test_an_answer_given_beforehand_never_opens_a_protected_path(tmp_path, name, arguments):
+    result, states = unattended(tmp_path, call(name, **arguments), call("webfetch", url="http://127.0.0.1:9/"))
+    assert [type(state) for state in states] == [Refused, Failed]
+    assert states[0].refusal.name == "unasked"
+    assert (result.exit_status, sorted(tmp_path.iterdir())) == (4, [])
+
+
+def test_a_rule_may_still_open_a_protected_path(tmp_path):
+    rule = Rule("edit_protected", ".envrc", "allow")
+    _, states = unattended(tmp_path, call("write", filePath=".envrc", content="x"), rules=[rule])
+    assert [type(state) for state in states] == [Done]
+
+
+def unattended(folder, *calls, rules=()):
+    """A turn whose asks are allowed beforehand: how it ended, and what became of its calls."""
+    settings = Settings(sandbox=SandboxSettings(mode="off"))
+    made = ScriptedModel([*calls, "done"])
+    agent = Bundled(
+        model=made, tools=builtin_tools(), permission=rules, on_ask="allow", directory=folder, settings=settings
+    )
+
+    async def work():
+        async with agent.runtime() as runtime:
+            session = await runtime.create()
+            options = TurnOptions(agent="agent", on_ask="allow")
+            result = await runtime.wait(session, await runtime.prompt(session, "go", options=options))
+            parts = (await runtime.load(session)).parts.values()
+            return result, [part.state for part in parts if isinstance(part, Call)]
+
+    return asyncio.run(work())

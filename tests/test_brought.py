@@ -189,6 +189,44 @@ def test_a_skill_is_listed_in_the_system_prompt_and_loaded(home):
     assert missing == "There is no skill 'none' (there are: feed, shoe)."
 
 
+def linked_skill(home):
+    """A project in which one skill is a link to a folder outside, another one holds a link to a file outside."""
+    outside = home.folder / "outside" / "secret"
+    outside.mkdir(parents=True)
+    (outside / "SKILL.md").write_text("---\nname: secret\ndescription: Hidden words\n---\nThe hidden text.\n")
+    (outside / "more.txt").write_text("More hidden text.\n")
+    skills = home.project / ".claude" / "skills"
+    (skills / "inner").mkdir(parents=True)
+    (skills / "secret").symlink_to(outside)
+    (skills / "inner" / "SKILL.md").symlink_to(outside / "SKILL.md")
+    return outside
+
+
+def test_a_skill_that_is_a_link_out_of_an_untrusted_project_is_not_loaded_unasked(home):
+    outside = linked_skill(home)
+    reads = ("read", {"filePath": str(outside / "more.txt")})
+    model = home.script(
+        *(calls(made) for made in (("skill", {"name": "secret"}), ("skill", {"name": "inner"}), reads)),
+        {"text": "Done."},
+    )
+    assert "idden" not in home.run("config", "prompt", "--model", model).stdout
+    _, lines = home.json("--model", model, "go")
+    assert (
+        outputs(lines) == ["not executed: external_directory needs a person's permission, and nobody can be asked"] * 3
+    )
+    _, lines = home.json("--model", model, "--on-ask", "allow", "go")
+    first, second, _ = outputs(lines)
+    assert first.startswith("The hidden text.") and second.startswith("The hidden text.")
+
+
+def test_a_skill_that_is_a_link_out_of_a_trusted_project_is_loaded(home):
+    linked_skill(home)
+    model = home.script(calls(("skill", {"name": "secret"})), {"text": "Done."})
+    assert "- secret: Hidden words" in home.run("config", "prompt", "--trust", "--model", model).stdout
+    _, lines = home.json("--trust", "--model", model, "go")
+    assert outputs(lines)[0].startswith("The hidden text.")
+
+
 def hooked(home, *hooks):
     config = home.folder / ".config" / "bridle"
     config.mkdir(parents=True, exist_ok=True)

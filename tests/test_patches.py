@@ -90,6 +90,7 @@ TOOLS = (
     tool_named("run", permission="bash"),
     tool_named("run_on", permission="bash", also=(Access("read", "file"),)),
     tool_named("run_far", permission="bash", also=(Access("external_directory", "/srv/*"),)),
+    tool_named("run_by", permission="bash", also=(Access("bash", "timeout \ufffd", "passes"),)),
 )
 
 
@@ -148,7 +149,7 @@ def test_commands_that_only_read_are_known_by_their_names(command, asked):
     assert keeper.asked == asked
 
 
-@pytest.mark.parametrize(("name", "asked"), [("run_on", []), ("run_far", ["take", "compare"])])
+@pytest.mark.parametrize(("name", "asked"), [("run_on", []), ("run_by", []), ("run_far", ["take", "compare"])])
 def test_of_what_a_command_needs_besides_only_reading_is_harmless(name, asked):
     keeper = Keeper()
     tell(keeper, call(name, command="ls"))

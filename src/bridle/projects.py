@@ -107,7 +107,8 @@ def brought_by(
     extended, problems = _extended(tools, directory, environment, shelter, trusted=trusted)
     stricter, unread = claude_rules(directory, home)
     mine = [config_home(environment) / "skills", home / ".claude" / "skills", home / ".config" / "opencode" / "skill"]
-    skills = find_skills([*(directory / name for name in SKILL_FOLDERS), *mine])
+    theirs = find_skills([directory / name for name in SKILL_FOLDERS], None if trusted else directory)
+    skills = {**theirs, **{name: skill for name, skill in find_skills(mine).items() if name not in theirs}}
     return Brought(extended, skills, stricter, [*problems, *unread])
 
 

@@ -372,7 +372,7 @@ class SettingsTackRoom:
         return (*outputs, *self._skill_folders())
 
     def _skill_folders(self) -> tuple[Path, ...]:
-        return tuple(skill.folder.resolve() for skill in self.user.skills.values())
+        return tuple(skill.folder.resolve() for skill in self.user.skills.values() if skill.outside is None)
 
     def _rules(self, agent: Agent) -> tuple[Rule, ...]:
         return rules(self.settings.permission, agent, sandboxed="bash" in self.tools and self.shelter.sandboxed)

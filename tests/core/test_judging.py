@@ -25,6 +25,28 @@ def test_the_bare_word_fits_a_pattern_for_it_and_its_arguments_also_where_only_t
     assert judge(rules, Access("bash", "git stash", "open"), "deny") == "deny"
 
 
+PASSES = [Rule("bash", "*", "allow"), Rule("bash", "rm *", "deny"), Rule("bash", "rm out/*", "allow")]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "verdict"),
+    [
+        *(("tool rm a", "ask"), ("tool a", "allow"), ("tool rm out/a", "allow"), ("tool 'x; rm a'", "ask")),
+        *(
+            ("tool r\ufffd", "ask"),
+            ("tool \ufffd", "allow"),
+            ("tool x\ufffd", "allow"),
+            ("tool rm out/\ufffd", "allow"),
+        ),
+        *(("tool " + "a " * 1_900, "allow"), ("tool " + "a " * 2_100, "ask")),
+    ],
+)
+def test_a_program_that_may_run_its_words_is_judged_by_them(pattern, verdict):
+    assert judge(PASSES, Access("bash", pattern, "passes")) == verdict
+    assert judge([*PASSES, Rule("bash", "tool *", "allow")], Access("bash", pattern, "passes")) == "allow"
+    assert judge(PASSES[:1], Access("bash", pattern, "passes")) == "allow"
+
+
 @pytest.mark.parametrize(
     ("rules", "denied"),
     [

@@ -13,7 +13,7 @@ from bridle.config.settings import SandboxSettings
 from bridle.core.inbox import TurnOptions
 from bridle.core.parts import Call
 from bridle.core.permission import Access
-from bridle.process.doorway import Doorway
+from bridle.process.doorway import REFUSED, Asked, Doorway
 from bridle.tackroom import UsersOwn
 from bridle.tools.tool import Invocation
 
@@ -174,12 +174,18 @@ def test_an_always_to_a_host_holds_for_the_next_command(shut_in, port, tmp_path)
     ],
 )
 def test_no_way_of_asking_gets_around_the_list(line):
+    assert answer_to(f"{line}\r\nHost: pypi.example.com\r\n\r\n".encode()) in (b"", REFUSED)
+
+
+def answer_to(head):
+    """What the proxy answers to the bytes of a request."""
+
     async def work():
         doorway = Doorway(lambda host: host == "pypi.example.com", lambda host: True, {})
         listener = socket.create_server(("127.0.0.1", 0))
         doorway._server = server = await asyncio.start_server(doorway._come, sock=listener)
         reader, writer = await asyncio.open_connection(*listener.getsockname())
-        writer.write(f"{line}\r\nHost: pypi.example.com\r\n\r\n".encode())
+        writer.write(head)
         answer = await asyncio.wait_for(reader.read(), 10)
         writer.close()
         server.close()
@@ -187,7 +193,65 @@ def test_no_way_of_asking_gets_around_the_list(line):
         await asyncio.sleep(0.1)
         return answer
 
-    assert asyncio.run(work()) in (b"", b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+    return asyncio.run(work())
+
+
+MALFORMED = {
+    "bare LF in a value": b"A: b\nTransfer-Encoding: chunked",
+    "bare CR in a value": b"A: b\rTransfer-Encoding: chunked",
+    "NUL in a value": b"A: b\0c",
+    "escape in a value": b"A: \x1b[0m",
+    "folded line": b"A: b\r\n Transfer-Encoding: chunked",
+    "line folded by a tab": b"A: b\r\n\tc",
+    "blank before the colon": b"Transfer-Encoding : chunked",
+    "no colon": b"chunked",
+    "no name": b": chunked",
+    "name that is no token": b"A(b): c",
+    "name that is no ASCII": b"\xc4: c",
+    "length with a sign": b"Content-Length: +5",
+    "length below zero": b"Content-Length: -5",
+    "length with an underscore": b"Content-Length: 1_0",
+    "length in hexadecimal": b"Content-Length: 0x5",
+    "two lengths": b"Content-Length: 5\r\nContent-Length: 5",
+    "list of lengths": b"Content-Length: 5, 5",
+    "length that is no ASCII": b"Content-Length: \xd9\xa5",
+}
+
+
+@pytest.mark.parametrize("lines", MALFORMED.values(), ids=MALFORMED)
+def test_the_proxy_refuses_a_malformed_head_before_it_reaches_anything(lines):
+    with pytest.raises(ValueError):
+        Asked.read(b"GET http://pypi.example.com/ HTTP/1.1\r\n" + lines + b"\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"GET http://pypi.example.com/\nX: y HTTP/1.1",
+        b"GET http://pypi.example.com/\0 HTTP/1.1",
+        b"GET http://pypi.example.com/\xe4 HTTP/1.1",
+        b"GET http://pypi.exam_ple.com\\.evil.com/ HTTP/1.1",
+        b"GET http://pypi%2eexample.com/ HTTP/1.1",
+        b"CONNECT pypi.example.com:443/x HTTP/1.1",
+        b"CONNECT pypi.example.com:443?x HTTP/1.1",
+    ],
+)
+def test_the_proxy_refuses_a_request_line_with_odd_bytes(line):
+    with pytest.raises(ValueError):
+        Asked.read(line + b"\r\n\r\n")
+
+
+def test_the_proxy_answers_a_malformed_head_with_nothing():
+    assert answer_to(b"GET http://pypi.example.com/ HTTP/1.1\r\nA: b\nC: d\r\n\r\n") == b""
+
+
+def test_an_ordinary_head_is_understood():
+    head = b"POST http://PyPI.example.com:8080/a?b HTTP/1.1\r\nHost: x\r\nA:\tb \xe4\r\nContent-Length: 5\r\n\r\n"
+    asked = Asked.read(head)
+    assert (asked.method, asked.host, asked.port, asked.path, asked.length) == (
+        *("POST", "pypi.example.com", 8080, "/a?b", 5),
+    )
+    assert asked.headers == (b"A:\tb \xe4", b"Content-Length: 5")
 
 
 def test_behind_a_proxy_nothing_but_what_was_allowed_is_passed_on():

@@ -48,6 +48,18 @@ def false_allows(seed: int, count: int) -> tuple[list[str], int]:
     return found, len(allowed)
 
 
+def denied_runs(seed: int, count: int) -> tuple[list[str], int]:
+    """The lines that ran what alone was denied, and how many were allowed at all."""
+    drawn = random.Random(seed)
+    open_rules = rules({"*": "allow", "rm *": "deny"})
+    allowed = [line for line in (generate(drawn) for _ in range(count)) if verdict(open_rules, line) == "allow"]
+    with tempfile.TemporaryDirectory() as folder:
+        ran = execute(allowed, Path(folder))
+    return [
+        line for line, each in zip(allowed, ran, strict=True) if any(argv[0] == "rm" for argv in each.programs)
+    ], len(allowed)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=100_000)
@@ -57,7 +69,9 @@ def main() -> int:
     while done < given.count:
         size = min(5_000, given.count - done)
         found, some = false_allows(given.seed * 1_000_003 + done, size)
-        done, allowed, wrong = done + size, allowed + some, wrong + len(found)
+        ran, others = denied_runs(given.seed * 1_000_003 + done, size)
+        found += ran
+        done, allowed, wrong = done + size, allowed + some + others, wrong + len(found)
         for line in found:
             print(f"\nFALSE ALLOW {line}")
         print(

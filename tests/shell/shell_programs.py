@@ -204,8 +204,10 @@ class _Writer:
         return self.random.choice((*plain, *pieces, *ansi, *expanded))
 
 
-def execute(commands: Sequence[str], scratch: Path) -> list[Ran]:
+def execute(commands: Sequence[str], scratch: Path, extra: Sequence[str] = ()) -> list[Ran]:
     """Run each command line in a fresh project folder by a real bash, with PATH holding only shims.
+
+    `extra` are programs of this machine that are there as well.
 
     The sandbox has its own scratch folder in memory, with project, outside and home in it; the real one stays as it is.
     """
@@ -213,11 +215,11 @@ def execute(commands: Sequence[str], scratch: Path) -> list[Ran]:
     scratch = scratch.resolve()
     results = [Ran(frozenset(), frozenset())] * len(commands)
     with tempfile.TemporaryDirectory() as shims, ThreadPoolExecutor(workers) as pool:
-        for name in (*_WRAPPERS, *_TOOLS, *_LOGGED):
+        for name in (*_WRAPPERS, *_TOOLS, *_LOGGED, *extra):
             shim = Path(shims, name)
             shim.write_text(_SHIM + (f"echo foo {name}\n" if name in _LOGGED else f'exec {_REAL}/{name} "$@"\n'))
             shim.chmod(0o755)
-        sandbox = _sandbox(shims, scratch)
+        sandbox = _sandbox(shims, scratch, extra)
         jobs = [json.dumps({"commands": commands[n::workers], "scratch": str(scratch)}) for n in range(workers)]
         start = partial(subprocess.run, sandbox, stdout=subprocess.PIPE, text=True, check=True)
         for n, done in enumerate(pool.map(lambda job: start(input=job), jobs)):
@@ -226,12 +228,12 @@ def execute(commands: Sequence[str], scratch: Path) -> list[Ran]:
     return results
 
 
-def _sandbox(shims: str, scratch: Path) -> list[str]:
+def _sandbox(shims: str, scratch: Path, extra: Sequence[str]) -> list[str]:
     """The words that start the driver as the first process of a sandbox in which every program is a shim."""
     words = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/run"]
     words += ["--dir", str(_LOGS), "--ro-bind", str(Path(__file__).resolve()), str(_DRIVER)]
     words += ["--dir" if scratch.is_relative_to("/tmp") else "--tmpfs", str(scratch)]
-    real = {name: shutil.which(name) or f"/bin/{name}" for name in (*_WRAPPERS, *_TOOLS)}
+    real = {name: shutil.which(name) or f"/bin/{name}" for name in (*_WRAPPERS, *_TOOLS, *extra)}
     for name, path in {**real, "python": sys.executable}.items():
         words += ["--ro-bind", str(Path(path).resolve()), str(_REAL / name)]
     for folder in map(Path, _BINS):

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 from shell_corpus import EVERYDAY, ROWS
-from shell_differential import false_allows
+from shell_differential import denied_runs, false_allows
 from shell_judge import PROJECT, SETS, verdict
 
 from bridle.core.permission import DEFAULT_RULES, Access, Rule, judge, strictest
@@ -32,6 +32,12 @@ def test_a_real_bash_runs_nothing_that_was_not_allowed():
     found, allowed = false_allows(seed=2_026, count=2_000)
     assert found == []
     assert allowed > 200
+
+
+def test_a_real_bash_never_runs_what_alone_was_denied():
+    found, allowed = denied_runs(seed=2_026, count=600)
+    assert found == []
+    assert allowed > 60
 
 
 def test_everyday_commands_are_seldom_asked_about_in_the_sandbox():

@@ -9,6 +9,8 @@ from hands import TOOLS, Use
 from bridle.core.messages import Attachment
 from bridle.core.permission import DEFAULT_RULES, Access, judge
 from bridle.errors import ToolFailed
+from bridle.mcp.tools import resource_tool
+from bridle.tools.skill import skill_tool
 
 
 @pytest.fixture
@@ -194,5 +196,15 @@ def test_every_tool_is_described_beside_its_file_and_has_a_sound_schema():
         assert tool.spec.schema["type"] == "object"
         assert all("description" in field for field in tool.spec.schema["properties"].values()), name
     assert [name for name, tool in TOOLS.items() if tool.repeatable] == [
-        *("read", "glob", "grep", "list", "todowrite", "todoread", "webfetch"),
+        *("read", "glob", "grep", "list"),
     ]
+
+
+@pytest.mark.parametrize("made", [skill_tool({}), resource_tool({})], ids=["skill", "resource"])
+def test_what_is_made_for_a_session_is_not_safe_to_repeat_either(made):
+    assert not made.repeatable
+
+
+@pytest.mark.parametrize("name", ["todowrite", "todoread", "webfetch"])
+def test_a_call_that_leaves_files_alone_needs_no_snapshot(name):
+    assert TOOLS[name].leaves_files

@@ -1,7 +1,10 @@
 """The file tools as models use them: what they forgive, what they keep, and what they refuse."""
 
 import asyncio
+import os
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from hands import TOOLS, Use
@@ -11,6 +14,7 @@ from bridle.tools.tool import Invocation
 from bridle.workspace import reach
 from bridle.workspace.files import Files
 
+NOBODY, SOME_GROUP = 65_534, 54_321
 PYTHON = """class Horse:
     def trot(self, speed):
         if speed > 5:
@@ -104,6 +108,34 @@ def test_an_edit_changes_what_it_says_and_not_a_byte_more(use, content):
     use("edit", filePath="file.txt", oldString="two", newString="2")
     assert path.read_bytes() == content.replace(b"two", b"2")
     assert path.stat().st_mode & 0o777 == 0o751
+
+
+@pytest.mark.parametrize(
+    "mode,kept", [(0o755, 0o755), (0o644, 0o644), (0o700, 0o700), (0o664, 0o644), (0o640, 0o600), (0o750, 0o700)]
+)
+def test_a_file_whose_group_cannot_be_kept_keeps_its_mode_and_opens_to_nobody_else(mode, kept):
+    """As root the writer is an ordinary user outside the file's group; such a user's own files need no group kept."""
+    root = os.geteuid() == 0
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "script.sh")
+        path.write_text("one\n")
+        path.chmod(mode)
+        if root:
+            os.chown(folder, NOBODY, NOBODY)
+            os.chown(path, NOBODY, SOME_GROUP)
+        writer = os.fork()
+        if writer == 0:
+            if root:
+                os.setgroups([])
+                os.setgid(NOBODY)
+                os.setuid(NOBODY)
+            try:
+                files = Files(Path(folder))
+                files.write(files.place("edit", "script.sh"), b"two\n")
+            finally:
+                os._exit(0)
+        assert os.waitpid(writer, 0)[1] == 0
+        assert (path.read_text(), oct(path.stat().st_mode & 0o777)) == ("two\n", oct(kept if root else mode))
 
 
 def test_a_file_that_is_written_anew_keeps_its_line_ends_and_its_mark(use):

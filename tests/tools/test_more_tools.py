@@ -14,6 +14,7 @@ from bridle import Agent, Rule, ScriptedModel, call
 from bridle.config.settings import SandboxSettings, Settings
 from bridle.core.inbox import TurnOptions
 from bridle.core.parts import Call
+from bridle.core.permission import judge, strictest
 from bridle.errors import ToolFailed
 from bridle.tools.printed import MOST_KEPT, Printed
 
@@ -64,6 +65,25 @@ def test_the_list_of_what_is_to_be_done_is_kept_and_read():
     assert model.requests[-1].messages[-1].text == "[x] feed\n[>] ride"
 
 
+CHARSETS = {
+    "utf-8": ("grün".encode(), "grün"),
+    "ISO-8859-1": (b"gr\xfcn", "grün"),
+    "windows-1252": (b"\x80 5", "€ 5"),
+    "Shift_JIS": ("馬".encode("shift_jis"), "馬"),
+    "gb2312": ("马".encode("gb18030"), "马"),
+    "koi8-r": ("конь".encode("koi8-r"), "конь"),
+    "punycode": (b"Mnchen-3ya", "Mnchen-3ya"),
+    "utf-7": (b"+AOk-", "+AOk-"),
+    "unicode_escape": (rb"\u00e9", r"\u00e9"),
+    "raw_unicode_escape": (rb"\u00e9", r"\u00e9"),
+    "idna": (b"xn--mnchen-3ya", "xn--mnchen-3ya"),
+    "rot13": (b"horse", "horse"),
+    "zlib": (b"horse", "horse"),
+    "undefined": (b"horse", "horse"),
+}
+"""Names of charsets, what a server sends under each, and how it is read."""
+
+
 class Pages(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         bodies = {
@@ -71,10 +91,12 @@ class Pages(http.server.BaseHTTPRequestHandler):
             "/plain": ("text/plain", b"plain"),
             "/large": ("text/plain", b"x" * 6_000_000),
             "/binary": ("image/png", b"\x89PNG\0\0"),
+            **{f"/charset/{name}": (f"text/plain; charset={name}", content) for name, (content, _) in CHARSETS.items()},
         }
-        if self.path == "/away":
+        if self.path in ("/away", "/loud"):
             self.send_response(302)
-            self.send_header("Location", "/plain")
+            away = "/plain" if self.path == "/away" else f"http://LOCALHOST.:{self.server.server_port}/plain"
+            self.send_header("Location", away)
             self.end_headers()
             return
         if self.path == "/slow":
@@ -104,6 +126,11 @@ def test_a_page_comes_as_markdown_text_or_html(site, tmp_path):
     assert use("webfetch", url=f"{site}/page", format="text").text.split() == ["Title", "Some", "bold", "words"]
     assert "<b>bold</b>" in use("webfetch", url=f"{site}/page", format="html").text
     assert use("webfetch", url=f"{site}/away").text == "plain"
+
+
+@pytest.mark.parametrize("charset", CHARSETS)
+def test_a_page_is_decoded_by_a_charset_of_the_web_or_as_utf_8(site, tmp_path, charset):
+    assert Use(tmp_path)("webfetch", url=f"{site}/charset/{charset}").text == CHARSETS[charset][1]
 
 
 REFUSED = {
@@ -221,3 +248,32 @@ def test_a_long_output_of_a_real_command_is_capped_stored_and_read(tmp_path):
     text = use("bash", command="seq 1 300000").text
     assert text.startswith("1\n2\n") and text.endswith("299999\n300000\n")
     assert len(text) < 60_000
+
+
+SPELLINGS = [
+    "http://LOCALHOST:{}/plain",
+    "http://localhost.:{}/plain",
+    "http://localhost:0{}/plain",
+    "http://127.1:{}/plain",
+]
+
+
+@pytest.mark.parametrize("url", SPELLINGS)
+def test_a_rule_about_an_address_holds_however_a_model_spells_it(site, tmp_path, url):
+    port = site.rpartition(":")[2]
+    denied = [Rule("webfetch", f"http://{host}:{port}/*", "deny") for host in ("localhost", "127.0.0.1")]
+    needed = Use(tmp_path).needs("webfetch", {"url": url.format(port)})
+    assert strictest(judge([Rule("*", "*", "allow"), *denied], access) for access in needed) == "deny"
+    assert Use(tmp_path)("webfetch", url=url.format(port)).text == "plain"
+
+
+def test_an_address_with_a_user_in_it_is_refused(site, tmp_path):
+    with pytest.raises(ToolFailed, match="is no address of a web page"):
+        Use(tmp_path).needs("webfetch", {"url": site.replace("http://", "http://a@")})
+
+
+def test_a_redirection_is_judged_in_the_same_form(site, tmp_path):
+    """The page leads to `LOCALHOST.`, which the rules know as `localhost`."""
+    use = Use(tmp_path, rules=(Rule("*", "*", "allow"), Rule("webfetch", "http://localhost:*/*", "deny")))
+    with pytest.raises(ToolFailed, match="is not what was allowed"):
+        use.unasked("webfetch", url=f"{site}/loud")

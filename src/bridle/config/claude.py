@@ -85,7 +85,7 @@ def _patterns(name: str, given: str | None, home: Path) -> list[str]:
             return [beginning, f"{beginning} *"] if given.endswith(":*") else [given]
         case "webfetch":
             domain = given.removeprefix("domain:")
-            return [f"http*://{host}{more}" for host in (domain, f"*.{domain}") for more in ("", "/*", ":*")]
+            return [f"http*://{host}{more}" for host in (domain, f"*.{domain}") for more in ("", ":*")]
         case "task" | "skill":
             return [given]
     return _paths(given, home)

@@ -9,6 +9,9 @@ from typing import Literal
 
 import msgspec
 
+from bridle.core.beginnings import NOT_KNOWN, after, passed_on
+from bridle.core.web import HOST, WEBFETCH, address_fits, host_fits
+
 Verdict = Literal["allow", "ask", "deny"]
 VERDICTS: tuple[Verdict, ...] = ("allow", "ask", "deny")
 
@@ -16,7 +19,7 @@ DOOM_LOOP = "doom_loop"
 EDIT_PROTECTED = "edit_protected"
 """To write a file that a program runs or obeys later, such as AGENTS.md or .vscode."""
 NAMED_ALONE = frozenset({DOOM_LOOP, EDIT_PROTECTED})
-"""Permissions that neither a wildcard nor `--on-ask allow` answers: only a rule that names them, or a person."""
+"""Permissions that no wildcard answers: only a rule that names them, or a person."""
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -27,9 +30,10 @@ class Rule(msgspec.Struct, frozen=True):
     verdict: Verdict
 
 
-Reach = Literal["exact", "open", "runs", "runs_open", "any"]
+Reach = Literal["exact", "open", "runs", "runs_open", "any", "passes"]
 """How much the pattern of an access says: everything, only how it begins, or nothing; `runs` says that it names a
-program which runs others, so that only a rule that names it too can allow it."""
+program which runs others, so that only a rule that names it too can allow it, and `passes` that a program which is not
+known may run any of its words, so that a rule against these asks."""
 
 
 class Access(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -70,6 +74,11 @@ DEFAULT_RULES: tuple[Rule, ...] = (
     Rule("external_directory", "*", "ask"),
     Rule(DOOM_LOOP, "*", "ask"),
 )
+
+
+def only_a_person_answers(access: Access) -> bool:
+    """Whether an ask is left to a person where asks are allowed beforehand: loops, and what runs or steers later."""
+    return access.permission in (*NAMED_ALONE, "protected", "git_config")
 
 
 SANDBOXED_RULES: tuple[Rule, ...] = (Rule("bash", "*", "allow"),)
@@ -120,13 +129,37 @@ def judge(rules: Sequence[Rule], access: Access, default: Verdict = "ask") -> Ve
             return _mixed([*possible, *_possible(rules, access, "")], default)
         case "any":
             return _mixed(_possible(rules, access, ""), default)
+        case "passes":
+            return _judged_by_its_words(rules, access)
 
 
 def _last(rules: Sequence[Rule], access: Access) -> Rule | None:
     for rule in reversed(rules):
-        if _concerns(rule, access) and matches(rule.pattern, access.pattern):
+        if _concerns(rule, access) and _fits(rule.pattern, access, rule.verdict):
             return rule
     return None
+
+
+def _judged_by_its_words(rules: Sequence[Rule], access: Access) -> Verdict:
+    """Ask where a rule that names a program, and does not allow it, may speak of the words of another one."""
+    rule = _last(rules, access)
+    if rule is not None and rule.verdict == "allow" and _names(rule, access):
+        return "allow"
+    strict = [rule for rule in rules if rule.verdict != "allow" and rule.pattern[:1] not in ("*", "?")]
+    for words in passed_on(access.pattern) if any(_concerns(rule, access) for rule in strict) else ():
+        whole, unknown, _ = words.partition(NOT_KNOWN)
+        inner = Access(access.permission, whole)
+        found = _possible(rules, inner, whole) if unknown else [_last(rules, inner)]
+        if any(rule in strict for rule in found):
+            return "ask"
+    return "allow"
+
+
+def _fits(pattern: str, access: Access, verdict: Verdict = "allow") -> bool:
+    if access.permission == WEBFETCH:
+        # A deny may also name a piece of an address, wherever it stands.
+        return address_fits(pattern, access.pattern) or (verdict == "deny" and matches(pattern, access.pattern))
+    return host_fits(pattern, access.pattern) if access.permission == HOST else matches(pattern, access.pattern)
 
 
 def _names(rule: Rule, access: Access) -> bool:
@@ -138,7 +171,7 @@ def covers(saved: Access, access: Access) -> bool:
     """Whether an access to which a person said always lets another one pass."""
     if saved.permission != access.permission:
         return False
-    if saved.always and access.reach in ("exact", "runs") and matches(saved.always, access.pattern):
+    if saved.always and access.reach in ("exact", "runs") and _fits(saved.always, access):
         return True
     if saved.permission == "external_directory" and saved.reach == access.reach == "exact":
         return matches(saved.pattern, access.pattern)
@@ -157,36 +190,13 @@ def _possible(rules: Sequence[Rule], access: Access, beginning: str) -> list[Rul
     for rule in reversed(rules):
         if not _concerns(rule, access):
             continue
-        places = _after(rule.pattern, beginning)
+        places = after(rule.pattern, beginning)
         if not places:
             continue
         found.append(rule)
         if any(rule.pattern[place:].strip("*") == "" and rule.pattern[place:] for place in places):
             return found
     return [*found, None]
-
-
-def _after(pattern: str, beginning: str) -> set[int]:
-    """Where in a pattern one may stand when the beginning has been matched; nowhere means that it cannot match."""
-    places = _past_stars(pattern, {0})
-    for letter in beginning:
-        places = {
-            place if pattern[place] == "*" else place + 1
-            for place in places
-            if place < len(pattern) and pattern[place] in ("*", "?", letter)
-        }
-        places = _past_stars(pattern, places)
-    return places
-
-
-def _past_stars(pattern: str, places: set[int]) -> set[int]:
-    """A star may stand for nothing."""
-    found = set(places)
-    for place in places:
-        while place < len(pattern) and pattern[place] == "*":
-            place += 1
-            found.add(place)
-    return found
 
 
 def _mixed(possible: Sequence[Rule | None], default: Verdict) -> Verdict:

@@ -41,6 +41,7 @@ class ServerTool:
     permission: str
     timeout_seconds: float
     repeatable: bool = False
+    leaves_files: bool = False
     ignored_arguments: frozenset[str] = frozenset()
     starts_child: bool = False
 
@@ -107,7 +108,7 @@ def resource_tool(links: Mapping[str, Link]) -> StructTool:
         work=resource,
         permission=RESOURCE,
         needs=lambda given, directory: (Access(RESOURCE, f"{given.server} {given.uri}".strip()),),
-        repeatable=True,
+        leaves_files=True,
     )
 
 

@@ -25,7 +25,10 @@ MOST_CONNECTIONS = 128
 MOST_REFUSED = 20
 CHUNK = 65_536
 USUAL_PORTS = (80, 443)
-LINE = re.compile(r"([A-Z]+) (\S+) HTTP/1\.[01]")
+LINE = re.compile(r"([A-Z]+) ([!-~]+) HTTP/1\.[01]")
+HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~\x80-\xff]*")
+"""One header: a name that is a token, and no control character but the tab. Folded lines are not taken."""
+PLACE = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+")
 BETWEEN = frozenset({b"host", b"connection", b"proxy-connection", b"proxy-authorization", b"keep-alive", b"upgrade"})
 """Headers that speak of the connection to us."""
 REFUSED = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -193,8 +196,9 @@ class Asked:
     def read(cls, head: bytes) -> Asked:
         """Raises `ValueError` for whatever is out of the ordinary."""
         first, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
-        found = LINE.fullmatch(first.decode("latin-1"))
-        if found is None:
+        found = LINE.fullmatch(first.decode("ascii"))
+        if found is None or not all(map(HEADER.fullmatch, lines)):
+            # A server that reads such a head in another way would be sent a request that was never judged.
             raise ValueError("no request")
         method, target = found[1], found[2]
         parts = urlsplit(f"//{target}" if method == "CONNECT" else target)
@@ -202,14 +206,18 @@ class Asked:
             raise ValueError("an address with a name in it")
         if method != "CONNECT" and parts.scheme != "http":
             raise ValueError("no address of the web")
-        names = [line.partition(b":")[0].strip().lower() for line in lines]
+        if method == "CONNECT" and (parts.path or parts.query or parts.fragment):
+            raise ValueError("a tunnel to a page")
+        names = [line.partition(b":")[0].lower() for line in lines]
         if b"transfer-encoding" in names or names.count(b"content-length") > 1:
             raise ValueError("a body without a length")
         sizes = [line for line, name in zip(lines, names, strict=True) if name == b"content-length"]
-        length = int(sizes[0].partition(b":")[2]) if sizes else 0
+        length = _size(sizes[0].partition(b":")[2]) if sizes else 0
         kept = tuple(line for line, name in zip(lines, names, strict=True) if name not in BETWEEN)
         port = parts.port or (443 if method == "CONNECT" else 80)
         host = (parts.hostname or "").rstrip(".")
+        if not PLACE.fullmatch(host):
+            raise ValueError("no name of a host")
         path = parts._replace(scheme="", netloc="").geturl() or "/"
         return cls(method, host, port, path, kept, length)
 
@@ -220,6 +228,13 @@ class Asked:
         more = credentials if by_proxy else ""
         first = f"{self.method} {where} HTTP/1.1\r\nHost: {place}\r\nConnection: close\r\n{more}".encode("latin-1")
         return first + b"".join(line + b"\r\n" for line in self.headers) + b"\r\n"
+
+
+def _size(text: bytes) -> int:
+    digits = text.strip(b" \t")
+    if not re.fullmatch(rb"[0-9]{1,18}", digits):
+        raise ValueError("a length that is no number")
+    return int(digits)
 
 
 async def _exactly(length: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from bridle.shell.evaluated import Numbers
+from bridle.shell.variables import Assigned
 from bridle.shell.words import Word
 
 MOST_FOLDERS = 8
@@ -18,7 +19,7 @@ class Simple:
     """A command without its redirections."""
 
     words: tuple[Word, ...]
-    assigned: tuple[str, ...]
+    assigned: tuple[Assigned, ...]
     folders: Folders
 
 
@@ -39,6 +40,9 @@ class Script:
     opened: list[Opened] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
     numbers: Numbers = field(default_factory=Numbers)
+    exported: list[Assigned] = field(default_factory=list)
+    """Variables that reach every program of the line, whether they are set before it or behind it."""
+    functions: set[str] = field(default_factory=set)
     strays: bool = False
     """Whether it goes to a folder that is not known."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from bridle.shell.names import program
 from bridle.shell.sed import only_edits
 from bridle.shell.words import UNKNOWN, Word, names
 
@@ -18,7 +19,8 @@ GIT_COMMANDS = names(
 GIT_ODD = names(
     "exec upload-pack receive-pack output output-directory ext-diff textconv open-files-in-pager config template "
     "separate-git-dir edit-description tool extcmd gpg-sign sign show-signature interactive edit exec-path remote rsh "
-    "filter local-user pathspec-from-file recurse-submodules reference server-option strategy trailer mailmap"
+    "filter local-user pathspec-from-file recurse-submodules reference server-option strategy trailer mailmap "
+    "unsafe-paths build-fake-ancestor web"
 )
 """Long options that run a program or write a file; what is short for one of them is one too."""
 GIT_PLAIN = names("all oneline only ours theirs stat staged start since sort short source no-edit reverse remotes")
@@ -26,7 +28,7 @@ GIT_LETTERS = {
     **dict.fromkeys(("commit", "merge", "revert", "cherry-pick"), "Se"),
     **dict.fromkeys(("archive", "format-patch"), "o"),
     **dict.fromkeys(("fetch", "pull"), "u"),
-    **{"rebase": "xi", "clone": "uc", "grep": "O", "tag": "su", "add": "ei", "am": "S"},
+    **{"rebase": "xi", "clone": "uc", "grep": "O", "tag": "su", "add": "ei", "am": "S", "help": "w"},
 }
 """Short options that do so."""
 GIT_TAKES = {
@@ -61,6 +63,8 @@ def _git(rest: Sequence[Word]) -> bool:
     while index < len(rest) and rest[index].text.startswith("-"):
         option = rest[index]
         if not option.known or option.text not in GIT_GLOBAL | {"-C"}:
+            return True
+        if option.text == "-C" and not (index + 1 < len(rest) and rest[index + 1].known):
             return True
         index += 1 + (option.text == "-C")
     if index >= len(rest):
@@ -104,7 +108,7 @@ def _may_be_odd(word: Word) -> bool:
 
 def writes_git_config(words: Sequence[Word]) -> bool:
     """Whether a command changes what git will do later: its settings in the project."""
-    given = [word.text for word in words]
+    given = [program(word.text) if index < 6 else word.text for index, word in enumerate(words)]
     if "git" not in given[:6]:
         return False
     rest = [word for word in given[given.index("git") + 1 :] if word not in ("--no-pager", "-P")]
@@ -185,18 +189,54 @@ def _odd_options(pattern: str) -> Callable[[Sequence[Word]], bool]:
     return hides
 
 
+GH_COMMANDS = names(
+    "api attestation auth cache gist gpg-key issue label org pr project release repo ruleset run search secret ssh-key "
+    "status variable version workflow --version --help"
+)
+GH_ODD = re.compile(r"-\w*[we]|--(web|editor)")
+
+
+def _gh(rest: Sequence[Word]) -> bool:
+    """Whether gh may run an alias, an extension, an editor or a browser."""
+    if rest and not (rest[0].known and rest[0].text in GH_COMMANDS):
+        return True
+    return any(GH_ODD.fullmatch(word.text) if word.known else not word.text or not word.single for word in rest)
+
+
+def _writes_operand(takes: str, odd: str) -> Callable[[Sequence[Word]], bool]:
+    """For a program whose second operand is a file that it writes; `takes` are options whose value is the next word."""
+    valued, writes = re.compile(takes), re.compile(odd)
+
+    def hides(rest: Sequence[Word]) -> bool:
+        operands, skip = 0, False
+        for word in rest:
+            option = word.text.startswith("-") and word.text != "-"
+            if (not word.known and not word.single) or (option and writes.match(word.text)):
+                return True
+            operands += not option and not skip
+            skip = option and valued.fullmatch(word.text) is not None
+        return operands > 1
+
+    return hides
+
+
 HIDES: dict[str, Callable[[Sequence[Word]], bool]] = {
     "git": _git,
+    "gh": _gh,
     "find": _find,
     "sort": _sort,
     "sed": _sed,
     "gsed": _sed,
-    "fd": _odd_options(r"-[xX]|--exec"),
-    "rg": _odd_options(r"--pre|--hostname-bin|-z|--search-zip"),
-    "date": _odd_options(r"-f|--file"),
-    "split": _odd_options(r"--filter"),
-    "xxd": _odd_options(r"-r"),
-    "install": _odd_options(r"--strip-program"),
+    "fd": _odd_options(r"-\w*[xX]|--ex"),
+    "rg": _odd_options(r"--pre(=|$)|--hostname-bin|-\w*z|--search-zip"),
+    **dict.fromkeys(("bat", "ag", "ack", "delta"), _odd_options(r"--pager")),
+    "date": _odd_options(r"-\w*f|--f"),
+    "split": _odd_options(r"--f"),
+    "xxd": _writes_operand(r"-[lscgonR]", r"-\w*r"),
+    "uniq": _writes_operand(r"-[fsw]", r"(?!)"),
+    **dict.fromkeys(("shuf", "iconv", "tree"), _odd_options(r"-\w*o|--o")),
+    "yq": _odd_options(r"-\w*[is]|--(in|split)"),
+    "install": _odd_options(r"--strip-p"),
     "diff": _odd_options(r"--to-file"),
-    "sdiff": _odd_options(r"-o|--diff"),
+    "sdiff": _odd_options(r"-\w*o|--(o|diff)"),
 }

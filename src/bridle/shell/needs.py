@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import posixpath
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,17 +14,17 @@ from bridle.core.protected import protection
 from bridle.errors import ToolFailed
 from bridle.shell.found import Folders, Opened, Script, Simple
 from bridle.shell.hides import writes_git_config
-from bridle.shell.programs import WRAPPERS, command_of_find, runs_of, shell_text, without_exec
+from bridle.shell.names import CHANGES, QUIET, program
+from bridle.shell.programs import WRAPPERS, assigned_by, command_of_find, runs_of, shell_text, without_exec
+from bridle.shell.repositories import goes_to, is_foreign, looks_bare, makes_head, may_make_one, runs_git, transferred
 from bridle.shell.script import taken_apart
+from bridle.shell.variables import BUILTINS, Assigned
 from bridle.shell.words import Word, names
 from bridle.workspace.files import Place, accesses, beyond, located
 
 NO_FILES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/zero", "/dev/urandom"})
 PUBLIC = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/tmp")
 """What every program reads anyway, and a scratch folder."""
-CHANGES = names(
-    "rm rmdir mv cp ln touch mkdir chmod chown chgrp install dd tee truncate rsync shred unlink mkfifo mknod patch"
-)
 CALM = names(
     "ls cat head tail grep rg wc sort uniq find echo printf diff stat file which tree du df date basename dirname cut "
     "tr nl cmp md5sum sha256sum jq yq column realpath readlink id whoami uname nproc free ps test true false sleep seq"
@@ -53,13 +52,14 @@ class _Needs:
     project: Path
     folder: Path
 
-    def of(self, script: Script, depth: int = 0) -> Iterator[Access]:
-        if script.doubts:
+    def of(self, script: Script, depth: int = 0, inherited: Sequence[Assigned] = ()) -> Iterator[Access]:
+        if script.doubts or self._leaves_repository(script):
             yield self._unknown("bash")
         if script.strays:
             yield self._unknown("external_directory")
-        for simple in script.commands:
-            yield from self._programs(simple, depth)
+        for found in script.commands:
+            simple = replace(found, assigned=(*found.assigned, *script.exported, *inherited))
+            yield from self._programs(simple, depth, script.functions)
             yield from self._paths(simple)
             for target in _written_by(simple):
                 yield from self._opened(Opened(target, True, simple.folders))
@@ -69,22 +69,53 @@ class _Needs:
     def _unknown(self, permission: str) -> Access:
         return Access(permission, self.command, "any")
 
-    def _programs(self, simple: Simple, depth: int) -> Iterator[Access]:
+    def _leaves_repository(self, script: Script) -> bool:
+        """Whether a program is run where git obeys something else than the project's own repository."""
+        plants, heads = may_make_one(script), makes_head(script)
+        for simple in script.commands:
+            git = runs_git(simple.words)
+            if simple.words[0].text in QUIET | BUILTINS and not git:
+                continue
+            elsewhere = list(goes_to(simple.words))
+            moved = simple.folders != frozenset({""}) or bool(elsewhere)
+            if git and (heads or (moved and plants) or simple.folders is None):
+                return True
+            if any(not word.known for word in elsewhere) and git:
+                return True
+            if self._is_in_another(simple, elsewhere) or any(self._bare(text) for text in transferred(simple.words)):
+                return True
+        return False
+
+    def _is_in_another(self, simple: Simple, elsewhere: Sequence[Word]) -> bool:
+        project = self.project.resolve()
+        for start in simple.folders or {""}:
+            place = self.folder / start
+            for step in ("", *(word.text for word in elsewhere if word.known)):
+                place = (place / step).resolve()
+                if is_foreign(place, project):
+                    return True
+        return False
+
+    def _bare(self, text: str) -> bool:
+        return looks_bare(self.folder / text)
+
+    def _programs(self, simple: Simple, depth: int, functions: Collection[str]) -> Iterator[Access]:
         words = list(simple.words)
-        name = posixpath.basename(words[0].text) if words and words[0].known else ""
+        name = program(words[0].text) if words and words[0].known else ""
         inner = command_of_find(words) if name == "find" else None
         if inner is not None:
             words = without_exec(words)
             for given in inner:
-                yield from self._programs(Simple(tuple(given), (), simple.folders), depth)
-                yield from self._paths(Simple(tuple(given), (), simple.folders))
-        text = _text_for_a_shell(words)
+                yield from self._programs(replace(simple, words=tuple(given)), depth, functions)
+                yield from self._paths(replace(simple, words=tuple(given)))
+        text, before = _text_for_a_shell(words)
         if text is not None:
             below = taken_apart(text, simple.folders) if depth < MOST_SHELLS else None
-            yield from self.of(below, depth + 1) if below is not None else (self._unknown("bash"),)
+            given_on = (*simple.assigned, *assigned_by(before))
+            yield from self.of(below, depth + 1, given_on) if below is not None else (self._unknown("bash"),)
         if writes_git_config(words):
             yield Access("git_config", " ".join(word.text for word in words))
-        for run in runs_of(words, simple.assigned):
+        for run in runs_of(words, simple.assigned, functions):
             if run.reach == "any":
                 yield self._unknown("bash")
             else:
@@ -94,7 +125,7 @@ class _Needs:
 
     def _paths(self, simple: Simple) -> Iterator[Access]:
         """Places outside of the project that a command names."""
-        first = posixpath.basename(simple.words[0].text) if simple.words else ""
+        first = program(simple.words[0].text) if simple.words else ""
         changes = first in CHANGES or (first in WRAPPERS and any(word.text in CHANGES for word in simple.words[1:6]))
         for index, word in enumerate(simple.words[:MOST_WORDS]):
             text = re.sub(r"^(--?[\w-]+=|-[A-Za-z](?=[/~.])|\w+=)", "", word.text)
@@ -148,7 +179,7 @@ class _Needs:
 
 def _written_by(simple: Simple) -> Iterator[Word]:
     """Files that a program is told to change by its words."""
-    name = posixpath.basename(simple.words[0].text) if simple.words else ""
+    name = program(simple.words[0].text) if simple.words else ""
     named = [word for before, word in pairwise(simple.words) if before not in (Word("-e"), Word("-f"), Word("-ne"))]
     plain = [word for word in named if not word.text.startswith("-")]
     options = [word.text for word in simple.words[1:] if word.text.startswith("-")]
@@ -159,13 +190,13 @@ def _written_by(simple: Simple) -> Iterator[Word]:
         yield from plain if scripted else plain[1:]
 
 
-def _text_for_a_shell(words: list[Word]) -> str | None:
-    """The text of a `bash -c`, also behind wrappers."""
+def _text_for_a_shell(words: list[Word]) -> tuple[str | None, list[Word]]:
+    """The text of a `bash -c`, also behind wrappers, and the words before it."""
     for index in range(min(len(words), 8)):
         text = shell_text(words[index:]) if words[index].known else None
         if text is not None:
-            return text
-    return None
+            return text, words[:index]
+    return None, []
 
 
 def _remembered(text: str) -> str:

@@ -4,32 +4,16 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
+from bridle.core.beginnings import NOT_KNOWN
 from bridle.core.permission import Reach
 from bridle.shell.hides import HIDES
-from bridle.shell.variables import SILENT, steers
+from bridle.shell.names import PLAIN, QUIET, SHELLS, program, runs_others
+from bridle.shell.variables import BUILTINS, SILENT, Assigned, steers
 from bridle.shell.words import UNKNOWN, Word
 
-SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash"})
-RUNNERS = re.compile(
-    r"python[\d.]*|pypy\d*|ipython\d*|node|nodejs|deno|bun|bunx|perl[\d.]*|ruby|irb|php[\d.]*|lua[\d.]*|tclsh|wish|expect|"
-    r"Rscript|R|julia|java|jshell|kotlin|scala|groovy|ghc|runghc|ocaml|elixir|iex|erl|swift|dotnet|"
-    r"make|gmake|cmake|ninja|meson|just|rake|gradle|gradlew|mvn|mvnw|ant|bazel|sbt|lein|"
-    r"npm|npx|pnpm|pnpx|yarn|corepack|tsx|ts-node|pip[\d.]*|pipx|uv|uvx|poetry|pdm|hatch|tox|nox|pytest|py\.test|"
-    r"cargo|rustup|go|gem|bundle|bundler|composer|pre-commit|"
-    r"ssh|sftp|mosh|telnet|nc|ncat|netcat|socat|docker|podman|nerdctl|kubectl|helm|vagrant|ansible\S*|terraform|"
-    r"vi|vim|nvim|view|ex|ed|emacs|nano|less|more|man|info|gdb|lldb|strace|ltrace|perf|valgrind|"
-    r"sqlite3|psql|mysql|mongosh?|redis-cli|screen|tmux|crontab|at|batch|systemctl|systemd-run|launchctl|osascript|"
-    r"watch|chrt|caffeinate|proxychains\d*|flock|script|parallel|entr|watchman|inotifywait|busybox|toybox|gawk|mawk|nawk|awk|m4|bc|dc|jq|"
-    r"openssl|tcpdump|start-stop-daemon|dpkg|apt|apt-get|yum|dnf|brew|snap|su|runuser|pkexec|doas|sudo|"
-    r"ld-linux\S*|ld\.so\S*|sg|newgrp|fish|pwsh|powershell|csh|tcsh|elvish|nu|xonsh|prlimit|fakeroot|xvfb-run|dbus-run-session|cgexec|proot|env-\w+|"
-    r"chroot|unshare|nsenter|setpriv|capsh|firejail|bwrap|numactl|rlwrap|unbuffer|xterm|gnome-terminal|open|xdg-open|"
-    r"rsync|scp|zip|tar|bsdtar|cpio|split|wget|curl|aria2c|gpg|git-\w+|hg|svn|ld|gcc|g\+\+|clang\S*|cc|c\+\+|"
-    r"logrotate|run-parts|run-mailcap|update-alternatives|ldconfig|insmod|modprobe|mount|ip|iptables|nft"
-)
-"""Programs that run others by their nature, or can be told to by so many options that nobody lists them."""
 CALM: dict[str, re.Pattern[str]] = {
     "curl": re.compile(
         r"-[sSfLIikvGx]+|--(silent|fail|location|head|include|max-time|retry)\b.*|-X|-H|-d|--data\S*|-m|\d+"
@@ -51,9 +35,9 @@ class Run(NamedTuple):
     reach: Reach
 
 
-def runs_of(words: Sequence[Word], assigned: Sequence[str]) -> Iterator[Run]:
-    """All programs that a simple command would run, wrappers taken off."""
-    if any(steers(name) for name in assigned):
+def runs_of(words: Sequence[Word], assigned: Sequence[Assigned], functions: Collection[str] = ()) -> Iterator[Run]:
+    """All programs that a simple command would run, wrappers taken off; `functions` are defined in the same line."""
+    if any(steers(each.name) for each in assigned):
         yield Run("", "any")
     if not words:
         return
@@ -61,15 +45,19 @@ def runs_of(words: Sequence[Word], assigned: Sequence[str]) -> Iterator[Run]:
     if not first.known or not re.fullmatch(r"[\w./+@:,%~-]+|\[", first.text):
         yield Run(first.text if first.known else "", "any")
         return
-    name = posixpath.basename(first.text)
+    name = program(first.text)
     if name == "command" and rest and rest[0].known and re.fullmatch(r"-\w*[vV]\w*", rest[0].text):
         # It only says where a program is.
         return
     wrapped = WRAPPERS.get(name)
     if wrapped is not None:
-        yield from _unwrapped(first, rest, wrapped)
+        yield from _named(first, name)
+        yield from _unwrapped(first, rest, wrapped, assigned)
         return
+    if not all(each.harmless for each in assigned) and (first.text in functions or _obeys_variables(first.text)):
+        yield Run("", "any")
     if name in SHELLS:
+        yield from _named(first, name)
         yield from _shell(words)
         return
     if first.text in SILENT:
@@ -79,6 +67,28 @@ def runs_of(words: Sequence[Word], assigned: Sequence[str]) -> Iterator[Run]:
         yield Run("", "any")
     # Whatever else it may do, a rule that denies it stands.
     yield from _judged(words, "exact" if reach == "any" else reach)
+    yield from _passed_on(words, name)
+
+
+def _obeys_variables(text: str) -> bool:
+    """Whether a program may do something else because of a variable that is not known."""
+    return text == "eval" or not (text in QUIET or text in BUILTINS or program(text) in SHELLS)
+
+
+def _passed_on(words: Sequence[Word], name: str) -> Iterator[Run]:
+    """What a rule would deny under another name, or behind a program that is not known and may run its words."""
+    rest = [word.text if word.known else f"{word.text}{NOT_KNOWN}" for word in words[1:]]
+    called = posixpath.basename(words[0].text)
+    if name != called:
+        yield Run(" ".join([called, name, *rest]), "passes")
+    elif rest and called not in PLAIN | BUILTINS and name not in HIDES and not runs_others(name):
+        yield Run(" ".join([words[0].text, *rest]), "passes")
+
+
+def _named(first: Word, name: str) -> Iterator[Run]:
+    """A program that only starts others, which are judged themselves: a rule against it is not forgotten."""
+    if first.text not in BUILTINS:
+        yield Run(" ".join(dict.fromkeys([posixpath.basename(first.text), name, NOT_KNOWN])), "passes")
 
 
 OPENED: dict[Reach, Reach] = {"exact": "open", "runs": "runs_open"}
@@ -103,30 +113,43 @@ def _reach(name: str, rest: Sequence[Word]) -> Reach:
     hides = HIDES.get(name)
     if hides is not None and hides(rest):
         return "any"
-    if RUNNERS.fullmatch(name):
+    if runs_others(name):
         calm = CALM.get(name)
-        if calm is None or not all(_is_calm(calm, word) for word in rest):
+        if calm is None or not all(_is_calm(calm, word) for word in rest) or _bundled(name, calm, rest):
             return "runs"
     return "exact"
+
+
+def _bundled(name: str, calm: re.Pattern[str], rest: Sequence[Word]) -> bool:
+    """Whether the first word of tar, which may be options without a dash, is not calm."""
+    return name == "tar" and bool(rest) and not rest[0].text.startswith("-") and not calm.fullmatch(rest[0].text)
 
 
 def _is_calm(calm: re.Pattern[str], word: Word) -> bool:
     return word.known and (not word.text.startswith(("-", "+")) or calm.fullmatch(word.text) is not None)
 
 
-def _unwrapped(first: Word, rest: list[Word], wrapper: Wrapper) -> Iterator[Run]:
+def _unwrapped(first: Word, rest: list[Word], wrapper: Wrapper, assigned: Sequence[Assigned]) -> Iterator[Run]:
     """The command that a wrapper starts; and the wrapper itself, where it does more than that."""
     index = _own_words(rest, wrapper)
     if index is None:
         yield Run("", "any")
         return
+    if wrapper.assigns:
+        assigned = (*assigned, *assigned_by(rest[:index]))
     inner = [*rest[index:], *([UNKNOWN] if wrapper.feeds else [])]
     if wrapper.own:
         yield from _judged([first, *rest], "exact")
     if rest[index:]:
-        yield from runs_of(inner, ())
+        yield from runs_of(inner, assigned)
     elif wrapper.feeds:
         yield Run("echo", "open")
+
+
+def assigned_by(words: Sequence[Word]) -> list[Assigned]:
+    """The variables among the words of a wrapper."""
+    found = [(re.match(r"(\w+)=(.*)", word.text, re.DOTALL), word) for word in words]
+    return [Assigned(named[1], Word(named[2], word.known)) for named, word in found if named is not None]
 
 
 def _own_words(rest: list[Word], wrapper: Wrapper) -> int | None:
@@ -212,8 +235,7 @@ def _shell(words: Sequence[Word]) -> Iterator[Run]:
 
 def shell_text(words: Sequence[Word]) -> str | None:
     """The text that `bash -c` is given, if all of its words are known."""
-    name = posixpath.basename(words[0].text)
-    if name not in SHELLS or not words[0].known:
+    if not words[0].known or program(words[0].text) not in SHELLS:
         return None
     index = 1
     while (

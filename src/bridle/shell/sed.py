@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 
 PLAIN = "pdqD=nNgGhHxlb"
+_IN_BRACKET = r"\[[:.=][a-z]*[:.=]\]|[^\]\[]"
+BRACKET = re.compile(rf"\[(?:\^(?:\]|{_IN_BRACKET})|(?!\^)(?:\]|{_IN_BRACKET}))(?:{_IN_BRACKET})*\]")
+PART = re.compile(rf"(?:\\.|[^\\\[]|{BRACKET.pattern})*", re.DOTALL)
 ADDRESS = re.compile(r"\d+(~\d+)?|\$|[+~]\d+|0")
 
 
@@ -61,26 +64,29 @@ def _address(script: str, index: int) -> int | None:
 
 
 def _closed(script: str, index: int, mark: str) -> int | None:
-    """Where the part that ends with a mark is over; inside of brackets and behind a backslash it does not end."""
+    """Where the part that ends with a mark is over; None where a bracket may hold the mark, or is none."""
+    start = index
     while index < len(script):
         letter = script[index]
-        if letter in ("\\", "["):
-            # What stands in brackets may hold the mark; that is rare, and left to be asked about.
-            if letter == "[" and mark in script[index : index + 40].partition("]")[0]:
-                return None
-            index += 2 if letter == "\\" else 1
-            continue
-        if letter == mark:
-            return index + 1
         if letter == "\n":
             return None
-        index += 1
+        if letter == mark:
+            return index + 1 if _no_bracket_holds(mark, script[start:index]) else None
+        index += 2 if letter == "\\" else 1
     return None
+
+
+def _no_bracket_holds(mark: str, part: str) -> bool:
+    """Whether all brackets of a part are closed within it and none has the mark in it, escaped or not.
+
+    Versions of sed differ in where a part ends that has the mark in brackets; in such a part they all agree.
+    """
+    return PART.fullmatch(part) is not None and not any(mark in bracket[0] for bracket in BRACKET.finditer(part))
 
 
 def _replaced(script: str, index: int) -> int | None:
     mark = script[index + 1 : index + 2]
-    if not mark or mark in "\\\n " or mark.isalnum():
+    if not mark or mark in "\\\n []" or mark.isalnum():
         return None
     middle = _closed(script, index + 2, mark)
     end = None if middle is None else _closed(script, middle, mark)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from bridle.shell.words import Word, names
+from bridle.shell.words import UNKNOWN, Word, names
 
 _STEERS = re.compile(
     r"PATH|PWD|OLDPWD|CDPATH|IFS|ENV|HOME|PS[0-4]|SHELL|SHELLOPTS|BASH\w*|PROMPT_\w+|FUNCNEST|GLOBIGNORE|POSIXLY_CORRECT|"
@@ -19,6 +20,56 @@ _STEERS = re.compile(
     r"INPUTRC|EXECIGNORE|TEXTDOMAIN\w*|COLUMNS_COMMAND|PYTEST_(ADDOPTS|PLUGINS)|_",
     re.IGNORECASE,
 )
+
+_STEERS_TOOLS = re.compile(
+    r"\w*FLAGS|RUSTDOC\w*|RUSTUP_\w+|RUSTFMT|GO[A-Z]*(PROG|AUTH|DEBUG|BIN|VCS|WORK)|CGO_\w*FLAGS|DOTNET_\w+|CORECLR_\w+|"
+    r"OPENSSL_\w+|SSL_\w+|GH_\w+|ESBUILD_\w+|CLASSPATH|PHPRC|TF_\w+|COMPOSER_\w+|PKG_CONFIG\w*|GNUPGHOME|PROTOC"
+)
+"""What build tools obey. Upper case only: in lower case they are names that people give to variables of their own."""
+
+_PLAIN = r"[\w.,:@+%][\w.,:@+%=-]*|"
+_NUMBER = r"\d{1,9}|"
+_HARMLESS = {
+    _PLAIN: r"LANG(UAGE)?|LC_[A-Z]+|TZ|TERM|COLORTERM|DEBIAN_FRONTEND|CI|DEBUG|VERBOSE|LOG_?LEVEL|RUST_(LOG|BACKTRACE)|"
+    r"(NODE|RAILS|RACK|APP|FLASK|MIX|BABEL|DENO)_ENV|PYTHON(UTF8|IOENCODING)|GO(OS|ARCH|ARM|AMD64)|DJANGO_SETTINGS_MODULE|"
+    r"[A-Za-z]",
+    r"\w{0,12}": r"NO_COLOR|FORCE_COLOR|CLICOLOR(_FORCE)?|CGO_ENABLED|GO111MODULE|HUSKY|FLASK_DEBUG|"
+    r"NEXT_TELEMETRY_DISABLED|DO_NOT_TRACK|PYTHON(UNBUFFERED|DONTWRITEBYTECODE|FAULTHANDLER|NOUSERSITE)",
+    _NUMBER: r"COLUMNS|LINES|PORT|GOMAXPROCS|OMP_NUM_THREADS|PYTHONHASHSEED|SOURCE_DATE_EPOCH",
+}
+"""Variables that make no program run another one, by the values that they may have."""
+
+
+class Assigned(NamedTuple):
+    """A variable that a program finds in its environment."""
+
+    name: str
+    value: Word = UNKNOWN
+
+    @property
+    def harmless(self) -> bool:
+        """Whether it is known to make no program do anything else than it would do anyway."""
+        return self.value.known and any(
+            re.fullmatch(called, self.name) and re.fullmatch(value, self.value.text)
+            for value, called in _HARMLESS.items()
+        )
+
+
+def exported_by(words: Sequence[Word], values: Sequence[Assigned] = ()) -> list[Assigned]:
+    """The variables that a declaration gives to all later programs; `values` are those that were read already."""
+    exports = words[0].text == "export" or (
+        words[0].text in ("declare", "typeset", "local") and any(re.match(r"-\w*x", word.text) for word in words[1:])
+    )
+    given = {assigned.name: assigned for assigned in values}
+    found: list[Assigned] = []
+    for word in words[1:] if exports else ():
+        name, equals, value = word.text.partition("=")
+        if not name.startswith(("-", "+")):
+            found.append(
+                given.get(name) or Assigned(name.rstrip("+"), Word(value) if equals and word.known else UNKNOWN)
+            )
+    return found
+
 
 BUILTINS = names(
     ". : [ alias bg bind break builtin caller cd command compgen complete compopt continue declare dirs "
@@ -38,7 +89,7 @@ _SAFE_SHOPT = frozenset({"nullglob", "globstar", "dotglob", "failglob", "nocaseg
 
 def steers(name: str) -> bool:
     """Whether a variable of this name changes what later commands do."""
-    return _STEERS.fullmatch(name) is not None
+    return (_STEERS.fullmatch(name) or _STEERS_TOOLS.fullmatch(name)) is not None
 
 
 def plain_name(name: str) -> bool:
@@ -89,10 +140,12 @@ def _trapped(given: list[str]) -> list[str] | None:
 def _sets(words: Sequence[Word]) -> bool:
     if not words or words[0] == Word("--"):
         return True
+    named = False
     for word in words:
-        if not word.known:
+        if not word.known or (named and word.text not in ("pipefail", "errexit", "nounset", "xtrace", "noglob")):
             return False
-        if re.fullmatch(r"[-+][eufxnC]*o?", word.text) or word.text in ("pipefail", "errexit", "nounset", "xtrace"):
+        if named or re.fullmatch(r"[-+][eufxnC]*o?", word.text):
+            named = not named and word.text.endswith("o")
             continue
         return not word.text.startswith(("-", "+"))
     return True

@@ -10,7 +10,7 @@ from tree_sitter import Node
 
 from bridle.shell.evaluated import Evaluated, check_pattern
 from bridle.shell.found import Folders, Opened, Script, Simple, either
-from bridle.shell.variables import commands_run_by, plain_name, steers
+from bridle.shell.variables import Assigned, commands_run_by, exported_by, plain_name, steers
 from bridle.shell.words import (
     UNKNOWN,
     Unclear,
@@ -140,7 +140,7 @@ class Walk:
         return word_of(node, self.visit)
 
     def _command(self, node: Node) -> None:
-        assigned: list[str] = []
+        assigned: list[Assigned] = []
         words: list[Word] = []
         check_gaps(node)
         for child in node.children:
@@ -155,7 +155,7 @@ class Walk:
                     words.append(Word(kind) if kind in ("$", "=", "==", "=~") else self._word(child))
         self._found(words, assigned, quoted=bool(node.children) and is_quoted(node.children[len(assigned)]))
 
-    def _found(self, words: list[Word], assigned: list[str], *, quoted: bool) -> None:
+    def _found(self, words: list[Word], assigned: list[Assigned], *, quoted: bool) -> None:
         if not words:
             return
         first = words[0]
@@ -181,6 +181,7 @@ class Walk:
         if plain[0].text in ASSIGNS:
             for word in plain[1:]:
                 self._script.numbers.assign(word.text.partition("=")[0], number=False)
+            self._script.exported += exported_by(plain)
         self._script.commands.append(Simple(tuple(words), tuple(assigned), self._folders))
         if plain[0].known and plain[0].text in ("cd", "pushd", "popd"):
             self._move(plain)
@@ -190,6 +191,8 @@ class Walk:
         self._script.opened += script.opened
         self._script.doubts += script.doubts
         self._script.strays |= script.strays
+        self._script.exported += script.exported
+        self._script.functions |= script.functions
         for name, number in script.numbers.given.items():
             self._script.numbers.assign(name, number=number)
         if self._folders is not None and any(_moves(command) for command in script.commands):
@@ -205,9 +208,10 @@ class Walk:
         there = {posixpath.normpath(posixpath.join(folder, target.text)) for folder in self._folders}
         self._folders = either(self._folders, frozenset(there))
 
-    def _assigned(self, node: Node) -> str:
-        """The name that gets a value; what the value runs is looked at."""
+    def _assigned(self, node: Node) -> Assigned:
+        """The name that gets a value, and the value as far as it is known; what the value runs is looked at."""
         name = text_of(node.children[0])
+        value = Word("") if [child.type for child in node.children[1:]] == ["="] else UNKNOWN
         if node.children[0].type == "subscript":
             self._evaluated.subscript(node.children[0])
             name = name.partition("[")[0]
@@ -221,21 +225,23 @@ class Walk:
             elif child.type not in ("=", "+="):
                 word = self._word(child)
                 number = (word.known and word.text.isdigit()) or child.type == "arithmetic_expansion"
+                value = word if node.children[1].type == "=" and node.children[0].type != "subscript" else UNKNOWN
         self._script.numbers.assign(name, number=number)
-        return name
+        return Assigned(name, value)
 
     def _assignment(self, node: Node) -> None:
         if node.type in ("declaration_command", "unset_command"):
             self._declaration(node)
             return
         nodes = [node] if node.type == "variable_assignment" else node.named_children
-        for name in [self._assigned(child) for child in nodes]:
+        for name, _ in [self._assigned(child) for child in nodes]:
             if steers(name):
                 raise Unclear(f"{name} changes what commands do")
 
     def _declaration(self, node: Node) -> None:
         check_gaps(node)
         words = [Word(text_of(node.children[0]))]
+        values: list[Assigned] = []
         for child in node.children[1:]:
             if child.type == "variable_assignment":
                 if child.children[-1].type in (
@@ -246,13 +252,15 @@ class Walk:
                 ) and "(" in text_of(child):
                     # The text of an array is read once more.
                     raise Unclear("a declaration that may be evaluated")
-                words.append(Word(f"{self._assigned(child)}="))
+                values.append(self._assigned(child))
+                words.append(Word(f"{values[-1].name}="))
             elif child.type == "simple_expansion":
                 raise Unclear("a name that is not known")
             else:
                 words.append(self._word(child))
         if commands_run_by(words) is None:
             raise Unclear(f"{words[0].text} of what steers other commands")
+        self._script.exported += exported_by(words, values)
 
     def _for(self, node: Node) -> None:
         for child in node.children:
@@ -301,6 +309,7 @@ class Walk:
         name = next(text_of(child) for child in node.children if child.type == "word")
         if not plain_name(name) or commands_run_by([Word(name)]) is None or steers(name):
             raise Unclear(f"a function called {name}")
+        self._script.functions.add(name)
         before = self._folders
         for child in node.children:
             if child.type not in ("function", "word", "(", ")"):

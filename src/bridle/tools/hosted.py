@@ -43,6 +43,7 @@ class HostedTool:
     permission: str
     repeatable: bool
     timeout_seconds: float
+    leaves_files: bool = False
     starts_child: bool = False
     ignored_arguments: frozenset[str] = frozenset()
 

@@ -1,13 +1,30 @@
-"""Turns a page into Markdown or plain text; run as a program of its own, since a hostile page may take for ever."""
+"""Decode a page and turn it into Markdown or text; a program of its own, since a hostile page may take forever."""
 
 from __future__ import annotations
 
 import re
 import sys
 
+CHARSETS = re.compile(
+    r"utf-?8|(us-)?ascii|latin-?1|iso-?8859-?([1-9]|1[013-6])|windows-?(125[0-8]|874)|cp(125[0-8]|866|874)|"
+    r"ibm866|koi8-[ru]|macintosh|gb2312|gbk|gb18030|big5(-hkscs)?|euc-(jp|kr)|shift-jis|iso-2022-jp"
+)
+"""Charsets of the web. Python knows many more encodings, some of which take hours or are no charsets at all."""
+OTHER_NAMES = {"gb2312": "gb18030", "gbk": "gb18030", "macintosh": "mac-roman", "iso-8859-1": "cp1252"}
+
+
+def decoded(content: bytes, charset: str) -> str:
+    """The text of a page; a charset that is not one of the web is taken for UTF-8."""
+    name = charset.strip().lower().replace("_", "-")
+    if not CHARSETS.fullmatch(name):
+        name = "utf-8"
+    return content.decode(OTHER_NAMES.get(name, name), errors="replace")
+
 
 def converted(text: str, form: str) -> str:
-    """The words of a page, without what only a browser needs."""
+    """The words of a page, without what only a browser needs; as `html` it stays as it is."""
+    if form == "html":
+        return text
     from bs4 import BeautifulSoup
     from markdownify import MarkdownConverter
 
@@ -21,4 +38,5 @@ def converted(text: str, form: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(converted(sys.stdin.buffer.read().decode("utf-8", errors="replace"), sys.argv[1]))
+    page = converted(decoded(sys.stdin.buffer.read(), sys.argv[2]), sys.argv[1])
+    sys.stdout.buffer.write(page.encode("utf-8", errors="replace"))

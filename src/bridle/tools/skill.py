@@ -13,6 +13,7 @@ from bridle.core.permission import Access
 from bridle.errors import ToolFailed
 from bridle.tools.builtin import builtin
 from bridle.tools.tool import Invocation, Output, Tool
+from bridle.workspace.files import beyond, located
 from bridle.workspace.skills import Skill, skill_text
 
 MOST_FILES = 10
@@ -29,17 +30,25 @@ def skill_tool(skills: Mapping[str, Skill]) -> Tool:
         found = skills.get(given.name)
         if found is None:
             raise ToolFailed(f"There is no skill {given.name!r} (there are: {', '.join(skills)}).")
+        if invocation.permits is not None and not all(map(invocation.permits, _linked(found, invocation.directory))):
+            raise ToolFailed(f"The skill {given.name!r} leads out of the project, which was not allowed.")
         try:
             text = skill_text(found)
         except OSError as error:
             raise ToolFailed(f"{found.folder}/SKILL.md cannot be read: {error.strerror}") from error
         return Output(f"{text}\n\n[the folder of this skill: {found.folder}]{_files(found.folder)}")
 
-    return builtin("skill", SkillArguments, load, needs=_needs, repeatable=True)
+    def needs(given: SkillArguments, directory: Path) -> tuple[Access, ...]:
+        found = skills.get(given.name)
+        return (Access("skill", given.name), *(_linked(found, directory) if found is not None else ()))
+
+    return builtin("skill", SkillArguments, load, needs=needs, leaves_files=True)
 
 
-def _needs(given: SkillArguments, directory: Path) -> tuple[Access, ...]:
-    return (Access("skill", given.name),)
+def _linked(skill: Skill, directory: Path) -> tuple[Access, ...]:
+    """The permission for a skill that is a link out of an untrusted project."""
+    outside = skill.outside
+    return () if outside is None else (Access("external_directory", beyond(located(directory, str(outside)))),)
 
 
 def _files(folder: Path) -> str:

@@ -16,4 +16,4 @@ async def todoread(given: TodoReadArguments, invocation: Invocation) -> Output:
     return Output(invocation.recall("todowrite") or "[there is no list]")
 
 
-TOOL = builtin("todoread", TodoReadArguments, todoread, needs=lambda given, directory: (), repeatable=True)
+TOOL = builtin("todoread", TodoReadArguments, todoread, needs=lambda given, directory: (), leaves_files=True)

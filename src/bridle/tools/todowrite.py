@@ -31,4 +31,4 @@ async def todowrite(given: TodoWriteArguments, invocation: Invocation) -> Output
     return Output(shown(given.todos), kept=True)
 
 
-TOOL = builtin("todowrite", TodoWriteArguments, todowrite, needs=lambda given, directory: (), repeatable=True)
+TOOL = builtin("todowrite", TodoWriteArguments, todowrite, needs=lambda given, directory: (), leaves_files=True)

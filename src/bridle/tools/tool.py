@@ -122,6 +122,8 @@ class Tool(Protocol):
 
     spec: ToolSpec
     repeatable: bool
+    leaves_files: bool
+    """Calls change no file, so that no snapshot is needed before them."""
     ignored_arguments: frozenset[str]
     permission: str
     timeout_seconds: float
@@ -154,6 +156,7 @@ class StructTool:
     permission: str
     needs: Callable[[Any, Path], tuple[Access, ...]]
     repeatable: bool = False
+    leaves_files: bool = False
     ignored_arguments: frozenset[str] = frozenset()
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     starts_child: bool = False

@@ -8,12 +8,13 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import urljoin
 
 import msgspec
 
 from bridle.core.addresses import PRIVATE, is_private_name, is_public
 from bridle.core.permission import Access
+from bridle.core.web import WEBFETCH, Address, parsed
 from bridle.errors import ToolFailed
 from bridle.process.piped import Piped
 from bridle.tools.builtin import builtin
@@ -22,6 +23,7 @@ from bridle.tools.tool import Invocation, Output
 MAX_BYTES = 5_000_000
 SECONDS, MOST_SECONDS = 30, 120
 MOST_REDIRECTS = 5
+LONGEST_CHARSET = 40
 PAGE = Path(__file__).with_name("page.py")
 PAGE_MEMORY = 1 << 30
 
@@ -42,21 +44,12 @@ async def webfetch(given: WebfetchArguments, invocation: Invocation) -> Output:
                 media, content, charset = await _fetched(client, given.url, invocation)
             if b"\0" in content[:8_192]:
                 raise ToolFailed(f"{given.url} is no text ({media or 'of an unknown kind'}).")
-            text = _decoded(content, charset)
-            if "html" in media and given.format != "html":
-                text = await _converted(text, given.format, invocation)
-            return Output(text)
+            form = given.format if "html" in media else "html"
+            return Output(await _converted(content, charset, form, invocation))
     except TimeoutError:
         raise ToolFailed(f"{given.url} did not answer within {given.timeout} s, or is too tangled to read.") from None
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError, UnicodeError) as error:
         raise ToolFailed(f"{given.url} cannot be fetched: {error or type(error).__name__}") from error
-
-
-def _decoded(content: bytes, charset: str) -> str:
-    try:
-        return content.decode(charset or "utf-8", errors="replace")
-    except LookupError:
-        return content.decode("utf-8", errors="replace")
 
 
 async def _fetched(client: Any, url: str, invocation: Invocation) -> tuple[str, bytes, str]:
@@ -81,41 +74,38 @@ async def _fetched(client: Any, url: str, invocation: Invocation) -> tuple[str, 
 
 async def _pinned(url: str, invocation: Invocation) -> tuple[str, dict[str, str], dict[str, str]]:
     """The address by its number, which was looked at, so that its name cannot lead elsewhere a moment later."""
-    parts = _parts(url)
-    host = parts.hostname or ""
-    port = parts.port or (443 if parts.scheme == "https" else 80)
+    address = _address(url)
+    host, port = address.host, address.port
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     numbers = [str(entry[4][0]) for entry in found]
     allowed = invocation.permits is None or invocation.permits(Access(PRIVATE, host))
     if not numbers or (not allowed and not all(map(is_public, numbers))):
         raise ToolFailed(f"{host} is not on the public internet; a rule `{PRIVATE}` may allow it.")
     number = f"[{numbers[0]}]" if ":" in numbers[0] else numbers[0]
-    where = parts._replace(netloc=f"{number}:{port}").geturl()
+    where = f"{address.scheme}://{number}:{port}{address.path}"
     headers = {
-        "Host": parts.netloc.rpartition("@")[2],
+        "Host": address.place,
         "User-Agent": "bridle",
         "Accept": "text/markdown, text/html, */*",
     }
     return where, headers, {"sni_hostname": host}
 
 
-def _parts(url: str) -> SplitResult:
+def _address(url: str) -> Address:
     try:
-        parts = urlsplit(url)
-        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        sound = False
-    if not sound:
-        raise ToolFailed(f"{url!r} is no address of a web page; it begins with http:// or https://.")
-    return parts
+        return parsed(url)
+    except ValueError as error:
+        raise ToolFailed(
+            f"{url!r} is no address of a web page ({error}); it begins with http:// or https://."
+        ) from error
 
 
-async def _converted(text: str, form: str, invocation: Invocation) -> str:
-    """The words of a page, made by a program that ends with this call, however long it would take."""
+async def _converted(content: bytes, charset: str, form: str, invocation: Invocation) -> str:
+    """The words of a page, decoded and made by a program that ends with this call, however long it would take."""
     with tempfile.TemporaryFile() as page:
-        page.write(text.encode("utf-8", errors="replace"))
+        page.write(content)
         page.seek(0)
-        command = [sys.executable, "-I", str(PAGE), form]
+        command = [sys.executable, "-I", str(PAGE), form, charset[:LONGEST_CHARSET]]
         bounds = {"memory": PAGE_MEMORY}
         piped = Piped(command, folder=invocation.directory, given=page.fileno(), bounds=bounds, apart=True)
     kept: list[str] = []
@@ -125,8 +115,7 @@ async def _converted(text: str, form: str, invocation: Invocation) -> str:
 
 
 def _needs(given: WebfetchArguments, directory: Path) -> tuple[Access, ...]:
-    parts = _parts(given.url)
-    host = parts.hostname or ""
+    host = _address(given.url).host
     needed: tuple[Access, ...] = (_access(given.url),)
     if is_private_name(host):
         needed += (Access(PRIVATE, host),)
@@ -135,10 +124,10 @@ def _needs(given: WebfetchArguments, directory: Path) -> tuple[Access, ...]:
 
 def _access(url: str) -> Access:
     """A page is asked for by its address; an always is for its whole site."""
-    parts = _parts(url)
-    shown = parts._replace(path=parts.path or "/").geturl()
-    plain = "*" not in parts.netloc and "?" not in parts.netloc
-    return Access("webfetch", shown, always=f"{parts.scheme}://{parts.netloc}/*" if plain else "")
+    address = _address(url)
+    return Access(WEBFETCH, address.url, always=f"{address.scheme}://{address.place}/*")
 
 
-TOOL = builtin("webfetch", WebfetchArguments, webfetch, needs=_needs, repeatable=True, timeout_seconds=MOST_SECONDS + 5)
+TOOL = builtin(
+    "webfetch", WebfetchArguments, webfetch, needs=_needs, leaves_files=True, timeout_seconds=MOST_SECONDS + 5
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bridle.core.parts import Call
-from bridle.core.permission import DOOM_LOOP, NAMED_ALONE, Access
+from bridle.core.permission import DOOM_LOOP, Access, only_a_person_answers
 from bridle.core.repair import arguments_of
 from bridle.core.repetition import MALFORMED_CALLS, UNKNOWN, Pair, repeats
 from bridle.core.states import (
@@ -102,13 +102,11 @@ class Authority:
         if not asked:
             question = tool.asks(arguments, f"{call.id}.answer")
             return Asking(question) if question is not None else Running()
-        answer = rig.turn.start.on_ask
-        if answer == "allow" and any(access.permission in NAMED_ALONE for access in asked):
-            answer = "deny"
-        match answer:
-            case "allow":
+        match rig.turn.start.on_ask:
+            case "allow" if not any(map(only_a_person_answers, asked)):
                 return Running()
-            case "deny":
+            case "allow" | "deny":
+                asked.sort(key=only_a_person_answers, reverse=True)
                 text = f"not executed: {asked[0].permission} needs a person's permission, and nobody can be asked"
                 return Refused(Refusal("unasked"), text)
             case "person" | "pause":

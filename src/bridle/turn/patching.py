@@ -68,8 +68,8 @@ def _running(verdicts: Mapping[str, CallState]) -> Iterable[str]:
 def _may_write(rig: Rig, id: str) -> bool:
     call = rig.session.call(id)
     tool = rig.tack.tools[call.name]
-    if tool.repeatable or tool.permission != "bash":
-        return not tool.repeatable
+    if tool.repeatable or tool.leaves_files or tool.permission != "bash":
+        return not (tool.repeatable or tool.leaves_files)
     ready = rig.ready.get(id) or judged_before(rig, tool, call)
     return not all(_only_reads(access) for access in ready.granted)
 
@@ -77,6 +77,9 @@ def _may_write(rig: Rig, id: str) -> bool:
 def _only_reads(access: Access) -> bool:
     if access.permission != "bash":
         return access.permission == "read"
+    if access.reach == "passes":
+        # Beside it stands an access that says what is run.
+        return True
     program, _, rest = access.pattern.partition(" ")
     reads = GIT_ONLY_READS.fullmatch(rest) if program == "git" else ONLY_READS.fullmatch(program)
     return reads is not None and access.reach in ("exact", "open")

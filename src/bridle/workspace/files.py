@@ -309,6 +309,7 @@ class Files:
             try:
                 os.fchown(handle, before.st_uid, before.st_gid)
             except PermissionError:
+                os.fchmod(handle, _mode_for_another_group(before.st_mode))
                 return os.fstat(handle).st_uid == before.st_uid
             os.fchmod(handle, stat.S_IMODE(before.st_mode) & 0o777)
             return True
@@ -338,6 +339,11 @@ class Files:
         near = difflib.get_close_matches(place.inner.name, [name.rstrip("/") for name in names], 3)
         meant = ", ".join(Place(place.root, parent.inner / name, place.project).shown for name in near)
         return ToolFailed(f"{place.shown} does not exist." + (f" Did you mean {meant}?" if meant else ""))
+
+
+def _mode_for_another_group(mode: int) -> int:
+    """The mode of a file whose group could not be kept: the new group gets no more than everybody had."""
+    return mode & 0o707 | (mode & 0o007) << 3 & mode & 0o070
 
 
 def _write_all(handle: int, content: bytes) -> None:

@@ -22,18 +22,41 @@ class Skill(msgspec.Struct, frozen=True):
     name: str
     description: str
     folder: Path
+    within: Path | None = None
+    """The untrusted project that brings it; a link out of there is followed only with permission."""
+
+    @property
+    def outside(self) -> Path | None:
+        """The real file, if it or its folder is a link out of an untrusted project."""
+        real = (self.folder / "SKILL.md").resolve()
+        inside = self.within is None or real.is_relative_to(self.within.resolve())
+        return None if inside and self._folder_inside() else real
+
+    def _folder_inside(self) -> bool:
+        return self.within is None or self.folder.resolve().is_relative_to(self.within.resolve())
 
 
-def find_skills(folders: Iterable[Path]) -> dict[str, Skill]:
-    """The skills below some folders; of two with one name the first counts."""
+def find_skills(folders: Iterable[Path], within: Path | None = None) -> dict[str, Skill]:
+    """Return the skills below some folders; of two with one name the first counts.
+
+    `within` is the project, if nobody trusts it: nothing is read there through a link that leads out of it.
+    """
     found: dict[str, Skill] = {}
     for folder in folders:
         for path in sorted(folder.glob("*/SKILL.md")) if folder.is_dir() else ():
-            head = _head(path)
-            name = head.get("name") or path.parent.name
-            if name not in found and head.get("description") and len(found) < MOST_SKILLS:
-                found[name] = Skill(name, " ".join(head["description"].split())[:LONGEST], path.parent)
+            skill = _found(path, within)
+            if skill is not None and skill.name not in found and len(found) < MOST_SKILLS:
+                found[skill.name] = skill
     return found
+
+
+def _found(path: Path, within: Path | None) -> Skill | None:
+    linked = Skill(path.parent.name, "a link out of this project", path.parent, within)
+    if linked.outside is not None:
+        return linked
+    head = _head(path)
+    name, description = head.get("name") or path.parent.name, " ".join(head.get("description", "").split())
+    return Skill(name, description[:LONGEST], path.parent, within) if description else None
 
 
 def skill_text(skill: Skill) -> str:

@@ -1,0 +1,46 @@
+"""Pieces of texts that rules are matched with: beginnings, and words that a program may pass on as a command."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+NOT_KNOWN = "\ufffd"
+"""Stands for a word, or the rest of one, that is not known."""
+_PARTS = re.compile(r"[;&|(){}\[\]<>$`\n]+")
+_STARTS = re.compile(r"(?:^|[\s=!@:+/]|(?<=\s-)\w)(?=[^\s=!@:+/])")
+_QUOTES = str.maketrans(",", " ", "'\"\\")
+MOST_STARTS = 2_000
+
+
+def passed_on(text: str) -> Iterable[str]:
+    """Every piece of a command from which on it may be a command itself, without quotes."""
+    parts = [" ".join(part.split()) for part in _PARTS.split(text.translate(_QUOTES))]
+    starts = [(part, start.end()) for part in parts for start in _STARTS.finditer(part)]
+    if len(starts) > MOST_STARTS:
+        # It is longer than anything that people write, and nothing is known of it.
+        return (NOT_KNOWN,)
+    return (part[start:] for part, start in starts if not part.startswith(NOT_KNOWN, start))
+
+
+def after(pattern: str, beginning: str) -> set[int]:
+    """Where in a pattern one may stand when the beginning has been matched; nowhere means that it cannot match."""
+    places = _past_stars(pattern, {0})
+    for letter in beginning:
+        places = {
+            place if pattern[place] == "*" else place + 1
+            for place in places
+            if place < len(pattern) and pattern[place] in ("*", "?", letter)
+        }
+        places = _past_stars(pattern, places)
+    return places
+
+
+def _past_stars(pattern: str, places: set[int]) -> set[int]:
+    """A star may stand for nothing."""
+    found = set(places)
+    for place in places:
+        while place < len(pattern) and pattern[place] == "*":
+            place += 1
+            found.add(place)
+    return found

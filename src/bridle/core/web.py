@@ -1,0 +1,190 @@
+"""Web addresses in one form, and rules about them: matched by scheme, host, port and path."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import unicodedata
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import quote, urlsplit
+
+WEBFETCH, HOST = "webfetch", "host"
+"""The permissions whose patterns are addresses and names of hosts."""
+PORTS = {"http": 80, "https": 443}
+LONGEST_HOST = 253
+UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
+ODD = re.compile(r"[\s\\\x00-\x20\x7f-\x9f\ud800-\udfff]")
+"""Characters that one parser drops and another one keeps."""
+SHOWN = "/?:@!$&'()*+,;=%-._~[]|^{}\"<>`"
+"""Characters of paths that stay as they are."""
+
+
+class Address(NamedTuple):
+    """The parts of an address by which rules are matched."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+    """With the query, and never empty."""
+
+    @property
+    def place(self) -> str:
+        """The host, with its port if that is not the usual one."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://{self.place}{self.path}"
+
+
+@lru_cache(maxsize=256)
+def parsed(url: str) -> Address:
+    """Return the parts of an address in their only form; raises `ValueError` for all but plain web addresses."""
+    if ODD.search(url):
+        raise ValueError("an address with characters that are read in several ways")
+    parts = urlsplit(url)
+    scheme = parts.scheme.lower()
+    if scheme not in PORTS or "@" in parts.netloc:
+        raise ValueError("no web address, or one with a user in it")
+    found = re.fullmatch(r"(\[[^\]]*\]|[^:\[\]]+)(?::([0-9]*))?", parts.netloc)
+    if found is None:
+        raise ValueError("no host")
+    port = int(found[2]) if found[2] else PORTS[scheme]
+    if not 0 < port < 65_536:
+        raise ValueError("no port")
+    query = f"?{_escaped(parts.query)}" if parts.query else ""
+    return Address(scheme, host_of(found[1]), port, _without_dots(_escaped(parts.path)) + query)
+
+
+def canonical(url: str) -> str:
+    """Return the only spelling of an address; raises `ValueError` as `parsed` does."""
+    return parsed(url).url
+
+
+def host_of(text: str) -> str:
+    """Return a host in its only form: lower case, ASCII, numbers as four decimals; raises `ValueError`."""
+    if text.startswith("["):
+        number = ipaddress.IPv6Address(text[1:-1])
+        if number.scope_id:
+            raise ValueError("an address with a zone")
+        return str(number.ipv4_mapped or number)
+    host = unicodedata.normalize("NFKC", text).lower().removesuffix(".")
+    if len(host) > LONGEST_HOST:
+        raise ValueError("a host that is too long")
+    if not host.isascii():
+        host = host.encode("idna").decode("ascii").lower()
+    if not re.fullmatch(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*", host):
+        raise ValueError("no host")
+    return _number(host) if re.fullmatch(r"[0-9]+|0x[0-9a-f]*", host.rpartition(".")[2]) else host
+
+
+def _number(host: str) -> str:
+    """An IPv4 address from any spelling that resolvers take: parts left out, octal, hexadecimal."""
+    labels = host.split(".")
+    values = [_part(label) for label in labels]
+    *before, last = values
+    if len(values) > 4 or any(value > 255 for value in before) or last >= 256 ** (5 - len(values)):
+        raise ValueError("no number of a host")
+    whole = last + sum(value << (24 - 8 * place) for place, value in enumerate(before))
+    return str(ipaddress.IPv4Address(whole))
+
+
+def _part(label: str) -> int:
+    if label.startswith("0x"):
+        return int(label[2:] or "0", 16)
+    return int(label, 8 if label.startswith("0") else 10)
+
+
+def _escaped(text: str) -> str:
+    """Percent-encoding in one form: letters plain, everything else in capitals."""
+    whole = quote(text, safe=SHOWN)
+    return re.sub(r"%([0-9A-Fa-f]{2})", lambda found: _plain(found[1]), whole)
+
+
+def _plain(code: str) -> str:
+    letter = chr(int(code, 16))
+    return letter if UNRESERVED.fullmatch(letter) else f"%{code.upper()}"
+
+
+def _without_dots(path: str) -> str:
+    """A path with `.` and `..` resolved."""
+    kept: list[str] = []
+    segments = path.split("/")[1:] or [""]
+    for place, segment in enumerate(segments):
+        if segment == "..":
+            del kept[-1:]
+        elif segment != ".":
+            kept.append(segment)
+        if segment in (".", "..") and place == len(segments) - 1:
+            kept.append("")
+    return "/" + "/".join(kept)
+
+
+class Wanted(NamedTuple):
+    """A pattern about addresses, taken apart; each part is matched within its own bounds."""
+
+    scheme: str
+    host: str
+    port: str
+    """Empty for the usual port of the scheme."""
+    path: str
+
+
+def address_fits(pattern: str, url: str) -> bool:
+    """Whether a pattern fits an address: a star never crosses from one part of it into the next."""
+    if pattern == "*":
+        return True
+    try:
+        address = parsed(url)
+    except ValueError:
+        return False
+    wanted = _wanted(pattern)
+    return (
+        _fits(wanted.scheme, address.scheme)
+        and _fits(wanted.host, address.host)
+        and (_fits(wanted.port, str(address.port)) if wanted.port else address.port == PORTS[address.scheme])
+        and _fits(wanted.path, address.path)
+    )
+
+
+def host_fits(pattern: str, place: str) -> bool:
+    """Whether a pattern fits a host with or without its port; a star in the name does not stand for a port."""
+    if pattern == "*":
+        return True
+    host, port = _place(pattern)
+    name, _, number = place.partition(":")
+    return _fits(host, name) and (_fits(port, number) if port and number else port == number)
+
+
+@lru_cache(maxsize=1024)
+def _wanted(pattern: str) -> Wanted:
+    scheme, found, rest = pattern.partition("://")
+    if not found:
+        scheme, rest = "*", pattern
+    place, slash, path = rest.partition("/")
+    host, port = _place(place)
+    return Wanted(scheme.lower(), host, port, _escaped(f"/{path}") if slash else "*")
+
+
+def _place(text: str) -> tuple[str, str]:
+    """The host of a pattern in its only form, as far as it is no wildcard, and its port."""
+    found = re.fullmatch(r"(\[[^\]]*\]|[^:\[\]]*)(?::([0-9*?]+))?", text)
+    host, port = (found[1], found[2] or "") if found is not None else (text, "")
+    try:
+        host = host_of(host)
+    except ValueError:
+        # One with wildcards, or one that no address has.
+        host = host.lower().removesuffix(".")
+    return host, port.lstrip("0") or port
+
+
+@lru_cache(maxsize=4096)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile("".join({"*": ".*", "?": "."}.get(letter) or re.escape(letter) for letter in pattern), re.DOTALL)
+
+
+def _fits(pattern: str, text: str) -> bool:
+    return _compiled(pattern).fullmatch(text) is not None

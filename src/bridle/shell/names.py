@@ -1,0 +1,129 @@
+"""Names of programs: aliases and versions brought to one name, and what kind of program each is."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from functools import lru_cache
+
+from bridle.shell.words import names
+
+SHELLS = names("sh bash dash zsh ksh ash mksh lksh pdksh oksh loksh yash posh osh ysh")
+QUIET = names(
+    "ls dir vdir cat tac head tail grep egrep fgrep rg wc sort uniq comm cmp diff diff3 echo printf stat file "
+    "which whereis tree du df date cal basename dirname cut tr nl paste join fold fmt expand rev seq yes md5sum "
+    "sha1sum sha224sum sha256sum sha384sum sha512sum cksum sum b2sum base32 base64 basenc xxd od hexdump strings "
+    "jq yq column realpath readlink id groups who whoami w logname uname hostname arch nproc free uptime ps pgrep "
+    "pidof lsof test [ true false sleep find fd pwd printenv tty locale numfmt factor tsort sed shuf iconv"
+)
+"""Programs that only read, whatever their words are, and obey no variable that is not known to steer."""
+CHANGES = names(
+    "rm rmdir mv cp ln touch mkdir chmod chown chgrp install dd tee truncate rsync shred unlink mkfifo mknod patch"
+)
+"""Programs that change files which their words name."""
+UNPACKS = names("tar bsdtar cpio unzip 7z 7za unrar pax ar rsync split csplit mktemp gunzip bunzip2 unxz")
+"""Programs that make files with names of somebody else's choice."""
+PLAIN = (
+    QUIET
+    | CHANGES
+    | names(
+        "cloc tokei zgrep zcat bzcat xzcat kill pkill killall gzip gunzip bzip2 xz zstd unzip zipinfo mktemp sync "
+        "sdiff gofmt rustfmt clang-format ruff black flake8 mypy isort pylint shellcheck eslint prettier tsc "
+        "stylelint hadolint yamllint markdownlint"
+    )
+)
+"""Programs that do not run their further words."""
+_RUNNERS = names(
+    "python pypy ipython bpython ptpython micropython circuitpython jython graalpy pydoc idle pdb 2to3 node "
+    "nodejs deno bun bunx qjs d8 perl ruby jruby irb erb php phpdbg hhvm lua luajit texlua luatex tclsh jimsh "
+    "wish expect Rscript R julia java jshell kotlin scala groovy guile racket sbcl clisp ecl csi chez gosh "
+    "mit-scheme octave gnuplot maxima gp swipl gprolog ghc ghci runghc runhaskell ocaml elixir iex erl erlc "
+    "escript swift dotnet dart zig nim crystal v make gmake bmake pmake dmake remake nmake mk cmake ninja samu "
+    "samurai meson scons just task rake gradle gradlew mvn mvnw mvnd ant bazel sbt lein invoke fab doit mage "
+    "earthly npm npx pnpm pnpx yarn yarnpkg corepack lerna nx turbo tsx ts-node pip pipx pipenv easy_install uv "
+    "uvx rye poetry pdm hatch conda mamba micromamba pixi tox nox pytest py.test nosetests cargo rustup rustc go "
+    "gccgo gem bundle bundler composer pre-commit nodemon chokidar mise rtx asdf rbenv pyenv nodenv jenv volta "
+    "fnm nvm n rvm chruby-exec nix nix-shell guix direnv dotenv dotenvx foreman honcho doppler op chamber "
+    "aws-vault vault sops envchain teller infisical ssh ssh-agent ssh-add ssh-keygen ssh-keyscan ssh-copy-id sftp "
+    "mosh telnet nc ncat netcat socat docker docker-compose podman nerdctl kubectl helm lxc lxc-attach incus "
+    "machinectl toolbox distrobox schroot flatpak flatpak-spawn multipass vagrant terraform salt-call puppet "
+    "chef-client pssh clush dsh vi vim nvim nvi elvis view ex ed emacs emacsclient nano rnano pico joe jed mcedit "
+    "kak hx micro ne less more man info gdb lldb rr strace ltrace perf valgrind heaptrack hyperfine multitime "
+    "bpftrace trace-cmd sqlite3 psql mysql mongo mongosh redis-cli screen tmux zellij dtach abduco crontab at "
+    "batch systemctl launchctl osascript watch watchexec watchman watchman-make fswatch entr inotifywait chrt "
+    "schedtool cpulimit uclampset coresched caffeinate flock lckdo setlock lockf script scriptlive parallel sem "
+    "xjobs pexec chronic ifne pee mispipe vipe retry cronic run-one busybox toybox coreutils awk mawk nawk gawk "
+    "igawk original-awk bwk goawk m4 bc dc jq fzf sk rga mail openssl tcpdump start-stop-daemon daemon daemonize "
+    "supervisord runsv chpst setuidgid softlimit envdir execlineb dpkg apt apt-get yum dnf brew snap su su-exec "
+    "gosu runuser pkexec doas sudo sg newgrp newrole fish pwsh powershell csh tcsh bsd-csh elvish nu xonsh rc es "
+    "scsh setarch linux32 linux64 i386 i486 i586 i686 x86_64 uname26 arch choom prlimit fakeroot fakechroot "
+    "faketime libfaketime eatmydata pseudo xvfb-run xinit startx dbus-launch dbus-run-session cgexec proot chroot "
+    "unshare nsenter setpriv capsh runcon aa-exec sandbox-exec firejail bwrap numactl rlwrap unbuffer xterm urxvt "
+    "konsole kitty alacritty foot wezterm gnome-terminal x-terminal-emulator torsocks torify tsocks proxychains "
+    "socksify trickle wine box64 catchsegv sotruss mtrace ldd tini dumb-init catatonit open xdg-open rsync scp "
+    "zip tar bsdtar cpio split wget curl aria2c yt-dlp gpg hg hub lazygit gitui tig gitk yadm sl svn bzr fossil "
+    "jj repo ld gold ar gcc-ar gcc g++ gfortran gnat gdc tcc cc c++ cpp c89 c99 c89-gcc c99-gcc ccache distcc "
+    "sccache logrotate run-parts run-mailcap update-alternatives ldconfig insmod modprobe mount ip iptables nft "
+    "ffmpeg convert magick pandoc latexmk latex pdflatex xelatex lualatex tex gs dot ctags cscope exiftool csplit "
+    "gvim rvim rview rgvim vimdiff gvimdiff evim eview git-shell"
+)
+_RUNS_OTHERS = re.compile(
+    r"(ansible|git-|ld-linux|ld-musl|ld\.|clang|qemu-|env-|systemd-|s6-|php-|kube|proxychains|mongo|julia|pypy).*"
+)
+"""Families of programs that run others."""
+_GNU = (
+    CHANGES
+    | UNPACKS
+    | names("env timeout nice nohup stdbuf xargs find sed awk make sort split date tar shuf uniq chroot")
+)
+_ALIASES = {
+    **{
+        "rbash": "bash",
+        "rzsh": "zsh",
+        "rksh": "ksh",
+        "fdfind": "fd",
+        "batcat": "bat",
+        "nodejs": "node",
+        "pydoc": "python",
+    },
+    **dict.fromkeys(("mawk", "nawk", "gawk", "original-awk"), "awk"),
+}
+_KNOWN = (
+    SHELLS
+    | PLAIN
+    | UNPACKS
+    | _RUNNERS
+    | _GNU
+    | set(_ALIASES)
+    | names("git bat batcat ag ack delta ionice taskset setsid")
+)
+_ENDINGS = (
+    re.compile(r"[-_.]?\d[\w.]*$"),
+    re.compile(r"\.[A-Za-z]\w*$"),
+    re.compile(r"-(static|dbg|debug|nox|gtk|cli|cgi|bin|remote|build|c|config|multiarch|wrapped|real|berry|x86.*)$"),
+    re.compile(
+        r"^(x86_64|i\d86|aarch64|arm\w*|riscv\w*|powerpc\w*|mips\w*|s390x|sparc\w*|avr|m68k|loongarch\w*)-(\w+-){0,3}"
+    ),
+)
+"""Versions, variants of a distribution, ways of building, and machines that are compiled for."""
+MOST_SPELLINGS = 40
+
+
+@lru_cache(maxsize=4096)
+def program(text: str) -> str:
+    """The one name by which a program is known, whatever version or variant of it is named, and by which path."""
+    called = posixpath.basename(text)
+    spelled = [called]
+    for name in spelled:
+        if name in _KNOWN or _RUNS_OTHERS.fullmatch(name):
+            return _ALIASES.get(name, name)
+        shorter = [name.lower(), *(ending.sub("", name) for ending in _ENDINGS)]
+        if name.startswith("g") and name[1:].lstrip("_") in _GNU:
+            shorter.append(name[1:].lstrip("_"))
+        spelled += [other for other in shorter if other and other not in spelled][: MOST_SPELLINGS - len(spelled)]
+    return called
+
+
+def runs_others(name: str) -> bool:
+    """Whether a program runs others by its nature, or can be told to by options that nobody can list."""
+    return name in _RUNNERS or _RUNS_OTHERS.fullmatch(name) is not None

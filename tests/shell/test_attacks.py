@@ -1,0 +1,287 @@
+"""Ways around rules that were thought of by attackers: each is asked about or denied, whatever was allowed."""
+
+import random
+import subprocess
+from pathlib import Path
+
+import pytest
+import shell_attacks as attacks
+from shell_corpus import EVERYDAY
+from shell_judge import PROJECT, SETS, rules
+from shell_programs import execute
+
+from bridle.core.permission import DEFAULT_RULES, Rule, judge, strictest
+from bridle.shell.needs import needs_of
+from bridle.shell.sed import only_edits
+
+FAMILIES = {
+    "assigned": (attacks.ALLOWS_NAMED, attacks.ASSIGNED),
+    "aliases": (attacks.DENIES_RM | {"python *": "deny", "python3 *": "deny"}, attacks.ALIASES),
+    "launchers": (attacks.DENIES_RM, attacks.LAUNCHERS),
+    "unknown": (attacks.DENIES_RM, attacks.UNKNOWN),
+    "starters": (attacks.DENIES_STARTERS, attacks.STARTERS),
+    "sed": (attacks.ALLOWS_SED, attacks.SED),
+    "hidden": (attacks.DENIES_RM, attacks.HIDDEN),
+    "repositories": (attacks.ALLOWS_GIT, attacks.REPOSITORIES),
+}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A repository with folders that look like others: planted by file tools, nested, and linked."""
+    folder = tmp_path_factory.mktemp("project")
+    for name in (
+        ".git/objects",
+        ".git/refs",
+        "evil/objects",
+        "evil/refs",
+        "nested/.git",
+        "nested/inner",
+        "sub",
+        "file",
+    ):
+        (folder / name).mkdir(parents=True)
+    for name in (".git/HEAD", "evil/HEAD", "nested/.git/HEAD"):
+        (folder / name).write_text("ref: refs/heads/main\n")
+    (folder / "evil" / "config").write_text("[core]\nfsmonitor = touch X\n")
+    (folder / "file" / ".git").write_text("gitdir: ../evil\n")
+    (folder / "link").symlink_to("evil")
+    return folder
+
+
+def verdict(table, line, project):
+    return strictest(
+        judge(rules(table) if isinstance(table, dict) else table, need) for need in needs_of(line, project, project)
+    )
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_attack_of_the_family_runs_without_a_question(family, project):
+    table, lines = FAMILIES[family]
+    assert len(set(lines)) == len(lines) >= 36
+    assert [line for line in lines if verdict(table, line, project) == "allow"] == []
+
+
+CALM = {
+    "assigned": [
+        *(
+            "LANG=C make test",
+            "LC_ALL=C.UTF-8 make test",
+            "TZ=UTC npm test",
+            "NO_COLOR=1 cargo test",
+            "CI=true npm test",
+            "FORCE_COLOR=0 npx x",
+        ),
+        *(
+            "NODE_ENV=test npm test",
+            "RUST_BACKTRACE=full cargo run",
+            "DEBIAN_FRONTEND=noninteractive make all",
+            "COLUMNS=80 pytest -q",
+        ),
+        *(
+            "env CI=1 make test",
+            "export CI=1; npm test",
+            "PYTHONUNBUFFERED=1 python3 a.py",
+            "DJANGO_SETTINGS_MODULE=app.settings python3 a.py",
+        ),
+        *(
+            "PORT=3000 npm start",
+            "DEBUG=1 node a.js",
+            "LOG_LEVEL=debug npm test",
+            "GOOS=linux GOARCH=arm64 go build",
+            "CGO_ENABLED=0 go build",
+        ),
+        *(
+            "FOO=bar ls",
+            "FOO=bar echo x",
+            "export FOO=bar; ls",
+            "FOO=bar",
+            "x=5; make test",
+            "files=$(ls); make test",
+            "A=1 git status",
+            "TERM=dumb git log",
+        ),
+    ],
+    "unknown": [
+        *(
+            "frobnicate src",
+            "frobnicate --remove a",
+            "tool confirm a",
+            "tool rmdir",
+            "./run.sh a b",
+            "tool curly",
+            "tool git status",
+            "tool git pushed",
+        ),
+        *(
+            "echo rm a",
+            "grep -rn 'rm a' .",
+            "printf 'rm a'",
+            "ls rm",
+            "cat rm",
+            "wc -l rm",
+            "diff rm a",
+            "tool npm publisher",
+            "tool -rm a",
+            "tool a.rm b",
+        ),
+    ],
+    "sed": [
+        *(
+            "sed -n '1,80p' f",
+            "sed 's/a/b/g' f",
+            "sed 's/[a-z]*/x/' f",
+            "sed 's/[[:space:]]*$//' f",
+            "sed 's/[^,]*,//' f",
+            "sed -E 's/^([0-9]+).*/\\1/' f",
+        ),
+        *(
+            "sed '/^#/d' f",
+            "sed -n '/[A-Z]/p' f",
+            "sed 's|/usr|/opt|' f",
+            "sed 's/[]]/x/' f",
+            "sed 's/\\[x\\]/y/' f",
+            "sed -n '$=' f",
+        ),
+    ],
+    "repositories": [
+        *(
+            "git status",
+            "git -C sub status",
+            "cd sub && git status",
+            "cd sub && make",
+            "mkdir -p sub/new && cd sub/new && make",
+            "make && git status",
+        ),
+        *(
+            "git stash && git checkout main && git stash pop",
+            "git add -A && git commit -m x",
+            "cd sub && git add . && git status",
+            "git -C . log",
+            "git add evil",
+        ),
+        *("mkdir out && make -C out", "git push origin main", "cd sub && git diff > ../out/x"),
+    ],
+}
+
+
+@pytest.mark.parametrize("family", CALM)
+def test_harmless_lines_beside_the_attacks_are_not_asked_about(family, project):
+    table = FAMILIES[family][0]
+    assert [line for line in CALM[family] if verdict(table, line, project) != "allow"] == []
+
+
+ASKED = {"sandbox": 3, "CAREFUL": 160, "OPEN": 108, "PYTHON": 178, "ALL": 7}
+"""How many of the everyday commands were not simply allowed before these attacks were thought of."""
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_everyday_commands_are_asked_about_no_more_often_than_before(name):
+    table = {**SETS, "sandbox": (*DEFAULT_RULES, Rule("bash", "*", "allow"))}[name]
+    assert sum(verdict(table, line, PROJECT) != "allow" for line in EVERYDAY) <= ASKED[name]
+
+
+@pytest.mark.parametrize(
+    "table,line",
+    [
+        ({"*": "ask", "python *": "deny", "python3 *": "allow"}, "python3 a.py"),
+        ({"*": "allow", "rm *": "deny"}, "bash -c 'echo rm a'"),
+        ({"*": "allow", "rm *": "deny"}, "timeout 5 echo rm a"),
+        ({"*": "allow", "rm *": "deny", "tool *": "allow"}, "tool rm a"),
+        ({"*": "ask", "gcc-12 *": "allow", "gcc *": "deny"}, "gcc-12 a.c"),
+        ({"*": "allow", "rm *": "deny", "gh *": "allow"}, "gh pr create --title x --body 'no more rm a'"),
+    ],
+)
+def test_a_rule_that_names_the_program_is_taken_at_its_word(table, line):
+    assert verdict(table, line, PROJECT) == "allow"
+
+
+def test_a_folder_given_to_the_tool_is_judged_like_one_that_is_gone_to(project):
+    needed = needs_of("git status", project, project / "evil")
+    assert strictest(judge(rules(attacks.ALLOWS_GIT), need) for need in needed) == "ask"
+
+
+def test_a_project_that_is_a_bare_repository_itself_is_asked_about(project):
+    assert verdict(attacks.ALLOWS_GIT, "git status", project / "evil") == "ask"
+
+
+def test_the_real_sed_finds_nothing_to_run_or_write_in_scripts_that_only_edit():
+    """In its own sandbox sed refuses a script with a command that runs, reads or writes something."""
+    drawn = random.Random(2_026)
+    judged, wrong = 0, []
+    for _ in range(20_000):
+        script = "".join(drawn.choices(PIECES, k=drawn.randrange(1, 9)))
+        if only_edits(script) and "[" in script:
+            judged += 1
+            done = subprocess.run(
+                ["sed", "--sandbox", script, "/dev/null"], capture_output=True, text=True, check=False
+            )
+            wrong += [script] if "sandbox" in done.stderr else []
+        if judged == 100:
+            break
+    assert (judged, wrong) == (100, [])
+
+
+PIECES = (
+    *(
+        "s",
+        "y",
+        "/",
+        "/",
+        "/",
+        "/",
+        ",",
+        "[",
+        "[",
+        "]",
+        "]",
+        "^",
+        "\\",
+        "e",
+        "w",
+        "r",
+        ";",
+        ";",
+        "#",
+        "a",
+        "g",
+        "p",
+        "d",
+    ),
+    *(
+        "s/",
+        "/;s/",
+        "[/]",
+        "[^/]",
+        "[]/]",
+        "[[:a:]",
+        "[[.",
+        "[=",
+        "\\/",
+        "\\[",
+        "\\]",
+        "/e",
+        "/w x",
+        "{",
+        "}",
+        "\n",
+        "1",
+        "$",
+        "!",
+    ),
+    *("s/a/b/", "s/[a]/b/", "/[a]/", "s,[a],", "y/a/b/"),
+)
+PROVED = {
+    "setarch": "setarch x86_64 rm a",
+    "linux64": "linux64 rm a",
+    "choom": "choom -n 0 -- rm a",
+    "rbash": "rbash -c 'rm a'",
+}
+
+
+def test_launchers_run_what_they_are_given_in_a_real_bash_and_are_not_allowed_to(tmp_path):
+    """Those that this machine has; a launcher that is missing runs nothing."""
+    there = [line for name, line in PROVED.items() if Path("/usr/bin", name).exists()]
+    ran = execute(there, tmp_path, extra=[line.partition(" ")[0] for line in there])
+    assert [line for line, each in zip(there, ran, strict=True) if ("rm", "a") not in each.programs] == []
+    assert {verdict(attacks.DENIES_RM, line, PROJECT) for line in there} <= {"ask", "deny"}
