@@ -81,6 +81,41 @@ def test_a_full_window_is_compacted_and_the_turn_goes_on_under_the_same_numbers(
     assert part.after <= 0.8 * part.before
 
 
+def test_a_provider_that_counts_a_full_window_after_every_reply_ends_the_turn_after_two_compactions():
+    """Progress is proven by what the provider counts, not by what was estimated."""
+
+    def play(request):
+        if request.purpose == "compaction":
+            return Reply(text="In short: all is well.", usage=used(request))
+        usage = used(request) if request.id == "1.1.1" else Usage(input=WINDOW - 500, output=10)
+        return Reply(calls=(call("fill", key=request.id, words=100),), usage=usage)
+
+    story = filled(model=ScriptedModel(play, context_window=WINDOW, max_output_tokens=1_024))
+    assert (story.result.reason, story.result.steps) == ("context_full", 4)
+    assert compactions(story) == [("usage", "smaller", "model")] * 2
+
+
+def test_words_that_the_provider_counts_as_dense_are_estimated_so():
+    """Chinese, or many small results: four characters for a token would be far too few."""
+
+    def dense(request):
+        return Usage(input=sum(len(message.text) for message in request.messages), output=10)
+
+    sizes = iter((200, 2_000))
+
+    def play(request):
+        assert dense(request).total < WINDOW, "a request must fit the window"
+        if request.purpose == "compaction":
+            return Reply(text="In short: all is well.", usage=dense(request))
+        words = next(sizes, 0)
+        calls = (call("fill", words=words),) if words else ()
+        return Reply(text="" if calls else "done", calls=calls, usage=dense(request))
+
+    story = filled(model=ScriptedModel(play, context_window=WINDOW, max_output_tokens=1_024))
+    assert (story.result.reason, story.result.text) == ("answered", "done")
+    assert compactions(story) == [("usage", "smaller", "model")]
+
+
 def test_a_compaction_is_charged_and_recorded_but_is_no_step():
     story = filled([call("fill", key=str(n)) for n in range(4)])
     asked = [request for request in story.parts(Request) if request.purpose == "compaction"]

@@ -205,7 +205,7 @@ def _outlook(tree: Tree, id: str, request: str, reply: Any) -> tuple[bool, float
 
 
 def compaction_progress(tree: Tree) -> None:
-    """At most two compactions without a reply between them; one that is applied is a fifth smaller at least."""
+    """At most two compactions without a reply after which the context has room; an applied one gains a fifth."""
     for id in tree.sessions:
         since = 0
         for event in tree.events(id):
@@ -216,8 +216,9 @@ def compaction_progress(tree: Tree) -> None:
                     assert event.part.after <= 0.8 * event.part.before, event.part
             elif puts(event, StepStart) or puts(event, TurnStart):
                 since = 0 if puts(event, TurnStart) else since
-            elif isinstance(event, RequestMoved) and type(event.state).__name__ == "Replied" and ".c" not in event.id:
-                since = 0
+            elif isinstance(event, RequestMoved) and isinstance(event.state, Replied) and ".c" not in event.id:
+                allowed = tree.starts[id, turn_of(event)].compact_at
+                since = since if 0 < allowed < event.state.usage.total else 0
 
 
 def compaction_safe(tree: Tree) -> None:
