@@ -237,14 +237,15 @@ def in_time(tree: Tree) -> None:
         if allowed is not None:
             assert finish.spent.seconds <= allowed + closing_seconds(allowed) + LATE_SECONDS, (id, allowed, finish)
     for id in tree.sessions:
-        asked: dict[str, float] = {}
+        began: dict[str, float] = {}
         for entry, event in tree.timed(id):
-            if puts(event, Request) and event.part.purpose == "closing":
-                asked[event.part.id] = entry.elapsed
-            elif isinstance(event, RequestMoved) and isinstance(event.state, Cut) and event.id in asked:
+            if puts(event, StepStart) and event.part.closing is not None:
+                began[event.part.id.removesuffix("start")] = entry.elapsed
+            elif isinstance(event, RequestMoved) and isinstance(event.state, Cut) and event.state.by == "deadline":
                 allowed = tree.starts[id, turn_of(event)].limits.seconds
-                share = closing_seconds(allowed) if allowed is not None and event.state.by == "deadline" else 0.0
-                assert entry.elapsed - asked[event.id] >= share - 0.01, (id, event)
+                step = next((step for step in began if event.id.startswith(step)), None)
+                if allowed is not None and step is not None:
+                    assert entry.elapsed - began[step] >= closing_seconds(allowed) - 0.01, (id, event)
 
 
 def ledger(tree: Tree) -> None:

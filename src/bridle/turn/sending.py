@@ -244,10 +244,10 @@ class Sending:
         allowed = self.rig.turn.limits.seconds
         if allowed is None:
             return float("inf")
-        held_back = 0.0 if self.sender.closing else closing_seconds(allowed)
-        # The closing request may use what was held back for it, and a floor so that it can be asked at all.
-        floor = closing_seconds(allowed) if self.sender.closing else 0.0
-        return max(floor, allowed - held_back - self.rig.record.elapsed)
+        share = closing_seconds(allowed)
+        # The closing step has its share from its start on, however often it is asked; all others leave that to it.
+        ends = max(allowed, self.sender.began + share) if self.sender.closing else allowed - share
+        return max(0.0, ends - self.rig.record.elapsed)
 
     def _bill(self, processor: Processor) -> tuple[Usage, float, Change]:
         usage = processor.counted(self.input_estimate)
