@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Literal, Protocol
 
 from bridle.core.events import Recorded, RequestMoved
@@ -12,7 +13,7 @@ from bridle.core.parts import ReservationRefused
 from bridle.core.pricing import MILLION, cost, worst_cost
 from bridle.core.retry import GiveUp, Wait, next_try, retryable
 from bridle.core.states import Broken, CutBy, Open, Try, Usage
-from bridle.core.stream import Alive, Error, ModelRequest
+from bridle.core.stream import Alive, Error, ModelRequest, StreamEvent
 from bridle.errors import BudgetRefused
 from bridle.turn.processor import Processor
 from bridle.turn.rig import Rig
@@ -234,8 +235,14 @@ class Sending:
                 raise
             processor.feed(Error(f"the model failed: {type(error).__name__}: {error}"))
         finally:
-            if grows == "recorded" and not processor.left:
-                await rig.growth.stop()
+            await self._end_stream(processor, events)
+
+    async def _end_stream(self, processor: Processor, events: AsyncIterator[StreamEvent]) -> None:
+        """Stop recording words and close the stream, also when the journal has failed meanwhile."""
+        try:
+            if self.sender.grows == "recorded" and not processor.left:
+                await self.rig.growth.stop()
+        finally:
             close = getattr(events, "aclose", None)
             if close is not None:
                 await close()
