@@ -125,7 +125,8 @@ def _summary(chance: random.Random, usage: Any) -> Reply:
         case "calls":
             return Reply(calls=(call("look", key="x"),), usage=usage)
         case "long":
-            return Reply(text=" ".join(str(chance.random()) for _ in range(4_000)), usage=usage)
+            # More than it was allowed, as from a server that knows no limit, but piece by piece as from any other.
+            return Reply(text=" ".join(str(chance.random()) for _ in range(4_000)), chunk=500, usage=usage)
         case "fails":
             return Reply(error=_gone())
     return Reply(error=ScriptedError("too long", 400, overflow=True))

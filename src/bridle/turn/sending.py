@@ -24,6 +24,8 @@ DEADLINE_GRAIN_SECONDS = 1.0
 MOST_QUIET = 4
 """Signs of life without a word are believed for so many times the idle deadline."""
 ESTIMATE_SLACK = 16
+MOST_CHARACTERS_PER_TOKEN = 8
+"""A reply with more of them for each token that it was allowed is longer than it may be."""
 
 
 class Sender(Protocol):
@@ -208,7 +210,9 @@ class Sending:
         begun = said = loop.time()
         moved = begun - (DEADLINE_GRAIN_SECONDS if limits.idle_seconds < limits.first_event_seconds else 0)
         grows = self.sender.grows
-        events = rig.tack.model.stream(self.sender.request(self.max_output))
+        request = self.sender.request(self.max_output)
+        processor.room = request.max_output_tokens * MOST_CHARACTERS_PER_TOKEN
+        events = rig.tack.model.stream(request)
         session = rig.record.lease.session
         try:
             async for event in events:
