@@ -131,7 +131,10 @@ def prefix_stable(tree: Tree) -> None:
     """Each request of a session begins with what the one before it said, unless a compaction lies between."""
     for id, requests in tree.requests.items():
         made_smaller = [part for where, part in tree.parts(Compaction) if where == id and part.outcome == "smaller"]
+        # Whoever has lost its lock unawares sends what it has recorded after its successor has asked already.
+        recorded = [event.part.id for event in tree.events(id) if puts(event, Request)]
         steps = [request for request in requests if request.purpose in ("step", "closing")]
+        steps.sort(key=lambda request: recorded.index(request.id))
         broken = sum(
             list(after.messages)[: len(before.messages)] != list(before.messages)
             for before, after in itertools.pairwise(steps)
