@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -101,8 +100,6 @@ class Processor:
         self.error: Error | None = None
         self.ended = False
         self.chanting = False
-        self.room: float = math.inf
-        """How many more characters are taken: a server that ignores the output limit is cut off as if it kept it."""
         self.left = False
         """Nobody waits for this reply any more: what may still come is not taken."""
         self._prefix = prefix
@@ -127,14 +124,11 @@ class Processor:
         """Take one event; words come back as a delta to be shown."""
         match event:
             case TextDelta():
-                self._count(event.text)
                 self.chanting = self._chant.heard(event.text)
                 return self._grow("text", sound(event.text))
             case ReasoningDelta():
-                self._count(event.text)
                 return self._grow("reasoning", sound(event.text))
             case ToolInputDelta():
-                self._count(event.text)
                 if event.id in self._inputs:
                     self._inputs[event.id][1].append(event.text)
             case ToolCall(name, arguments, id, seal):
@@ -163,11 +157,6 @@ class Processor:
             case Start() | Alive() | StepBegin() | ToolInputEnd():
                 pass
         return None
-
-    def _count(self, text: str) -> None:
-        self.room -= len(text)
-        if self.room < 0:
-            self.finish, self.ended = "length", True
 
     def _growing_part(self, kind: Literal["text", "reasoning"]) -> _Growing:
         growing = self._growing

@@ -15,6 +15,7 @@ from bridle.core.retry import GiveUp, Wait, next_try, retryable
 from bridle.core.states import Broken, CutBy, Open, Try, Usage
 from bridle.core.stream import Alive, Error, ModelRequest, StreamEvent
 from bridle.errors import BudgetRefused
+from bridle.turn.length import Length
 from bridle.turn.processor import Processor
 from bridle.turn.rig import Rig
 from bridle.turn.scope import Aborted, Deadline, Late, cancelled_by_us
@@ -24,8 +25,6 @@ DEADLINE_GRAIN_SECONDS = 1.0
 MOST_QUIET = 4
 """Signs of life without a word are believed for so many times the idle deadline."""
 ESTIMATE_SLACK = 16
-MOST_CHARACTERS_PER_TOKEN = 8
-"""A reply with more of them for each token that it was allowed is longer than it may be."""
 
 
 class Sender(Protocol):
@@ -211,7 +210,7 @@ class Sending:
         moved = begun - (DEADLINE_GRAIN_SECONDS if limits.idle_seconds < limits.first_event_seconds else 0)
         grows = self.sender.grows
         request = self.sender.request(self.max_output)
-        processor.room = request.max_output_tokens * MOST_CHARACTERS_PER_TOKEN
+        length = Length(request.max_output_tokens)
         events = rig.tack.model.stream(request)
         session = rig.record.lease.session
         try:
@@ -224,6 +223,7 @@ class Sending:
                     rig.record.publish(session, delta)
                     if grows == "recorded":
                         rig.growth.due(processor)
+                length.hold(processor, event)
                 if processor.over:
                     break
                 # Events come by the thousand: once a second is often enough.

@@ -22,7 +22,7 @@ from bridle.turn.errand import NO_TOOLS
 from bridle.turn.processor import Processor
 from bridle.turn.rig import Rig, Small
 from bridle.turn.scope import GRACE_SECONDS
-from bridle.turn.sending import ESTIMATE_SLACK, MOST_CHARACTERS_PER_TOKEN, closing_need, input_tokens
+from bridle.turn.sending import ESTIMATE_SLACK, closing_need, input_tokens
 
 TITLE_SECONDS = 30.0
 MOST_READ = 4_000
@@ -68,7 +68,6 @@ class Title:
         self._system = rig.tack.prompts["title"]
         self._reads = estimate_tokens(len(words) + len(self._system)) + ESTIMATE_SLACK
         self._processor = Processor(self._id, {}, NO_TOOLS)
-        self._processor.room = MOST_WRITTEN * MOST_CHARACTERS_PER_TOKEN
         self._task: asyncio.Task[None] | None = None
         self._open = False
 
