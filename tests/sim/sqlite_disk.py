@@ -267,7 +267,7 @@ class SqliteDisk(Disk):
         other = sqlite3.connect(self._path, isolation_level=None, timeout=0)
         # A lock is waited for in real time, and whoever holds it here only goes on afterwards.
         self._locked += 1
-        commits.BUSY_MILLISECONDS = 0
+        self._waits(0)
         try:
             with suppress(sqlite3.OperationalError):
                 # Another one may hold it already.
@@ -275,8 +275,15 @@ class SqliteDisk(Disk):
             yield
         finally:
             self._locked -= 1
-            commits.BUSY_MILLISECONDS = 0 if self._locked else _PATIENCE
+            self._waits(0 if self._locked else _PATIENCE)
             other.close()
+
+    def _waits(self, milliseconds: int) -> None:
+        """How long whoever writes waits for a lock, also those that have told SQLite already."""
+        commits.BUSY_MILLISECONDS = milliseconds
+        for journal in self._journals:
+            journal._database.writer.execute("PRAGMA busy_timeout = 0")
+            journal._commits._patient = False
 
     @contextmanager
     def sync(self, journal: Any) -> Iterator[None]:
