@@ -65,7 +65,13 @@ class Health:
 
 
 def make_model(
-    seed: int, mood: dict[str, float], said: dict[str, list[Reply]], health: Health, *, counts: bool
+    seed: int,
+    mood: dict[str, float],
+    said: dict[str, list[Reply]],
+    health: Health,
+    *,
+    counts: bool,
+    full: int | None = None,
 ) -> Callable[[ModelRequest], Any]:
     """A model that answers the same to the same request, however often the process dies in between."""
 
@@ -78,6 +84,8 @@ def make_model(
 
     def reply(request: ModelRequest, key: str, chance: random.Random) -> Reply:
         usage = provider_count(request) if counts else _cached(_odd(chance), random.Random(f"cached {seed} {key}"))
+        if full is not None and request.id != "1.1.1":
+            usage = Usage(full - 20, 20)
         if health.sick:
             return _trouble(chance.choice(["fails", "down", "cut", "hang", "empty"]), chance, call("look", key=key))
         if health.healed:
