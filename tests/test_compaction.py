@@ -8,7 +8,7 @@ from stories import look, tell
 from bridle import Limits, Output, Reply, ScriptedModel, call, tool
 from bridle.config.settings import CompactionSettings, Settings
 from bridle.core.compaction import PLACEHOLDER
-from bridle.core.messages import Attachment, ResultMessage, UserMessage
+from bridle.core.messages import FRAME, Attachment, ResultMessage, UserMessage
 from bridle.core.parts import Compaction, Request
 from bridle.core.states import Usage
 from bridle.testing.scripted import ScriptedError
@@ -114,6 +114,22 @@ def test_words_that_the_provider_counts_as_dense_are_estimated_so():
     story = filled(model=ScriptedModel(play, context_window=WINDOW, max_output_tokens=1_024))
     assert (story.result.reason, story.result.text) == ("answered", "done")
     assert compactions(story) == [("usage", "smaller", "model")]
+
+
+def test_many_small_results_are_not_taken_for_less_than_they_are_on_the_wire():
+    """Each has a role, a kind and an id there, which are longer than its words."""
+
+    def play(request):
+        assert used(request).total < WINDOW, "a request must fit the window"
+        if request.purpose == "compaction":
+            return Reply(text="In short: all is well.", usage=used(request))
+        if request.id == "1.3.1":
+            return Reply(text="done", usage=used(request))
+        return Reply(calls=tuple(call("look", key=f"{request.id} {n}") for n in range(90)), usage=used(request))
+
+    model = ScriptedModel(play, context_window=WINDOW, max_output_tokens=1_024)
+    story = filled(model=model, prompt="word " * 2_500)
+    assert (story.result.reason, story.result.text) == ("answered", "done")
 
 
 def test_a_compaction_is_charged_and_recorded_but_is_no_step():
@@ -284,8 +300,8 @@ def test_old_outputs_are_pruned_at_the_end_of_a_turn_in_a_block_worth_it():
     results = [message for message in story.session.messages if isinstance(message, ResultMessage)]
     gone = [message.text == PLACEHOLDER for message in results]
     assert gone == sorted(gone, reverse=True) and 1 <= sum(gone) < 8
-    assert story.session.characters == sum(len(message.text) for message in story.session.messages) + sum(
-        len(made.name) + len(made.arguments)
+    assert story.session.characters == sum(FRAME + len(message.text) for message in story.session.messages) + sum(
+        FRAME + len(made.name) + len(made.arguments)
         for message in story.session.messages
         for made in getattr(message, "calls", ())
     )

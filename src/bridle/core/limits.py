@@ -147,6 +147,11 @@ def closing_seconds(seconds: float) -> float:
     return min(CLOSING_SECONDS, seconds / 10)
 
 
+def seconds_left(seconds: float, elapsed: float) -> float:
+    """The time that is left before the closing request; never none at all, since a limit of nothing is no limit."""
+    return max(TIMER_SECONDS, seconds - closing_seconds(seconds) - elapsed)
+
+
 MOST = 10**15
 """More than anything that is counted here."""
 
