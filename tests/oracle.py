@@ -80,7 +80,7 @@ def read_turn(entries, crowded=False):
         places(turn),
         synthesis(turn),
         last_errand(turn),
-        compactions(turn),
+        compactions(start, turn),
         *output(start, turn),
         crowded or overflowed(turn) or wanted(turn),
     )
@@ -171,10 +171,16 @@ def synthesis(turn):
     return state
 
 
-def compactions(turn):
-    """Since the last whole reply of a step."""
+def compactions(start, turn):
+    """Since the last whole reply of a step that left the context small enough."""
     count = 0
-    replied = {event.id for _, event in turn if isinstance(event, RequestMoved) and isinstance(event.state, Replied)}
+    replied = {
+        event.id
+        for _, event in turn
+        if isinstance(event, RequestMoved)
+        and isinstance(event.state, Replied)
+        and not 0 < start.compact_at < event.state.usage.total
+    }
     for _, event in turn:
         if is_part(event, StepFinish) and event.part.id.removesuffix(".finish") in replied:
             count = 0

@@ -8,7 +8,7 @@ from stories import look, tell
 from bridle import Limits, Output, Reply, ScriptedModel, call, tool
 from bridle.config.settings import CompactionSettings, Settings
 from bridle.core.compaction import PLACEHOLDER
-from bridle.core.messages import Attachment, ResultMessage, UserMessage
+from bridle.core.messages import FRAME, Attachment, ResultMessage, UserMessage
 from bridle.core.parts import Compaction, Request
 from bridle.core.states import Usage
 from bridle.testing.scripted import ScriptedError
@@ -79,6 +79,57 @@ def test_a_full_window_is_compacted_and_the_turn_goes_on_under_the_same_numbers(
     assert after.messages[1] == UserMessage(after.messages[1].id, "Fill it, but keep the door shut.")
     part = story.parts(Compaction)[0]
     assert part.after <= 0.8 * part.before
+
+
+def test_a_provider_that_counts_a_full_window_after_every_reply_ends_the_turn_after_two_compactions():
+    """Progress is proven by what the provider counts, not by what was estimated."""
+
+    def play(request):
+        if request.purpose == "compaction":
+            return Reply(text="In short: all is well.", usage=used(request))
+        usage = used(request) if request.id == "1.1.1" else Usage(input=WINDOW - 500, output=10)
+        return Reply(calls=(call("fill", key=request.id, words=100),), usage=usage)
+
+    story = filled(model=ScriptedModel(play, context_window=WINDOW, max_output_tokens=1_024))
+    assert (story.result.reason, story.result.steps) == ("context_full", 4)
+    assert compactions(story) == [("usage", "smaller", "model")] * 2
+
+
+def test_words_that_the_provider_counts_as_dense_are_estimated_so():
+    """Chinese, or many small results: four characters for a token would be far too few."""
+
+    def dense(request):
+        return Usage(input=sum(len(message.text) for message in request.messages), output=10)
+
+    sizes = iter((200, 2_000))
+
+    def play(request):
+        assert dense(request).total < WINDOW, "a request must fit the window"
+        if request.purpose == "compaction":
+            return Reply(text="In short: all is well.", usage=dense(request))
+        words = next(sizes, 0)
+        calls = (call("fill", words=words),) if words else ()
+        return Reply(text="" if calls else "done", calls=calls, usage=dense(request))
+
+    story = filled(model=ScriptedModel(play, context_window=WINDOW, max_output_tokens=1_024))
+    assert (story.result.reason, story.result.text) == ("answered", "done")
+    assert compactions(story) == [("usage", "smaller", "model")]
+
+
+def test_many_small_results_are_not_taken_for_less_than_they_are_on_the_wire():
+    """Each has a role, a kind and an id there, which are longer than its words."""
+
+    def play(request):
+        assert used(request).total < WINDOW, "a request must fit the window"
+        if request.purpose == "compaction":
+            return Reply(text="In short: all is well.", usage=used(request))
+        if request.id == "1.3.1":
+            return Reply(text="done", usage=used(request))
+        return Reply(calls=tuple(call("look", key=f"{request.id} {n}") for n in range(90)), usage=used(request))
+
+    model = ScriptedModel(play, context_window=WINDOW, max_output_tokens=1_024)
+    story = filled(model=model, prompt="word " * 2_500)
+    assert (story.result.reason, story.result.text) == ("answered", "done")
 
 
 def test_a_compaction_is_charged_and_recorded_but_is_no_step():
@@ -249,8 +300,8 @@ def test_old_outputs_are_pruned_at_the_end_of_a_turn_in_a_block_worth_it():
     results = [message for message in story.session.messages if isinstance(message, ResultMessage)]
     gone = [message.text == PLACEHOLDER for message in results]
     assert gone == sorted(gone, reverse=True) and 1 <= sum(gone) < 8
-    assert story.session.characters == sum(len(message.text) for message in story.session.messages) + sum(
-        len(made.name) + len(made.arguments)
+    assert story.session.characters == sum(FRAME + len(message.text) for message in story.session.messages) + sum(
+        FRAME + len(made.name) + len(made.arguments)
         for message in story.session.messages
         for made in getattr(message, "calls", ())
     )

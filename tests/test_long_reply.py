@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from harness import run_virtually
+from stories import tell
 
-from bridle import Runtime
+from bridle import Limits, Runtime
 from bridle.core.agent import Agent
 from bridle.core.parts import Text
 from bridle.testing.scripted import Reply, ScriptedModel
@@ -23,7 +24,7 @@ def written():
 def test_a_megabyte_over_ten_minutes_writes_at_most_five(tmp_path):
     assert len(LINES) >= 1_000_000
     reply = Reply(text=LINES, chunk=-(-len(LINES) // PIECES), pace=SECONDS / PIECES)
-    model = ScriptedModel([reply])
+    model = ScriptedModel([reply], max_output_tokens=300_000)
 
     async def work(seams):
         path = tmp_path / "journal.db"
@@ -40,3 +41,12 @@ def test_a_megabyte_over_ten_minutes_writes_at_most_five(tmp_path):
     assert result.seconds >= SECONDS * 0.98
     assert [part.text for part in session.parts.values() if isinstance(part, Text)] == [LINES]
     assert bytes_written <= 5_000_000, bytes_written
+
+
+def test_a_reply_that_ignores_its_length_limit_is_cut_off_there():
+    """As from a server that knows no such limit: what it writes beyond it would be paid for all the same."""
+    endless = Reply(text=LINES, chunk=100)
+    story = tell(ScriptedModel([endless], max_output_tokens=2_000), limits=Limits(tokens=10_000))
+    assert (story.result.reason, story.result.cut) == ("answered", True)
+    assert len(story.result.text) <= 2_000 * 8 + 100
+    assert story.result.tokens <= 10_000

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 from stories import tell
 
-from bridle import Reply, ScriptedModel
+from bridle import Limits, Reply, ScriptedModel
+from bridle.core.messages import UserMessage
 from bridle.core.parts import Request
 from bridle.core.retry import GiveUp, RetryPolicy, Wait, asked_delay, next_try, retryable
 from bridle.testing.scripted import ScriptedError
@@ -127,3 +128,20 @@ def test_a_closing_request_that_fails_leaves_the_text_to_bridle():
     assert (story.result.reason, story.sentinels) == ("step_cap", ["Step limit reached (1/1)"])
     assert story.result.text.startswith("Step limit reached (1/1).")
     assert [request.state.error.split(" (")[0] for request in story.parts(Request)] == ["busy"]
+
+
+def test_the_closing_step_has_its_share_of_the_time_once_however_often_it_is_asked():
+    late = Reply(delay=19.0, error=ScriptedError("busy", status=503))
+    story = tell(ScriptedModel([late], then=Reply(hang=True)), steps=1, limits=Limits(seconds=20.0))
+    assert (story.result.reason, round(story.result.seconds, 2)) == ("step_cap", 20.0)
+
+
+def test_a_reply_that_time_has_cut_is_followed_by_words_of_the_user_when_the_time_is_extended():
+    async def extend(runtime, session, id):
+        await runtime.seams.sleep(5.0)
+        await runtime.extend(session, "seconds", 100.0)
+
+    slow = Reply(text="Word by word it comes. " * 9, chunk=1, pace=0.5)
+    story = tell(ScriptedModel([slow, "done"]), limits=Limits(seconds=20.0), people=extend)
+    assert (story.result.reason, story.result.text) == ("answered", "done")
+    assert [type(request.messages[-1]) for request in story.model.requests] == [UserMessage] * 2

@@ -1,10 +1,11 @@
 """What comes out of a stream, whole or broken, becomes parts that are valid to send back."""
 
 import pytest
-from harness import run_virtually
+from harness import WiredJournal, run_virtually
 from stories import tell
 
 from bridle import Agent, Reply, ScriptedModel, call, tool
+from bridle.core import agent as defined
 from bridle.core.parts import Call, Reasoning, Request, StepFinish, Text
 from bridle.core.states import Usage
 from bridle.core.stream import (
@@ -26,6 +27,8 @@ from bridle.core.stream import (
     ToolInputStart,
     ToolResult,
 )
+from bridle.errors import JournalFailed
+from bridle.runtime import Runtime
 from bridle.testing.scripted import ScriptedCall, ScriptedError
 from bridle.turn.processor import Processor
 
@@ -254,3 +257,49 @@ def test_a_piece_of_a_call_that_never_began_is_nothing_and_a_seal_stays_with_its
     assert processor.parts(whole=False) == []
     (put,) = processor.parts(whole=True)
     assert (put.part.name, put.part.arguments, put.part.seal) == ("look", "{}", "sealed")
+
+
+class Wordless(WiredJournal):
+    """A disk that takes no words while they come."""
+
+    async def append(self, lease, entry, **rest):
+        if rest.get("weight") == "words":
+            raise JournalFailed("the disk is gone")
+        await super().append(lease, entry, **rest)
+
+
+class Held:
+    """A model whose streams nobody collects, so that only closing ends them."""
+
+    def __init__(self):
+        self._inner = ScriptedModel([Reply(text="slowly", chunk=1, pace=0.4)])
+        self.info = self._inner.info
+        self.streams = []
+        self.open = 0
+
+    def stream(self, request):
+        self.streams.append(self._stream(request))
+        return self.streams[-1]
+
+    async def _stream(self, request):
+        self.open += 1
+        try:
+            async for event in self._inner.stream(request):
+                yield event
+        finally:
+            self.open -= 1
+
+
+def test_a_stream_is_closed_also_when_the_journal_fails_meanwhile():
+    model = Held()
+
+    async def work(seams):
+        runtime = Runtime(
+            journal=Wordless(), models={"m": model}, agents=[defined.Agent("build", model="m")], seams=seams
+        )
+        session = await runtime.create()
+        with pytest.raises(JournalFailed):
+            await runtime.wait(session, await runtime.prompt(session, "go"))
+        assert (len(model.streams), model.open) == (1, 0)
+
+    run_virtually(work)

@@ -184,6 +184,16 @@ def test_a_child_out_of_time_ends_its_parent_in_time():
     assert story.result.seconds <= 60.0
 
 
+def test_a_child_has_no_more_time_than_its_parent_has_left_however_little_that_is():
+    story = family(
+        root=[Reply(calls=(spawn("quick"),), delay=8.7), "late"],
+        child=lambda request: Reply(text="slowly", chunk=1, pace=1.0),
+        limits=Limits(seconds=10.0),
+    )
+    assert [round(start.limits.seconds, 2) for start in story.parts_below(TurnStart)] == [0.3]
+    assert story.result.seconds <= 10.0
+
+
 def test_an_abort_reaches_every_level_within_two_seconds():
     async def people(runtime, session, prompt):
         await asyncio.sleep(5)

@@ -15,7 +15,7 @@ from bridle.core.agent import Price
 from bridle.core.events import Entry
 from bridle.core.fold import load
 from bridle.core.inbox import PromptItem, TurnOptions
-from bridle.core.messages import UserMessage
+from bridle.core.messages import FRAME, UserMessage
 from bridle.core.parts import Call, Compaction, File, Halt, Notice
 from bridle.core.session import Session
 from bridle.core.states import Refused, Usage
@@ -429,10 +429,10 @@ def test_closing_ends_a_tree_whose_child_was_about_to_begin():
 
 def test_density_is_learnt_from_the_whole_and_thoughts_are_not_words():
     session = Session()
-    session.say(UserMessage("p", "x" * 400))
+    session.say(UserMessage("p", "x" * (400 - FRAME)))
     session.count(Usage(1_100))
     assert session.fixed == 1_000
-    session.say(UserMessage("r", "x" * 79_600))
+    session.say(UserMessage("r", "x" * (79_600 - FRAME)))
     session.count(Usage(21_000, 10, reasoning=9_000))
     assert 0.24 < session.density < 0.26
     assert 2_000 < session.tokens_with(4_000) < 3_000

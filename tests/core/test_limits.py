@@ -49,6 +49,8 @@ def test_the_smallest_price_that_is_still_told_from_nothing():
         (Limits(cost=3.0), Spent(cost=3.0), "cost"),
         (Limits(seconds=100.0), Spent(seconds=89.9), None),
         (Limits(seconds=100.0), Spent(seconds=90.0), "seconds"),
+        # A timer that was set for 14.58 s has fired.
+        (Limits(seconds=16.2), Spent(seconds=14.579999999999998), "seconds"),
         (ALL, Spent(10, 20, 30, 4.0, 50.0), "tool_calls"),
         (ALL, Spent(10, 19, 30, 4.0, 50.0), "tokens"),
         (ALL, Spent(10, 19, 29, 4.0, 50.0), "cost"),

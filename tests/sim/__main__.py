@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from sim.check import check_plan, check_seed
 from sim.disks import ROOT
+from sim.fresh import fresh_seeds
 from sim.plan import make_plan
 from sim.shrink import smallest, without
 from sim.sweep import cutters, sweep
@@ -38,6 +39,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--write", type=Path, help="also write what came to pass, as Markdown")
     parser.add_argument("--worlds", action="store_true", help="do not cut them at every point as well")
     parser.add_argument("--first", action="store_true", help="here, in order, until one fails")
+    parser.add_argument("--today", action="store_true", help="only name the seeds that the tests take today")
     parser.add_argument("--schedules", type=int, help="orders of events for a root and eight children under one budget")
     return parser.parse_args()
 
@@ -95,6 +97,10 @@ def schedules(given: argparse.Namespace) -> int:
 
 def main() -> int:
     given = arguments()
+    if given.today:
+        seeds = fresh_seeds()
+        print(f"Simulation seeds of today: {seeds[0]} to {seeds[-1]}")
+        return 0
     if given.schedules:
         return schedules(given)
     if given.seed is not None:

@@ -17,7 +17,7 @@ from harness import WiredJournal
 
 from bridle.core.events import Entry, SessionInfo
 from bridle.core.inbox import InboxItem
-from bridle.core.ledger import Account
+from bridle.core.ledger import Account, Change
 from bridle.errors import JournalFailed, JournalFull
 from bridle.journal.journal import Journal, Lease
 from bridle.seams import Seams
@@ -75,7 +75,7 @@ class Disk:
         """What a death would find, as far as it can be told without looking."""
         return self.writes, len(self.written), len(self.submitted)
 
-    def appended(self, lease: Lease, writer: Watched) -> None:
+    def appended(self, lease: Lease, writer: Watched, change: Change | None) -> None:
         """An append of this process has returned."""
 
     def written_under(self, lease: Lease, latest: int) -> None:
@@ -119,7 +119,7 @@ class Disk:
         self.published.append((session, entry.sequence, entry.events))
 
     def compare(self, before: dict[str, Account]) -> None:
-        """Nothing that is spent may ever become less, and every reservation fits."""
+        """Nothing that is spent may ever become less, and whoever has subagents keeps something for its closing."""
         after = self.accounts()
         for id, old in before.items():
             new = after[id]
@@ -127,10 +127,15 @@ class Disk:
                 self.falls.append(f"{id} spent less")
             if new.spent.steps < old.spent.steps or new.total < old.total:
                 self.falls.append(f"{id} counted back")
-            if new.reserved.tokens > old.reserved.tokens:
-                self._fits(new)
             if new.children and new.kept.tokens == 0:
                 self.over.append(f"{id} keeps nothing for its closing request")
+
+    def posted(self, change: Change, account_of: Callable[[str], Account | None]) -> None:
+        """Called as a change is made, not later: others settle and keep more meanwhile, whatever fitted before."""
+        account = account_of(change.account) if change.reserves is not None else None
+        while account is not None:
+            self._fits(account)
+            account = account_of(account.parent) if account.parent is not None else None
 
     def _fits(self, account: Account) -> None:
         """A reservation was taken: with it, what is spent and what others keep, every limit of the account holds."""
@@ -156,7 +161,7 @@ class Watched:
         async def work() -> None:
             before = disk.accounts() if changed else {}
             await self._inner.append(lease, entry, **rest)
-            disk.appended(lease, self)
+            disk.appended(lease, self, rest.get("change"))
             disk.written += [(lease.session, one.sequence) for one in (*rest.get("before", ()), entry)]
             if rest.get("weight") in ("intent", "ending"):
                 disk.promised.append((lease.session, entry.sequence))
@@ -231,7 +236,9 @@ class MemoryDisk(Disk):
     def accounts(self) -> dict[str, Account]:
         return dict(self._journal._accounts)
 
-    def appended(self, lease: Lease, writer: Watched) -> None:
+    def appended(self, lease: Lease, writer: Watched, change: Change | None) -> None:
+        if change is not None:
+            self.posted(change, self._journal._accounts.get)
         # Nobody comes between here, so that whoever took the session last has written this.
         self.written_under(lease, self._journal._sessions[lease.session].epoch)
         if self.holders[lease.session] is not writer:

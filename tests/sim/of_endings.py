@@ -7,6 +7,7 @@ from typing import Any
 
 from harness import SESSION
 
+from bridle.core.context import estimate_tokens
 from bridle.core.events import CallMoved, RequestMoved
 from bridle.core.inbox import PromptItem
 from bridle.core.limits import NOTHING, closing_seconds
@@ -23,6 +24,7 @@ from bridle.core.parts import (
     TurnFinish,
 )
 from bridle.core.states import Cut, Done, Ended, Refused, Running
+from bridle.core.stream import ModelRequest
 from bridle.turn.closing import QUIET
 from sim.tree import Tree, puts, turn_of
 from sim.world import BETWEEN_LIVES
@@ -68,8 +70,18 @@ def overshoot(tree: Tree) -> None:
 
 
 def _estimate_error(tree: Tree) -> int:
-    """The scripted models say what they like of their usage: up to 2,900 tokens, or a word for every token."""
-    return sum(3_000 + len(request.messages) * 60 for request in tree.world.requests)
+    """The scripted models say what they like of their usage: up to 2,900 tokens, or a word for every token.
+
+    One that writes on and on is stopped at twice what it was allowed.
+    """
+    return sum(3_000 + len(request.messages) * 60 + _beyond(tree, request) for request in tree.world.requests)
+
+
+def _beyond(tree: Tree, request: ModelRequest) -> int:
+    """By how much a reply to this request went beyond what it was allowed, as far as that was taken."""
+    said = tree.plan.said.get(f"{request.session} {request.id}", [])
+    longest = max((estimate_tokens(len(reply.text)) for reply in said), default=0)
+    return min(request.max_output_tokens, max(0, longest - request.max_output_tokens))
 
 
 def tree_bounds(tree: Tree) -> None:
@@ -237,14 +249,15 @@ def in_time(tree: Tree) -> None:
         if allowed is not None:
             assert finish.spent.seconds <= allowed + closing_seconds(allowed) + LATE_SECONDS, (id, allowed, finish)
     for id in tree.sessions:
-        asked: dict[str, float] = {}
+        began: dict[str, float] = {}
         for entry, event in tree.timed(id):
-            if puts(event, Request) and event.part.purpose == "closing":
-                asked[event.part.id] = entry.elapsed
-            elif isinstance(event, RequestMoved) and isinstance(event.state, Cut) and event.id in asked:
+            if puts(event, StepStart) and event.part.closing is not None:
+                began[event.part.id.removesuffix("start")] = entry.elapsed
+            elif isinstance(event, RequestMoved) and isinstance(event.state, Cut) and event.state.by == "deadline":
                 allowed = tree.starts[id, turn_of(event)].limits.seconds
-                share = closing_seconds(allowed) if allowed is not None and event.state.by == "deadline" else 0.0
-                assert entry.elapsed - asked[event.id] >= share - 0.01, (id, event)
+                step = next((step for step in began if event.id.startswith(step)), None)
+                if allowed is not None and step is not None:
+                    assert entry.elapsed - began[step] >= closing_seconds(allowed) - 0.01, (id, event)
 
 
 def ledger(tree: Tree) -> None:

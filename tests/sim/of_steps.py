@@ -131,7 +131,10 @@ def prefix_stable(tree: Tree) -> None:
     """Each request of a session begins with what the one before it said, unless a compaction lies between."""
     for id, requests in tree.requests.items():
         made_smaller = [part for where, part in tree.parts(Compaction) if where == id and part.outcome == "smaller"]
+        # Whoever has lost its lock unawares sends what it has recorded after its successor has asked already.
+        recorded = [event.part.id for event in tree.events(id) if puts(event, Request)]
         steps = [request for request in requests if request.purpose in ("step", "closing")]
+        steps.sort(key=lambda request: recorded.index(request.id))
         broken = sum(
             list(after.messages)[: len(before.messages)] != list(before.messages)
             for before, after in itertools.pairwise(steps)
@@ -205,7 +208,7 @@ def _outlook(tree: Tree, id: str, request: str, reply: Any) -> tuple[bool, float
 
 
 def compaction_progress(tree: Tree) -> None:
-    """At most two compactions without a reply between them; one that is applied is a fifth smaller at least."""
+    """At most two compactions without a reply after which the context has room; an applied one gains a fifth."""
     for id in tree.sessions:
         since = 0
         for event in tree.events(id):
@@ -216,8 +219,9 @@ def compaction_progress(tree: Tree) -> None:
                     assert event.part.after <= 0.8 * event.part.before, event.part
             elif puts(event, StepStart) or puts(event, TurnStart):
                 since = 0 if puts(event, TurnStart) else since
-            elif isinstance(event, RequestMoved) and type(event.state).__name__ == "Replied" and ".c" not in event.id:
-                since = 0
+            elif isinstance(event, RequestMoved) and isinstance(event.state, Replied) and ".c" not in event.id:
+                allowed = tree.starts[id, turn_of(event)].compact_at
+                since = since if 0 < allowed < event.state.usage.total else 0
 
 
 def compaction_safe(tree: Tree) -> None:

@@ -19,6 +19,7 @@ MAX_SESSIONS = 9
 WIRES = ("chat", "messages", "responses")
 TROUBLES = ("full", "io", "readonly", "busy", "sync")
 CALLING = {"call": 8, "batch": 1, "answer": 1}
+BRIMFUL = 0.15
 PEERS = ("plain", "dies", "changes", "changes", "twice", "mute", "nonsense", "floods", "unborn")
 
 
@@ -67,6 +68,8 @@ class Plan:
     """When the clock on the wall is set, and by how much."""
     slow: bool = False
     """Whether the disk takes its time, so that others come meanwhile and are written and synced together."""
+    brimful: bool = False
+    """Whether the provider counts a full window after all but the first of a session's replies."""
     small: bool = False
     heals: float | None = None
     """Until when nothing works; from then on everything does, and every turn must end."""
@@ -83,7 +86,8 @@ class Plan:
 
     def model(self, which: int) -> Callable[..., Any]:
         fills = any("fill" in mood for mood in self.moods)
-        return make_model(self.seed + which, self.moods[which], self.said, self.health, counts=fills)
+        full = self.window if self.brimful else None
+        return make_model(self.seed + which, self.moods[which], self.said, self.health, counts=fills, full=full)
 
 
 def make_plan(seed: int, *, small: bool = False) -> Plan:
@@ -135,6 +139,9 @@ def make_plan(seed: int, *, small: bool = False) -> Plan:
         fail_at=chance.choice([None] * 9 + [chance.randint(1, 30)]),
     )
     surrounded = _surrounded(plan, random.Random(f"around {seed}"))
+    if fills and limits.tokens is None and price is None and random.Random(f"brimful {seed}").random() < BRIMFUL:
+        # What is counted too high would be spent: where tokens or money are limited, it proves nothing.
+        surrounded = replace(surrounded, brimful=True)
     return _small(surrounded, random.Random(f"small {seed}")) if small else surrounded
 
 

@@ -128,6 +128,12 @@ FAULTS = [
         "if after <= before * (1 - LEAST_GAIN) and after < limit:",
         "if True:",
     ),
+    Fault(
+        "a compaction has gained something, whatever the provider counts",
+        "core/moves.py",
+        "turn.compactions = turn.compactions if full else 0",
+        "turn.compactions = 0",
+    ),
     Fault("compactions without end", "core/decide.py", "MAX_COMPACTIONS = 2", "MAX_COMPACTIONS = 6"),
     Fault(
         "a compaction loses the task",

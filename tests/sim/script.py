@@ -65,7 +65,13 @@ class Health:
 
 
 def make_model(
-    seed: int, mood: dict[str, float], said: dict[str, list[Reply]], health: Health, *, counts: bool
+    seed: int,
+    mood: dict[str, float],
+    said: dict[str, list[Reply]],
+    health: Health,
+    *,
+    counts: bool,
+    full: int | None = None,
 ) -> Callable[[ModelRequest], Any]:
     """A model that answers the same to the same request, however often the process dies in between."""
 
@@ -78,6 +84,8 @@ def make_model(
 
     def reply(request: ModelRequest, key: str, chance: random.Random) -> Reply:
         usage = provider_count(request) if counts else _cached(_odd(chance), random.Random(f"cached {seed} {key}"))
+        if full is not None and request.id != "1.1.1":
+            usage = Usage(full - 20, 20)
         if health.sick:
             return _trouble(chance.choice(["fails", "down", "cut", "hang", "empty"]), chance, call("look", key=key))
         if health.healed:
@@ -125,7 +133,8 @@ def _summary(chance: random.Random, usage: Any) -> Reply:
         case "calls":
             return Reply(calls=(call("look", key="x"),), usage=usage)
         case "long":
-            return Reply(text=" ".join(str(chance.random()) for _ in range(4_000)), usage=usage)
+            # More than it was allowed, as from a server that knows no limit, but piece by piece as from any other.
+            return Reply(text=" ".join(str(chance.random()) for _ in range(4_000)), chunk=500, usage=usage)
         case "fails":
             return Reply(error=_gone())
     return Reply(error=ScriptedError("too long", 400, overflow=True))

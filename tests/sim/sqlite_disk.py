@@ -13,7 +13,7 @@ from typing import Any
 
 from bridle import wire
 from bridle.core.events import Entry
-from bridle.core.ledger import Account
+from bridle.core.ledger import Account, Change
 from bridle.errors import JournalError, JournalFailed
 from bridle.journal import commits
 from bridle.journal.journal import Journal, Lease
@@ -45,6 +45,8 @@ class SqliteDisk(Disk):
         self._peek: sqlite3.Connection | None = None
         self._failing_sync = False
         self._locked = 0
+        self._under_way: list[ExitStack] = []
+        """The troubles that have begun and not ended."""
         self._place.mkdir(parents=True)
 
     @property
@@ -85,7 +87,14 @@ class SqliteDisk(Disk):
             (latest,) = journal._database.writer.execute(query, (lease.session,)).fetchone()
             self.written_under(lease, latest)
 
+        post = journal._post
+
+        def noted_post(change: Change) -> None:
+            post(change)
+            self.posted(change, journal._account)
+
         journal._append = watched
+        journal._post = noted_post
         journal._sync._flush = noted
         self._journals.append(journal)
         return journal
@@ -138,6 +147,7 @@ class SqliteDisk(Disk):
 
     def reboot(self) -> None:
         """Go on with copies of the files as they are now: nobody closes a dead process's connections."""
+        self._end_troubles()
         log = self._log.read_bytes() if self._log.exists() else b""
         base = self._path.read_bytes()
         if self.plan.power:
@@ -174,6 +184,11 @@ class SqliteDisk(Disk):
             bytes(len(piece)) if self._chance.random() < share else piece for piece in pieces
         )
 
+    def _end_troubles(self) -> None:
+        """A write that was under way at a death never returns: its trouble ends here, or it would outlive the world."""
+        for stack in tuple(self._under_way):
+            stack.close()
+
     def _shut(self) -> None:
         if self._peek is not None:
             self._peek.close()
@@ -186,6 +201,7 @@ class SqliteDisk(Disk):
 
     def close(self) -> None:
         commits.CHECKPOINT_COMMITS = _CHECKPOINT
+        self._end_troubles()
         self._shut()
         super().close()
 
@@ -198,6 +214,8 @@ class SqliteDisk(Disk):
             kind = self._chance.choice(list(SUFFERING))
         with ExitStack() as stack:
             if kind is not None:
+                self._under_way.append(stack)
+                stack.callback(self._under_way.remove, stack)
                 stack.enter_context(SUFFERING[kind](self, journal))
             try:
                 return await work()
@@ -249,7 +267,7 @@ class SqliteDisk(Disk):
         other = sqlite3.connect(self._path, isolation_level=None, timeout=0)
         # A lock is waited for in real time, and whoever holds it here only goes on afterwards.
         self._locked += 1
-        commits.BUSY_MILLISECONDS = 0
+        self._waits(0)
         try:
             with suppress(sqlite3.OperationalError):
                 # Another one may hold it already.
@@ -257,8 +275,15 @@ class SqliteDisk(Disk):
             yield
         finally:
             self._locked -= 1
-            commits.BUSY_MILLISECONDS = 0 if self._locked else _PATIENCE
+            self._waits(0 if self._locked else _PATIENCE)
             other.close()
+
+    def _waits(self, milliseconds: int) -> None:
+        """How long whoever writes waits for a lock, also those that have told SQLite already."""
+        commits.BUSY_MILLISECONDS = milliseconds
+        for journal in self._journals:
+            journal._database.writer.execute("PRAGMA busy_timeout = 0")
+            journal._commits._patient = False
 
     @contextmanager
     def sync(self, journal: Any) -> Iterator[None]:

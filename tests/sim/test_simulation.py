@@ -1,7 +1,9 @@
 """Many worlds, each from one seed: every invariant holds wherever they are cut, and one seed gives the same bytes."""
 
+import asyncio
 import os
 import random
+import resource
 import secrets
 import socket
 import subprocess
@@ -9,22 +11,29 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from harness import run_virtually
 
 from bridle import wire
-from sim.check import check_seed
+from bridle.core.events import SessionInfo
+from bridle.journal import commits
+from sim.check import check_plan, check_seed
+from sim.fresh import fresh_seeds
 from sim.guard import Touched, nothing_real
 from sim.invariants import INVARIANTS
-from sim.plan import make_plan
+from sim.plan import TROUBLES, Trouble, make_plan
 from sim.shrink import removable, shrunk, smallest, without
-from sim.sweep import sweep
+from sim.sqlite_disk import SqliteDisk
+from sim.sweep import cutters, sweep
 from sim.world import simulate
 
 SEEDS = 200
 SWEPT = 1_000
 SHARES = 20
+FRESH_SHARES = 4
 
 
 @pytest.mark.parametrize("share", range(SHARES))
@@ -40,6 +49,56 @@ def test_every_invariant_holds_wherever_a_small_world_is_cut(share):
     for seed in range(share, SWEPT, 2 * SHARES):
         swept = sweep(seed)
         assert not swept.problem, f"{swept.problem}\nreplay it: {smallest(seed, small=True, cuts=swept.cuts)}"
+
+
+@pytest.mark.parametrize("share", range(FRESH_SHARES))
+def test_every_invariant_holds_in_worlds_that_are_new_every_day(share):
+    for seed in fresh_seeds()[share::FRESH_SHARES]:
+        problem, _ = check_seed(seed)
+        assert not problem, f"seed {seed}: {problem}\nreplay it: {smallest(seed)}"
+        swept = sweep(seed)
+        assert not swept.problem, f"{swept.problem}\nreplay it: {smallest(seed, small=True, cuts=swept.cuts)}"
+
+
+ONCE_BROKEN = (
+    *((seed, None) for seed in (901454, 2001842, 2001901, 3000269, 3001213, 2000415, 3000125)),
+    *((seed, None) for seed in (3000711, 3006207, 3007239, 2005789)),
+    *((3008057, 20), (3001501, 11), (3000190, 6)),
+)
+"""Worlds that showed a fault when nobody had seen them yet, some of them small and cut at one point."""
+
+
+@pytest.mark.parametrize(("seed", "cut"), ONCE_BROKEN)
+def test_a_world_that_broke_an_invariant_holds_now(seed, cut):
+    plan = make_plan(seed, small=cut is not None)
+    problem, _ = check_plan(plan, None if cut is None else cutters([cut]))
+    assert not problem
+
+
+@pytest.mark.parametrize("kind", TROUBLES)
+def test_a_trouble_of_the_disk_ends_with_the_life_in_which_it_began(kind):
+    """Also if the write that met it never returns, since its process is dead."""
+    disk = SqliteDisk(replace(make_plan(0), disk="sqlite", trouble=Trouble(kind, 1, 1)))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE), commits.BUSY_MILLISECONDS
+
+    async def dies(seams):
+        journal = disk.open(seams)
+        await journal.create(SessionInfo("ses_one", "/project"))
+        disk.writes = 1
+        writing = asyncio.ensure_future(disk.write(journal, asyncio.Event().wait, ending=False))
+        await asyncio.sleep(1.0)
+        disk.reboot()
+        assert (resource.getrlimit(resource.RLIMIT_FSIZE), commits.BUSY_MILLISECONDS) == before
+        disk.writes = 2
+        again = disk.open(seams)
+        await disk.write(again, lambda: again.create(SessionInfo("ses_two", "/project")), ending=False)
+        writing.cancel()
+        await asyncio.wait([writing])
+
+    try:
+        run_virtually(dies)
+    finally:
+        disk.close()
 
 
 def test_the_same_seed_gives_the_same_bytes():
@@ -69,7 +128,7 @@ SEEN = {
     "ended: time_budget": 78,
     "ended: token_budget": 59,
     "ended: tool_budget": 4,
-    "ended: tree_budget": 7,
+    "ended: tree_budget": 18,
     "healed": 5,
     "memory: failed after it was written": 5,
     "memory: failed before it was written": 17,

@@ -193,7 +193,10 @@ async def people(plan: Plan, process: Process) -> list[Result]:
             # As for every prompt: what new servers offer is waited for, but not long.
             await runtime.servers.prepare()
         runtime.resume(SESSION)
-    return [await _served(plan, runtime, id) for id in plan.prompts]
+    results = [await _served(plan, runtime, id) for id in plan.prompts]
+    # What has no prompt, such as a compaction, comes to its end as well.
+    await _insisting(plan, lambda: _idle(runtime))
+    return results
 
 
 async def _insisting(plan: Plan, wish: Any) -> Any:
@@ -225,6 +228,11 @@ async def _served(plan: Plan, runtime: Runtime, prompt: str) -> Result:
             await runtime.journal.submit(where, item)
             runtime.resume(where)
         runtime.resume(SESSION)
+
+
+async def _idle(runtime: Runtime) -> None:
+    runtime.resume(SESSION)
+    await runtime.parked(SESSION)
 
 
 async def _awaited(runtime: Runtime, prompt: str) -> Result:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from bridle.core.messages import ATTACHED, AssistantMessage, Message, ResultMessage, UserMessage, characters
+from bridle.core.messages import ATTACHED, FRAME, AssistantMessage, Message, ResultMessage, UserMessage, characters
 from bridle.core.parts import Compaction
 
 COMPACT_AT = 0.85
@@ -78,7 +78,7 @@ def prunable(messages: Sequence[Message], characters_per_token: float) -> tuple[
         size = characters(message)
         tokens = size / characters_per_token
         newest += tokens
-        if newest > PRUNE_BEYOND_TOKENS and size > len(PLACEHOLDER):
+        if newest > PRUNE_BEYOND_TOKENS and size > FRAME + len(PLACEHOLDER):
             found.append(message.id)
             block += tokens
     return tuple(reversed(found)) if block >= PRUNE_BLOCK_TOKENS else ()

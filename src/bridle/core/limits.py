@@ -14,6 +14,8 @@ MAX_STEPS = 200
 WARN_AT = 0.8
 LOWEST_OUTPUT_TOKENS = 1024
 CLOSING_SECONDS = 30.0
+TIMER_SECONDS = 0.01
+"""Timers fire a little early, and recorded times are rounded: with less than this left, the time is up."""
 
 Reason = Literal[
     "answered",
@@ -98,7 +100,7 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
             return "tokens"
         if self.cost is not None and spent.cost >= self.cost:
             return "cost"
-        if self.seconds is not None and spent.seconds >= self.seconds - closing_seconds(self.seconds):
+        if self.seconds is not None and spent.seconds >= self.seconds - closing_seconds(self.seconds) - TIMER_SECONDS:
             return "seconds"
         return None
 
@@ -143,6 +145,11 @@ def _smaller(left: float | None, right: float | None) -> float | None:
 def closing_seconds(seconds: float) -> float:
     """The time that is held back for the closing request."""
     return min(CLOSING_SECONDS, seconds / 10)
+
+
+def seconds_left(seconds: float, elapsed: float) -> float:
+    """The time that is left before the closing request; never none at all, since a limit of nothing is no limit."""
+    return max(TIMER_SECONDS, seconds - closing_seconds(seconds) - elapsed)
 
 
 MOST = 10**15

@@ -164,18 +164,22 @@ class Messages(Sequence[Message]):
         return form
 
 
+FRAME = 40
+"""What a wire adds to each message and call: its role, its kind, its id."""
+
+
 def characters(message: Message) -> int:
     """The size of a message for the estimate of its tokens."""
     match message:
         case UserMessage():
-            return len(message.text) + sum(_weight(attached) for attached in message.attachments)
+            return FRAME + len(message.text) + sum(_weight(attached) for attached in message.attachments)
         case AssistantMessage():
-            return sum(
-                len(block.name) + len(block.arguments) if isinstance(block, CallMessage) else len(block.text)
+            return FRAME + sum(
+                FRAME + len(block.name) + len(block.arguments) if isinstance(block, CallMessage) else len(block.text)
                 for block in message.blocks
             )
         case ResultMessage():
-            return len(message.text)
+            return FRAME + len(message.text)
 
 
 def _weight(attached: Attachment) -> int:

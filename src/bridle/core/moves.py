@@ -86,8 +86,11 @@ def finish_step(session: Session, turn: OpenTurn, finish: StepFinish) -> None:
         blocks = tuple(_block(part) for part in parts if isinstance(part, (Text, Reasoning, Call)))
         session.say(AssistantMessage(finish.id, blocks, turn.start.model))
     if turn.request is not None and isinstance(turn.request.state, Replied):
-        session.count(turn.request.state.usage)
-        turn.compactions = 0
+        usage = turn.request.state.usage
+        session.count(usage)
+        # A compaction after which the provider still counts too much has gained nothing, whatever we had estimated.
+        full = 0 < turn.start.compact_at < usage.total
+        turn.compactions = turn.compactions if full else 0
     _close_batch(session, turn)
 
 

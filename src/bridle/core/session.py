@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 from bridle.core.context import CHARACTERS_PER_TOKEN, TOKENS_OF_A_TOOL, estimate_tokens
@@ -185,9 +186,13 @@ class Session:
 
     @property
     def tokens(self) -> int:
-        """The size of the context: as the provider counted it last, and an estimate of what came since."""
+        """The size of the context: as the provider counted it last, and an estimate of what came since.
+
+        What is known to be dense, such as many small results or Chinese, is not taken for plain English.
+        """
         if self.counted:
-            return self.counted + estimate_tokens(self.characters - self.counted_characters)
+            since = self.characters - self.counted_characters
+            return self.counted + math.ceil(since * max(self.density, 1 / CHARACTERS_PER_TOKEN))
         tools = len(self.turn.start.tools) if self.turn is not None else 0
         return estimate_tokens(self.characters + len(self.system)) + TOKENS_OF_A_TOOL * tools
 

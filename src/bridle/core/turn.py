@@ -66,7 +66,7 @@ class Turn(msgspec.Struct, frozen=True):
     synthesis: Literal["", "due", "failed", "done"] = ""
     errand: Errand | None = None
     compactions: int = 0
-    """Since the last reply of a step."""
+    """Since the last reply of a step with which the context was not too large, as its provider counted it."""
     output: Literal["", "wanted", "given"] = ""
     """Whether the answer must fit a schema, and whether the last step gave one that does."""
     reminded: int = 0

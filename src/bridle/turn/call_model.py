@@ -20,6 +20,8 @@ from bridle.turn.processor import Processor
 from bridle.turn.rig import Rig
 from bridle.turn.sending import Sending, closing_need, input_tokens
 
+WAS_CUT = "Your last reply was cut off when the time was up. There is more time now: continue from there."
+
 
 async def call_model(rig: Rig, action: CallModel) -> None:
     """Ask for one step, as often as it takes; every way out is recorded."""
@@ -52,6 +54,10 @@ class _Step:
             elapsed = self.rig.record.elapsed
             events += [PartPut(limit_notice(turn, name, action.number, elapsed)) for name in action.warn]
             events += [PartPut(notice) for notice in self.notices]
+            if action.closing is None and turn.step is not None and turn.step.cut:
+                # Time ran out in its midst, and was extended: a request must not end with the words of the model.
+                id = f"{turn.start.number}.{action.number}.cut"
+                events.append(PartPut(Notice(id, "cut", WAS_CUT, told=True)))
             if turn.start.output is not None and turn.step is not None and turn.step.final:
                 id = f"{turn.start.number}.{action.number}.output"
                 events.append(PartPut(Notice(id, "output", REMINDER, told=True)))

@@ -11,7 +11,7 @@ from bridle.core.events import CallMoved, Recorded, SessionInfo
 from bridle.core.fold import load
 from bridle.core.inbox import AbortItem, ChildAsksItem, ChildEndedItem, PromptItem, TurnOptions
 from bridle.core.ledger import Change
-from bridle.core.limits import LOWEST_OUTPUT_TOKENS, NOTHING, Limits, Spent, closing_seconds
+from bridle.core.limits import LOWEST_OUTPUT_TOKENS, NOTHING, Limits, Spent, seconds_left
 from bridle.core.parts import Call, Mandate, Notice, Sentinel, Text
 from bridle.core.repair import arguments_of, result_digest
 from bridle.core.session import OpenTurn, Session
@@ -110,7 +110,7 @@ def _mandate(rig: Rig, call: str) -> Mandate:
         rules=(*tack.layers, tack.rules),
         without=tack.without,
         always=tuple(sorted(rig.session.always, key=lambda access: (access.permission, access.pattern))),
-        seconds=None if allowed is None else max(1.0, allowed - closing_seconds(allowed) - rig.record.elapsed),
+        seconds=None if allowed is None else seconds_left(allowed, rig.record.elapsed),
         priced=turn.limits.cost is not None or (above is not None and above.priced) or tack.tree_cost,
         reads_only=tack.reads_only,
     )

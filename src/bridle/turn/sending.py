@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Literal, Protocol
 
 from bridle.core.events import Recorded, RequestMoved
@@ -12,8 +13,9 @@ from bridle.core.parts import ReservationRefused
 from bridle.core.pricing import MILLION, cost, worst_cost
 from bridle.core.retry import GiveUp, Wait, next_try, retryable
 from bridle.core.states import Broken, CutBy, Open, Try, Usage
-from bridle.core.stream import Alive, Error, ModelRequest
+from bridle.core.stream import Alive, Error, ModelRequest, StreamEvent
 from bridle.errors import BudgetRefused
+from bridle.turn.length import Length
 from bridle.turn.processor import Processor
 from bridle.turn.rig import Rig
 from bridle.turn.scope import Aborted, Deadline, Late, cancelled_by_us
@@ -207,7 +209,9 @@ class Sending:
         begun = said = loop.time()
         moved = begun - (DEADLINE_GRAIN_SECONDS if limits.idle_seconds < limits.first_event_seconds else 0)
         grows = self.sender.grows
-        events = rig.tack.model.stream(self.sender.request(self.max_output))
+        request = self.sender.request(self.max_output)
+        length = Length(request.max_output_tokens)
+        events = rig.tack.model.stream(request)
         session = rig.record.lease.session
         try:
             async for event in events:
@@ -219,6 +223,7 @@ class Sending:
                     rig.record.publish(session, delta)
                     if grows == "recorded":
                         rig.growth.due(processor)
+                length.hold(processor, event)
                 if processor.over:
                     break
                 # Events come by the thousand: once a second is often enough.
@@ -234,8 +239,14 @@ class Sending:
                 raise
             processor.feed(Error(f"the model failed: {type(error).__name__}: {error}"))
         finally:
-            if grows == "recorded" and not processor.left:
-                await rig.growth.stop()
+            await self._end_stream(processor, events)
+
+    async def _end_stream(self, processor: Processor, events: AsyncIterator[StreamEvent]) -> None:
+        """Stop recording words and close the stream, also when the journal has failed meanwhile."""
+        try:
+            if self.sender.grows == "recorded" and not processor.left:
+                await self.rig.growth.stop()
+        finally:
             close = getattr(events, "aclose", None)
             if close is not None:
                 await close()
@@ -244,10 +255,10 @@ class Sending:
         allowed = self.rig.turn.limits.seconds
         if allowed is None:
             return float("inf")
-        held_back = 0.0 if self.sender.closing else closing_seconds(allowed)
-        # The closing request may use what was held back for it, and a floor so that it can be asked at all.
-        floor = closing_seconds(allowed) if self.sender.closing else 0.0
-        return max(floor, allowed - held_back - self.rig.record.elapsed)
+        share = closing_seconds(allowed)
+        # The closing step has its share from its start on, however often it is asked; all others leave that to it.
+        ends = max(allowed, self.sender.began + share) if self.sender.closing else allowed - share
+        return max(0.0, ends - self.rig.record.elapsed)
 
     def _bill(self, processor: Processor) -> tuple[Usage, float, Change]:
         usage = processor.counted(self.input_estimate)
