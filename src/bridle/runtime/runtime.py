@@ -68,7 +68,8 @@ class Runtime:
         environment: Mapping[str, str] | None = None,
         user: UsersOwn | None = None,
     ) -> None:
-        """Without a journal, sessions are kept in memory; a path keeps them in SQLite.
+        """Without a journal, sessions are kept in memory; a path keeps them in SQLite. A journal that is given as an
+        object is shared: the caller closes it.
 
         `subagents` are the agents that a `task` call may start; None means all whose mode allows it.
         """
@@ -78,6 +79,7 @@ class Runtime:
         environment = os.environ if environment is None else environment
         self.models = Models(dict(models or {}), self.settings, environment, self.directory)
         self.journal = open_journal(journal, self.settings.journal.durability, self.seams)
+        self._opened_journal = self.journal is not journal
         self.bus = Bus()
         self.room = SettingsTackRoom(
             self.settings,
@@ -134,7 +136,7 @@ class Runtime:
         await self.close()
 
     async def close(self) -> None:
-        """Abort what runs here, wait until it is recorded, and let go of the journal. May be called twice."""
+        """Abort what runs here, wait until it is recorded, and close the journal that was opened here. Idempotent."""
         self.engine.stop_starting()
         try:
             tops = {await self._top(session) for session in self.engine.active()}
@@ -150,7 +152,9 @@ class Runtime:
             if self.room.user.files is not None:
                 await self.room.user.files.close()
             await self.models.close()
-            await self.journal.close()
+            if self._opened_journal:
+                # Another runtime may write to a journal that was given.
+                await self.journal.close()
 
     async def _top(self, session: str) -> str:
         """The highest turn of a session's tree that is driven here."""
