@@ -138,8 +138,13 @@ class MemoryJournal:
     async def posted(self, session: str) -> None:
         bell = _Bell()
         with self._lock:
-            self._kept(session).bells.append(bell)
-        await bell.wait()
+            kept = self._kept(session)
+            kept.bells.append(bell)
+        try:
+            await bell.wait()
+        finally:
+            with self._lock:
+                kept.bells = [other for other in kept.bells if other is not bell]
 
     async def account(self, id: str) -> Account | None:
         return self._accounts.get(id)

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from bridle.core.context import sound
 from bridle.core.events import Entry, PartPut, SessionInfo, SessionPut
 from bridle.core.ledger import Account, Change
 from bridle.core.limits import NOTHING, Spent
@@ -18,6 +19,7 @@ from bridle.core.session import OpenTurn, Session
 from bridle.errors import ConfigError, JournalRefused, LeaseLost, NoSuchSession
 from bridle.journal.journal import folded, session_entry
 from bridle.runtime.finding import children_in
+from bridle.runtime.given import fitting, safe_name, session_id
 from bridle.runtime.runtime import Runtime
 from bridle.turn.record import Record, copied
 
@@ -25,7 +27,6 @@ VERSION = 1
 OUTPUTS = "{outputs}"
 """Where long outputs are stored, which is elsewhere on each machine."""
 STORED = ".txt"
-LONGEST_NAME = 200
 LAST_TIME = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
 
@@ -114,8 +115,7 @@ async def import_bundle(runtime: Runtime, raw: bytes) -> str:
 def _check(carried: Carried) -> None:
     """Refuse what no export writes; raises `ConfigError`."""
     id = carried.info.id
-    if not _safe(id):
-        raise ConfigError(f"{id!r} is no id of a session")
+    session_id(id)
     begun = _begun(carried)
     numbers = [entry.sequence for entry in carried.entries]
     whole = carried.entries[0] == session_entry(begun, (SessionPut(begun),))
@@ -130,7 +130,7 @@ def _check(carried: Carried) -> None:
     if said != carried.info:
         raise ConfigError(f"session {id} is not what its entries say")
     for name in carried.outputs:
-        if not _safe(name) or not name.endswith(STORED):
+        if not safe_name(name) or not name.endswith(STORED):
             raise ConfigError(f"{name!r} is no name of an output")
 
 
@@ -211,11 +211,6 @@ def _begun(carried: Carried) -> SessionInfo:
     return first[0].info
 
 
-def _safe(name: str) -> bool:
-    short = 0 < len(name.encode()) <= LONGEST_NAME
-    return short and all(letter.isalnum() or letter in "_.-" for letter in name) and not name.startswith(".")
-
-
 def _store(runtime: Runtime, carried: Carried) -> None:
     if runtime.room.outputs is None:
         return
@@ -256,7 +251,8 @@ def _renamed(entry: Entry, info: SessionInfo) -> Entry:
 
 
 async def rename_session(runtime: Runtime, session: str, title: str) -> None:
-    """Give a session a title; raises `LeaseLost` if somebody drives it."""
+    """Give a session a title; raises `LeaseLost` if another process drives it."""
+    title = sound(fitting("title", title, str))
     state = await runtime.load(session)
     assert state.info is not None
     lease = await runtime.journal.acquire(session)

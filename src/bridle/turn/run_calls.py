@@ -16,7 +16,7 @@ from bridle.core.repair import arguments_of, result_digest
 from bridle.core.states import CallState, Done, Ended, Failed, Queued, Refusal, Refused, Repeat, Running, Waiting
 from bridle.errors import BudgetRefused, ToolFailed
 from bridle.journal.journal import Weight
-from bridle.tools.tool import Invocation, Output, Tool
+from bridle.tools.tool import Invocation, Output, Tool, as_output
 from bridle.turn.authorise import Authority
 from bridle.turn.children import child_of, keeping, start_children
 from bridle.turn.hooks import fire
@@ -196,7 +196,7 @@ async def _invoke(rig: Rig, tool: Tool, call: Call, invocation: Invocation) -> O
     try:
         ready = rig.ready.pop(call.id, None) or judged_before(rig, tool, call)
         invocation.permits = partial(rig.permits, ready.granted)
-        return await tool.run(ready.arguments, invocation)
+        return as_output(tool.spec.name, await tool.run(ready.arguments, invocation))
     except ToolFailed as error:
         return Output(str(error), failed=True)
     except (Exception, SystemExit, BaseExceptionGroup, asyncio.CancelledError) as error:
