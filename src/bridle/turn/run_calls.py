@@ -22,7 +22,7 @@ from bridle.turn.children import child_of, keeping, start_children
 from bridle.turn.hooks import fire
 from bridle.turn.invocation import invocation_of
 from bridle.turn.patching import closed, opened
-from bridle.turn.rig import Rig, capped_output, judged_before
+from bridle.turn.rig import Rig, capped_output
 from bridle.turn.scope import Aborted, Late, cancelled_by_us
 
 HOOK_READS = 20_000
@@ -194,7 +194,7 @@ def _deadline(rig: Rig, tool: Tool) -> tuple[float, bool]:
 async def _invoke(rig: Rig, tool: Tool, call: Call, invocation: Invocation) -> Output:
     """The tool's output, whatever it does; only our own cancellation gets through."""
     try:
-        ready = rig.ready.pop(call.id, None) or judged_before(rig, tool, call)
+        ready = rig.ready.pop(call.id)
         invocation.permits = partial(rig.permits, ready.granted)
         return as_output(tool.spec.name, await tool.run(ready.arguments, invocation))
     except ToolFailed as error:
