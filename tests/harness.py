@@ -395,7 +395,7 @@ def reboot(store: MemoryJournal) -> None:
     """What the machine does when a process dies: its locks are free, its waiters are gone."""
     for kept in store._sessions.values():
         kept.held = False
-        kept.posted = None
+        kept.bells.clear()
 
 
 def note_endings(store: MemoryJournal, world: World) -> None:

@@ -14,7 +14,6 @@ from bridle.core.parts import Extension, Prompt, TurnFinish, TurnStart
 from bridle.core.session import Session
 from bridle.core.states import Report, Usage
 from bridle.journal.memory import MemoryJournal
-from bridle.journal.sqlite import SqliteJournal
 from bridle.runtime import Runtime
 from bridle.turn.take import answerable
 
@@ -254,8 +253,8 @@ def test_two_processes_worth_of_runtimes_share_one_sqlite_file(tmp_path):
         path = tmp_path / "j.db"
         model = ScriptedModel([Reply(text="first", delay=0.5), "second"])
         agent = Agent("build", model=model)._arguments
-        here = Runtime(**{**agent, "journal": SqliteJournal(path)})
-        there = Runtime(**{**agent, "journal": SqliteJournal(path), "models": {}})
+        here = Runtime(**{**agent, "journal": path})
+        there = Runtime(**{**agent, "journal": path, "models": {}})
         session = await here.create()
         await here.prompt(session, "go")
         await asyncio.sleep(0.1)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -24,6 +24,7 @@ from bridle.journal.journal import Journal
 from bridle.journal.memory import MemoryJournal
 from bridle.model.model import Model
 from bridle.runtime import Runtime
+from bridle.runtime.given import fitting, named_tools
 from bridle.seams import Seams
 from bridle.tools.tool import Tool, tool
 
@@ -37,7 +38,8 @@ class Agent:
     `subagents` are agents that this one may start with the tool `task`, each with its own model, tools and limits;
     `tree` bounds all of them together. Their rights are never above this one's. `settings` are for everything else.
     `journal` is a file in which sessions are kept, so that they survive a crash; without one they live as long as the
-    agent.
+    agent. Any number of runs may go on at once, also in different threads.
+    Each agent has its own tools: subagents may have other ones of the same names.
     `output` is what the answer must be, as a type (a dataclass, a struct, a pydantic model, `list[str]`, …) or a JSON
     schema: then `result.output` holds it.
     """
@@ -64,32 +66,34 @@ class Agent:
     ) -> None:
         _check(name, steps, limits, tree)
         self._output = output if not isinstance(output, Mapping) else None
-        models, others, definitions = _gathered(subagents)
-        ref = model if isinstance(model, str) else _named(model, models, name)
-        own = {made.spec.name: made for made in (given if hasattr(given, "spec") else tool(given) for given in tools)}
-        self._on_ask = on_ask
-        self._definition: Definition = Definition(
-            name,
-            description,
-            prompt,
-            ref,
-            steps,
-            limits,
-            permission=tuple(permission),
-            output=_schema(output),
-            offers=frozenset([*own, "task"] if definitions else own),
-        )
+        self._on_ask = fitting(f"agent {name}: on_ask", on_ask, OnAsk)
+        self._model = model
+        self._below = _below(name, subagents)
+        self._tools = _own_tools(name, tools, starts=bool(self._below))
+        names = [*self._tools, "task"] if self._below else self._tools
+        own: dict[str, Any] = {"permission": tuple(permission), "output": _schema(output), "offers": frozenset(names)}
+        definition = Definition(name, description, prompt, None, steps, limits, **own)
+        self._definition = fitting(f"agent {name}", definition, Definition)
+        everyone = [*self._below.values(), self]
+        _check_rules(self._definition, [made for agent in everyone for made in agent._tools.values()])
+        models, definitions = _with_models(everyone)
+        self._definition = definitions[-1]
+        settings = fitting(f"agent {name}: settings", settings or Settings(), Settings)
         bounds = {field: value for field, value in msgspec.structs.asdict(tree).items() if field != "seconds"}
         self._arguments: dict[str, Any] = {
             "journal": journal if journal is not None else MemoryJournal(),
-            "settings": msgspec.structs.replace(settings or Settings(), agent=name, tree=TreeSettings(**bounds)),
+            "settings": msgspec.structs.replace(settings, agent=name, tree=TreeSettings(**bounds)),
             "models": models,
-            "tools": [*{**others, **own}.values()],
-            "agents": [self._definition, *definitions.values()],
+            "private_tools": {agent._name: list(agent._tools.values()) for agent in everyone},
+            "agents": definitions,
             "directory": directory,
-            "subagents": list(definitions),
+            "subagents": list(self._below),
             "seams": seams,
         }
+
+    @property
+    def _name(self) -> str:
+        return self._definition.name
 
     def runtime(self) -> Runtime:
         """A runtime that knows this agent; the caller closes it."""
@@ -135,12 +139,50 @@ def _check(name: str, steps: int | None, limits: Limits, tree: TreeLimits) -> No
     check_tree(f"agent {name}", tree)
 
 
-def _named(model: Model, models: dict[str, Model], name: str) -> str:
-    """The reference by which a model is known from now on."""
-    ref = getattr(getattr(model, "info", None), "ref", None) or f"model/{name}"
-    ref = ref if models.get(ref, model) is model else f"{ref}#{name}"
-    models[ref] = model
-    return ref
+def _own_tools(name: str, given: Iterable[Tool | Callable[..., Any]], *, starts: bool) -> dict[str, Tool]:
+    """An agent's tools by their names; the same one may be given twice. Raises `ConfigError`."""
+    made: dict[int, Tool] = {id(each): cast(Tool, each if hasattr(each, "spec") else tool(each)) for each in given}
+    own = named_tools(f"agent {name}: tools", made.values())
+    if starts and "task" in own:
+        raise ConfigError(f"agent {name}: tools: 'task' is the tool that starts subagents: give yours another name")
+    return own
+
+
+def _below(name: str, subagents: Iterable[Agent]) -> dict[str, Agent]:
+    """Every agent of the tree under this one; raises `ConfigError` where two have the same name."""
+    found: dict[str, Agent] = {}
+    for subagent in subagents:
+        for agent in (*subagent._below.values(), subagent):
+            if agent._name == name or found.setdefault(agent._name, agent) is not agent:
+                raise ConfigError(f"agent {name}: subagents: two agents are called {agent._name!r}")
+    return found
+
+
+def _check_rules(definition: Definition, tools: Sequence[Tool]) -> None:
+    """Refuse a rule that looks as if it concerned a tool, and concerns nothing; raises `ConfigError`."""
+    permissions = {made.permission for made in tools}
+    named = {made.spec.name: made.permission for made in tools}
+    for rule in definition.permission:
+        if rule.permission in named and rule.permission not in permissions:
+            right = f"Rule({named[rule.permission]!r}, {rule.permission!r}, {rule.verdict!r})"
+            problem = f"{rule.permission!r} is a tool, not a permission: write {right}"
+            raise ConfigError(f"agent {definition.name}: permission: {problem}")
+
+
+def _with_models(agents: Sequence[Agent]) -> tuple[dict[str, Model], list[Definition]]:
+    """The models that were given as objects, by reference; and the definitions with the reference of their model."""
+    models: dict[str, Model] = {}
+    refs = {agent._name: agent._model for agent in agents if isinstance(agent._model, str)}
+    for agent in agents:
+        model = agent._model
+        if isinstance(model, str):
+            continue
+        ref = getattr(getattr(model, "info", None), "ref", None) or f"model/{agent._name}"
+        if ref in refs.values() and models.get(ref) is not model:
+            ref = f"{ref}#{agent._name}"
+        models[ref] = model
+        refs[agent._name] = ref
+    return models, [msgspec.structs.replace(agent._definition, model=refs[agent._name]) for agent in agents]
 
 
 def _schema(output: type[Any] | Mapping[str, Any] | None) -> Mapping[str, Any] | None:
@@ -155,17 +197,3 @@ def _schema(output: type[Any] | Mapping[str, Any] | None) -> Mapping[str, Any] |
         top = definitions.pop(reference.removeprefix("#/$defs/"))
         return {**top, **({"$defs": schema["$defs"]} if definitions else {})}
     return schema
-
-
-def _gathered(
-    agents: Iterable[Agent],
-) -> tuple[dict[str, Model], dict[str, Tool], dict[str, Definition]]:
-    """The models, tools and definitions of subagents and of theirs."""
-    models: dict[str, Model] = {}
-    tools: dict[str, Tool] = {}
-    definitions: dict[str, Definition] = {}
-    for agent in agents:
-        models.update(agent._arguments["models"])
-        tools.update({made.spec.name: made for made in agent._arguments["tools"]})
-        definitions.update({definition.name: definition for definition in agent._arguments["agents"]})
-    return models, tools, definitions

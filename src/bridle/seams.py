@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NoReturn, Protocol, TypeVar
@@ -80,6 +80,11 @@ def leave(status: int) -> NoReturn:
         sys.stderr.flush()
         os._exit(status)
     sys.exit(status)
+
+
+def new_lock() -> AbstractContextManager[object]:
+    """A lock for what several threads change."""
+    return threading.Lock()
 
 
 def unguessable_key() -> str:

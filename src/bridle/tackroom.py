@@ -72,6 +72,7 @@ class SettingsTackRoom:
     environment: Mapping[str, str] | None = None
     directory: Path = Path()
     user: UsersOwn = field(default_factory=UsersOwn)
+    private_tools: Mapping[str, Mapping[str, Tool]] = field(default_factory=dict)
     shelter: Shelter = field(init=False)
     toolbox: Toolbox = field(init=False)
 
@@ -86,7 +87,7 @@ class SettingsTackRoom:
         if self.subagents:
             described = {name: self.agents[name].description for name in self.subagents}
             self.tools = {**self.tools, "task": task_tool(described)}
-        self.toolbox = Toolbox(self.tools, self.user.built_in)
+        self.toolbox = Toolbox(self.tools, self.user.built_in, private=self.private_tools)
 
     def open(self, session: Session, item: PromptItem, number: int) -> Opening:
         options = item.options or TurnOptions()
@@ -94,9 +95,8 @@ class SettingsTackRoom:
             return self._open(session, options, number, item.files)
         except ConfigError as error:
             start = TurnStart(f"{number}.start", number, options.agent or "", options.model or "", 0, Limits(), "deny")
-            start = msgspec.structs.replace(start, account=self._account_id(session, number))
             mandate = options.mandate
-            start = msgspec.structs.replace(start, mandate=mandate)
+            start = msgspec.structs.replace(start, account=self._account_id(session, number), mandate=mandate)
             above = mandate.account if mandate is not None else None
             return Opening(start, (Account(start.account, above),), problem=str(error))
 
@@ -317,7 +317,7 @@ class SettingsTackRoom:
         agent = self.agents.get(start.agent) or Agent(start.agent)
         model, info = self._model(start.model)
         retry = self.settings.retry
-        there = self.toolbox.all()
+        there = self.toolbox.all(agent.name)
         reads_only = agent.reads_only or (start.mandate is not None and start.mandate.reads_only)
         own, stricter = self._rules(agent), (*self.restrictions, self.user.stricter)
         return Tack(
@@ -375,7 +375,8 @@ class SettingsTackRoom:
         return tuple(skill.folder.resolve() for skill in self.user.skills.values() if skill.outside is None)
 
     def _rules(self, agent: Agent) -> tuple[Rule, ...]:
-        return rules(self.settings.permission, agent, sandboxed="bash" in self.tools and self.shelter.sandboxed)
+        runs = "bash" in self.toolbox.all(agent.name)
+        return rules(self.settings.permission, agent, sandboxed=runs and self.shelter.sandboxed)
 
     def commands_environment(self) -> dict[str, str] | None:
         """What commands get: no keys, and nothing else that is called a secret, but for what the user lets pass."""

@@ -1,10 +1,10 @@
-"""Which tools a turn is told of: all that there are, but for what its rules, its agent or its model leave out."""
+"""The tools offered to the model: all of its agent's, except those excluded by rules, the agent or the model."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from bridle.core.agent import Agent, ModelInfo
@@ -39,10 +39,14 @@ class Toolbox:
     built_in: frozenset[str]
     """Those that a small model is told of only if somebody asks for them."""
     more: Brings | None = None
+    private: Mapping[str, Mapping[str, Tool]] = field(default_factory=dict)
+    """The tools of single agents, by the agent's name. A name means nothing outside of its agent."""
 
-    def all(self) -> Mapping[str, Tool]:
-        """Every tool that there is now."""
-        return {**self.own, **self.more.tools(self.own)} if self.more is not None else self.own
+    def all(self, agent: str) -> Mapping[str, Tool]:
+        """Every tool that this agent has now; its private tools come first, and hide others of the same name."""
+        shared = {**self.own, **self.more.tools(self.own)} if self.more is not None else self.own
+        private = self.private.get(agent)
+        return {**private, **shared, **private} if private else shared
 
     def chosen(self, agent: Agent, options: TurnOptions, info: ModelInfo, rules: Sequence[Rule]) -> list[str]:
         """The names of those that a turn is told of."""
@@ -50,7 +54,7 @@ class Toolbox:
         without = options.mandate.without if options.mandate is not None else ()
         return [
             name
-            for name, tool in self.all().items()
+            for name, tool in self.all(agent.name).items()
             if _wanted(wanted, name)
             and not denied_outright(rules, tool.permission)
             and (agent.offers is None or any(matches(each, name) for each in agent.offers))
@@ -67,11 +71,17 @@ class Toolbox:
 
     def kept_from(self, agent: Agent, start: TurnStart) -> tuple[str, ...]:
         """The tools that are kept from this turn, and so from everything below it; not those it merely does not use."""
-        there = self.all()
+        there = self.all(agent.name)
         used = agent.offers if agent.offers is not None and not agent.bound else there
-        banned = [name for name in there if name not in start.tools and name in used]
+        banned = [name for name in there if name not in start.tools and name in used and self._others_have(agent, name)]
         above = start.mandate.without if start.mandate is not None else ()
         return (*above, *(name for name in banned if name not in above))
+
+    def _others_have(self, agent: Agent, name: str) -> bool:
+        """Whether another agent may have this very tool, and not only one of the same name."""
+        mine = self.private.get(agent.name, {}).get(name)
+        others = (tools[name] for other, tools in self.private.items() if other != agent.name and name in tools)
+        return mine is None or any(tool.spec == mine.spec for tool in others)
 
 
 def _wanted(wanted: Mapping[str, bool], name: str) -> bool:

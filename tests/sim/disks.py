@@ -262,7 +262,7 @@ class MemoryDisk(Disk):
     def reboot(self) -> None:
         for kept in self._journal._sessions.values():
             kept.held = False
-            kept.posted = None
+            kept.bells.clear()
 
     async def write(self, journal: Any, work: Callable[[], Coroutine[Any, Any, Any]], *, ending: bool) -> Any:
         ill = self._chance.choice(["full", "before", "after"]) if self._ill() else ""

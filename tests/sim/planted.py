@@ -68,7 +68,12 @@ FAULTS = [
         "        kept = place",
     ),
     Fault("the epoch is not looked at", "journal/memory.py", "kept.epoch != lease.epoch or not kept.held", "False"),
-    Fault("a held lease is given again", "journal/memory.py", "        if kept.held:\n            return None\n", ""),
+    Fault(
+        "a held lease is given again",
+        "journal/memory.py",
+        "            if kept.held:\n                return None\n",
+        "",
+    ),
     Fault("a call is charged to nobody", "turn/run_calls.py", "charges=Spent(tool_calls=fresh)", "charges=Spent()"),
     Fault("one call above the budget", "turn/run_calls.py", "            if left <= 0:", "            if left < 0:"),
     Fault(

@@ -152,6 +152,7 @@ def _charge(turn: OpenTurn, call: Call) -> None:
 
 
 def _approve(session: Session, turn: OpenTurn, call: Call, state: Approved) -> None:
+    turn.granted[call.id] = (*turn.granted.get(call.id, ()), *state.accesses)
     if state.permission == DOOM_LOOP:
         turn.repetition.restart()
         if state.always:

@@ -11,6 +11,7 @@ import msgspec
 
 from bridle.core.beginnings import NOT_KNOWN, after, passed_on
 from bridle.core.web import HOST, WEBFETCH, address_fits, host_fits
+from bridle.errors import ConfigError
 
 Verdict = Literal["allow", "ask", "deny"]
 VERDICTS: tuple[Verdict, ...] = ("allow", "ask", "deny")
@@ -28,6 +29,10 @@ class Rule(msgspec.Struct, frozen=True):
     permission: str
     pattern: str
     verdict: Verdict
+
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            raise ConfigError(f"Rule: verdict must be allow, ask or deny, not {self.verdict!r}")
 
 
 Reach = Literal["exact", "open", "runs", "runs_open", "any", "passes"]
@@ -207,7 +212,7 @@ def _mixed(possible: Sequence[Rule | None], default: Verdict) -> Verdict:
 def strictest(verdicts: Iterable[Verdict]) -> Verdict:
     """Deny over ask over allow."""
     found = set(verdicts)
-    return "deny" if "deny" in found else "ask" if "ask" in found else "allow"
+    return "allow" if found <= {"allow"} else "ask" if found <= {"allow", "ask"} else "deny"
 
 
 def denied_outright(rules: Sequence[Rule], permission: str) -> bool:

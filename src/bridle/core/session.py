@@ -52,6 +52,8 @@ class OpenTurn:
         self.closing_refused = False
         self.doom = False
         self.doom_allowed: set[str] = set()
+        self.granted: dict[str, tuple[Access, ...]] = {}
+        """What a person has granted to single calls, by the calls' ids."""
         self.prompted = False
         self.prompts: list[str] = []
         self.warned: frozenset[LimitName] = frozenset()

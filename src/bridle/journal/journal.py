@@ -106,7 +106,7 @@ class Journal(Protocol):
         """Give back the room that deleted sessions took; raises `JournalFailed` if others are writing."""
 
     async def close(self) -> None:
-        """Let go of files and leases. May be called twice."""
+        """Let go of files and leases. Called by whoever opened the journal; may be called twice."""
 
 
 def session_entry(info: SessionInfo, events: tuple[Recorded, ...]) -> Entry:

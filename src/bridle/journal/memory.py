@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from bridle import wire
@@ -12,6 +13,24 @@ from bridle.core.inbox import InboxItem
 from bridle.core.ledger import Account, Change, Shortage, post
 from bridle.errors import BudgetRefused, LeaseLost, NoSuchSession
 from bridle.journal.journal import Lease, SessionRow, Weight, session_entry
+from bridle.seams import new_lock
+
+
+class _Bell:
+    """An event that any thread may set; it is awaited in the loop in which it was made."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._event = asyncio.Event()
+        self.wait = self._event.wait
+
+    def ring(self) -> None:
+        if asyncio.get_running_loop() is self._loop:
+            self._event.set()
+            return
+        # A loop that is closed has nobody left who waits.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._event.set)
 
 
 @dataclass(slots=True)
@@ -21,15 +40,17 @@ class _Kept:
     inbox: dict[str, InboxItem | None] = field(default_factory=dict)
     epoch: int = 0
     held: bool = False
-    posted: asyncio.Event | None = None
+    bells: list[_Bell] = field(default_factory=list)
+    """Of all who wait for an item."""
 
 
 class MemoryJournal:
-    """See `Journal`. Everything is gone with the process."""
+    """See `Journal`. Everything is gone with the process. Any number of threads may use it at once."""
 
     def __init__(self) -> None:
         self._sessions: dict[str, _Kept] = {}
         self._accounts: dict[str, Account] = {}
+        self._lock = new_lock()
 
     def _kept(self, session: str) -> _Kept:
         try:
@@ -44,8 +65,9 @@ class MemoryJournal:
         return kept
 
     async def create(self, info: SessionInfo) -> None:
-        if info.id not in self._sessions:
-            self._sessions[info.id] = _Kept(info, [session_entry(info, (SessionPut(info),))])
+        with self._lock:
+            if info.id not in self._sessions:
+                self._sessions[info.id] = _Kept(info, [session_entry(info, (SessionPut(info),))])
 
     async def append(
         self,
@@ -57,19 +79,22 @@ class MemoryJournal:
         weight: Weight = "plain",
         before: Sequence[Entry] = (),
     ) -> None:
+        with self._lock:
+            self._append(lease, (*before, entry), change, take)
+
+    def _append(self, lease: Lease, entries: Sequence[Entry], change: Change | None, take: Sequence[str]) -> None:
         kept = self._held(lease)
-        if (before[0] if before else entry).sequence != len(kept.entries) + 1:
+        if entries[0].sequence != len(kept.entries) + 1:
             raise LeaseLost(f"session {lease.session} has grown under the hands of another writer")
         if change is not None:
             posted = post(change, self._accounts.get)
             if isinstance(posted, Shortage):
                 raise BudgetRefused(posted)
             self._accounts.update(posted)
-        kept.entries += before
-        kept.entries.append(entry)
+        kept.entries += entries
         for id in take:
             kept.inbox[id] = None
-        for one in (*before, entry):
+        for one in entries:
             for event in one.events:
                 if isinstance(event, SessionPut):
                     kept.info = event.info
@@ -78,54 +103,67 @@ class MemoryJournal:
         return self._kept(session).entries[after:]
 
     async def submit(self, session: str, item: InboxItem) -> bool:
-        kept = self._kept(session)
-        if item.id in kept.inbox:
-            return False
-        kept.inbox[item.id] = item
-        if kept.posted is not None:
-            kept.posted.set()
-            kept.posted = None
+        with self._lock:
+            kept = self._kept(session)
+            if item.id in kept.inbox:
+                return False
+            kept.inbox[item.id] = item
+            bells, kept.bells = kept.bells, []
+        for bell in bells:
+            bell.ring()
         return True
 
     async def inbox(self, session: str) -> list[InboxItem]:
-        return [item for item in self._kept(session).inbox.values() if item is not None]
+        with self._lock:
+            return [item for item in self._kept(session).inbox.values() if item is not None]
 
     async def acquire(self, session: str) -> Lease | None:
-        kept = self._kept(session)
-        if kept.held:
-            return None
-        kept.held = True
-        kept.epoch += 1
-        return Lease(session, kept.epoch)
+        with self._lock:
+            kept = self._kept(session)
+            if kept.held:
+                return None
+            kept.held = True
+            kept.epoch += 1
+            return Lease(session, kept.epoch)
 
     async def release(self, lease: Lease) -> None:
-        kept = self._sessions.get(lease.session)
-        if kept is not None and kept.epoch == lease.epoch:
-            kept.held = False
+        with self._lock:
+            kept = self._sessions.get(lease.session)
+            if kept is not None and kept.epoch == lease.epoch:
+                kept.held = False
 
     async def held(self, session: str) -> bool:
         return self._kept(session).held
 
     async def posted(self, session: str) -> None:
-        kept = self._kept(session)
-        kept.posted = kept.posted or asyncio.Event()
-        await kept.posted.wait()
+        bell = _Bell()
+        with self._lock:
+            kept = self._kept(session)
+            kept.bells.append(bell)
+        try:
+            await bell.wait()
+        finally:
+            with self._lock:
+                kept.bells = [other for other in kept.bells if other is not bell]
 
     async def account(self, id: str) -> Account | None:
         return self._accounts.get(id)
 
     async def holding(self, prefix: str) -> list[Account]:
-        return [account for id, account in self._accounts.items() if account.held and id.startswith(prefix)]
+        with self._lock:
+            return [account for id, account in self._accounts.items() if account.held and id.startswith(prefix)]
 
     async def sessions(self) -> list[SessionRow]:
-        rows = [SessionRow(kept.info, len(kept.entries), kept.entries[-1].at) for kept in self._sessions.values()]
+        with self._lock:
+            rows = [SessionRow(kept.info, len(kept.entries), kept.entries[-1].at) for kept in self._sessions.values()]
         return sorted(rows, key=lambda row: row.updated, reverse=True)
 
     async def delete(self, lease: Lease) -> None:
-        self._held(lease)
-        del self._sessions[lease.session]
         prefix = f"{lease.session}/"
-        self._accounts = {id: account for id, account in self._accounts.items() if not id.startswith(prefix)}
+        with self._lock:
+            self._held(lease)
+            del self._sessions[lease.session]
+            self._accounts = {id: account for id, account in self._accounts.items() if not id.startswith(prefix)}
 
     async def size(self, session: str) -> int:
         return sum(len(wire.encode_events(entry)) for entry in self._kept(session).entries)
@@ -134,5 +172,6 @@ class MemoryJournal:
         pass
 
     async def close(self) -> None:
-        for kept in self._sessions.values():
-            kept.held = False
+        with self._lock:
+            for kept in self._sessions.values():
+                kept.held = False

@@ -9,23 +9,30 @@ from typing import Any
 
 import msgspec
 
+from bridle.core.agent import Agent
+from bridle.core.context import sound
 from bridle.core.events import Entry, PartPut, SessionInfo, SessionPut
 from bridle.core.ledger import Account, Change
 from bridle.core.limits import NOTHING, Spent
 from bridle.core.parts import TurnStart
+from bridle.core.permission import Access
+from bridle.core.repair import arguments_of
 from bridle.core.secrets import redacted
 from bridle.core.session import OpenTurn, Session
 from bridle.errors import ConfigError, JournalRefused, LeaseLost, NoSuchSession
 from bridle.journal.journal import folded, session_entry
+from bridle.runtime.disarming import check_open_turn, disarmed
 from bridle.runtime.finding import children_in
+from bridle.runtime.given import fitting, safe_name, session_id
 from bridle.runtime.runtime import Runtime
 from bridle.turn.record import Record, copied
 
 VERSION = 1
 OUTPUTS = "{outputs}"
 """Where long outputs are stored, which is elsewhere on each machine."""
+DIRECTORY = "{directory}"
+"""Where a session works, which is where it was imported."""
 STORED = ".txt"
-LONGEST_NAME = 200
 LAST_TIME = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
 
@@ -54,7 +61,8 @@ async def export_session(runtime: Runtime, session: str, *, redact: bool = False
         entries = await runtime.journal.load(id)
         state = await runtime.load(id)
         assert state.info is not None
-        found.append(Carried(state.info, tuple(entries), _outputs(runtime, id)))
+        info = msgspec.structs.replace(state.info, directory=DIRECTORY)
+        found.append(Carried(info, tuple(_placed(entry, DIRECTORY) for entry in entries), _outputs(runtime, id)))
         known = {row.info.id for row in await runtime.sessions()} if _unborn(state) else set()
         waiting += [child for child in _below(id, entries) if child in known or child not in _unborn(state)]
     raw = msgspec.json.encode(Bundle(VERSION, tuple(found), redact))
@@ -87,7 +95,8 @@ def _without_secrets(value: Any) -> Any:
 async def import_bundle(runtime: Runtime, raw: bytes) -> str:
     """Write what was exported into the journal: its id. Raises `ConfigError`, also if something else is there.
 
-    Everything is looked at before anything is written: a file that is refused leaves nothing behind.
+    Everything is looked at before anything is written: a file that is refused leaves nothing behind. The session works
+    in the runtime's directory from now on. It brings no authority: see `disarmed`.
     """
     root = str(runtime.room.outputs) if runtime.room.outputs is not None else ""
     try:
@@ -101,8 +110,15 @@ async def import_bundle(runtime: Runtime, raw: bytes) -> str:
         _check(carried)
     if _tree(bundle) != [carried.info.id for carried in bundle.sessions]:
         raise ConfigError(f"this is not session {bundle.sessions[0].info.id} with everything below it")
-    missing = [(carried, await _missing(runtime, carried)) for carried in bundle.sessions]
-    states = {carried.info.id: folded(carried.info.id, carried.entries, Session()) for carried in bundle.sessions}
+    directory = await _directory(runtime, bundle.sessions[0].info.id)
+    found = [
+        msgspec.structs.replace(carried, entries=disarmed(carried.entries, directory)) for carried in bundle.sessions
+    ]
+    missing = [(carried, await _missing(runtime, carried)) for carried in found]
+    states = {carried.info.id: folded(carried.info.id, carried.entries, Session()) for carried in found}
+    for id, state in states.items():
+        check_open_turn(id, state, set(states), runtime.settings.behavior.ceiling)
+        _check_children(runtime, id, state)
     for carried, entries in reversed(missing):
         opens = tuple(_accounts(runtime, states, carried.info.id))
         change = Change(opens[0].id, opens=opens) if opens else None
@@ -114,8 +130,7 @@ async def import_bundle(runtime: Runtime, raw: bytes) -> str:
 def _check(carried: Carried) -> None:
     """Refuse what no export writes; raises `ConfigError`."""
     id = carried.info.id
-    if not _safe(id):
-        raise ConfigError(f"{id!r} is no id of a session")
+    session_id(id)
     begun = _begun(carried)
     numbers = [entry.sequence for entry in carried.entries]
     whole = carried.entries[0] == session_entry(begun, (SessionPut(begun),))
@@ -130,8 +145,21 @@ def _check(carried: Carried) -> None:
     if said != carried.info:
         raise ConfigError(f"session {id} is not what its entries say")
     for name in carried.outputs:
-        if not _safe(name) or not name.endswith(STORED):
+        if not safe_name(name) or not name.endswith(STORED):
             raise ConfigError(f"{name!r} is no name of an output")
+
+
+def _check_children(runtime: Runtime, id: str, state: Session) -> None:
+    """Refuse an open turn with subagents that the rules here do not let it have; raises `ConfigError`."""
+    turn = state.running
+    for call in turn.children if turn is not None else ():
+        assert turn is not None
+        wanted = Access("task", str(arguments_of(state.call(call).arguments).get("subagent_type", "")))
+        agent = runtime.room.agents.get(turn.start.agent) or Agent(turn.start.agent)
+        if runtime.room.verdict(wanted, agent) != "allow":
+            raise ConfigError(
+                f"session {id}: its open turn has started {wanted.pattern}, which your rules do not allow"
+            )
 
 
 def _accounts(runtime: Runtime, states: Mapping[str, Session], id: str) -> Iterator[Account]:
@@ -140,7 +168,8 @@ def _accounts(runtime: Runtime, states: Mapping[str, Session], id: str) -> Itera
     turn = state.running if state is not None else None
     if turn is None:
         return
-    own, *above = runtime.room.accounts(turn.start)
+    # The day on which it goes on pays, whatever day the file says that it began.
+    own, *above = runtime.room.accounts(msgspec.structs.replace(turn.start, at=runtime.seams.clock.wall()))
     under = [each for each in states if each.startswith(f"{id}.")]
     open_below = [found for each in under if (found := states[each].running) is not None]
     spent = NOTHING
@@ -191,16 +220,30 @@ def _below(id: str, entries: Sequence[Entry]) -> list[str]:
     return sorted(child for child in children_in(entries) if child.startswith(f"{id}."))
 
 
+async def _directory(runtime: Runtime, id: str) -> str:
+    """The directory in which an imported session works: where it did, if it is here, and else this one."""
+    try:
+        info = (await runtime.load(id)).info
+    except NoSuchSession:
+        info = None
+    return info.directory if info is not None else str(runtime.directory)
+
+
 async def _missing(runtime: Runtime, carried: Carried) -> Sequence[Entry]:
     """The entries that are not there yet."""
+    id = carried.info.id
     try:
-        known = await runtime.journal.load(carried.info.id)
+        known = tuple(await runtime.journal.load(id))
     except NoSuchSession:
         return carried.entries[1:]
     common = min(len(known), len(carried.entries))
-    if tuple(known[:common]) != carried.entries[:common]:
-        raise ConfigError(f"session {carried.info.id} is there already, and not the same")
-    return carried.entries[len(known) :]
+    if disarmed(known[:common], "") != disarmed(carried.entries[:common], ""):
+        raise ConfigError(f"session {id} is there already, and not the same")
+    rest = carried.entries[len(known) :]
+    if rest and disarmed(known, "") != tuple(_placed(entry, "") for entry in known):
+        # What was allowed here must not be used by what comes from elsewhere.
+        raise ConfigError(f"session {id} is there already, and was allowed something here: delete it to import it")
+    return rest
 
 
 def _begun(carried: Carried) -> SessionInfo:
@@ -209,11 +252,6 @@ def _begun(carried: Carried) -> SessionInfo:
     if not first or not isinstance(first[0], SessionPut):
         raise ConfigError(f"session {carried.info.id} does not begin at its beginning")
     return first[0].info
-
-
-def _safe(name: str) -> bool:
-    short = 0 < len(name.encode()) <= LONGEST_NAME
-    return short and all(letter.isalnum() or letter in "_.-" for letter in name) and not name.startswith(".")
 
 
 def _store(runtime: Runtime, carried: Carried) -> None:
@@ -244,6 +282,15 @@ async def fork_session(runtime: Runtime, session: str, turn: int | None = None) 
     return info.id
 
 
+def _placed(entry: Entry, directory: str) -> Entry:
+    """An entry of a session that works in another directory."""
+    events = tuple(
+        SessionPut(msgspec.structs.replace(event.info, directory=directory)) if isinstance(event, SessionPut) else event
+        for event in entry.events
+    )
+    return msgspec.structs.replace(entry, events=events)
+
+
 def _renamed(entry: Entry, info: SessionInfo) -> Entry:
     """An entry for another session."""
     events = tuple(
@@ -256,7 +303,8 @@ def _renamed(entry: Entry, info: SessionInfo) -> Entry:
 
 
 async def rename_session(runtime: Runtime, session: str, title: str) -> None:
-    """Give a session a title; raises `LeaseLost` if somebody drives it."""
+    """Give a session a title; raises `LeaseLost` if another process drives it."""
+    title = sound(fitting("title", title, str))
     state = await runtime.load(session)
     assert state.info is not None
     lease = await runtime.journal.acquire(session)

@@ -6,7 +6,9 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+import msgspec
 
 from bridle.config.settings import Settings
 from bridle.core.agent import Agent
@@ -27,15 +29,22 @@ from bridle.journal.journal import Journal, SessionRow, folded
 from bridle.journal.kinds import open_journal
 from bridle.model.model import Model
 from bridle.models import Models
+from bridle.runtime.given import (
+    definitions,
+    fitting,
+    layers,
+    named_tools,
+    prompt_item,
+    recordable,
+    session_id,
+    tools_of_agents,
+)
+from bridle.runtime.serving import servers_for
 from bridle.seams import Seams, begin
-from bridle.spoken import with_mentions
 from bridle.tackroom import SettingsTackRoom, UsersOwn
 from bridle.tools.tool import Tool
 from bridle.turn.actions import Actions, TurnActions
 from bridle.turn.rig import Rig
-
-if TYPE_CHECKING:
-    from bridle.mcp.servers import Servers
 
 LOOK_SECONDS = 0.2
 
@@ -49,7 +58,12 @@ class AgentRow(NamedTuple):
 
 
 class Runtime:
-    """Sessions, driven. Use it as an async context manager, or call `close`."""
+    """Sessions, driven. Use it as an async context manager, or call `close`.
+
+    Without a journal, sessions are kept in memory; a path keeps them in SQLite; a journal that is given as an object is
+    closed by the caller. `subagents` are the agents that a `task` call may start; None means all whose mode allows it.
+    `tools` are for all agents, `private_tools` for single ones, by the agent's name.
+    """
 
     def __init__(
         self,
@@ -67,26 +81,22 @@ class Runtime:
         seams: Seams | None = None,
         environment: Mapping[str, str] | None = None,
         user: UsersOwn | None = None,
+        private_tools: Mapping[str, Iterable[Tool]] | None = None,
     ) -> None:
-        """Without a journal, sessions are kept in memory; a path keeps them in SQLite.
-
-        `subagents` are the agents that a `task` call may start; None means all whose mode allows it.
-        """
-        self.settings = settings or Settings()
+        self.settings = fitting("settings", settings or Settings(), Settings)
         self.seams = seams or Seams()
         self.directory = Path(directory).absolute()
         environment = os.environ if environment is None else environment
         self.models = Models(dict(models or {}), self.settings, environment, self.directory)
-        self.journal = open_journal(journal, self.settings.journal.durability, self.seams)
         self.bus = Bus()
         self.room = SettingsTackRoom(
             self.settings,
             origins or {},
             self.models.find,
-            {tool.spec.name: tool for tool in tools},
+            named_tools("tools", tools),
             self.seams,
-            {agent.name: agent for agent in agents},
-            tuple(restrictions),
+            definitions(agents),
+            layers("restrictions", restrictions),
             outputs,
             subagents,
             self.models.choose,
@@ -94,9 +104,12 @@ class Runtime:
             environment,
             self.directory,
             user or UsersOwn(),
+            tools_of_agents(private_tools or {}),
         )
-        self.servers = _servers(self.room, self.directory, environment)
+        self.servers = servers_for(self.room, self.directory, environment)
         self.notices: tuple[str, ...] = ()
+        self.journal = open_journal(journal, self.settings.journal.durability, self.seams)
+        self._opened_journal = self.journal is not journal
         self.engine = LocalEngine(self.journal, self.room, self.bus, self.seams, _actions(self.settings))
 
     @classmethod
@@ -134,7 +147,7 @@ class Runtime:
         await self.close()
 
     async def close(self) -> None:
-        """Abort what runs here, wait until it is recorded, and let go of the journal. May be called twice."""
+        """Abort what runs here, wait until it is recorded, and close the journal that was opened here. Idempotent."""
         self.engine.stop_starting()
         try:
             tops = {await self._top(session) for session in self.engine.active()}
@@ -150,7 +163,9 @@ class Runtime:
             if self.room.user.files is not None:
                 await self.room.user.files.close()
             await self.models.close()
-            await self.journal.close()
+            if self._opened_journal:
+                # Another runtime may write to a journal that was given.
+                await self.journal.close()
 
     async def _top(self, session: str) -> str:
         """The highest turn of a session's tree that is driven here."""
@@ -176,7 +191,8 @@ class Runtime:
 
     async def create(self, id: str | None = None) -> str:
         """A new session in this runtime's directory."""
-        info = SessionInfo(id or self.seams.new_id("ses"), str(self.directory), created=self.seams.clock.wall())
+        named = session_id(id) if id is not None else self.seams.new_id("ses")
+        info = SessionInfo(named, str(self.directory), created=self.seams.clock.wall())
         await self.journal.create(info)
         return info.id
 
@@ -193,11 +209,11 @@ class Runtime:
     ) -> str:
         """Submit a prompt and wake its session; safe once this returns. The same id twice is one prompt.
 
-        Raises `ConfigError` if the turn that it asks for cannot be had: no such agent or model, nonsense limits.
+        Raises `ConfigError` if the turn that it asks for cannot be had: no such agent or model, nonsense limits. An id
+        begins with a letter.
         """
-        attached = tuple(File(sound(file.path), sound(file.text), file.media, file.data) for file in files)
-        words = with_mentions(sound(text), self.room.subagents or ())
-        item = PromptItem(id or self.seams.new_id("prm"), words, attached, queue, reply, options)
+        id = self.seams.new_id("prm") if id is None else id
+        item = prompt_item(id, text, files, options, self.room.subagents or (), queue=queue, reply=reply)
         if reply:
             await self._check(session, item)
         await self._submit(session, item)
@@ -230,14 +246,16 @@ class Runtime:
         self, session: str, ask: str, choice: Literal["once", "always", "reject"], feedback: str = ""
     ) -> None:
         """Answer an ask of this session or of one below it; the turn goes on with the same counters."""
-        owner, _, id = ask.rpartition(":")
-        await self._submit(owner or session, AnswerItem(self.seams.new_id("ans"), id, choice, sound(feedback)))
+        words = sound(feedback) if isinstance(feedback, str) else feedback
+        item = recordable(AnswerItem(self.seams.new_id("ans"), ask, choice, words))
+        owner, _, id = item.ask.rpartition(":")
+        await self._submit(owner or session, msgspec.structs.replace(item, ask=id))
         if owner:
             self.engine.wake(session)
 
     async def abort(self, session: str, *, turn: int = 0, detail: str = "") -> None:
         """End the running turn; whoever drives it sees this within a second."""
-        await self._submit(session, AbortItem(self.seams.new_id("abt"), turn, detail))
+        await self._submit(session, recordable(AbortItem(self.seams.new_id("abt"), turn, detail)))
 
     async def compact(self, session: str) -> None:
         """Make the session's context smaller: in the running turn before its next step, else in a turn of its own."""
@@ -248,7 +266,7 @@ class Runtime:
         problem = wrong_limit(limit, by) or (None if by else "must be more than 0")
         if problem is not None:
             raise ConfigError(f"extend: {limit} {problem}")
-        item = ExtendItem(self.seams.new_id("ext"), limit, by)
+        item = recordable(ExtendItem(self.seams.new_id("ext"), limit, by))
         await self.journal.submit(session, item)
         # A turn that awaits a person or its subagents takes it and goes on waiting; one that was interrupted stays so.
         if self.drives(session) or (await self.status(session)).state == "paused":
@@ -369,22 +387,3 @@ def _actions(settings: Settings) -> Callable[[Rig], Actions]:
     from bridle.turn.hooked import HookedActions
 
     return lambda rig: HookedActions(TurnActions(rig), rig)
-
-
-def _servers(room: SettingsTackRoom, directory: Path, environment: Mapping[str, str]) -> Servers | None:
-    if not room.settings.mcp:
-        return None
-    # Loaded only where there are servers.
-    from bridle.config.load import data_home
-    from bridle.mcp.servers import Servers
-
-    room.toolbox.more = servers = Servers(
-        room.settings,
-        directory=directory,
-        environment=environment,
-        known=room.commands_environment() or environment,
-        shelter=room.shelter,
-        home=data_home(environment),
-        seams=room.seams,
-    )
-    return servers

@@ -269,6 +269,16 @@ def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     return head.strip() or function.__name__, words
 
 
+def as_output(name: str, value: Any) -> Output:
+    """Return what a tool returned, or a failure where it has another shape: it is recorded, and must be readable."""
+    try:
+        # The words are mended where they are recorded, images are not.
+        msgspec.json.encode(value.attached)
+        return msgspec.convert(msgspec.to_builtins(value), Output)
+    except (AttributeError, TypeError, ValueError) as error:
+        return Output(f"{name} returned something that is no output of a tool: {error}", failed=True)
+
+
 def _output(value: Any) -> Output:
     match value:
         case Output():

@@ -44,18 +44,17 @@ class Authority:
 
     def _judge(self, call: Call) -> CallState:
         state = call.state
-        if isinstance(state, (Repeat, Queued)):
-            return Running()
-        granted = state.accesses if isinstance(state, Approved) else ()
-        if not isinstance(state, Approved):
+        again = isinstance(state, (Repeat, Queued))
+        if not again and not isinstance(state, Approved):
             doomed = self._doomed(call)
             if doomed is not None:
                 return doomed
         if call.invalid:
             return Refused(Refusal("invalid"), call.invalid)
-        old = isinstance(state, Approved) and not granted and state.permission != DOOM_LOOP
-        verdict = Running() if old else self._permitted(call, granted)
-        self._batch.append((call.digest, UNKNOWN))
+        # Whatever was recorded before, today's rules have a say: they may have changed since.
+        verdict = self._permitted(call, self._rig.turn.granted.get(call.id, ()))
+        if not again:
+            self._batch.append((call.digest, UNKNOWN))
         return verdict
 
     def _doomed(self, call: Call) -> CallState | None:
@@ -91,12 +90,14 @@ class Authority:
             # A tool is foreign code, and arguments come from a model: what cannot be judged is not run.
             return Refused(Refusal("invalid"), f"{call.name} cannot be run with these arguments: {error}")
         asked: list[Access] = []
+        # Approvals were once recorded without what they were for: then they were for all that the call needs.
+        old = isinstance(call.state, Approved) and not granted and call.state.permission != DOOM_LOOP
         for access in needed:
             verdict = rig.tack.judge(access)
             if verdict == "deny":
                 text = f"not executed: the rules deny {access.permission} for {access.pattern}"
                 return Refused(Refusal("denied"), text)
-            if verdict == "ask" and access not in granted and not rig.saved(access):
+            if verdict == "ask" and access not in granted and not old and not rig.saved(access):
                 asked.append(access)
         rig.ready[call.id] = Ready(arguments, frozenset(needed))
         if not asked:

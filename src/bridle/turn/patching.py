@@ -13,7 +13,7 @@ from bridle.core.parts import Notice, Patch
 from bridle.core.permission import Access
 from bridle.core.states import CallState, Running
 from bridle.errors import SnapshotFailed
-from bridle.turn.rig import Rig, judged_before
+from bridle.turn.rig import Rig
 from bridle.turn.scope import Aborted, Late
 
 TAKE_SECONDS = 20.0
@@ -70,8 +70,7 @@ def _may_write(rig: Rig, id: str) -> bool:
     tool = rig.tack.tools[call.name]
     if tool.repeatable or tool.leaves_files or tool.permission != "bash":
         return not (tool.repeatable or tool.leaves_files)
-    ready = rig.ready.get(id) or judged_before(rig, tool, call)
-    return not all(_only_reads(access) for access in ready.granted)
+    return not all(_only_reads(access) for access in rig.ready[id].granted)
 
 
 def _only_reads(access: Access) -> bool:

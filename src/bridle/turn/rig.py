@@ -13,9 +13,8 @@ from bridle.core.agent import ModelInfo
 from bridle.core.context import cap_output, sound
 from bridle.core.inbox import PromptItem
 from bridle.core.ledger import Account, Shortage
-from bridle.core.parts import Call, Notice, TurnStart
+from bridle.core.parts import Notice, TurnStart
 from bridle.core.permission import Access, Rule, Verdict, covers, judge, strictest
-from bridle.core.repair import arguments_of
 from bridle.core.retry import RetryPolicy
 from bridle.core.session import OpenTurn, Session
 from bridle.core.states import Ask
@@ -267,13 +266,6 @@ class Rig:
     def tack(self) -> Tack:
         """Taken once for each turn, so that nothing changes under its feet."""
         return self.room.equip(self.session, self.turn.start)
-
-
-def judged_before(rig: Rig, tool: Tool, call: Call) -> Ready:
-    """A call that was judged before the process died."""
-    arguments = tool.check(arguments_of(call.arguments))
-    needed = tool.accesses(arguments, rig.tack.directory)
-    return Ready(arguments, frozenset(access for access in needed if rig.tack.judge(access) != "deny"))
 
 
 def capped_output(rig: Rig, name: str, output: str) -> tuple[str, str]:

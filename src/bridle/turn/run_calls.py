@@ -16,13 +16,13 @@ from bridle.core.repair import arguments_of, result_digest
 from bridle.core.states import CallState, Done, Ended, Failed, Queued, Refusal, Refused, Repeat, Running, Waiting
 from bridle.errors import BudgetRefused, ToolFailed
 from bridle.journal.journal import Weight
-from bridle.tools.tool import Invocation, Output, Tool
+from bridle.tools.tool import Invocation, Output, Tool, as_output
 from bridle.turn.authorise import Authority
 from bridle.turn.children import child_of, keeping, start_children
 from bridle.turn.hooks import fire
 from bridle.turn.invocation import invocation_of
 from bridle.turn.patching import closed, opened
-from bridle.turn.rig import Rig, capped_output, judged_before
+from bridle.turn.rig import Rig, capped_output
 from bridle.turn.scope import Aborted, Late, cancelled_by_us
 
 HOOK_READS = 20_000
@@ -194,9 +194,9 @@ def _deadline(rig: Rig, tool: Tool) -> tuple[float, bool]:
 async def _invoke(rig: Rig, tool: Tool, call: Call, invocation: Invocation) -> Output:
     """The tool's output, whatever it does; only our own cancellation gets through."""
     try:
-        ready = rig.ready.pop(call.id, None) or judged_before(rig, tool, call)
+        ready = rig.ready.pop(call.id)
         invocation.permits = partial(rig.permits, ready.granted)
-        return await tool.run(ready.arguments, invocation)
+        return as_output(tool.spec.name, await tool.run(ready.arguments, invocation))
     except ToolFailed as error:
         return Output(str(error), failed=True)
     except (Exception, SystemExit, BaseExceptionGroup, asyncio.CancelledError) as error:

@@ -11,7 +11,8 @@ from harness import WiredJournal, run_virtually
 from bridle import Runtime
 from bridle.core.events import SessionInfo, SessionPut
 from bridle.errors import ConfigError
-from bridle.runtime.moving import Bundle, Carried, export_session, import_bundle
+from bridle.runtime.disarming import disarmed
+from bridle.runtime.moving import DIRECTORY, Bundle, Carried, export_session, import_bundle
 from fuzz.recorded import SESSION, recorded
 from fuzz.target import Target
 
@@ -37,13 +38,21 @@ async def taken_in(seams: Any, folder: Path, data: bytes) -> None:
         assert given.sessions[0].info.id == first
         for carried in given.sessions:
             state = await runtime.load(carried.info.id)
-            assert state.info == carried.info
+            assert state.info == msgspec.structs.replace(carried.info, directory=str(folder))
+            assert state.always == set() and (state.running is None or state.running.start.on_ask != "allow")
         for row in await runtime.sessions():
             assert datetime.fromtimestamp(row.updated, UTC), "it cannot be listed"
         written = {path.relative_to(folder).parts for path in folder.rglob("*") if path.is_file()}
         assert {(place[0], len(place)) for place in written} <= {("outputs", 3)}, "a file elsewhere"
         again = msgspec.json.decode(await export_session(runtime, first), type=Bundle)
-        assert again == msgspec.structs.replace(given, redacted=False), "another session is exported than was imported"
+        same = msgspec.structs.replace(given, redacted=False, sessions=tuple(map(taken, given.sessions)))
+        assert again == same, "another session is exported than was imported"
+
+
+def taken(carried: Carried) -> Carried:
+    """What is left of a session on another machine: no directory, and no authority."""
+    info = msgspec.structs.replace(carried.info, directory=DIRECTORY)
+    return msgspec.structs.replace(carried, info=info, entries=disarmed(carried.entries, DIRECTORY))
 
 
 def bundle(number: int, end: int | None = None) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any, NamedTuple, cast
 
@@ -53,6 +54,13 @@ INDEX: dict[str, dict[str, Command]] = {
         "testing": Command("testing:testing", "Test agents without tokens."),
     },
 }
+FOR_PEOPLE = frozenset(
+    {
+        *("extend", "answer", "trust", "permissions", "auth", "import"),
+        *("serve", "worker", "acp", "attach", "web", "database"),
+    }
+)
+"""Commands that grant something: refused inside a call of a session, also those that are yet to come."""
 COMMANDS = {name: command for section in INDEX.values() for name, command in section.items()}
 
 
@@ -60,6 +68,18 @@ def load(name: str) -> Any:
     """The function or the group behind a name."""
     module, _, attribute = COMMANDS[name].where.partition(":")
     return getattr(import_module(f"bridle.surfaces.cli.{module}"), attribute)
+
+
+def _enter(name: str) -> None:
+    """Refuse what only a person may do inside a call of a session; raises `ConfigError`."""
+    # Loaded only here: to list commands, or to say the version, nothing else is needed.
+    from bridle.runtime.within import leave_terminal, refuse_inside_call
+
+    if name in FOR_PEOPLE:
+        refuse_inside_call(f"`bridle {name}`")
+    if any(word.split("=")[0] == "--attach" for word in sys.argv[1:]):
+        refuse_inside_call("--attach")
+    leave_terminal()
 
 
 class Lazily(TyperGroup):
@@ -77,6 +97,7 @@ class Lazily(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
+        _enter(cmd_name)
         loaded = load(cmd_name)
         if isinstance(loaded, typer.Typer):
             loaded.rich_markup_mode = None

@@ -18,6 +18,7 @@ from bridle.core.parts import File, OnAsk
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
 from bridle.runtime.finding import last_session
+from bridle.runtime.within import refuse_inside_call
 from bridle.surfaces.attaching import attached
 from bridle.surfaces.cli.drive import Shown, drive
 from bridle.surfaces.cli.project import ask_for_trust, existing, project_here
@@ -58,7 +59,7 @@ def run(
     Examples: bridle run "fix the failing test"; git diff | bridle run --steps 5 "review this"; bridle run /review
     """
     limits = _limits(steps, max_tool_calls, max_tokens, max_cost, max_seconds)
-    more = _on_ask(on_ask, format), system, _tools(tool or []), limits, None, variant, _schema(schema)
+    more = _on_ask(on_ask, format, trust=trust), system, _tools(tool or []), limits, None, variant, _schema(schema)
     options = TurnOptions(agent, model, *more)
     text = _prompt(prompt or [])
     folder = project_here() if dir is None else existing(dir)
@@ -167,7 +168,9 @@ def _one_of(flag: str, value: str, allowed: tuple[str, ...]) -> Any:
     return value
 
 
-def _on_ask(given: str | None, format: str) -> OnAsk:
+def _on_ask(given: str | None, format: str, *, trust: bool) -> OnAsk:
+    if trust or given == "allow":
+        refuse_inside_call("`bridle run --trust`" if trust else "`bridle run --on-ask allow`")
     if given is None:
         interactive = format == "text" and _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
         return "person" if interactive else "deny"

@@ -11,9 +11,12 @@ from bridle.errors import ConfigError
 
 def open_terminal() -> None:
     """Open the last session of this directory that has something to go on with, or a new one."""
+    # Loaded only here, as everything below: it takes as long as everything else together.
+    from bridle.runtime.within import leave_terminal
+
+    leave_terminal()
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise ConfigError("there is no terminal here: use `bridle run`, or see `bridle --help`")
-    # Loaded only here: it takes as long as everything else together.
     from bridle.surfaces.cli.project import ask_for_trust, project_here
 
     ask_for_trust(project_here())

@@ -1,0 +1,135 @@
+"""The processes above this one, as the kernel knows them: neither variables nor sessions of processes change that."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+PROC = Path("/proc")
+FIRST_PID_NAMESPACE = "pid:[4026531836]"
+"""The kernel gives this number to the machine's own namespace of processes."""
+SUPERVISORS = ("bridle", "process")
+"""The folder of the scripts that supervise commands."""
+LOCKS = ".locks"
+
+
+class Ancestor(NamedTuple):
+    """A process above this one that belongs to a call of Bridle's."""
+
+    environment: dict[str, str] | None
+    """None if it cannot be read, though the process belongs to this user."""
+    locks: frozenset[str]
+    """The folders of session locks that it holds something in."""
+
+
+def bridle_ancestors() -> list[Ancestor]:
+    """Supervisors of commands above this process, the process that started them, and those that drive a session."""
+    found: list[Ancestor] = []
+    supervised = False
+    for pid in _above():
+        locks = _locks(pid)
+        is_supervisor = _is_supervisor(pid)
+        if is_supervisor or supervised or locks:
+            mine, environment = _environment(pid)
+            if mine:
+                found.append(Ancestor(environment, locks))
+        supervised = is_supervisor
+    return found
+
+
+def sees_all_ancestors() -> bool:
+    """Whether no process can be above those that are seen: not so in a container, or where /proc is missing."""
+    try:
+        return str((PROC / "self/ns/pid").readlink()) == FIRST_PID_NAMESPACE
+    except OSError:
+        return False
+
+
+def hides_a_driver(folder: Path) -> bool:
+    """Whether a session lock in this folder is held by a process that this one cannot see, and may be below of."""
+    try:
+        held = {str(path.resolve()) for path in folder.glob("*.lock") if _is_held(path)}
+    except OSError:
+        return False
+    if not held:
+        return False
+    visible = {path for entry in PROC.iterdir() if entry.name.isdecimal() for path in _open_files(int(entry.name))}
+    return not held <= visible
+
+
+def _above() -> Iterator[int]:
+    # Not os.getpid(): /proc may belong to another namespace than this process, and tells its pid there.
+    pid = _parent("self")
+    seen: set[int] = set()
+    while pid > 0 and pid not in seen:
+        seen.add(pid)
+        yield pid
+        pid = _parent(str(pid))
+
+
+def _parent(pid: str) -> int:
+    try:
+        # The name of a program stands in parentheses, and may hold any characters.
+        return int((PROC / pid / "stat").read_bytes().rpartition(b")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _is_supervisor(pid: int) -> bool:
+    words = _read(pid, "cmdline").split(b"\0")
+    words = words[: words.index(b"--")] if b"--" in words else words
+    python = bool(words) and PurePosixPath(os.fsdecode(words[0])).name.startswith("python")
+    scripts = (PurePosixPath(os.fsdecode(word)) for word in words[1:])
+    return python and any(script.suffix == ".py" and script.parts[-3:-1] == SUPERVISORS for script in scripts)
+
+
+def _environment(pid: int) -> tuple[bool, dict[str, str] | None]:
+    """Whether a process belongs to this user, and with which environment it was started."""
+    try:
+        mine = (PROC / str(pid)).stat().st_uid == os.getuid()
+        raw = (PROC / str(pid) / "environ").read_bytes()
+    except FileNotFoundError:
+        return False, None
+    except OSError:
+        return mine, None
+    pairs = (os.fsdecode(pair).partition("=") for pair in raw.split(b"\0") if pair)
+    return True, {name: value for name, _, value in pairs}
+
+
+def _locks(pid: int) -> frozenset[str]:
+    files = (Path(path) for path in _open_files(pid))
+    return frozenset(str(path.parent) for path in files if path.suffix == ".lock" and path.parent.name.endswith(LOCKS))
+
+
+def _open_files(pid: int) -> Iterator[str]:
+    try:
+        handles = list((PROC / str(pid) / "fd").iterdir())
+    except OSError:
+        return
+    for handle in handles:
+        try:
+            yield str(handle.readlink())
+        except OSError:
+            # It was closed meanwhile.
+            continue
+
+
+def _is_held(path: Path) -> bool:
+    handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def _read(pid: int, name: str) -> bytes:
+    try:
+        return (PROC / str(pid) / name).read_bytes()
+    except OSError:
+        return b""
