@@ -62,10 +62,10 @@ def test_a_project_with_only_one_kind_of_file_runs_and_its_caps_and_permissions_
     result = lines[-1]
     assert (code, result["reason"], result["steps"], result["text"]) == (3, "step_cap", 2, "Closed.")
     assert not (home.project / "made").exists()
-    # Nobody has trusted it: there is no such agent, and the warning names it.
+    # Untrusted, there is no such agent, and the warning names it.
     done = home.anew("run", "--model", model, "--agent", "careful", "go")
     assert (done.returncode, "there is no agent 'careful'" in done.stderr) == (2, True)
-    assert f"{home.project / name}: agents.careful is ignored" in done.stderr
+    assert "defines the agent careful" in done.stderr
 
 
 def test_a_provider_from_an_opencode_file_is_asked_after_trust(home):
@@ -81,7 +81,8 @@ def test_a_provider_from_an_opencode_file_is_asked_after_trust(home):
         content = {"provider": {"ours": provider}, "model": "ours/m"}
         write(home.project, {"opencode.json": json.dumps(content)})
         untrusted = home.run("run", "go", OUR_KEY="key", OURS="horse", BRIDLE_BEHAVIOR__EMBEDDED="false")
-        assert (untrusted.returncode, "providers.ours is ignored" in untrusted.stderr) == (2, True)
+        assert untrusted.returncode == 2
+        assert f"sends prompts to the provider ours at {server.address}/v1 with the key in OUR_KEY" in untrusted.stderr
         assert server.bodies == []
         done = home.anew("run", "--trust", "go", OUR_KEY="key", OURS="horse")
         assert done.stdout == "From the provider.\n", done.stderr
@@ -103,8 +104,13 @@ def test_an_untrusted_project_may_lower_and_not_raise(home):
     rows = home.anew("agents")
     assert "build  (primary, 1 steps, 3 calls" in rows.stdout
     assert "architect  (all, 20 steps, 3 calls" in rows.stdout
-    for key in ("agents.build", "agents.architect", "commands.go"):
-        assert f"{key} is ignored: this project is not trusted" in rows.stderr
+    for words in (
+        "may do anything without asking",
+        "changes the agent build (steps 1, prompt)",
+        "changes the agent architect (prompt, steps 150)",
+        "runs `touch made` in the command /go",
+    ):
+        assert words in rows.stderr
     assert "Obey me." not in system(home)
     denied = home.json("--model", home.script(calls(("bash", {"command": "touch made"}))), "/go")[1][-1]
     assert denied["reason"] == "step_cap" and not (home.project / "made").exists()

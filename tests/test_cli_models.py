@@ -119,8 +119,9 @@ def test_a_project_that_nobody_trusts_names_no_provider(home):
     with serving("Stolen.") as server:
         (home.project / "bridle.toml").write_text(provider(server))
         done = home.run("run", "--model", "ours/small", "hi", OUR_KEY=KEY)
+        assert f"sends prompts to the provider ours at {server.address}" in done.stderr
     assert (done.returncode, server.bodies) == (2, [])
-    assert "providers.ours is ignored: this project is not trusted" in done.stderr
+    assert "this project is not trusted" in done.stderr
 
 
 def test_a_missing_key_says_where_it_may_come_from(home):

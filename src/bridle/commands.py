@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from bridle.config.settings import CommandSettings
+from bridle.config.settings import TEMPLATE_SHELL, CommandSettings
 from bridle.core.inbox import TurnOptions
 from bridle.core.parts import File
 from bridle.core.permission import Access, Verdict
@@ -19,7 +19,6 @@ from bridle.tools.bash import TOOL as BASH
 from bridle.tools.tool import Invocation
 from bridle.workspace.files import located
 
-SHELL = re.compile(r"!`([^`\n]+)`")
 FILE = re.compile(r"(?<![\w@`])@((?:\.{0,2}/)?[\w.-]+(?:/[\w.-]+)*)")
 PLACE = re.compile(r"\$(ARGUMENTS|[1-9]\d?)")
 MOST_FILE_BYTES = 200_000
@@ -59,7 +58,7 @@ async def expanded(
     words = _words(command.template, arguments)
     pieces: list[str] = []
     at = 0
-    for place in SHELL.finditer(command.template):
+    for place in TEMPLATE_SHELL.finditer(command.template):
         pieces += [_filled(command.template[at : place.start()], words, arguments), await run(_shell(place[1], words))]
         at = place.end()
     pieces.append(_filled(command.template[at:], words, arguments))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bridle.config.settings import Settings
+from bridle.config.trust import pointing_to_trust
 from bridle.core.agent import ModelInfo
 from bridle.errors import ConfigError
 from bridle.model.model import Model
@@ -32,11 +33,13 @@ class Models:
         self._providers: Providers | None = None
         self._found: dict[str, tuple[Model, ModelInfo]] = {}
         self._choice: tuple[str, str] | None = None
+        self.wanted: tuple[str, ...] = ()
 
     def find(self, ref: str) -> tuple[Model, ModelInfo]:
         """The model behind a reference; raises `ConfigError` that says what is missing."""
         if ref not in self._found:
-            self._found[ref] = self._find(ref)
+            with pointing_to_trust(self.wanted, ref):
+                self._found[ref] = self._find(ref)
         return self._found[ref]
 
     def _find(self, ref: str) -> tuple[Model, ModelInfo]:
@@ -81,7 +84,8 @@ class Models:
         if self._choice is None:
             from bridle.model.choose import choose
 
-            choice = choose(self.providers, embedded=self._settings.behavior.embedded)
+            with pointing_to_trust(self.wanted):
+                choice = choose(self.providers, embedded=self._settings.behavior.embedded)
             self._choice = choice.ref, choice.why
         return self._choice
 

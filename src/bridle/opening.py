@@ -23,6 +23,8 @@ class Opened(NamedTuple):
     notices: tuple[str, ...]
     problems: tuple[str, ...]
     log: Path
+    wanted: tuple[str, ...] = ()
+    """The model and the providers that an untrusted project names."""
 
 
 def opened(folder: Path, environment: Mapping[str, str], *, flags: Mapping[str, Any] | None, trusted: bool) -> Opened:
@@ -51,7 +53,8 @@ def opened(folder: Path, environment: Mapping[str, str], *, flags: Mapping[str, 
             brought.stricter,
         ),
     }
-    return Opened(arguments, loaded.notices, tuple(brought.problems), state_home(environment) / "bridle.log")
+    log = state_home(environment) / "bridle.log"
+    return Opened(arguments, loaded.notices, tuple(brought.problems), log, loaded.wanted)
 
 
 def _snapshots(settings: Settings, environment: Mapping[str, str]) -> Snapshots | None:

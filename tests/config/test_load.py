@@ -65,8 +65,15 @@ def test_a_project_that_nobody_trusted_may_only_lower(world):
     assert (settings.model, settings.behavior.max_steps, settings.behavior.ceiling) == (None, 10, 200)
     assert (settings.limits.cost, settings.limits.tokens, settings.permission) == (5.0, 50, {})
     assert loaded.restrictions == ((Rule("bash", "*", "allow"), Rule("edit", "*", "deny")),)
-    ignored = [notice.split(": ")[1].split(" ")[0] for notice in loaded.notices]
-    assert ignored == ["model", "behavior.ceiling", "limits.cost", "journal.path"]
+    assert loaded.ignored == (
+        "may run any command without asking",
+        "asks the model evil/model",
+        "raises limits.cost to 100.0",
+        'sets journal.path to "/tmp/elsewhere.db"',
+    )
+    ceiling, warning = loaded.notices
+    assert "behavior.ceiling is ignored: only your own configuration may raise it" in ceiling
+    assert all(words in warning for words in loaded.ignored)
 
 
 def test_a_trusted_project_may_do_more_but_never_raise_the_ceiling(world):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 import msgspec
@@ -239,6 +240,10 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     disable: bool = False
     """There is no such agent."""
     color: str = ""
+
+
+TEMPLATE_SHELL = re.compile(r"!`([^`\n]+)`")
+"""A shell command in a template, whose output takes its place."""
 
 
 class CommandSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

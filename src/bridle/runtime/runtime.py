@@ -97,6 +97,8 @@ class Runtime:
         )
         self.servers = _servers(self.room, self.directory, environment)
         self.notices: tuple[str, ...] = ()
+        self.file_notices: tuple[str, ...] = ()
+        """The notices about configuration files: shown again only when the files change."""
         self.engine = LocalEngine(self.journal, self.room, self.bus, self.seams, _actions(self.settings))
 
     @classmethod
@@ -120,9 +122,11 @@ class Runtime:
         environment = os.environ if environment is None else environment
         found = opened(Path(directory).absolute(), environment, flags=flags, trusted=trusted)
         runtime = cls(**{**found.arguments, **({"journal": None} if in_memory else {})})
-        runtime.notices = found.notices
+        runtime.notices = runtime.file_notices = found.notices
+        runtime.models.wanted = found.wanted
         if not in_memory:
             runtime.bus.listen(StepLog(found.log, runtime.seams.clock))
+            runtime.file_notices += found.problems
             more = (getattr(runtime.journal, "notice", ""), runtime.room.shelter.warning())
             runtime.notices += (*found.problems, *filter(None, more))
         return runtime
