@@ -264,8 +264,78 @@ def test_commands_are_templates_with_a_name(home):
     assert "Fix the issue.\n\n#12" in prompted(home, "/fix/issue #12")[1]
     code, shown = prompted(home, "/look", BRIDLE_PERMISSION__BASH='"allow"')
     assert code == 0 and "Look at @hello.txt and hello." in shown
-    # What is no command is a prompt like any other.
-    assert "/nothing here" in prompted(home, "/nothing here")[1]
+
+
+def test_an_unknown_command_is_refused_with_a_suggestion_and_a_path_is_a_prompt(home):
+    write(home.project, COMMANDS)
+    model = home.script({"text": "Done."})
+    for typed, words in (("/gret Ann", "did you mean /greet?"), ("/help", "(known: /fix/issue, /greet, /log, /look)")):
+        done = home.run("run", "--model", model, "--trust", typed)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"there is no command {typed.split()[0]}; {words}" in done.stderr
+    for typed in ("/etc/hosts is broken", "/tmp is full", "/no/such/file", "/* a comment */"):
+        assert f"> {typed}" in prompted(home, typed)[1]
+
+
+def sent_files(home, *words, given="", **environment):
+    """The files that go with a prompt, by name."""
+    model = home.script({"text": "Done."})
+    code, lines = home.json("--model", model, "--trust", *words, given=given, **environment)
+    assert code == 0, lines
+    exported = json.loads(home.run("export", lines[-1]["session"]).stdout)
+    return {file["path"]: file.get("text", file.get("media")) for file in files_in(exported)}
+
+
+def files_in(value):
+    """Every attached file of an exported session."""
+    if isinstance(value, dict):
+        if value.get("kind") == "prompt":
+            yield from value.get("files", ())
+        value = list(value.values())
+    for each in value if isinstance(value, list) else ():
+        yield from files_in(each)
+
+
+def test_files_that_a_prompt_or_a_template_names_are_attached(home):
+    write(
+        home.project,
+        {
+            ".bridle/commands/review.md": "Review the branch $1.\nThe rules are in @RULES.md.",
+            ".bridle/commands/plain.md": "The rules are in @RULES.md.",
+            ".bridle/commands/said.md": "!`echo @note.txt`",
+            "RULES.md": "Be kind.",
+            "note.txt": "A note.",
+            "src/a (copy).py": "print()",
+        },
+    )
+    (home.project / "dot.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + bytes(20))
+    rules, note = {"RULES.md": "Be kind."}, {"note.txt": "A note."}
+    assert sent_files(home, "/review", "my-branch") == rules
+    assert sent_files(home, "/plain", "my-branch") == rules
+    assert sent_files(home, "/plain", "and @note.txt") == {**rules, **note}
+    # What a command prints names no file.
+    assert sent_files(home, "/said", BRIDLE_PERMISSION__BASH='"allow"') == {}
+    for prompt in ("see @note.txt", "(@note.txt)", "@note.txt, please", "is it @note.txt?", "**@./note.txt**"):
+        assert list(sent_files(home, prompt).values()) == ["A note."], prompt
+    assert sent_files(home, 'look at @"src/a (copy).py"') == {"src/a (copy).py": "print()"}
+    image = home.run("run", "--model", home.script({"text": "x"}), "look at @dot.png")
+    assert "does not take image files" in image.stderr
+    assert sent_files(home, given="see @note.txt") == note
+    # Names of no file stay text, and data that is piped in beside words names nothing.
+    assert sent_files(home, "ask me@note.txt, @nobody, @src and `@note.txt`", given="+ see @note.txt") == {}
+
+
+def test_a_file_that_a_prompt_names_is_read_by_the_rules_of_the_read_tool(home):
+    write(home.project, {".env": "KEY=1", "note.txt": "A note."})
+    write(home.folder, {"beside.txt": "Outside."})
+    (home.project / "link.txt").symlink_to(home.folder / "beside.txt")
+    model = home.script({"text": "Done."})
+    for name in (".env", "../beside.txt", "link.txt", str(home.folder / "beside.txt")):
+        done = home.run("run", "--model", model, f"look at @{name}.")
+        assert (done.returncode, f"@{name} may not be read" in done.stderr) == (2, True), name
+        assert list(sent_files(home, "--on-ask", "allow", f"look at @{name}")) == [name]
+    denied = home.run("run", "--model", model, "see @note.txt", BRIDLE_PERMISSION__READ='"deny"')
+    assert (denied.returncode, "@note.txt may not be read" in denied.stderr) == (2, True)
 
 
 def test_shell_commands_of_a_template_need_permission_and_no_argument_becomes_one(home):

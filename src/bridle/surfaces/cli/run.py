@@ -70,7 +70,7 @@ def run(
         ask_for_trust(dir)
 
     async def work(runtime: Runtime) -> tuple[str, str]:
-        words, named, wanted = await _expanded(runtime, text, options)
+        words, named, wanted = await _expanded(runtime, *text, options)
         files = [*(attached(path, f"--file {path}") for path in file or []), *named]
         where = await _session(runtime, session, continue_last, fork)
         return where, await runtime.prompt(where, words, files=files, queue=queue, reply=not no_reply, options=wanted)
@@ -78,15 +78,20 @@ def run(
     sys.exit(asyncio.run(drive(dir, work, Shown(*levels, tells_of_others=True), trusted=trust)))
 
 
-async def _expanded(runtime: Runtime, text: str, options: TurnOptions) -> tuple[str, Sequence[File], TurnOptions]:
-    """The prompt itself, or what the command has become that it begins with."""
-    if not text.startswith("/"):
-        return text, (), options
-    # Loaded only here: most prompts are no commands.
-    from bridle.runtime.commanded import commanded
+async def _expanded(
+    runtime: Runtime, said: str, piped: str, options: TurnOptions
+) -> tuple[str, Sequence[File], TurnOptions]:
+    """The prompt with its command expanded and its files attached; text that is piped in beside words names none."""
+    # Arguments of a command may be piped in; beside other words, piped text is data.
+    data = piped if said and not said.startswith("/") else ""
+    text = "\n\n".join(piece for piece in (said, "" if data else piped) if piece)
+    if text.startswith("/") or "@" in text:
+        # Loaded only here: most prompts are plain.
+        from bridle.runtime.commanded import commanded
 
-    asked = await commanded(runtime, text, _confirm(options.on_ask))
-    return (asked.text, asked.files, asked.over(options)) if asked is not None else (text, (), options)
+        asked = await commanded(runtime, text, _confirm(options.on_ask), options.agent)
+        return "\n\n".join([asked.text, *filter(None, [data])]), asked.files, asked.over(options)
+    return "\n\n".join([text, *filter(None, [data])]), (), options
 
 
 def _confirm(on_ask: OnAsk | None) -> Callable[[str], Awaitable[bool]]:
@@ -189,11 +194,12 @@ def _tools(given: list[str]) -> dict[str, bool]:
     return tools
 
 
-def _prompt(words: list[str]) -> str:
+def _prompt(words: list[str]) -> tuple[str, str]:
+    """The words of the command line, and what is piped in."""
     piped = ""
     if sys.stdin is not None and not sys.stdin.isatty():
         piped = sys.stdin.buffer.read().decode("utf-8", "replace")
-    text = "\n\n".join(piece for piece in (" ".join(words).strip(), piped.strip()) if piece)
-    if not text:
+    said, piped = " ".join(words).strip(), piped.strip()
+    if not said and not piped:
         raise ConfigError('no prompt: give one as in `bridle run "fix the test"`, or pipe it in')
-    return text
+    return said, piped

@@ -235,8 +235,8 @@ class Chat(Screen[None]):
         options, session = TurnOptions(self.agent, self.model, "person"), self.id_of_session
         words, files = pasted.sent(typed)
         try:
-            asked = await commanded(self.runtime, words, self._confirm) if words.startswith("/") else None
-            if asked is not None:
+            if words.startswith("/") or "@" in words:
+                asked = await commanded(self.runtime, words, self._confirm, self.agent)
                 words, files, options = asked.text, (*files, *asked.files), asked.over(options)
             id = await self.runtime.prompt(session, words, files=files, options=options)
         except BridleError as error:
