@@ -102,8 +102,8 @@ def test_an_untrusted_project_may_lower_and_not_raise(home):
         },
     )
     rows = home.anew("agents")
-    assert "build  (primary, 1 steps, 3 calls" in rows.stdout
-    assert "architect  (all, 20 steps, 3 calls" in rows.stdout
+    assert "build  (primary, 1 step, 3 tool calls" in rows.stdout
+    assert "architect  (all, 20 steps, 3 tool calls" in rows.stdout
     for words in (
         "may do anything without asking",
         "changes the agent build (steps 1, prompt)",
@@ -112,8 +112,11 @@ def test_an_untrusted_project_may_lower_and_not_raise(home):
     ):
         assert words in rows.stderr
     assert "Obey me." not in system(home)
-    denied = home.json("--model", home.script(calls(("bash", {"command": "touch made"}))), "/go")[1][-1]
-    assert denied["reason"] == "step_cap" and not (home.project / "made").exists()
+    model = home.script(calls(("bash", {"command": "touch made"})))
+    code, lines = home.json("--model", model, "/go")
+    assert (code, "there is no command /go" in lines[-2]["message"]) == (2, True)
+    assert home.json("--model", model, "go")[1][-1]["reason"] == "step_cap"
+    assert not (home.project / "made").exists()
 
 
 def test_instructions_of_the_user_and_of_every_folder_up_to_the_root_are_read(home):
@@ -235,7 +238,9 @@ def test_agents_are_shown_and_created(home):
     assert (again.returncode, "is there already" in again.stderr) == (2, True)
     shown = home.anew("agents", "show", "reviewer", "--trust").stdout
     assert "description: Reviews: everything\nmode: all\n" in shown
-    assert "limits: 4 steps, 200 calls\n" in shown and shown.endswith("\nYou review.\n")
+    assert "limits: 4 steps, 200 tool calls (50 tool calls as a subagent)\n" in shown and shown.endswith(
+        "\nYou review.\n"
+    )
     assert home.run("agents", "show", "nobody").returncode == 2
     assert home.run("agents", "create", "../x", "--description", "x", "--prompt", "y").returncode == 2
 
@@ -423,10 +428,10 @@ def test_no_untrusted_project_raises_what_is_in_force(home):
             "[agents.plan]\nsteps = 7\n",
         },
     )
-    assert limits_of(home, "build") == "primary, 4 steps, 3 calls"
-    assert limits_of(home, "plan") == "primary, 6 steps, 3 calls"
+    assert limits_of(home, "build") == "primary, 4 steps, 3 tool calls"
+    assert limits_of(home, "plan") == "primary, 6 steps, 3 tool calls"
     write(home.folder, {"project/bridle.toml": "[agents.build]\nmaxSteps = 2\nlimits = { tool_calls = 1 }\n"})
-    assert limits_of(home, "build") == "primary, 2 steps, 1 calls"
+    assert limits_of(home, "build") == "primary, 2 steps, 1 tool call"
 
 
 def test_no_layer_takes_a_deny_away(home):
@@ -576,3 +581,20 @@ command = "curl -H 'Authorization: Bearer sk-{secret}{secret}' x"
     listed = home.run("config").stdout
     assert secret not in listed
     assert '"--port","80"' in listed and "{env:X}" in listed
+
+
+def test_the_list_of_agents_tells_the_limits_that_hold(home):
+    rows = home.run("agents").stdout
+    for row in (
+        "build  (primary, 200 steps, 200 tool calls)",
+        "general  (subagent, 200 steps, 50 tool calls)",
+        "refactorer  (all, 5 steps, 200 tool calls (50 tool calls as a subagent))",
+    ):
+        assert row in rows
+    write(
+        home.folder,
+        {".config/bridle/config.toml": "[limits]\nsubagent_tool_calls = 7\n[agents.explore]\nlimits.tool_calls = 3\n"},
+    )
+    rows = home.run("agents").stdout
+    assert "general  (subagent, 200 steps, 7 tool calls)" in rows
+    assert "explore  (subagent, 200 steps, 3 tool calls)" in rows

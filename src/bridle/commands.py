@@ -10,15 +10,14 @@ from base64 import b64encode
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import NamedTuple
 
 from bridle.config.settings import TEMPLATE_SHELL, CommandSettings
-from bridle.core.inbox import TurnOptions
 from bridle.core.media import media_of
 from bridle.core.parts import File
 from bridle.core.permission import Access, Verdict
 from bridle.errors import ConfigError, ToolFailed
 from bridle.shelter import Shelter
+from bridle.spoken import Expanded
 from bridle.tools.bash import TOOL as BASH
 from bridle.tools.tool import Invocation
 from bridle.workspace.files import Files, Place, accesses
@@ -33,22 +32,8 @@ Run = Callable[[str], Awaitable[str]]
 Judge = Callable[[Access], Verdict]
 Permits = Callable[[Sequence[Access]], Awaitable[bool]]
 """Whether all of these are allowed, by rules or by the person who is asked."""
+SUBTASK_AGENT = "general"
 PLAIN_NAME = re.compile(r"[A-Za-z][\w-]*")
-
-
-class Expanded(NamedTuple):
-    """A prompt that a command has become."""
-
-    text: str
-    files: tuple[File, ...]
-    agent: str | None = None
-    model: str | None = None
-
-    def over(self, options: TurnOptions) -> TurnOptions:
-        """The options of a prompt, with what the command says where they say nothing."""
-        agent, model = options.agent or self.agent, options.model or self.model
-        given = {name: getattr(options, name) for name in options.__struct_fields__}
-        return TurnOptions(**{**given, "agent": agent, "model": model})
 
 
 def named(text: str, commands: Collection[str]) -> tuple[str, str] | None:
@@ -84,7 +69,10 @@ async def expanded(command: CommandSettings, arguments: str, directory: Path, ru
         text = f"{text}\n\n{arguments}"
     # What commands have printed names no files; arguments stand in their places, or behind the template.
     plain = "\n".join([*pieces[::2], *([] if PLACE.search(command.template) else [arguments])])
-    return Expanded(text.strip(), await files_of(plain, directory, permits), command.agent, command.model)
+    found = await files_of(plain, directory, permits)
+    if not command.subtask:
+        return Expanded(text.strip(), found, command.agent, command.model)
+    return Expanded(text.strip(), found, subtask=command.agent or SUBTASK_AGENT)
 
 
 def _words(template: str, arguments: str) -> list[str]:

@@ -22,7 +22,7 @@ from bridle.core.inbox import PromptItem, TurnOptions
 from bridle.core.ledger import Account, TreeLimits
 from bridle.core.limits import LOWEST_OUTPUT_TOKENS, Limits, effective_cap
 from bridle.core.options import RESERVED_OPTIONS, layered
-from bridle.core.parts import File, Notice, TurnStart
+from bridle.core.parts import File, Mandate, Notice, TurnStart
 from bridle.core.permission import Access, Rule, Verdict, covers, judge, strictest
 from bridle.core.provider import Provider
 from bridle.core.retry import RetryPolicy
@@ -34,10 +34,11 @@ from bridle.model.model import Model
 from bridle.seams import Seams
 from bridle.shelter import Shelter
 from bridle.spoken import small_model, spoken, switched, words_of
-from bridle.toolbox import Toolbox
+from bridle.toolbox import Toolbox, startable
 from bridle.tools.skill import listed, skill_tool
 from bridle.tools.task import task_tool
 from bridle.tools.tool import Tool
+from bridle.turn.delegating import delegating
 from bridle.turn.outputs import INSTRUCTION, Wanted
 from bridle.turn.rig import Deadlines, Opening, Tack
 from bridle.users import UsersOwn as UsersOwn
@@ -271,19 +272,21 @@ class SettingsTackRoom:
         saved = Approvals(self.user.approvals, self.directory).all() if self.user.approvals is not None else ()
         return "allow" if found == "ask" and any(covers(each, access) for each in saved) else found
 
-    def bounds_of(self, agent: Agent) -> tuple[int, Limits]:
-        """The cap on an agent's steps and its other limits, as they are in force for a turn of a person's."""
+    def bounds_of(self, agent: Agent, mandate: Mandate | None = None) -> tuple[int, Limits]:
+        """The cap on an agent's steps and its other limits, for a person's turn or, with a mandate, a subagent's."""
         try:
-            limits, cap, _ = self._limits(TurnOptions(), agent, 1)
+            limits, cap, _ = self._limits(TurnOptions(mandate=mandate), agent, 1)
         except ConfigError:
             return 0, agent.limits
         return cap, limits
 
-    def _may_start(self, start: TurnStart) -> dict[str, str]:
+    def _may_start(self, start: TurnStart, agent: Agent) -> dict[str, str]:
         depth = start.mandate.depth if start.mandate is not None else 0
         if depth >= self.settings.tree.depth:
             return {}
-        return {name: self.agents[name].description for name in self.subagents or ()}
+        above = start.mandate.rules if start.mandate is not None else ()
+        described = {name: self.agents[name].description for name in self.subagents or ()}
+        return startable(described, (self._rules(agent), *self.restrictions, self.user.stricter, *above))
 
     def _system(
         self,
@@ -317,19 +320,19 @@ class SettingsTackRoom:
         agent = self.agents.get(start.agent) or Agent(start.agent)
         model, info = self._model(start.model)
         retry = self.settings.retry
-        there = self.toolbox.all()
+        subagents = self._may_start(start, agent)
         reads_only = agent.reads_only or (start.mandate is not None and start.mandate.reads_only)
         return Tack(
-            model=model,
+            model=delegating(model, session),
             info=info,
-            tools={name: there[name] for name in start.tools if name in there},
+            tools=self.toolbox.equipped(start.tools, subagents),
             rules=self._rules(agent),
             restrictions=(*self.restrictions, self.user.stricter),
             directory=Path(session.info.directory),
             layers=start.mandate.rules if start.mandate is not None else (),
             prompts=spoken(self.settings.prompts, self.agents),
             ceiling=self.settings.behavior.ceiling,
-            subagents=self._may_start(start),
+            subagents=subagents,
             max_depth=self.settings.tree.depth,
             without=self.toolbox.kept_from(agent, start),
             tree_cost=self._tree_cost(),

@@ -90,7 +90,8 @@ def _commands(content: Table, problems: list[str]) -> Table:
     for section in ("command", "commands"):
         for name, given in _table(content, section).items():
             fields = given if isinstance(given, Mapping) else {"template": given}
-            table = {key: fields[key] for key in ("template", "description", "agent", "model") if fields.get(key)}
+            known = ("template", "description", "agent", "model", "subtask")
+            table = {key: fields[key] for key in known if fields.get(key)}
             try:
                 msgspec.convert(table, CommandSettings)
             except msgspec.ValidationError as error:

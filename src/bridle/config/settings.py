@@ -252,6 +252,8 @@ class CommandSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     description: str = ""
     agent: str | None = None
     model: str | None = None
+    subtask: bool = False
+    """A subagent works on the prompt, in a session of its own: `agent`, or `general`."""
 
 
 class UiSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -5,20 +5,32 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
-from bridle.commands import Expanded, expanded, files_of, named, run_shell
+from bridle.commands import expanded, files_of, named, run_shell
 from bridle.core.agent import Agent
 from bridle.core.permission import Access
+from bridle.errors import ConfigError
 from bridle.runtime.runtime import Runtime
+from bridle.spoken import Expanded, named_agents
 
 Confirm = Callable[[str], Awaitable[bool]]
 
 
-async def commanded(runtime: Runtime, text: str, confirm: Confirm, agent: str | None = None) -> Expanded:
+async def commanded(runtime: Runtime, text: str, confirm: Confirm, *, typed: str, agent: str | None = None) -> Expanded:
     """A person's prompt with everything in its place; `agent` is the one that will run it.
 
-    `confirm` is asked about shell commands and files that need a person. Raises `ConfigError` for a command that does
-    not exist, and for a file that may not be read.
+    Only the words that the person `typed` may name subagents. `confirm` is asked about shell commands and files that
+    need a person. Raises `ConfigError` for a command that does not exist, and for a file that may not be read.
     """
+    asked = await _expanded(runtime, text, confirm, agent)
+    subagents = runtime.room.subagents or ()
+    if asked.subtask and asked.subtask not in subagents:
+        known = ", ".join(sorted(subagents)) or "none"
+        raise ConfigError(f"agent {asked.subtask} of this command cannot run as a subagent (these can: {known})")
+    wants = (*named_agents(typed, subagents), *filter(None, [asked.subtask]))
+    return asked._replace(wants=wants)
+
+
+async def _expanded(runtime: Runtime, text: str, confirm: Confirm, agent: str | None) -> Expanded:
     commands = runtime.settings.commands
     found = named(text, commands)
     if found is not None and found[0] not in commands:

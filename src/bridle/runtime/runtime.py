@@ -14,7 +14,7 @@ from bridle.core.context import sound
 from bridle.core.events import Entry, Live, PartDelta, SessionInfo
 from bridle.core.inbox import AbortItem, AnswerItem, CompactItem, ExtendItem, InboxItem, PromptItem, TurnOptions
 from bridle.core.limits import LimitName, Limits, wrong_limit
-from bridle.core.parts import Extension, File, Notice, TurnStart
+from bridle.core.parts import Extension, File, Mandate, Notice, TurnStart
 from bridle.core.permission import Rule
 from bridle.core.result import Result, result_of
 from bridle.core.session import Session
@@ -41,11 +41,12 @@ LOOK_SECONDS = 0.2
 
 
 class AgentRow(NamedTuple):
-    """An agent, and its limits as they are in force: the cap on its steps, and the others."""
+    """An agent, and its limits as they are in force: the cap on its steps, the others, and those as a subagent."""
 
     agent: Agent
     cap: int
     limits: Limits
+    below: Limits
 
 
 class Runtime:
@@ -194,14 +195,17 @@ class Runtime:
         queue: bool = False,
         reply: bool = True,
         options: TurnOptions | None = None,
+        wants: Sequence[str] = (),
+        subtask: str = "",
     ) -> str:
         """Submit a prompt and wake its session; safe once this returns. The same id twice is one prompt.
 
+        `wants` are subagents that the turn may start without an ask; `subtask` is the one that works on the prompt.
         Raises `ConfigError` if the turn that it asks for cannot be had: no such agent or model, nonsense limits.
         """
         attached = tuple(File(sound(file.path), sound(file.text), file.media, file.data) for file in files)
         words = with_mentions(sound(text), self.room.subagents or ())
-        item = PromptItem(id or self.seams.new_id("prm"), words, attached, queue, reply, options)
+        item = PromptItem(id or self.seams.new_id("prm"), words, attached, queue, reply, options, tuple(wants), subtask)
         if reply:
             await self._check(session, item)
         await self._submit(session, item)
@@ -219,7 +223,8 @@ class Runtime:
 
     def agents(self) -> list[AgentRow]:
         """Everybody who may run, with what bounds them."""
-        return [AgentRow(agent, *self.room.bounds_of(agent)) for agent in self.room.agents.values()]
+        room, child = self.room, Mandate("", "", "", 1)
+        return [AgentRow(each, *room.bounds_of(each), room.bounds_of(each, child)[1]) for each in room.agents.values()]
 
     def preview(self, options: TurnOptions | None = None) -> TurnStart:
         """The turn that a first prompt would open now, with its system prompt; raises `ConfigError`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, TextIO, cast
 
@@ -14,10 +14,11 @@ import typer
 
 from bridle.core.inbox import TurnOptions
 from bridle.core.limits import LIMIT_NAMES, LimitName, wrong_limit
-from bridle.core.parts import File, OnAsk
+from bridle.core.parts import OnAsk
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
 from bridle.runtime.finding import last_session
+from bridle.runtime.submitting import Expanded, submit
 from bridle.surfaces.attaching import attached
 from bridle.surfaces.cli.drive import Shown, drive
 from bridle.surfaces.cli.project import ask_for_trust
@@ -70,28 +71,26 @@ def run(
         ask_for_trust(dir)
 
     async def work(runtime: Runtime) -> tuple[str, str]:
-        words, named, wanted = await _expanded(runtime, *text, options)
-        files = [*(attached(path, f"--file {path}") for path in file or []), *named]
+        asked = await _expanded(runtime, *text, options)
+        files = [attached(path, f"--file {path}") for path in file or []]
         where = await _session(runtime, session, continue_last, fork)
-        return where, await runtime.prompt(where, words, files=files, queue=queue, reply=not no_reply, options=wanted)
+        return where, await submit(runtime, where, asked, options, files=files, queue=queue, reply=not no_reply)
 
     sys.exit(asyncio.run(drive(dir, work, Shown(*levels, tells_of_others=True), trusted=trust)))
 
 
-async def _expanded(
-    runtime: Runtime, said: str, piped: str, options: TurnOptions
-) -> tuple[str, Sequence[File], TurnOptions]:
+async def _expanded(runtime: Runtime, said: str, piped: str, options: TurnOptions) -> Expanded:
     """The prompt with its command expanded and its files attached; text that is piped in beside words names none."""
     # Arguments of a command may be piped in; beside other words, piped text is data.
     data = piped if said and not said.startswith("/") else ""
     text = "\n\n".join(piece for piece in (said, "" if data else piped) if piece)
+    asked = Expanded(text, ())
     if text.startswith("/") or "@" in text:
         # Loaded only here: most prompts are plain.
         from bridle.runtime.commanded import commanded
 
-        asked = await commanded(runtime, text, _confirm(options.on_ask), options.agent)
-        return "\n\n".join([asked.text, *filter(None, [data])]), asked.files, asked.over(options)
-    return "\n\n".join([text, *filter(None, [data])]), (), options
+        asked = await commanded(runtime, text, _confirm(options.on_ask), typed=said, agent=options.agent)
+    return asked._replace(text=f"{asked.text}\n\n{data}") if data else asked
 
 
 def _confirm(on_ask: OnAsk | None) -> Callable[[str], Awaitable[bool]]:
