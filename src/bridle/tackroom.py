@@ -281,9 +281,6 @@ class SettingsTackRoom:
         return cap, limits
 
     def _may_start(self, start: TurnStart, agent: Agent) -> dict[str, str]:
-        depth = start.mandate.depth if start.mandate is not None else 0
-        if depth >= self.settings.tree.depth:
-            return {}
         above = start.mandate.rules if start.mandate is not None else ()
         described = {name: self.agents[name].description for name in self.subagents or ()}
         return startable(described, (self._rules(agent), *self.restrictions, self.user.stricter, *above))
