@@ -53,7 +53,7 @@ BUDGETS = {
     "surfaces/tui/app.py": 200,
     "wire.py": 150,
     "seams.py": 190,  # raised from 100: threads and tasks are started here and nowhere else
-    "models.py": 140,  # raised from 130: what a family of models stands for
+    "models.py": 150,  # raised from 130: families of models, models under another name
     "model/model.py": 80,
     "model/catalog.py": 220,  # raised from 150: two lists of prices, tiers, variants and the closing table
     "model/local.py": 100,

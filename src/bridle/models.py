@@ -8,6 +8,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from bridle.config.settings import Settings
 from bridle.config.trust import pointing_to_trust
 from bridle.core.agent import ModelInfo
@@ -50,8 +52,14 @@ class Models:
 
             model = ScriptedModel.load(self._directory / ref.removeprefix("scripted:"))
         if model is None:
-            return self.providers.model(ref)
+            found, info = self.providers.model(self._named(ref))
+            return found, msgspec.structs.replace(info, ref=ref)
         return model, getattr(model, "info", None) or ModelInfo(ref)
+
+    def _named(self, ref: str) -> str:
+        """The reference by which the provider knows a model."""
+        given = self._settings.models.get(ref)
+        return f"{ref.partition('/')[0]}/{given.id}" if given is not None and given.id else ref
 
     @property
     def providers(self) -> Providers:
@@ -61,7 +69,7 @@ class Models:
             from bridle.model.providers import Providers
 
             settings, home = self._settings, data_home(self._environment)
-            quirks = {ref: given.quirks for ref, given in settings.models.items() if given.quirks}
+            quirks = {self._named(ref): given.quirks for ref, given in settings.models.items() if given.quirks}
             self._providers = Providers(settings.providers, self._environment, home, self._directory, quirks)
         return self._providers
 

@@ -14,6 +14,7 @@ from bridle.snapshots.repository import Bounds
 from bridle.snapshots.snapshots import Snapshots
 from bridle.tools.registry import builtin_tools
 from bridle.users import UsersOwn
+from bridle.workspace.remote import RemoteInstructions, is_address
 
 
 class Opened(NamedTuple):
@@ -32,6 +33,8 @@ def opened(folder: Path, environment: Mapping[str, str], *, flags: Mapping[str, 
     loaded = load(folder, environment=environment, flags=flags, trusted=trusted)
     built_in = builtin_tools()
     patterns = loaded.settings.instructions
+    addresses = [name for name in patterns if is_address(name)]
+    remote = RemoteInstructions(addresses) if addresses else None
     brought = brought_by(folder, environment, built_in, trusted=loaded.trusted)
     arguments = {
         "journal": loaded.settings.journal.path or data_home(environment) / "journal.db",
@@ -48,9 +51,10 @@ def opened(folder: Path, environment: Mapping[str, str], *, flags: Mapping[str, 
             frozenset({"task", "skill", *(tool.spec.name for tool in built_in)}),
             approvals_file(environment),
             brought.skills,
-            Instructions(folder, own_files(person(environment), config_home(environment)), patterns).text,
+            Instructions(folder, own_files(person(environment), config_home(environment)), patterns, remote).text,
             _snapshots(loaded.settings, environment),
             brought.stricter,
+            remote,
         ),
     }
     log = state_home(environment) / "bridle.log"

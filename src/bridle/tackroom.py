@@ -181,7 +181,8 @@ class SettingsTackRoom:
     def _compact_at(self, info: ModelInfo) -> int:
         if not self.settings.compaction.auto:
             return 0
-        return compact_at(info.context_window, min(LOWEST_OUTPUT_TOKENS, info.max_output_tokens))
+        kept = min(self.settings.compaction.reserved, info.context_window // 2)
+        return compact_at(info.context_window, max(kept, min(LOWEST_OUTPUT_TOKENS, info.max_output_tokens)))
 
     def _tree_cost(self) -> bool:
         limits = self.settings.limits
@@ -257,12 +258,13 @@ class SettingsTackRoom:
         return limits, cap, notices
 
     def _news(self, session: Session, number: int) -> Iterator[Notice]:
-        """What there is to know of tools that come and go, as far as this session was not told."""
-        news = self.toolbox.more.news(self.toolbox.own) if self.toolbox.more is not None else ()
+        """What there is to know of instructions and of tools that come and go, as far as this session was not told."""
+        servers = self.toolbox.more.news(self.toolbox.own) if self.toolbox.more is not None else ()
+        news = [*(("mcp", text) for text in servers), *(("instructions", text) for text in self.user.news())]
         told = {part.text for part in session.parts.values() if isinstance(part, Notice)} if news else set()
-        for place, text in enumerate(news):
+        for place, (about, text) in enumerate(news):
             if text not in told:
-                yield Notice(f"{number}.notice.mcp.{place}", "mcp", text)
+                yield Notice(f"{number}.notice.{about}.{place}", about, text)
 
     def verdict(self, access: Access, agent: Agent) -> Verdict:
         """What the rules of a person's own turn with this agent say to something; an always answers an ask."""

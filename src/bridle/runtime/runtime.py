@@ -216,6 +216,7 @@ class Runtime:
         state = self.engine.session(session) or await self.load(session)
         if self.servers is not None:
             await self.servers.prepare()
+        await self.room.user.prepare()
         await self.models.prepare(self.room.model_ref(state, item.options))
         opening = self.room.open(state, item, state.turns + 1)
         if opening.problem:
