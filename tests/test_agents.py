@@ -583,6 +583,15 @@ command = "curl -H 'Authorization: Bearer sk-{secret}{secret}' x"
     assert '"--port","80"' in listed and "{env:X}" in listed
 
 
+def test_doctor_reports_a_broken_configuration_and_goes_on(home):
+    write(home.folder, {".config/bridle/config.toml": 'modle = "a/b"\n'})
+    done = home.run("doctor", BRIDLE_BEHAVIOR__EMBEDDED="false")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "modle is not known; did you mean model?" in done.stdout
+    for section in ("machine", "project", "configuration", "models", "journal", "terminal"):
+        assert f"{section}\n" in done.stdout
+
+
 def test_the_list_of_agents_tells_the_limits_that_hold(home):
     rows = home.run("agents").stdout
     for row in (

@@ -107,7 +107,8 @@ class Models:
         """Everybody who can be asked right now."""
         from bridle.model.reach import reachable
 
-        return reachable(self.providers)
+        mine = [*filter(None, [self._settings.model]), *self._settings.models]
+        return reachable(self.providers, mine)
 
     def logins(self) -> list[tuple[str, str]]:
         """The providers that have a key, and where it is."""
