@@ -583,6 +583,25 @@ command = "curl -H 'Authorization: Bearer sk-{secret}{secret}' x"
     assert '"--port","80"' in listed and "{env:X}" in listed
 
 
+def test_max_steps_of_a_file_is_the_cap_of_a_run(home):
+    looks = [calls(("glob", {"pattern": f"{number}*"})) for number in range(60)]
+    model = home.script(*looks, then={"text": "Closed."})
+    write(
+        home.folder,
+        {".config/bridle/config.toml": "[behavior]\nmax_steps = 50  # For complex multi-file refactoring\n"},
+    )
+    assert (home.json("--model", model, "go")[1][-1]["steps"], cap_of(home)) == (50, "50")
+    # A project's file lowers it, the environment stands over both, and a flag over all.
+    write(home.project, {"bridle.toml": "[behavior]\nmax_steps = 10\n"})
+    assert home.json("--model", model, "go")[1][-1]["steps"] == 10
+    assert home.json("--model", model, "go", BRIDLE_BEHAVIOR__MAX_STEPS="7")[1][-1]["steps"] == 7
+    assert home.json("--model", model, "--steps", "3", "go")[1][-1]["steps"] == 3
+
+
+def cap_of(home):
+    return re.search(r"^build  \(primary, (\d+) steps", home.run("agents").stdout, flags=re.MULTILINE)[1]
+
+
 def test_doctor_reports_a_broken_configuration_and_goes_on(home):
     write(home.folder, {".config/bridle/config.toml": 'modle = "a/b"\n'})
     done = home.run("doctor", BRIDLE_BEHAVIOR__EMBEDDED="false")
@@ -597,6 +616,7 @@ def test_the_list_of_agents_tells_the_limits_that_hold(home):
     for row in (
         "build  (primary, 200 steps, 200 tool calls)",
         "general  (subagent, 200 steps, 50 tool calls)",
+        "explore  (subagent, 200 steps, 50 tool calls)",
         "refactorer  (all, 5 steps, 200 tool calls (50 tool calls as a subagent))",
     ):
         assert row in rows

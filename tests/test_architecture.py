@@ -179,8 +179,8 @@ def test_the_layers_are_as_drawn():
     assert done.returncode == 0, done.stdout
 
 
-def test_a_step_costs_the_same_late_in_a_session_as_early():
-    """Counted in function calls, which no busy machine can change."""
+def costs_of_steps(tool_calls, **more):
+    """What each step of a turn costs, in function calls, which no busy machine can change."""
     counts = []
     calls = 0
 
@@ -194,9 +194,18 @@ def test_a_step_costs_the_same_late_in_a_session_as_early():
 
     sys.setprofile(count)
     try:
-        tell(ScriptedModel(play), limits=Limits(tool_calls=1_000), seed=None)
+        tell(ScriptedModel(play), limits=Limits(tool_calls=tool_calls), seed=None, **more)
     finally:
         sys.setprofile(None)
-    steps = [after - before for before, after in itertools.pairwise(counts)]
+    return [after - before for before, after in itertools.pairwise(counts)]
+
+
+def test_a_turn_without_a_cap_costs_no_more_than_one_with():
+    costs = {cap: sorted(costs_of_steps(60, steps=cap)[20:40])[10] for cap in (None, 150)}
+    assert abs(costs[None] - costs[150]) <= 0.02 * costs[150]
+
+
+def test_a_step_costs_the_same_late_in_a_session_as_early():
+    steps = costs_of_steps(1_000)
     early, late = sorted(steps[20:40])[10], sorted(steps[-40:-20])[10]
     assert late <= 1.02 * early
