@@ -76,10 +76,11 @@ class Project:
         """The notices that were not shown since the project's files last changed; from now on they count as shown."""
         if not notices:
             return ()
-        shown, now = Kept(state_home(self._environment) / "shown.json", Shown, {}), fingerprint(self.root)
+        shown = Kept(state_home(self._environment) / "shown.json", Shown, {})
         fresh: list[str] = []
 
         def change(table: Shown) -> Shown:
+            now = fingerprint(self.root)
             before = table.get(str(self.root), ShownNotices(now))
             known = before.notices if before.fingerprint == now else ()
             fresh.extend(notice for notice in dict.fromkeys(notices) if _digest(notice) not in known)

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from bridle.config.agents import builtin_agents, rules_of
+from bridle.config.bounded import read_bounded
 from bridle.config.check import line_of, problems
 from bridle.config.grants import granted
 from bridle.config.imported import Imported, imported, imported_for_user
@@ -182,7 +183,7 @@ def faults(directory: Path, *, environment: Mapping[str, str] | None = None) -> 
         except ConfigError as error:
             found.append(str(error))
             continue
-        text = path.read_text(encoding="utf-8")
+        text = read_bounded(path).decode("utf-8")
         for problem in problems(table):
             line = line_of(text, problem.key)
             found.append(f"{path}{f':{line}' if line else ''}: {problem.text}")
@@ -256,8 +257,8 @@ def _read(path: Path) -> Table:
     if not path.is_file():
         return {}
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+        return tomllib.loads(read_bounded(path).decode("utf-8").replace("\r\n", "\n"))
+    except (OSError, UnicodeDecodeError, ConfigError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
