@@ -72,7 +72,7 @@ async def expanded(command: CommandSettings, arguments: str, directory: Path, ru
     found = await files_of(plain, directory, permits)
     if not command.subtask:
         return Expanded(text.strip(), found, command.agent, command.model)
-    return Expanded(text.strip(), found, subtask=command.agent or SUBTASK_AGENT)
+    return Expanded(text.strip(), found, model=command.model, subtask=command.agent or SUBTASK_AGENT)
 
 
 def _words(template: str, arguments: str) -> list[str]:
