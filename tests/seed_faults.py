@@ -614,6 +614,48 @@ FAULTS = [
         "",
         "tests/test_undo.py::test_the_diff_shows_what_the_session_changed_and_nothing_else",
     ),
+    Fault(
+        "000.48",
+        "src/bridle/core/decide.py",
+        "replace(turn.limits, steps=turn.cap)",
+        "replace(turn.limits, steps=turn.cap if turn.cap < 200 else sum(1 for _ in range(200)))",
+        "tests/test_architecture.py::test_a_turn_without_a_cap_costs_no_more_than_one_with",
+    ),
+    Fault(
+        "001.72",
+        "src/bridle/tackroom.py",
+        "given.tool_calls if mandate is None else given.subagent_tool_calls",
+        "given.tool_calls",
+        "tests/test_agents.py::test_the_list_of_agents_tells_the_limits_that_hold",
+    ),
+    Fault(
+        "002.65",
+        "src/bridle/tackroom.py",
+        "steps = self.settings.behavior.max_steps if steps is None else steps",
+        "steps = 10 if steps is None else steps",
+        "tests/test_agents.py::test_max_steps_of_a_file_is_the_cap_of_a_run",
+    ),
+    Fault(
+        "004.25",
+        "src/bridle/tackroom.py",
+        "model=delegating(model, session),",
+        "model=model,",
+        "tests/test_cli_trees.py::test_a_command_with_a_subtask_runs_as_a_subagent_and_its_report_goes_on",
+    ),
+    Fault(
+        "004.41",
+        "src/bridle/spoken.py",
+        "if before is None or before.agent == agent.name:",
+        "if before is None or before.agent:",
+        "tests/test_agents.py::test_a_switch_of_agents_is_told_to_the_model",
+    ),
+    Fault(
+        "004.100",
+        "src/bridle/core/system_prompt.py",
+        "for piece in pieces if piece.strip())",
+        "for piece in pieces)",
+        "tests/core/test_system_prompt.py::test_pieces_are_joined_in_their_order_and_empty_ones_are_left_out",
+    ),
 ]
 
 
@@ -683,6 +725,11 @@ def shown(fault: Fault) -> str:
     return f"{fault.path.removeprefix('src/bridle/')}: {change}"
 
 
+def row_of(fault: Fault, *, seen: bool) -> str:
+    """A row of the table."""
+    return f"| {fault.row} | {shown(fault)} | {fault.test} | {'yes' if seen else '**no**'} |"
+
+
 HEAD = """# Faults planted against the seeds
 
 Made by `scripts/seeds`: each fault breaks what a row of [seeds.md](seeds.md) asks for, and the test that the row names
@@ -702,7 +749,7 @@ def main() -> int:
     with ThreadPoolExecutor(2) as pool:
         for fault, seen in zip(FAULTS, pool.map(caught, FAULTS), strict=True):
             missed += not seen
-            lines.append(f"| {fault.row} | {shown(fault)} | {fault.test} | {'yes' if seen else '**no**'} |")
+            lines.append(row_of(fault, seen=seen))
             print(f"{fault.row} {'caught' if seen else 'MISSED'}", flush=True)
     counted = f"{len(FAULTS) - missed} of {len(FAULTS)} are caught."
     PAGE.write_text(HEAD + "\n".join(lines) + f"\n\n{counted}\n", encoding="utf-8")

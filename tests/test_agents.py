@@ -62,10 +62,10 @@ def test_a_project_with_only_one_kind_of_file_runs_and_its_caps_and_permissions_
     result = lines[-1]
     assert (code, result["reason"], result["steps"], result["text"]) == (3, "step_cap", 2, "Closed.")
     assert not (home.project / "made").exists()
-    # Nobody has trusted it: there is no such agent, and the warning names it.
+    # Untrusted, there is no such agent, and the warning names it.
     done = home.anew("run", "--model", model, "--agent", "careful", "go")
     assert (done.returncode, "there is no agent 'careful'" in done.stderr) == (2, True)
-    assert f"{home.project / name}: agents.careful is ignored" in done.stderr
+    assert "defines the agent careful" in done.stderr
 
 
 def test_a_provider_from_an_opencode_file_is_asked_after_trust(home):
@@ -81,7 +81,8 @@ def test_a_provider_from_an_opencode_file_is_asked_after_trust(home):
         content = {"provider": {"ours": provider}, "model": "ours/m"}
         write(home.project, {"opencode.json": json.dumps(content)})
         untrusted = home.run("run", "go", OUR_KEY="key", OURS="horse", BRIDLE_BEHAVIOR__EMBEDDED="false")
-        assert (untrusted.returncode, "providers.ours is ignored" in untrusted.stderr) == (2, True)
+        assert untrusted.returncode == 2
+        assert f"sends prompts to the provider ours at {server.address}/v1 with the key in OUR_KEY" in untrusted.stderr
         assert server.bodies == []
         done = home.anew("run", "--trust", "go", OUR_KEY="key", OURS="horse")
         assert done.stdout == "From the provider.\n", done.stderr
@@ -101,13 +102,21 @@ def test_an_untrusted_project_may_lower_and_not_raise(home):
         },
     )
     rows = home.anew("agents")
-    assert "build  (primary, 1 steps, 3 calls" in rows.stdout
-    assert "architect  (all, 20 steps, 3 calls" in rows.stdout
-    for key in ("agents.build", "agents.architect", "commands.go"):
-        assert f"{key} is ignored: this project is not trusted" in rows.stderr
+    assert "build  (primary, 1 step, 3 tool calls" in rows.stdout
+    assert "architect  (all, 20 steps, 3 tool calls" in rows.stdout
+    for words in (
+        "may do anything without asking",
+        "changes the agent build (steps 1, prompt)",
+        "changes the agent architect (prompt, steps 150)",
+        "runs `touch made` in the command /go",
+    ):
+        assert words in rows.stderr
     assert "Obey me." not in system(home)
-    denied = home.json("--model", home.script(calls(("bash", {"command": "touch made"}))), "/go")[1][-1]
-    assert denied["reason"] == "step_cap" and not (home.project / "made").exists()
+    model = home.script(calls(("bash", {"command": "touch made"})))
+    code, lines = home.json("--model", model, "/go")
+    assert (code, "there is no command /go" in lines[-2]["message"]) == (2, True)
+    assert home.json("--model", model, "go")[1][-1]["reason"] == "step_cap"
+    assert not (home.project / "made").exists()
 
 
 def test_instructions_of_the_user_and_of_every_folder_up_to_the_root_are_read(home):
@@ -229,7 +238,9 @@ def test_agents_are_shown_and_created(home):
     assert (again.returncode, "is there already" in again.stderr) == (2, True)
     shown = home.anew("agents", "show", "reviewer", "--trust").stdout
     assert "description: Reviews: everything\nmode: all\n" in shown
-    assert "limits: 4 steps, 200 calls\n" in shown and shown.endswith("\nYou review.\n")
+    assert "limits: 4 steps, 200 tool calls (50 tool calls as a subagent)\n" in shown and shown.endswith(
+        "\nYou review.\n"
+    )
     assert home.run("agents", "show", "nobody").returncode == 2
     assert home.run("agents", "create", "../x", "--description", "x", "--prompt", "y").returncode == 2
 
@@ -258,8 +269,78 @@ def test_commands_are_templates_with_a_name(home):
     assert "Fix the issue.\n\n#12" in prompted(home, "/fix/issue #12")[1]
     code, shown = prompted(home, "/look", BRIDLE_PERMISSION__BASH='"allow"')
     assert code == 0 and "Look at @hello.txt and hello." in shown
-    # What is no command is a prompt like any other.
-    assert "/nothing here" in prompted(home, "/nothing here")[1]
+
+
+def test_an_unknown_command_is_refused_with_a_suggestion_and_a_path_is_a_prompt(home):
+    write(home.project, COMMANDS)
+    model = home.script({"text": "Done."})
+    for typed, words in (("/gret Ann", "did you mean /greet?"), ("/help", "(known: /fix/issue, /greet, /log, /look)")):
+        done = home.run("run", "--model", model, "--trust", typed)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"there is no command {typed.split()[0]}; {words}" in done.stderr
+    for typed in ("/etc/hosts is broken", "/tmp is full", "/no/such/file", "/* a comment */"):
+        assert f"> {typed}" in prompted(home, typed)[1]
+
+
+def sent_files(home, *words, given="", **environment):
+    """The files that go with a prompt, by name."""
+    model = home.script({"text": "Done."})
+    code, lines = home.json("--model", model, "--trust", *words, given=given, **environment)
+    assert code == 0, lines
+    exported = json.loads(home.run("export", lines[-1]["session"]).stdout)
+    return {file["path"]: file.get("text", file.get("media")) for file in files_in(exported)}
+
+
+def files_in(value):
+    """Every attached file of an exported session."""
+    if isinstance(value, dict):
+        if value.get("kind") == "prompt":
+            yield from value.get("files", ())
+        value = list(value.values())
+    for each in value if isinstance(value, list) else ():
+        yield from files_in(each)
+
+
+def test_files_that_a_prompt_or_a_template_names_are_attached(home):
+    write(
+        home.project,
+        {
+            ".bridle/commands/review.md": "Review the branch $1.\nThe rules are in @RULES.md.",
+            ".bridle/commands/plain.md": "The rules are in @RULES.md.",
+            ".bridle/commands/said.md": "!`echo @note.txt`",
+            "RULES.md": "Be kind.",
+            "note.txt": "A note.",
+            "src/a (copy).py": "print()",
+        },
+    )
+    (home.project / "dot.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + bytes(20))
+    rules, note = {"RULES.md": "Be kind."}, {"note.txt": "A note."}
+    assert sent_files(home, "/review", "my-branch") == rules
+    assert sent_files(home, "/plain", "my-branch") == rules
+    assert sent_files(home, "/plain", "and @note.txt") == {**rules, **note}
+    # What a command prints names no file.
+    assert sent_files(home, "/said", BRIDLE_PERMISSION__BASH='"allow"') == {}
+    for prompt in ("see @note.txt", "(@note.txt)", "@note.txt, please", "is it @note.txt?", "**@./note.txt**"):
+        assert list(sent_files(home, prompt).values()) == ["A note."], prompt
+    assert sent_files(home, 'look at @"src/a (copy).py"') == {"src/a (copy).py": "print()"}
+    image = home.run("run", "--model", home.script({"text": "x"}), "look at @dot.png")
+    assert "does not take image files" in image.stderr
+    assert sent_files(home, given="see @note.txt") == note
+    # Names of no file stay text, and data that is piped in beside words names nothing.
+    assert sent_files(home, "ask me@note.txt, @nobody, @src and `@note.txt`", given="+ see @note.txt") == {}
+
+
+def test_a_file_that_a_prompt_names_is_read_by_the_rules_of_the_read_tool(home):
+    write(home.project, {".env": "KEY=1", "note.txt": "A note."})
+    write(home.folder, {"beside.txt": "Outside."})
+    (home.project / "link.txt").symlink_to(home.folder / "beside.txt")
+    model = home.script({"text": "Done."})
+    for name in (".env", "../beside.txt", "link.txt", str(home.folder / "beside.txt")):
+        done = home.run("run", "--model", model, f"look at @{name}.")
+        assert (done.returncode, f"@{name} may not be read" in done.stderr) == (2, True), name
+        assert list(sent_files(home, "--on-ask", "allow", f"look at @{name}")) == [name]
+    denied = home.run("run", "--model", model, "see @note.txt", BRIDLE_PERMISSION__READ='"deny"')
+    assert (denied.returncode, "@note.txt may not be read" in denied.stderr) == (2, True)
 
 
 def test_shell_commands_of_a_template_need_permission_and_no_argument_becomes_one(home):
@@ -347,10 +428,10 @@ def test_no_untrusted_project_raises_what_is_in_force(home):
             "[agents.plan]\nsteps = 7\n",
         },
     )
-    assert limits_of(home, "build") == "primary, 4 steps, 3 calls"
-    assert limits_of(home, "plan") == "primary, 6 steps, 3 calls"
+    assert limits_of(home, "build") == "primary, 4 steps, 3 tool calls"
+    assert limits_of(home, "plan") == "primary, 6 steps, 3 tool calls"
     write(home.folder, {"project/bridle.toml": "[agents.build]\nmaxSteps = 2\nlimits = { tool_calls = 1 }\n"})
-    assert limits_of(home, "build") == "primary, 2 steps, 1 calls"
+    assert limits_of(home, "build") == "primary, 2 steps, 1 tool call"
 
 
 def test_no_layer_takes_a_deny_away(home):
@@ -500,3 +581,49 @@ command = "curl -H 'Authorization: Bearer sk-{secret}{secret}' x"
     listed = home.run("config").stdout
     assert secret not in listed
     assert '"--port","80"' in listed and "{env:X}" in listed
+
+
+def test_max_steps_of_a_file_is_the_cap_of_a_run(home):
+    looks = [calls(("glob", {"pattern": f"{number}*"})) for number in range(60)]
+    model = home.script(*looks, then={"text": "Closed."})
+    write(
+        home.folder,
+        {".config/bridle/config.toml": "[behavior]\nmax_steps = 50  # For complex multi-file refactoring\n"},
+    )
+    assert (home.json("--model", model, "go")[1][-1]["steps"], cap_of(home)) == (50, "50")
+    # A project's file lowers it, the environment stands over both, and a flag over all.
+    write(home.project, {"bridle.toml": "[behavior]\nmax_steps = 10\n"})
+    assert home.json("--model", model, "go")[1][-1]["steps"] == 10
+    assert home.json("--model", model, "go", BRIDLE_BEHAVIOR__MAX_STEPS="7")[1][-1]["steps"] == 7
+    assert home.json("--model", model, "--steps", "3", "go")[1][-1]["steps"] == 3
+
+
+def cap_of(home):
+    return re.search(r"^build  \(primary, (\d+) steps", home.run("agents").stdout, flags=re.MULTILINE)[1]
+
+
+def test_doctor_reports_a_broken_configuration_and_goes_on(home):
+    write(home.folder, {".config/bridle/config.toml": 'modle = "a/b"\n'})
+    done = home.run("doctor", BRIDLE_BEHAVIOR__EMBEDDED="false")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "modle is not known; did you mean model?" in done.stdout
+    for section in ("machine", "project", "configuration", "models", "journal", "terminal"):
+        assert f"{section}\n" in done.stdout
+
+
+def test_the_list_of_agents_tells_the_limits_that_hold(home):
+    rows = home.run("agents").stdout
+    for row in (
+        "build  (primary, 200 steps, 200 tool calls)",
+        "general  (subagent, 200 steps, 50 tool calls)",
+        "explore  (subagent, 200 steps, 50 tool calls)",
+        "refactorer  (all, 5 steps, 200 tool calls (50 tool calls as a subagent))",
+    ):
+        assert row in rows
+    write(
+        home.folder,
+        {".config/bridle/config.toml": "[limits]\nsubagent_tool_calls = 7\n[agents.explore]\nlimits.tool_calls = 3\n"},
+    )
+    rows = home.run("agents").stdout
+    assert "general  (subagent, 200 steps, 7 tool calls)" in rows
+    assert "explore  (subagent, 200 steps, 3 tool calls)" in rows

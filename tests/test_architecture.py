@@ -29,7 +29,7 @@ BUDGETS = {
     "core/context.py": 200,
     "core/ledger.py": 220,  # raised from 150: places of subagents, what is kept for closings, the day and the month
     "core/limits.py": 180,  # raised from 150: what makes no sense as a limit is said here, once
-    "core/parts.py": 295,  # raised from 255: what changed in files, and what was undone of it
+    "core/parts.py": 300,  # raised from 255: changes of files, what was undone of them; subagents that a prompt names
     "core/states.py": 220,
     "core/compaction.py": 150,
     "core/session.py": 260,  # raised from 240: what was undone, and what runs beside the steps
@@ -53,7 +53,7 @@ BUDGETS = {
     "surfaces/tui/app.py": 200,
     "wire.py": 150,
     "seams.py": 190,  # raised from 100: threads and tasks are started here and nowhere else
-    "models.py": 140,  # raised from 130: what a family of models stands for
+    "models.py": 150,  # raised from 130: families of models, models under another name
     "model/model.py": 80,
     "model/catalog.py": 220,  # raised from 150: two lists of prices, tiers, variants and the closing table
     "model/local.py": 100,
@@ -179,8 +179,8 @@ def test_the_layers_are_as_drawn():
     assert done.returncode == 0, done.stdout
 
 
-def test_a_step_costs_the_same_late_in_a_session_as_early():
-    """Counted in function calls, which no busy machine can change."""
+def costs_of_steps(tool_calls, **more):
+    """What each step of a turn costs, in function calls, which no busy machine can change."""
     counts = []
     calls = 0
 
@@ -194,9 +194,18 @@ def test_a_step_costs_the_same_late_in_a_session_as_early():
 
     sys.setprofile(count)
     try:
-        tell(ScriptedModel(play), limits=Limits(tool_calls=1_000), seed=None)
+        tell(ScriptedModel(play), limits=Limits(tool_calls=tool_calls), seed=None, **more)
     finally:
         sys.setprofile(None)
-    steps = [after - before for before, after in itertools.pairwise(counts)]
+    return [after - before for before, after in itertools.pairwise(counts)]
+
+
+def test_a_turn_without_a_cap_costs_no_more_than_one_with():
+    costs = {cap: sorted(costs_of_steps(60, steps=cap)[20:40])[10] for cap in (None, 150)}
+    assert abs(costs[None] - costs[150]) <= 0.02 * costs[150]
+
+
+def test_a_step_costs_the_same_late_in_a_session_as_early():
+    steps = costs_of_steps(1_000)
     early, late = sorted(steps[20:40])[10], sorted(steps[-40:-20])[10]
     assert late <= 1.02 * early

@@ -100,12 +100,10 @@ def test_tools_of_a_project_run_once_it_is_trusted_and_not_after_a_change(home):
     tools = home.project / ".bridle" / "tools"
     tools.mkdir(parents=True)
     (tools / "weigh.py").write_text(WEIGH)
-    assert (
-        "its tools are ignored: this project is not trusted"
-        in home.run("run", "--model", home.script("hi"), "go").stderr
-    )
+    assert "loads the Python tools of weigh.py" in home.run("run", "--model", home.script("hi"), "go").stderr
     assert "Star weighs 520 kg" not in weighing(home).stdout
-    assert home.run("trust").stdout == f"{home.project} is trusted, as it is now\n"
+    granted = "  loads the Python tools of weigh.py\n"
+    assert home.run("trust").stdout == f"{granted}{home.project} is trusted, as it is now\n"
     assert "Star weighs 520 kg" in weighing(home).stdout
     (tools / "weigh.py").write_text(WEIGH.replace("500", "600"))
     assert "Star weighs" not in weighing(home).stdout
@@ -132,12 +130,9 @@ SETTING = "[limits]\ntool_calls = 900\n"
 
 def test_what_a_project_sets_counts_once_it_is_trusted(home):
     (home.project / "bridle.toml").write_text(SETTING)
-    assert (
-        "limits.tool_calls is ignored: this project is not trusted"
-        in home.run("run", "--model", home.script("x"), "go").stderr
-    )
-    assert home.run("trust").stdout == f"  limits.tool_calls\n{home.project} is trusted, as it is now\n"
-    assert "ignored" not in home.run("run", "--model", home.script("x"), "go").stderr
+    assert "raises limits.tool_calls to 900" in home.run("run", "--model", home.script("x"), "go").stderr
+    assert home.run("trust").stdout == f"  raises limits.tool_calls to 900\n{home.project} is trusted, as it is now\n"
+    assert "no effect" not in home.run("run", "--model", home.script("x"), "go").stderr
     (home.project / "bridle.toml").write_text(SETTING.replace("900", "901"))
     assert "has changed since you trusted it" in home.run("run", "--model", home.script("x"), "go").stderr
 
@@ -167,11 +162,11 @@ def test_on_a_terminal_the_first_run_asks_and_remembers_a_no(home):
     (home.project / "bridle.toml").write_text(SETTING)
     words = ["run", "--model", home.script("hi"), "go"]
     shown = on_terminal(home, words, ("Trust them", "n\n"))
-    assert "want to set:\r\n    limits.tool_calls" in shown
+    assert "ask for this:\r\n    raises limits.tool_calls to 900" in shown
     assert "Trust them" not in on_terminal(home, words)
     (home.project / "bridle.toml").write_text(SETTING.replace("900", "950"))
     shown = on_terminal(home, words, ("Trust them", "y\n"))
-    assert "Trust them" in shown and "ignored" not in shown
+    assert "Trust them" in shown and "no effect" not in shown
 
 
 def test_a_skill_is_listed_in_the_system_prompt_and_loaded(home):
@@ -274,7 +269,7 @@ def test_a_hook_that_hangs_is_ended_and_blocks_the_call(home):
 def test_hooks_of_a_project_that_nobody_trusts_do_not_run(home):
     (home.project / "bridle.toml").write_text(f"[[hooks]]\non = 'turn_end'\ncommand = 'touch {home.folder}/ran'\n")
     done = home.run("run", "--model", home.script("hi"), "go")
-    assert "hooks is ignored" in done.stderr
+    assert f"runs the hook `touch {home.folder}/ran` (turn_end)" in done.stderr
     assert not (home.folder / "ran").exists()
     home.run("run", "--trust", "--model", home.script("hi"), "go")
     assert (home.folder / "ran").exists()

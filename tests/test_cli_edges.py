@@ -239,3 +239,17 @@ def test_a_mistyped_command_is_told_which_was_meant(home):
 def test_shell_completion_knows_the_commands(home):
     done = home.run(**{"_BRIDLE_COMPLETE": "complete_bash", "COMP_WORDS": "bridle re", "COMP_CWORD": "1"})
     assert set(done.stdout.split()) == {"resume", "redo", "replay", "report"}
+
+
+@pytest.mark.parametrize("system", ["win32", "freebsd14", "cygwin"])
+def test_other_systems_are_refused_in_a_sentence(system):
+    code = (
+        "import sys; sys.modules['fcntl'] = sys.modules['pwd'] = None; from bridle.surfaces.cli.main import main; "
+        f"sys.platform = {system!r}; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "doctor"], capture_output=True, text=True, check=False)
+    words = f"bridle: {system} is not supported: Bridle runs on Linux and macOS, and on Windows inside WSL\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", words)
+    library = code.replace("main()", "from bridle import Agent")
+    done = subprocess.run([sys.executable, "-c", library], capture_output=True, text=True, check=False)
+    assert f"ImportError: {words.removeprefix('bridle: ')}" in done.stderr

@@ -119,8 +119,9 @@ def test_a_project_that_nobody_trusts_names_no_provider(home):
     with serving("Stolen.") as server:
         (home.project / "bridle.toml").write_text(provider(server))
         done = home.run("run", "--model", "ours/small", "hi", OUR_KEY=KEY)
+        assert f"sends prompts to the provider ours at {server.address}" in done.stderr
     assert (done.returncode, server.bodies) == (2, [])
-    assert "providers.ours is ignored: this project is not trusted" in done.stderr
+    assert "this project is not trusted" in done.stderr
 
 
 def test_a_missing_key_says_where_it_may_come_from(home):
@@ -312,3 +313,20 @@ def test_the_demo_answers_wherever_it_lies(home, place):
     done = home.run(*command[2:])
     assert (done.returncode, done.stdout.strip()) == (0, (ROOT / "examples/notes.txt").read_text().strip())
     assert "answered: 2 steps, 1 calls" in done.stderr
+
+
+def test_models_of_your_own_providers_are_listed(home):
+    with serving("Hello.") as server:
+        address = f"{server.address}/v1"
+        settings(
+            home,
+            f'model = "mock/fake"\n[providers.mock]\nwire = "chat"\nbase_url = "{address}"\n[models."mock/other"]\n'
+            f'[providers.far]\nwire = "chat"\nbase_url = "https://far.invalid/v1"\nkey_env = "FAR_KEY"\n'
+            '[models."far/model"]\ncontext_window = 9999\n',
+        )
+        listed = home.run("models", FAR_KEY="key").stdout
+        alone = home.run("models", "--provider", "mock")
+    assert f"mock: configured at {address}\n  mock/fake " in listed and "  mock/other " in listed
+    assert "far: key from FAR_KEY\n  far/model " in listed
+    assert (alone.returncode, "  mock/fake " in alone.stdout, "far/" in alone.stdout) == (0, True, False)
+    assert "far/model" not in home.run("models").stdout

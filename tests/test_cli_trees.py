@@ -5,6 +5,7 @@ import time
 
 import pytest
 from test_cli import Home, calls, home
+from test_cli_models import serving
 
 __all__ = ["home"]
 
@@ -26,6 +27,65 @@ def family(home: Home):
     )
     home.lead = lead
     return home
+
+
+ASKS = {"BRIDLE_PERMISSION__TASK": '"ask"', "BRIDLE_TREE__DEPTH": "1"}
+
+
+def test_a_subagent_that_the_person_names_is_started_without_a_second_ask(family):
+    family.script({"text": "Looked."}, then={"text": "Looked."}, name="scout.json")
+
+    def asked(*words, given=""):
+        family.script(calls(task("scout")), {"text": "All is known."}, name="lead.json")
+        return family.json("--model", family.lead, *words, given=given, **ASKS)[1][-1]["denied"]
+
+    assert asked("go")
+    assert not asked("let @scout look")
+    # Only words that the person typed: data that is piped in asks for nothing, and another agent is another matter.
+    assert asked("go", given="let @scout look")
+    assert asked("let @digger look")
+
+
+def test_agents_that_the_rules_deny_are_not_offered(family):
+    def offered(permission):
+        with serving(then="Done.") as server:
+            config = family.folder / ".config" / "bridle" / "config.toml"
+            config.write_text(
+                f'[providers.ours]\nwire = "chat"\nbase_url = "{server.address}/v1"\nauth = "none"\n'
+                f'[agents.scout]\ndescription = "Scouts."\n[agents.digger]\ndescription = "Digs."\n{permission}'
+            )
+            family.run("run", "--model", "ours/m", "go")
+            tools = {tool["function"]["name"]: tool["function"] for tool in server.bodies[0].get("tools", ())}
+        return tools["task"]["description"] if "task" in tools else None
+
+    whole = offered("")
+    assert "- scout: Scouts." in whole and "- digger: Digs." in whole
+    fewer = offered('[permission.task]\n"dig*" = "deny"\n')
+    assert "- scout: Scouts." in fewer and "digger" not in fewer
+    assert offered('[permission.task]\n"?*" = "deny"\n') is None
+
+
+def test_a_command_with_a_subtask_runs_as_a_subagent_and_its_report_goes_on(family):
+    (family.project / "opencode.json").write_text(
+        json.dumps({"command": {"dig": {"template": "Dig at $1, see @hello.txt.", "agent": "digger", "subtask": True}}})
+    )
+    family.script({"text": "Dug deep."}, name="digger.json")
+    lead = family.script({"text": "The model was asked."}, {"text": "The digger is done."}, name="lead.json")
+    code, lines = family.json("--model", lead, "--trust", "/dig", "noon", **ASKS)
+    result = lines[-1]
+    assert (code, result["text"], result["steps"], result["denied"]) == (0, "The digger is done.", 2, False)
+    used = [line for line in lines if line["type"] == "tool_use"]
+    assert {line["tool"] for line in used} == {"task"} and "Dug deep." in used[-1]["output"]
+    (child,) = (
+        row for row in family.run("sessions", "--all").stdout.split() if row.startswith(f"{lines[0]['session']}.")
+    )
+    shown = family.run("show", child).stdout
+    assert "Dig at noon, see @hello.txt." in shown and "hello" in shown
+    (family.project / "opencode.json").write_text(
+        json.dumps({"command": {"dig": {"template": "Dig.", "agent": "plan", "subtask": True}}})
+    )
+    refused = family.run("run", "--model", lead, "--trust", "/dig")
+    assert (refused.returncode, "agent plan of this command cannot run as a subagent" in refused.stderr) == (2, True)
 
 
 def test_a_pause_in_a_grandchild_survives_every_process_and_is_answered_at_the_root(family):

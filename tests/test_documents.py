@@ -12,7 +12,7 @@ import yaml
 
 from bridle.config.agents import all_agents, rules
 from bridle.config.load import load
-from bridle.config.settings import Settings
+from bridle.config.settings import STEP_SPELLINGS, Settings
 from bridle.core.permission import Access, judge
 from bridle.surfaces.cli.contract import lines_schema
 from bridle.testing.scripted import Scenario, read_scenario
@@ -54,6 +54,11 @@ def test_every_settings_example_is_valid(tmp_path):
 
 
 LIMITS = ROOT / "docs" / "limits.md"
+
+
+def test_every_spelling_of_the_step_limit_is_documented():
+    said = LIMITS.read_text(encoding="utf-8")
+    assert [spelling for spelling in STEP_SPELLINGS if f"`{spelling}`" not in said] == []
 
 
 @pytest.mark.parametrize("number", range(len(blocks(LIMITS, "toml"))))

@@ -109,8 +109,8 @@ def test_a_project_deletes_no_sessions_even_if_it_is_trusted(home):
     (home.project / "bridle.toml").write_text("[sessions]\nkeep_days = 1\n")
     old = session_of(home, {"text": "Old."}, more=("--trust",))
     aged(home, old, 9)
-    done = home.run("run", "--trust", "--model", home.script({"text": "New."}), "go")
-    assert "sessions is ignored: only your own configuration deletes any" in done.stderr
+    home.run("run", "--trust", "--model", home.script({"text": "New."}), "go")
+    assert "sessions is ignored: only your own configuration deletes any" in home.run("agents", "--trust").stderr
     assert old in listed(home)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from seed_faults import FAULTS, caught
+from seed_faults import FAULTS, caught, row_of
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "seeds.md"
@@ -91,6 +91,13 @@ def test_every_planted_fault_still_fits_the_source_and_names_a_test_of_its_row()
         assert (ROOT / fault.path).read_text(encoding="utf-8").count(fault.before) == 1, fault.row
         assert fault.test in rows[fault.row], fault.row
     assert len({fault.row for fault in FAULTS}) >= 30
+
+
+def test_the_published_faults_are_those_that_are_planted():
+    published = (ROOT / "docs" / "seed-faults.md").read_text(encoding="utf-8")
+    lines = [line for line in published.splitlines() if re.match(r"\| \d", line)]
+    assert lines == [row_of(fault, seen=True) for fault in FAULTS]
+    assert f"{len(FAULTS)} of {len(FAULTS)} are caught." in published
 
 
 @pytest.mark.parametrize("fault", FAULTS[::25], ids=lambda fault: fault.row)

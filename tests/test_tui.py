@@ -9,12 +9,12 @@ from textual.geometry import Region
 from textual.widgets import Input
 
 from bridle import Reply, Runtime, ScriptedModel, Settings, call, tool
-from bridle.config.settings import UiSettings
+from bridle.config.settings import CommandSettings, UiSettings
 from bridle.core.agent import Agent
 from bridle.core.events import CallMoved, Entry, PartDelta, PartPut, RequestMoved, SessionInfo, SessionPut
 from bridle.core.fold import load
 from bridle.core.limits import Limits, Spent
-from bridle.core.parts import Call, Prompt, Request, Sentinel, StepFinish, StepStart, Text, TurnFinish, TurnStart
+from bridle.core.parts import Call, File, Prompt, Request, Sentinel, StepFinish, StepStart, Text, TurnFinish, TurnStart
 from bridle.core.permission import Rule
 from bridle.core.states import Done, Replied, Running, Usage
 from bridle.surfaces.plain import plain
@@ -250,7 +250,7 @@ def test_models_agents_and_sessions_are_picked_by_typing(tmp_path):
 
 def test_the_editor_remembers_completes_and_takes_several_lines(tmp_path):
     (tmp_path / "source").mkdir()
-    (tmp_path / "source" / "main.py").write_text("")
+    (tmp_path / "source" / "main.py").write_text("print()\n")
 
     async def story():
         async with seated(tmp_path, "one", "two", "three") as seat:
@@ -268,8 +268,22 @@ def test_the_editor_remembers_completes_and_takes_several_lines(tmp_path):
             await seat.pilot.press("ctrl+j", "x")
             await seat.pilot.press("enter")
             await seat.ended(2)
-            prompts = [part.text for part in seat.chat.transcript.session.parts.values() if isinstance(part, Prompt)]
-            assert prompts == ["earlier", "see @source/main.py \nx"]
+            first, second = (part for part in seat.chat.transcript.session.parts.values() if isinstance(part, Prompt))
+            assert (first.text, first.files) == ("earlier", ())
+            assert second.text.split() == ["see", "@source/main.py", "x"]
+            assert second.files == (File("source/main.py", "print()\n"),)
+
+    told(story)
+
+
+def test_an_unknown_command_is_refused_and_stands_in_the_editor_again(tmp_path):
+    async def story():
+        async with seated(tmp_path, "one", commands={"greet": CommandSettings("Greet.")}) as seat:
+            await seat.ask("/gret")
+            await seat.until(lambda: seat.chat.editor.text == "/gret")
+            assert seat.model.requests == []
+            (said,) = (toast.message for toast in seat.app._notifications)
+            assert said.startswith("there is no command /gret; did you mean /greet?")
 
     told(story)
 

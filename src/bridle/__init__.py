@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from bridle.errors import unsupported
+
 if TYPE_CHECKING:
     from bridle.config.settings import Settings
     from bridle.core.agent import Price
@@ -63,4 +65,6 @@ def __getattr__(name: str) -> Any:
     """Public names load when they are first used, so that importing Bridle costs next to nothing."""
     if name not in _PLACES:
         raise AttributeError(f"module 'bridle' has no attribute {name!r}")
+    if refusal := unsupported():
+        raise ImportError(refusal)
     return getattr(import_module(_PLACES[name]), name)

@@ -3,71 +3,76 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import shlex
-from collections.abc import Awaitable, Callable, Mapping
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
-from typing import NamedTuple
 
-from bridle.config.settings import CommandSettings
-from bridle.core.inbox import TurnOptions
+from bridle.config.settings import TEMPLATE_SHELL, CommandSettings
+from bridle.core.media import media_of
 from bridle.core.parts import File
 from bridle.core.permission import Access, Verdict
 from bridle.errors import ConfigError, ToolFailed
 from bridle.shelter import Shelter
+from bridle.spoken import Expanded
 from bridle.tools.bash import TOOL as BASH
 from bridle.tools.tool import Invocation
-from bridle.workspace.files import located
+from bridle.workspace.files import Files, Place, accesses
+from bridle.workspace.mentions import mentioned
 
-SHELL = re.compile(r"!`([^`\n]+)`")
-FILE = re.compile(r"(?<![\w@`])@((?:\.{0,2}/)?[\w.-]+(?:/[\w.-]+)*)")
 PLACE = re.compile(r"\$(ARGUMENTS|[1-9]\d?)")
 MOST_FILE_BYTES = 200_000
+MOST_MEDIA_BYTES = 5_000_000
 
 SHELL_SECONDS = 60.0
 Run = Callable[[str], Awaitable[str]]
 Judge = Callable[[Access], Verdict]
+Permits = Callable[[Sequence[Access]], Awaitable[bool]]
+"""Whether all of these are allowed, by rules or by the person who is asked."""
+SUBTASK_AGENT = "general"
+PLAIN_NAME = re.compile(r"[A-Za-z][\w-]*")
 
 
-class Expanded(NamedTuple):
-    """A prompt that a command has become."""
+def named(text: str, commands: Collection[str]) -> tuple[str, str] | None:
+    """The name of the command that a prompt begins with, and its arguments; None if it is no command.
 
-    text: str
-    files: tuple[File, ...]
-    agent: str | None = None
-    model: str | None = None
-
-    def over(self, options: TurnOptions) -> TurnOptions:
-        """The options of a prompt, with what the command says where they say nothing."""
-        agent, model = options.agent or self.agent, options.model or self.model
-        given = {name: getattr(options, name) for name in options.__struct_fields__}
-        return TurnOptions(**{**given, "agent": agent, "model": model})
-
-
-def named(text: str, commands: Mapping[str, CommandSettings]) -> tuple[str, str] | None:
-    """The name of the command that a prompt begins with, and its arguments; None if it is no command."""
+    Raises `ConfigError` with a suggestion if the first word can only be meant as a command, and there is none.
+    """
     found = re.match(r"/([\w./:-]+)(?:\s+(.*))?\Z", text.strip(), flags=re.DOTALL)
-    if found is None or (found[1] not in commands and ":" not in found[1]):
+    if found is None:
         return None
-    return found[1], (found[2] or "").strip()
+    name = found[1]
+    if name in commands or ":" in name:
+        return name, (found[2] or "").strip()
+    if PLAIN_NAME.fullmatch(name) and not os.path.lexists(f"/{name}"):
+        near = get_close_matches(name, commands, 1)
+        known = f"known: {', '.join(f'/{each}' for each in sorted(commands))}" if commands else "none is defined"
+        hint = f"did you mean /{near[0]}?" if near else f"({known})"
+        raise ConfigError(f"there is no command /{name}; {hint} Begin the prompt with another word if it is none")
+    return None
 
 
-async def expanded(
-    command: CommandSettings, arguments: str, directory: Path, run: Run, may_read: Callable[[str], Awaitable[bool]]
-) -> Expanded:
+async def expanded(command: CommandSettings, arguments: str, directory: Path, run: Run, permits: Permits) -> Expanded:
     """Put everything in its place. Commands come from the template alone, and get the arguments as parameters."""
     words = _words(command.template, arguments)
     pieces: list[str] = []
     at = 0
-    for place in SHELL.finditer(command.template):
+    for place in TEMPLATE_SHELL.finditer(command.template):
         pieces += [_filled(command.template[at : place.start()], words, arguments), await run(_shell(place[1], words))]
         at = place.end()
     pieces.append(_filled(command.template[at:], words, arguments))
     text = "".join(pieces)
     if arguments and not PLACE.search(command.template):
         text = f"{text}\n\n{arguments}"
-    plain = "".join(pieces[::2]) + arguments
-    return Expanded(text.strip(), await _files(plain, directory, may_read), command.agent, command.model)
+    # What commands have printed names no files; arguments stand in their places, or behind the template.
+    plain = "\n".join([*pieces[::2], *([] if PLACE.search(command.template) else [arguments])])
+    found = await files_of(plain, directory, permits)
+    if not command.subtask:
+        return Expanded(text.strip(), found, command.agent, command.model)
+    return Expanded(text.strip(), found, model=command.model, subtask=command.agent or SUBTASK_AGENT)
 
 
 def _words(template: str, arguments: str) -> list[str]:
@@ -128,23 +133,28 @@ def _filled(text: str, words: list[str], arguments: str) -> str:
     return PLACE.sub(found, text)
 
 
-async def _files(text: str, directory: Path, may_read: Callable[[str], Awaitable[bool]]) -> tuple[File, ...]:
-    """The files of the project that the words name with an @."""
-    found: dict[str, File] = {}
-    for name in (found.rstrip(".") for found in FILE.findall(text)):
-        place = located(directory, name)
-        if place.inside and place.path.is_file() and name not in found:
-            if not await may_read(place.shown):
-                raise ConfigError(f"@{name} may not be read: the rules deny it, or nobody has allowed it")
-            found[name] = File(name, _read(name, place.path))
-    return tuple(found.values())
+async def files_of(text: str, directory: Path, permits: Permits) -> tuple[File, ...]:
+    """The files that the words name with an @, each read by the rules of the read tool; raises `ConfigError`."""
+    found: list[File] = []
+    for name, place in mentioned(text, directory).items():
+        needed = accesses("read", place)
+        if not await permits(needed):
+            raise ConfigError(f"@{name} may not be read: the rules deny it, or nobody has allowed it")
+        found.append(_read(name, place, Files(directory, needed.__contains__)))
+    return tuple(found)
 
 
-def _read(name: str, path: Path) -> str:
+def _read(name: str, place: Place, files: Files) -> File:
     try:
-        with path.open("rb") as file:
-            content = file.read(MOST_FILE_BYTES + 1)
-        text = content[:MOST_FILE_BYTES].decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        files.check("read", place)
+        with files.opened(place) as handle:
+            content = os.pread(handle, MOST_MEDIA_BYTES + 1, 0)
+        media = media_of(content)
+        if media:
+            if len(content) > MOST_MEDIA_BYTES:
+                raise ConfigError(f"@{name} is larger than {MOST_MEDIA_BYTES} bytes")
+            return File(name, media=media, data=b64encode(content).decode())
+        text = content[:MOST_FILE_BYTES].decode("utf-8", "strict" if len(content) <= MOST_FILE_BYTES else "ignore")
+    except (ToolFailed, UnicodeDecodeError) as error:
         raise ConfigError(f"@{name} cannot be read: {error}") from error
-    return f"{text}\n[… it goes on]" if len(content) > MOST_FILE_BYTES else text
+    return File(name, f"{text}\n[… it goes on]" if len(content) > MOST_FILE_BYTES else text)

@@ -16,6 +16,7 @@ BridleError
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -72,3 +73,10 @@ class SnapshotFailed(BridleError):
 
 class ToolFailed(BridleError):
     """A tool ends with an error that the model reads."""
+
+
+def unsupported() -> str:
+    """Why Bridle cannot run on this system; empty if it can."""
+    if sys.platform in ("linux", "darwin"):
+        return ""
+    return f"{sys.platform} is not supported: Bridle runs on Linux and macOS, and on Windows inside WSL"

@@ -8,7 +8,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from bridle.config.settings import Settings
+from bridle.config.trust import pointing_to_trust
 from bridle.core.agent import ModelInfo
 from bridle.errors import ConfigError
 from bridle.model.model import Model
@@ -32,11 +35,13 @@ class Models:
         self._providers: Providers | None = None
         self._found: dict[str, tuple[Model, ModelInfo]] = {}
         self._choice: tuple[str, str] | None = None
+        self.wanted: tuple[str, ...] = ()
 
     def find(self, ref: str) -> tuple[Model, ModelInfo]:
         """The model behind a reference; raises `ConfigError` that says what is missing."""
         if ref not in self._found:
-            self._found[ref] = self._find(ref)
+            with pointing_to_trust(self.wanted, ref):
+                self._found[ref] = self._find(ref)
         return self._found[ref]
 
     def _find(self, ref: str) -> tuple[Model, ModelInfo]:
@@ -47,8 +52,14 @@ class Models:
 
             model = ScriptedModel.load(self._directory / ref.removeprefix("scripted:"))
         if model is None:
-            return self.providers.model(ref)
+            found, info = self.providers.model(self._named(ref))
+            return found, msgspec.structs.replace(info, ref=ref)
         return model, getattr(model, "info", None) or ModelInfo(ref)
+
+    def _named(self, ref: str) -> str:
+        """The reference by which the provider knows a model."""
+        given = self._settings.models.get(ref)
+        return f"{ref.partition('/')[0]}/{given.id}" if given is not None and given.id else ref
 
     @property
     def providers(self) -> Providers:
@@ -58,7 +69,7 @@ class Models:
             from bridle.model.providers import Providers
 
             settings, home = self._settings, data_home(self._environment)
-            quirks = {ref: given.quirks for ref, given in settings.models.items() if given.quirks}
+            quirks = {self._named(ref): given.quirks for ref, given in settings.models.items() if given.quirks}
             self._providers = Providers(settings.providers, self._environment, home, self._directory, quirks)
         return self._providers
 
@@ -81,7 +92,8 @@ class Models:
         if self._choice is None:
             from bridle.model.choose import choose
 
-            choice = choose(self.providers, embedded=self._settings.behavior.embedded)
+            with pointing_to_trust(self.wanted):
+                choice = choose(self.providers, embedded=self._settings.behavior.embedded)
             self._choice = choice.ref, choice.why
         return self._choice
 
@@ -95,7 +107,8 @@ class Models:
         """Everybody who can be asked right now."""
         from bridle.model.reach import reachable
 
-        return reachable(self.providers)
+        mine = [*filter(None, [self._settings.model]), *self._settings.models]
+        return reachable(self.providers, mine)
 
     def logins(self) -> list[tuple[str, str]]:
         """The providers that have a key, and where it is."""

@@ -15,6 +15,7 @@ from bridle.snapshots.repository import Bounds
 from bridle.snapshots.snapshots import Snapshots
 from bridle.tools.registry import builtin_tools
 from bridle.users import UsersOwn
+from bridle.workspace.remote import RemoteInstructions, is_address
 
 
 class Opened(NamedTuple):
@@ -24,6 +25,8 @@ class Opened(NamedTuple):
     notices: tuple[str, ...]
     problems: tuple[str, ...]
     log: Path
+    wanted: tuple[str, ...] = ()
+    """The model and the providers that an untrusted project names."""
 
 
 def opened(folder: Path, environment: Mapping[str, str], *, flags: Mapping[str, Any] | None, trusted: bool) -> Opened:
@@ -31,6 +34,8 @@ def opened(folder: Path, environment: Mapping[str, str], *, flags: Mapping[str, 
     loaded = load(folder, environment=environment, flags=flags, trusted=trusted)
     built_in = builtin_tools()
     patterns = loaded.settings.instructions
+    addresses = [name for name in patterns if is_address(name)]
+    remote = RemoteInstructions(addresses) if addresses else None
     guarded = tuple(home(environment).resolve() for home in (config_home, data_home, state_home))
     shelter = sheltered(loaded.settings, environment, guarded, None, folder)
     brought = brought_by(folder, environment, built_in, shelter, trusted=loaded.trusted)
@@ -50,12 +55,14 @@ def opened(folder: Path, environment: Mapping[str, str], *, flags: Mapping[str, 
             frozenset({"task", "skill", *(tool.spec.name for tool in built_in)}),
             approvals_file(environment),
             brought.skills,
-            Instructions(folder, own_files(person(environment), config_home(environment)), patterns).text,
+            Instructions(folder, own_files(person(environment), config_home(environment)), patterns, remote).text,
             _snapshots(loaded.settings, environment),
             brought.stricter,
+            remote,
         ),
     }
-    return Opened(arguments, loaded.notices, tuple(brought.problems), state_home(environment) / "bridle.log")
+    log = state_home(environment) / "bridle.log"
+    return Opened(arguments, loaded.notices, tuple(brought.problems), log, loaded.wanted)
 
 
 def _snapshots(settings: Settings, environment: Mapping[str, str]) -> Snapshots | None:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from bridle.config.approvals import Approvals, described
 from bridle.config.claude import claude_rules
-from bridle.config.load import approvals_file, config_home, load, trust_file
-from bridle.config.trust import Trust, TrustState, project_root
+from bridle.config.kept import Kept
+from bridle.config.load import approvals_file, config_home, load, state_home, trust_file
+from bridle.config.trust import TOOLS, Trust, TrustState, fingerprint, project_root
 from bridle.core.permission import Rule
+from bridle.errors import ConfigError
 from bridle.process.sandbox import sandbox_program
 from bridle.shelter import Shelter
 from bridle.tools.brought import brought_tools, without_doubles
@@ -28,6 +33,20 @@ TRUST_WORDS: dict[TrustState, str] = {
     "unknown": "not trusted (`bridle trust`)",
 }
 SKILL_FOLDERS = (".bridle/skills", ".claude/skills", ".opencode/skill", ".opencode/skills", ".agents/skills")
+
+
+class ShownNotices(msgspec.Struct, frozen=True):
+    """Digests of the notices that were shown while a project's files had this fingerprint."""
+
+    fingerprint: str
+    notices: tuple[str, ...] = ()
+
+
+Shown = dict[str, ShownNotices]
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 class Project:
@@ -52,8 +71,29 @@ class Project:
         return self._trust.state(self.root)
 
     def ignored(self) -> tuple[str, ...]:
-        """What the project's files say in vain, as long as nobody trusts them."""
+        """What trust would grant to the project's files, in words, permissions first."""
         return load(self.directory, environment=self._environment).ignored
+
+    def news(self, notices: Sequence[str]) -> tuple[str, ...]:
+        """The notices that were not shown since the project's files last changed; from now on they count as shown."""
+        if not notices:
+            return ()
+        shown = Kept(state_home(self._environment) / "shown.json", Shown, {})
+        fresh: list[str] = []
+
+        def change(table: Shown) -> Shown:
+            now = fingerprint(self.root)
+            before = table.get(str(self.root), ShownNotices(now))
+            known = before.notices if before.fingerprint == now else ()
+            fresh.extend(notice for notice in dict.fromkeys(notices) if _digest(notice) not in known)
+            return {**table, str(self.root): ShownNotices(now, (*known, *map(_digest, fresh)))}
+
+        try:
+            shown.change(change)
+        except ConfigError:
+            # A folder that cannot be written remembers nothing, and a damaged file neither: all of them are news.
+            return tuple(notices)
+        return tuple(fresh)
 
     def in_force(self) -> list[tuple[bool, str]]:
         """What holds commands and files here: whether each piece is there, and the words for it."""
@@ -82,8 +122,9 @@ class Project:
         self._trust.give(self.root)
 
     def decline(self) -> None:
-        """Do not, and do not ask again until they change."""
+        """Do not, and do not ask or warn again until they change."""
         self._trust.decline(self.root)
+        self.news(load(self.directory, environment=self._environment).notices)
 
     def distrust(self) -> bool:
         """Let them count no more; False if they did not."""
@@ -117,14 +158,11 @@ def _extended(
 ) -> tuple[list[Tool], list[str]]:
     """The built-in tools, the user's own from Python files, and the project's if it is trusted; and what is wrong."""
     own = config_home(environment) / "tools"
-    root = project_root(directory) / ".bridle" / "tools"
+    root = project_root(directory) / TOOLS
     found, problems = brought_tools(own) if own.is_dir() else ([], [])
     if trusted and any(root.glob("*.py")):
-        sandbox = shelter.sandbox("tools")
-        theirs, wrong = hosted_tools(root, directory.resolve(), environment, sandbox)
+        theirs, wrong = hosted_tools(root, directory.resolve(), environment, shelter.sandbox("tools"))
         found, problems = [*found, *theirs], [*problems, *wrong]
-    elif any(root.glob("*.py")):
-        problems.append(f"{root}: its tools are ignored: this project is not trusted (`bridle trust`)")
     taken = {tool.spec.name for tool in tools} | {"task", "skill"}
     kept, doubles = without_doubles(found, taken)
     return [*tools, *kept], [*problems, *doubles]

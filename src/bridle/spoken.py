@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from bridle.config.agents import prompt_file
 from bridle.config.settings import PromptSettings
 from bridle.core.agent import Agent, ModelInfo
-from bridle.core.parts import Notice, TurnStart
+from bridle.core.inbox import TurnOptions
+from bridle.core.parts import File, Notice, TurnStart
 from bridle.core.permission import Rule
 from bridle.errors import ConfigError
 from bridle.model.model import Model
@@ -18,6 +20,25 @@ from bridle.turn.rig import Small
 
 MENTION = re.compile(r"(?<![\w@./-])@([A-Za-z][\w/-]*)")
 NO_EDITS = Rule("edit", "*", "deny")
+
+
+class Expanded(NamedTuple):
+    """A person's prompt with everything in its place."""
+
+    text: str
+    files: tuple[File, ...]
+    agent: str | None = None
+    model: str | None = None
+    wants: tuple[str, ...] = ()
+    """Subagents that the person named."""
+    subtask: str = ""
+    """The subagent that works on the prompt."""
+
+    def over(self, options: TurnOptions) -> TurnOptions:
+        """The options of a prompt, with what the command says where they say nothing."""
+        agent, model = options.agent or self.agent, options.model or self.model
+        given = {name: getattr(options, name) for name in options.__struct_fields__}
+        return TurnOptions(**{**given, "agent": agent, "model": model})
 
 
 def words_of(agent: Agent, info: ModelInfo) -> str:
@@ -64,9 +85,14 @@ def switched(before: TurnStart | None, agent: Agent, number: int) -> tuple[Notic
     return (Notice(f"{number}.notice.agent", "agent", text, told=True),)
 
 
+def named_agents(text: str, subagents: Iterable[str]) -> tuple[str, ...]:
+    """The subagents that a prompt names with an @."""
+    known = set(subagents)
+    return tuple(dict.fromkeys(name for name in MENTION.findall(text) if name in known))
+
+
 def with_mentions(text: str, subagents: Iterable[str]) -> str:
     """A prompt that names a subagent with an @ asks for it."""
-    known = set(subagents)
-    named = dict.fromkeys(name for name in MENTION.findall(text) if name in known)
+    named = named_agents(text, subagents)
     asked = [f"[The user wants the subagent {name} for this: start it with `task`.]" for name in named]
     return "\n".join([text, "", *asked]) if asked else text

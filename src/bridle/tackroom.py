@@ -23,7 +23,7 @@ from bridle.core.inbox import PromptItem, TurnOptions
 from bridle.core.ledger import Account, TreeLimits
 from bridle.core.limits import LOWEST_OUTPUT_TOKENS, Limits, effective_cap
 from bridle.core.options import RESERVED_OPTIONS, layered
-from bridle.core.parts import File, Notice, TurnStart
+from bridle.core.parts import File, Mandate, Notice, TurnStart
 from bridle.core.permission import Access, Rule, Verdict, covers, judge, strictest
 from bridle.core.provider import Provider
 from bridle.core.retry import RetryPolicy
@@ -35,10 +35,11 @@ from bridle.model.model import Model
 from bridle.seams import Seams
 from bridle.shelter import Shelter, sheltered
 from bridle.spoken import small_model, spoken, switched, words_of
-from bridle.toolbox import Toolbox
+from bridle.toolbox import Toolbox, startable
 from bridle.tools.skill import listed, skill_tool
 from bridle.tools.task import task_tool
 from bridle.tools.tool import Tool
+from bridle.turn.delegating import delegating
 from bridle.turn.outputs import INSTRUCTION, Wanted
 from bridle.turn.rig import Deadlines, Opening, Tack
 from bridle.users import UsersOwn as UsersOwn
@@ -180,7 +181,8 @@ class SettingsTackRoom:
     def _compact_at(self, info: ModelInfo) -> int:
         if not self.settings.compaction.auto:
             return 0
-        return compact_at(info.context_window, min(LOWEST_OUTPUT_TOKENS, info.max_output_tokens))
+        kept = min(self.settings.compaction.reserved, info.context_window // 2)
+        return compact_at(info.context_window, max(kept, min(LOWEST_OUTPUT_TOKENS, info.max_output_tokens)))
 
     def _tree_cost(self) -> bool:
         limits = self.settings.limits
@@ -256,12 +258,13 @@ class SettingsTackRoom:
         return limits, cap, notices
 
     def _news(self, session: Session, number: int) -> Iterator[Notice]:
-        """What there is to know of tools that come and go, as far as this session was not told."""
-        news = self.toolbox.more.news(self.toolbox.own) if self.toolbox.more is not None else ()
+        """What there is to know of instructions and of tools that come and go, as far as this session was not told."""
+        servers = self.toolbox.more.news(self.toolbox.own) if self.toolbox.more is not None else ()
+        news = [*(("mcp", text) for text in servers), *(("instructions", text) for text in self.user.news())]
         told = {part.text for part in session.parts.values() if isinstance(part, Notice)} if news else set()
-        for place, text in enumerate(news):
+        for place, (about, text) in enumerate(news):
             if text not in told:
-                yield Notice(f"{number}.notice.mcp.{place}", "mcp", text)
+                yield Notice(f"{number}.notice.{about}.{place}", about, text)
 
     def verdict(self, access: Access, agent: Agent) -> Verdict:
         """What the rules of a person's own turn with this agent say to something; an always answers an ask."""
@@ -271,19 +274,18 @@ class SettingsTackRoom:
         saved = Approvals(self.user.approvals, self.directory).all() if self.user.approvals is not None else ()
         return "allow" if found == "ask" and any(covers(each, access) for each in saved) else found
 
-    def bounds_of(self, agent: Agent) -> tuple[int, Limits]:
-        """The cap on an agent's steps and its other limits, as they are in force for a turn of a person's."""
+    def bounds_of(self, agent: Agent, mandate: Mandate | None = None) -> tuple[int, Limits]:
+        """The cap on an agent's steps and its other limits, for a person's turn or, with a mandate, a subagent's."""
         try:
-            limits, cap, _ = self._limits(TurnOptions(), agent, 1)
+            limits, cap, _ = self._limits(TurnOptions(mandate=mandate), agent, 1)
         except ConfigError:
             return 0, agent.limits
         return cap, limits
 
-    def _may_start(self, start: TurnStart) -> dict[str, str]:
-        depth = start.mandate.depth if start.mandate is not None else 0
-        if depth >= self.settings.tree.depth:
-            return {}
-        return {name: self.agents[name].description for name in self.subagents or ()}
+    def _may_start(self, start: TurnStart, agent: Agent) -> dict[str, str]:
+        above = start.mandate.rules if start.mandate is not None else ()
+        described = {name: self.agents[name].description for name in self.subagents or ()}
+        return startable(described, (self._rules(agent), *self.restrictions, self.user.stricter, *above))
 
     def _system(
         self,
@@ -317,20 +319,20 @@ class SettingsTackRoom:
         agent = self.agents.get(start.agent) or Agent(start.agent)
         model, info = self._model(start.model)
         retry = self.settings.retry
-        there = self.toolbox.all(agent.name)
+        subagents = self._may_start(start, agent)
         reads_only = agent.reads_only or (start.mandate is not None and start.mandate.reads_only)
-        own, stricter = self._rules(agent), (*self.restrictions, self.user.stricter)
+        own, stricter, saved = self._rules(agent), (*self.restrictions, self.user.stricter), self.user.approvals
         return Tack(
-            model=model,
+            model=delegating(model, session),
             info=info,
-            tools={name: there[name] for name in start.tools if name in there},
+            tools=self.toolbox.equipped(agent.name, start.tools, subagents),
             rules=own,
             restrictions=stricter,
             directory=Path(session.info.directory),
             layers=start.mandate.rules if start.mandate is not None else (),
             prompts=spoken(self.settings.prompts, self.agents),
             ceiling=self.settings.behavior.ceiling,
-            subagents=self._may_start(start),
+            subagents=subagents,
             max_depth=self.settings.tree.depth,
             without=self.toolbox.kept_from(agent, start),
             tree_cost=self._tree_cost(),
@@ -352,9 +354,7 @@ class SettingsTackRoom:
             snapshots=None if reads_only else self.user.files,
             sandbox=self.shelter.sandbox(session.info.id, read_only=reads_only, rules=(*own, *chain(*stricter))),
             bounds=self.shelter.bounds(),
-            approvals=Approvals(self.user.approvals, Path(session.info.directory))
-            if self.user.approvals is not None
-            else None,
+            approvals=Approvals(saved, Path(session.info.directory)) if saved is not None else None,
             backgrounds=self.shelter.backgrounds,
         )
 

@@ -10,7 +10,8 @@ from typing import Protocol
 from bridle.core.agent import Agent, ModelInfo
 from bridle.core.inbox import TurnOptions
 from bridle.core.parts import TurnStart
-from bridle.core.permission import Rule, denied_outright, matches
+from bridle.core.permission import Access, Rule, denied_outright, judge, matches
+from bridle.tools.task import task_tool
 from bridle.tools.tool import Tool, asks
 
 PATCHES = re.compile(r"(^|/)(gpt-(?!4|3|oss)|codex|o[34](-|$))")
@@ -64,6 +65,14 @@ class Toolbox:
             and (not info.small or name in SMALL_TOOLS or name in wanted or name not in self.built_in)
         ]
 
+    def equipped(self, agent: str, names: Sequence[str], subagents: Mapping[str, str]) -> dict[str, Tool]:
+        """The tools of these names; `task` tells of the subagents that this turn may start, and needs one."""
+        there = self.all(agent)
+        tools = {name: there[name] for name in names if name in there}
+        if "task" in tools and tools["task"].starts_child:
+            tools = {**tools, "task": task_tool(subagents)} if subagents else _without(tools, "task")
+        return tools
+
     def _other_hand(self, info: ModelInfo) -> frozenset[str]:
         """The built-in tools for changing files that a model does not use: some write patches, most edit."""
         unused = {"edit", "write"} if PATCHES.search(info.ref) else {"apply_patch"}
@@ -82,6 +91,20 @@ class Toolbox:
         mine = self.private.get(agent.name, {}).get(name)
         others = (tools[name] for other, tools in self.private.items() if other != agent.name and name in tools)
         return mine is None or any(tool.spec == mine.spec for tool in others)
+
+
+def startable(described: Mapping[str, str], layers: Sequence[Sequence[Rule]]) -> dict[str, str]:
+    """The subagents that no layer of rules denies, with their descriptions."""
+    denied = {name for name in described for rules in layers if _denies(rules, name)}
+    return {name: words for name, words in described.items() if name not in denied}
+
+
+def _denies(rules: Sequence[Rule], subagent: str) -> bool:
+    return judge(rules, Access("task", subagent), default="allow") == "deny"
+
+
+def _without(tools: Mapping[str, Tool], name: str) -> dict[str, Tool]:
+    return {each: tool for each, tool in tools.items() if each != name}
 
 
 def _wanted(wanted: Mapping[str, bool], name: str) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bridle.core.permission import Rule
+from bridle.workspace.remote import RemoteInstructions
 from bridle.workspace.skills import Skill
 
 if TYPE_CHECKING:
@@ -31,3 +32,14 @@ class UsersOwn:
     """Who keeps the files of projects before they are changed."""
     stricter: tuple[Rule, ...] = ()
     """Rules from elsewhere, which can only make the others stricter."""
+    remote: RemoteInstructions | None = None
+    """Instructions at web addresses, which the settings name."""
+
+    async def prepare(self) -> None:
+        """Get ready for a turn: fetch instructions."""
+        if self.remote is not None:
+            await self.remote.prepare()
+
+    def news(self) -> list[str]:
+        """What the reader must know of instructions."""
+        return self.remote.news() if self.remote is not None else []

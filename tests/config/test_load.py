@@ -1,8 +1,11 @@
 """Settings from every layer, each with its origin, and errors that name the file, the key and the way out."""
 
+import os
+
 import pytest
 
 from bridle.config.load import load
+from bridle.config.settings import CommandSettings
 from bridle.core.permission import Rule
 from bridle.errors import ConfigError
 
@@ -65,14 +68,54 @@ def test_a_project_that_nobody_trusted_may_only_lower(world):
     assert (settings.model, settings.behavior.max_steps, settings.behavior.ceiling) == (None, 10, 200)
     assert (settings.limits.cost, settings.limits.tokens, settings.permission) == (5.0, 50, {})
     assert loaded.restrictions == ((Rule("bash", "*", "allow"), Rule("edit", "*", "deny")),)
-    ignored = [notice.split(": ")[1].split(" ")[0] for notice in loaded.notices]
-    assert ignored == ["model", "behavior.ceiling", "limits.cost", "journal.path"]
+    assert loaded.ignored == (
+        "may run any command without asking",
+        "asks the model evil/model",
+        "raises limits.cost to 100.0",
+        'sets journal.path to "/tmp/elsewhere.db"',
+    )
+    ceiling, warning = loaded.notices
+    assert "behavior.ceiling is ignored: only your own configuration may raise it" in ceiling
+    assert all(words in warning for words in loaded.ignored)
 
 
 def test_a_trusted_project_may_do_more_but_never_raise_the_ceiling(world):
     settings = read(world, user="[limits]\ncost = 5.0\n", project=PROJECT, trusted=True).settings
     assert (settings.model, settings.limits.cost, settings.permission["bash"]) == ("evil/model", 100.0, "allow")
     assert settings.behavior.ceiling == 200
+
+
+def test_settings_above_are_read_only_from_folders_that_nobody_else_can_write_to(world):
+    assert read(world, project="[limits]\ntool_calls = 3\n").settings.limits.tool_calls == 3
+    (world[0] / "project").chmod(0o1777)
+    assert read(world, project="[limits]\ntool_calls = 3\n").settings.limits.tool_calls == 200
+    (world[0] / "project").chmod(0o755)
+    if os.geteuid() == 0:
+        os.chown(world[0] / "project", 12345, -1)
+        assert read(world, project="[limits]\ntool_calls = 3\n").settings.limits.tool_calls == 200
+
+
+def test_files_of_settings_are_read_within_bounds(world):
+    folder, directory, environment = world
+    (folder / "project" / "bridle.toml").write_bytes(b"# " + b"x" * 5_000_000)
+    with pytest.raises(ConfigError, match=r"bridle\.toml: cannot be read: larger than 5000000 bytes"):
+        load(directory, environment=environment)
+    (folder / "project" / "bridle.toml").unlink()
+    (directory / "AGENTS.md").write_text("---\nname: a\n---\nWords.\n" * 2_000)
+    (directory / ".claude").mkdir()
+    os.mkfifo(directory / ".claude" / "agents")
+    loaded = load(directory, environment=environment)
+    assert loaded.notices == (f"{directory / 'AGENTS.md'}: its agents are left out: it has more than 500 heads",)
+
+
+def test_a_command_in_markdown_may_be_a_subtask_and_other_fields_are_named(world):
+    _, directory, environment = world
+    commands = directory / ".opencode" / "command"
+    commands.mkdir(parents=True)
+    (commands / "dig.md").write_text("---\nagent: general\nsubtask: true\ncolour: red\n---\nDig.")
+    loaded = load(directory, environment=environment, trusted=True)
+    assert loaded.settings.commands == {"dig": CommandSettings("Dig.", agent="general", subtask=True)}
+    assert loaded.notices == (f"{commands / 'dig.md'}: not taken over: colour",)
 
 
 ERRORS = [

@@ -55,9 +55,8 @@ def test_servers_from_files_of_other_programs_count_after_trust(home, name, cont
     _, lines = home.json("--model", model, "go", **ALLOW, PYTHON=sys.executable)
     assert outputs(lines)[0].startswith('There is no tool "stable_add". Available tools: bash, edit')
     path = home.project / name
-    ignored = [text for text in told(lines) if text.startswith(str(path))]
-    way_out = "this project is not trusted (`bridle trust`, or --trust for one run)"
-    assert f"{path}: mcp.stable is ignored: {way_out}" in ignored
+    (warning,) = (text for text in told(lines) if text.startswith(str(home.project)))
+    assert "this project is not trusted" in warning and "starts the MCP server stable: " in warning
     _, lines = home.json("--model", model, "--trust", "go", **ALLOW, PYTHON=sys.executable)
     assert outputs(lines) == ["5"]
     # The word is pinned to what the file says.
@@ -65,7 +64,7 @@ def test_servers_from_files_of_other_programs_count_after_trust(home, name, cont
     assert outputs(home.json("--model", model, "go", **ALLOW, PYTHON=sys.executable)[1]) == ["5"]
     path.write_text(content + "\n")
     _, lines = home.json("--model", model, "go", **ALLOW, PYTHON=sys.executable)
-    assert f"{path}: mcp.stable is ignored: this project has changed since you trusted it" in "\n".join(told(lines))
+    assert f"{home.project}: this project has changed since you trusted it" in "\n".join(told(lines))
 
 
 @pytest.mark.parametrize(

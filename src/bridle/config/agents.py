@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from bridle.config.bounded import read_bounded
 from bridle.config.settings import AgentSettings, AnyPermissions, Settings
 from bridle.core.agent import Agent
 from bridle.core.limits import Limits
@@ -121,8 +122,8 @@ def _prompt(name: str, given: AgentSettings) -> str:
     if not given.prompt_file:
         return given.prompt
     try:
-        return Path(given.prompt_file).expanduser().read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
+        return read_bounded(Path(given.prompt_file).expanduser()).decode("utf-8").replace("\r\n", "\n").strip()
+    except (OSError, UnicodeDecodeError, ConfigError) as error:
         raise ConfigError(f"the prompt of agent {name}, {given.prompt_file}, cannot be read: {error}") from error
 
 

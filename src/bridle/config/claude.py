@@ -9,7 +9,9 @@ from typing import Any
 
 import msgspec
 
+from bridle.config.bounded import read_bounded
 from bridle.core.permission import Rule, Verdict
+from bridle.errors import ConfigError
 
 FILES = (".claude/settings.json", ".claude/settings.local.json")
 TOOLS = {
@@ -39,7 +41,7 @@ def claude_rules(project: Path, home: Path) -> tuple[tuple[Rule, ...], list[str]
         path = folder / name
         try:
             tables = _permissions(path)
-        except (OSError, msgspec.MsgspecError) as error:
+        except (OSError, ConfigError, msgspec.MsgspecError) as error:
             problems.append(f"{path}: its permissions are ignored: {error}")
             continue
         for verdict in ORDER:
@@ -52,7 +54,7 @@ def claude_rules(project: Path, home: Path) -> tuple[tuple[Rule, ...], list[str]
 def _permissions(path: Path) -> Mapping[str, Iterable[Any]]:
     if not path.is_file():
         return {}
-    content = msgspec.json.decode(path.read_bytes())
+    content = msgspec.json.decode(read_bounded(path))
     permissions = content.get("permissions") if isinstance(content, dict) else None
     if not isinstance(permissions, dict):
         return {}

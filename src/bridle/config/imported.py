@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from bridle.config.borrowed import Table
+from bridle.config.bounded import read_bounded
 from bridle.config.markdown import Found, agents_md, claude_agents, commands, opencode_agents
 from bridle.config.opencode import from_opencode
 from bridle.config.servers import servers_from_claude
@@ -31,7 +32,6 @@ FOLDERS: tuple[tuple[str, Callable[[Path], Iterator[Found]]], ...] = (
     (".bridle/commands", commands),
 )
 """Folders of definitions; what comes later counts more."""
-MOST_BYTES = 5_000_000
 
 
 class Imported(NamedTuple):
@@ -99,10 +99,8 @@ def _opencode(path: Path) -> Iterator[Imported]:
 def read_json(path: Path) -> Table:
     """A JSON object, with comments and trailing commas if it has any; raises `ConfigError`."""
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise ConfigError(f"{path}: larger than {MOST_BYTES} bytes")
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_bounded(path).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError, ConfigError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
     try:
         content = msgspec.json.decode(text)

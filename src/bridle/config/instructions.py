@@ -12,6 +12,7 @@ from bridle.config.markdown import split
 from bridle.config.trust import project_folders
 from bridle.errors import ConfigError
 from bridle.workspace.instructions import NAME, OTHER_NAME, instruction_files, instructions_of
+from bridle.workspace.remote import RemoteInstructions, is_address
 
 MOST_FILES = 50
 
@@ -24,6 +25,7 @@ class Instructions:
     own: tuple[Path, ...]
     """The user's files, of which the first that there is counts."""
     patterns: Sequence[str] = ()
+    remote: RemoteInstructions | None = None
 
     def text(self) -> str:
         """All of them, each with its path."""
@@ -37,11 +39,13 @@ class Instructions:
             said = instructions_of(path, top or path.parent)
             pieces.append((path, _without_agents(said) if path.name == NAME else said))
         pieces += [(path, instructions_of(path, Path("/"))) for path in self._named()]
-        return "\n\n".join(f"Instructions from {path}:\n{said.strip()}" for path, said in pieces if said.strip())
+        texts = [(str(path), said) for path, said in pieces]
+        texts += list(self.remote.texts.items()) if self.remote is not None else []
+        return "\n\n".join(f"Instructions from {name}:\n{said.strip()}" for name, said in texts if said.strip())
 
     def _named(self) -> list[Path]:
         found: dict[Path, None] = {}
-        for pattern in self.patterns:
+        for pattern in (each for each in self.patterns if not is_address(each)):
             try:
                 matching = iglob(str(Path(pattern).expanduser()), root_dir=self.directory, recursive=True)
                 found |= dict.fromkeys(sorted(self.directory / name for name in islice(matching, MOST_FILES)))

@@ -13,17 +13,18 @@ from typing import Any
 import msgspec
 
 from bridle.config.agents import builtin_agents, rules_of
+from bridle.config.bounded import read_bounded
 from bridle.config.check import line_of, problems
+from bridle.config.grants import granted
 from bridle.config.imported import Imported, imported, imported_for_user
 from bridle.config.lowering import contained, leaves, untrusted
 from bridle.config.merging import merged
 from bridle.config.settings import AnyPermissions, Settings
-from bridle.config.trust import Trust, TrustState, project_folders, project_root
+from bridle.config.trust import TOOLS, Trust, TrustState, project_folders, project_root
+from bridle.config.values import value_in_words
 from bridle.core.limits import MAX_STEPS
 from bridle.core.permission import Rule
-from bridle.core.secrets import is_secret, redacted
 from bridle.errors import ConfigError
-from bridle.workspace.fill import PLACE
 
 PROJECT_FILE = "bridle.toml"
 ENVIRONMENT_PREFIX = "BRIDLE_"
@@ -42,7 +43,9 @@ class Loaded(msgspec.Struct, frozen=True):
     trusted: bool = False
     """Whether the user's word stands behind what the project brings."""
     ignored: tuple[str, ...] = ()
-    """What the project says in vain, as long as nobody trusts it."""
+    """What trusting the project would grant, in words; nothing if it is trusted."""
+    wanted: tuple[str, ...] = ()
+    """The model that an untrusted project names, and the providers that it defines."""
 
 
 def load(
@@ -82,7 +85,8 @@ def load(
         tuple(rules for rules in brought.restrictions if rules),
         (*_told(own, settings, trusted=True), *brought.notices, *_told(brought.files, settings, trusted=is_trusted)),
         is_trusted,
-        tuple(key for keys in brought.ignored.values() for key in keys),
+        tuple(brought.ignored),
+        tuple(brought.wanted),
     )
 
 
@@ -93,8 +97,9 @@ class _Brought:
     layers: list[tuple[str, Table]] = field(default_factory=list)
     restrictions: list[tuple[Rule, ...]] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
-    ignored: dict[str, list[str]] = field(default_factory=dict)
-    """By file, what counts only after trust."""
+    ignored: list[str] = field(default_factory=list)
+    """What counts only after trust, in words."""
+    wanted: list[str] = field(default_factory=list)
     files: list[Imported] = field(default_factory=list)
 
 
@@ -106,28 +111,55 @@ def _brought(directory: Path, user: Table, state: TrustState) -> _Brought:
     own = _project_file(directory)
     if own is not None:
         tables.append((str(own), _read(own)))
-    for origin, table in tables:
-        table, outside = contained(table)
-        why = "is ignored: only your own configuration lets a command out of the sandbox"
-        brought.notices += [f"{origin}: {key} {why}" for key in outside]
+    rights: list[str] = []
+    others: list[str] = []
+    for origin, given in tables:
+        table = _bounded(origin, given, user, brought.notices)
         if state != "trusted":
-            brought.restrictions.append(_read_restrictions(origin, table.pop("permission", {})))
-            table, ignored = untrusted(table, user)
-            brought.ignored[origin] = ignored
-            why = "has changed since you trusted it" if state == "changed" else "is not trusted"
-            way_out = "(`bridle trust`, or --trust for one run)"
-            brought.notices += [f"{origin}: {key} is ignored: this project {why} {way_out}" for key in ignored]
-        else:
-            if _ceiling(table) > _ceiling(user):
-                table = _without_ceiling(table)
-                brought.notices.append(
-                    f"{origin}: behavior.ceiling is ignored: only your own configuration may raise it"
-                )
-            if table.pop("sessions", None) is not None:
-                # All projects share the journal.
-                brought.notices.append(f"{origin}: sessions is ignored: only your own configuration deletes any")
+            permission = table.pop("permission", {})
+            brought.restrictions.append(_read_restrictions(origin, permission))
+            table, rest = untrusted(table, user)
+            found = granted(rest, permission, user)
+            rights += found.rights
+            others += found.others
+            brought.wanted += _wanted(rest)
         brought.layers.append((origin, table))
+    if state != "trusted":
+        root = project_root(directory)
+        others += [f"loads the Python tools of {path.name}" for path in sorted((root / TOOLS).glob("*.py"))]
+        brought.ignored = list(dict.fromkeys([*rights, *others]))
+        brought.notices += _warning(root, brought.ignored, state)
     return brought
+
+
+def _bounded(origin: str, table: Table, user: Table, notices: list[str]) -> Table:
+    """A project's table without what no project may set, trusted or not."""
+    table, outside = contained(table)
+    why = "is ignored: only your own configuration lets a command out of the sandbox"
+    notices += [f"{origin}: {key} {why}" for key in outside]
+    if _ceiling(table) > _ceiling(user):
+        table = _without_ceiling(table)
+        notices.append(f"{origin}: behavior.ceiling is ignored: only your own configuration may raise it")
+    if table.pop("sessions", None) is not None:
+        # All projects share the journal.
+        notices.append(f"{origin}: sessions is ignored: only your own configuration deletes any")
+    return table
+
+
+def _warning(root: Path, ignored: Sequence[str], state: TrustState) -> list[str]:
+    if not ignored:
+        return []
+    why = "has changed since you trusted it" if state == "changed" else "is not trusted"
+    way_out = "Trust it with `bridle trust`, or for one run with --trust"
+    return [f"{root}: this project {why}, so these settings have no effect: {'; '.join(ignored)}. {way_out}."]
+
+
+def _wanted(rest: Table) -> list[str]:
+    providers = rest.get("providers")
+    return [
+        *([rest["model"]] if isinstance(rest.get("model"), str) else []),
+        *(f"{name}/" for name in (providers if isinstance(providers, Mapping) else ())),
+    ]
 
 
 def _told(files: Sequence[Imported], settings: Settings, *, trusted: bool) -> list[str]:
@@ -153,7 +185,7 @@ def faults(directory: Path, *, environment: Mapping[str, str] | None = None) -> 
         except ConfigError as error:
             found.append(str(error))
             continue
-        text = path.read_text(encoding="utf-8")
+        text = read_bounded(path).decode("utf-8")
         for problem in problems(table):
             line = line_of(text, problem.key)
             found.append(f"{path}{f':{line}' if line else ''}: {problem.text}")
@@ -169,23 +201,12 @@ def shown(loaded: Loaded) -> list[tuple[str, str, str]]:
     """Every setting with its value and its origin; what may be secret is not shown."""
     rows: list[tuple[str, str, str]] = []
     for key, value in leaves(msgspec.to_builtins(loaded.settings)):
-        text = _value(key, value)
+        text = value_in_words(key, value)
         origin = loaded.origins.get(key) or next(
             (origin for known, origin in loaded.origins.items() if known.startswith(f"{key}.")), "default"
         )
         rows.append((key, text, origin))
     return rows
-
-
-def _value(key: str, value: Any) -> str:
-    private = any(part in key for part in (".headers.", ".environment.")) or key.endswith((".key", ".client_secret"))
-    if isinstance(value, str) and value and (private or is_secret(key.rpartition(".")[2])):
-        return "".join(place[0] for place in PLACE.finditer(value)) or "[hidden]"
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        flags = ["", *value]
-        secret = [is_secret(flag.lstrip("-").replace("-", "_")) and flag.startswith("-") for flag in flags]
-        value = ["[hidden]" if hidden else each for hidden, each in zip(secret, value, strict=False)]
-    return redacted(msgspec.json.encode(value).decode())
 
 
 def config_home(environment: Mapping[str, str]) -> Path:
@@ -238,8 +259,8 @@ def _read(path: Path) -> Table:
     if not path.is_file():
         return {}
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+        return tomllib.loads(read_bounded(path).decode("utf-8").replace("\r\n", "\n"))
+    except (OSError, UnicodeDecodeError, ConfigError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error

@@ -13,7 +13,6 @@ from bridle.config.settings import STEP_SPELLINGS, Settings
 Table = dict[str, Any]
 
 MAY_ONLY_LOWER = ("behavior.max_steps", "behavior.ceiling", "limits.", "tree.")
-NAMED_SECTIONS = ("mcp", "providers", "agents", "models", "commands")
 
 
 def leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -25,26 +24,28 @@ def leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
             yield f"{prefix}{key}", value
 
 
-def untrusted(project: Table, user: Table) -> tuple[Table, list[str]]:
-    """What of a table counts all the same, and the names of the rest."""
+def untrusted(project: Table, user: Table) -> tuple[Table, Table]:
+    """What of a table counts all the same, and the rest."""
     mine = dict(leaves(user))
     defaults = dict(leaves(msgspec.to_builtins(Settings())))
     given = project.get("agents")
     agents = _lowered_agents(given, user)
     kept: Table = {}
-    ignored: list[str] = []
+    rest: Table = {}
     for key, value in leaves({name: section for name, section in project.items() if name != "agents"}):
         bound = mine.get(key, defaults.get(key))
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if key.startswith(MAY_ONLY_LOWER) and (not number or bound is None or value <= bound):
             kept[key] = value
         else:
-            ignored.append(_named(key))
-    for name, fields in given.items() if isinstance(given, Mapping) else ():
-        if fields != agents.get(name, {}):
-            ignored.append(f"agents.{name}")
-    result = _unflattened(project, kept)
-    return {**result, "agents": agents} if agents else result, list(dict.fromkeys(ignored))
+            rest[key] = value
+    more = given.items() if isinstance(given, Mapping) else ()
+    others = {name: fields for name, fields in more if fields != agents.get(name, {})}
+    return _with_agents(_unflattened(project, kept), agents), _with_agents(_unflattened(project, rest), others)
+
+
+def _with_agents(table: Table, agents: Table) -> Table:
+    return {**table, "agents": agents} if agents else table
 
 
 def _lowered_agents(given: Any, user: Table) -> Table:
@@ -102,12 +103,6 @@ def _lower(value: Any, bound: Any) -> bool:
     """Whether a value lowers a bound; what is no number at all is said to be wrong elsewhere."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return not number or bound is None or not isinstance(bound, (int, float)) or value <= bound
-
-
-def _named(key: str) -> str:
-    """What a person is told of a key: of a server or a provider its name is enough."""
-    section, _, rest = key.partition(".")
-    return f"{section}.{rest.partition('.')[0]}" if section in NAMED_SECTIONS else key
 
 
 def _unflattened(table: Mapping[str, Any], kept: Mapping[str, Any], prefix: str = "") -> Table:

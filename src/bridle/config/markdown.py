@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from bridle.config.borrowed import Table, agent_from_claude, agent_from_opencode
+from bridle.config.bounded import read_bounded
 from bridle.errors import ConfigError
 from bridle.workspace.frontmatter import Document, document, fields
 
 MOST_BYTES = 1_000_000
 MOST_FILES = 500
+HEAD_LINE = re.compile(r"^name:", re.MULTILINE)
 NAMED = re.compile(r"^name:[ \t]*[\"']?([\w/-]+)", re.MULTILINE)
 
 Found = tuple[Path, Table, list[str], tuple[str, ...]]
@@ -70,10 +72,14 @@ def commands(folder: Path) -> Iterator[Found]:
             yield path, {}, [f"the command {name} is left out: {error}"], ()
             continue
         known = ("description", "agent", "model")
-        table = {key: str(read.head[key]) for key in known if isinstance(read.head.get(key), str) and read.head[key]}
+        table: Table = {key: read.head[key] for key in known if isinstance(read.head.get(key), str) and read.head[key]}
         if table.get("model") == "inherit":
             del table["model"]
-        yield path, {"commands": {name: {**table, "template": read.body.strip()}}}, [], ()
+        if read.head.get("subtask") is True:
+            table["subtask"] = True
+        left = sorted(str(key) for key in read.head if key not in (*known, "subtask"))
+        problems = [f"not taken over: {', '.join(left)}"] if left else []
+        yield path, {"commands": {name: {**table, "template": read.body.strip()}}}, problems, ()
 
 
 def agents_md(path: Path) -> Iterator[Found]:
@@ -105,7 +111,7 @@ def definitions_in(path: Path) -> bytes:
     try:
         _, blocks = split(_text(path))
     except ConfigError:
-        return path.read_bytes()
+        return read_bounded(path)
     return repr(blocks).encode("utf-8", errors="replace") if blocks else b""
 
 
@@ -117,9 +123,12 @@ def split(text: str) -> tuple[str, list[tuple[dict[str, Any], str]]]:
     text = text.removeprefix("\ufeff")
     lines = _dashes(text)
     heads: list[tuple[int, int, dict[str, Any]]] = []
-    place = 0
+    place = tried = 0
     while place + 1 < len(lines):
         (start, after), (end, behind) = lines[place], lines[place + 1]
+        tried += HEAD_LINE.search(text[after:end]) is not None
+        if tried > MOST_FILES:
+            raise ConfigError(f"it has more than {MOST_FILES} heads")
         head = _head(text[after:end])
         if head is not None:
             heads.append((start, behind, head))
@@ -149,7 +158,7 @@ def _dashes(text: str) -> list[tuple[int, int]]:
 
 
 def _head(text: str) -> dict[str, Any] | None:
-    if not re.search(r"^name:", text, flags=re.MULTILINE):
+    if not HEAD_LINE.search(text):
         return None
     try:
         head = fields(text)
@@ -169,8 +178,6 @@ def _files(folder: Path) -> list[Path]:
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise ConfigError(f"larger than {MOST_BYTES} bytes")
-        return path.read_text(encoding="utf-8")
+        return read_bounded(path, MOST_BYTES).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot be read: {error}") from error

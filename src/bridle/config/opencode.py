@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from bridle.config.settings import CommandSettings
 from bridle.core.options import layered
 from bridle.core.provider import Provider
 from bridle.errors import ConfigError
+from bridle.workspace.remote import is_address
 
 WIRES = {
     "@ai-sdk/openai-compatible": "chat",
@@ -22,14 +23,18 @@ WIRES = {
     "@ai-sdk/anthropic": "messages",
     "@openrouter/ai-sdk-provider": "chat",
 }
-SILENT = frozenset(
-    {"$schema", "theme", "keybinds", "tui", "autoupdate", "username", "layout", "logLevel", "snapshot", "server"}
-)
+SILENT = frozenset({"$schema", "theme", "keybinds", "tui", "autoupdate", "username", "layout", "logLevel", "server"})
 """What has no meaning here, and whose absence nobody misses."""
 TAKEN = frozenset(
     {"model", "small_model", "default_agent", "agent", "agents", "mode", "permission", "permissions", "tools", "mcp"}
     | {"instructions", "command", "commands", "provider", "providers", "subagent_depth", "compaction"}
+    | {"snapshot"}
 )
+MODEL_KEYS = frozenset({"id", "modalities", "limit", "cost", "options", "variants"})
+MODEL_SILENT = frozenset({"name", "family", "release_date", "last_updated", "knowledge", "status", "experimental"})
+PROVIDER_KEYS = frozenset({"npm", "package", "options", "models", "name", "api", "env", "id"})
+OPTION_KEYS = frozenset({"baseURL", "apiKey", "headers", "timeout", "headerTimeout", "chunkTimeout"})
+COMMAND_KEYS = ("template", "description", "agent", "model", "subtask")
 
 
 def from_opencode(content: Table, path: Path) -> tuple[Table, list[str]]:
@@ -50,7 +55,7 @@ def from_opencode(content: Table, path: Path) -> tuple[Table, list[str]]:
     providers, models = _providers(content.get("provider") or content.get("providers"), problems)
     table |= {"providers": providers} if providers else {}
     table |= {"models": models} if models else {}
-    table |= _rest(content)
+    table |= _rest(content, problems)
     left = sorted(set(content) - TAKEN - SILENT)
     if left:
         problems.append(f"not taken over: {', '.join(left)}")
@@ -59,7 +64,11 @@ def from_opencode(content: Table, path: Path) -> tuple[Table, list[str]]:
 
 def _place(folder: Path, pattern: str) -> str:
     """A pattern as it is meant: from the folder of its file, in which nothing else is a pattern."""
-    return pattern if pattern.startswith(("~", "/")) else f"{escape(str(folder))}/{pattern.removeprefix('./')}"
+    return (
+        pattern
+        if pattern.startswith(("~", "/")) or is_address(pattern)
+        else f"{escape(str(folder))}/{pattern.removeprefix('./')}"
+    )
 
 
 def _agents(content: Table, path: Path, problems: list[str]) -> Table:
@@ -90,7 +99,8 @@ def _commands(content: Table, problems: list[str]) -> Table:
     for section in ("command", "commands"):
         for name, given in _table(content, section).items():
             fields = given if isinstance(given, Mapping) else {"template": given}
-            table = {key: fields[key] for key in ("template", "description", "agent", "model") if fields.get(key)}
+            table = {key: fields[key] for key in COMMAND_KEYS if fields.get(key)}
+            problems += _left(f"{section}.{name}", fields, COMMAND_KEYS)
             try:
                 msgspec.convert(table, CommandSettings)
             except msgspec.ValidationError as error:
@@ -113,7 +123,7 @@ def _providers(given: Any, problems: list[str]) -> tuple[Table, Table]:
                 f"provider.{name} is left out: Bridle does not know the package {npm} (known: {', '.join(WIRES)})"
             )
             continue
-        table = _provider(npm, fields.get("options"))
+        table = _provider(npm, fields)
         try:
             msgspec.convert(table, Provider)
         except msgspec.ValidationError as error:
@@ -122,15 +132,28 @@ def _providers(given: Any, problems: list[str]) -> tuple[Table, Table]:
         if table.get("key"):
             problems.append(f"provider.{name} has its key in this file: a variable or `bridle auth login` is safer")
         providers |= {name: table} if table else {}
-        models |= {f"{name}/{model}": found for model, found in _models(fields.get("models"))}
+        problems += _left(f"provider.{name}", fields, PROVIDER_KEYS)
+        problems += _left(f"provider.{name}.options", fields.get("options"), OPTION_KEYS)
+        found, more = _models(f"provider.{name}.models", fields.get("models"))
+        models |= {f"{name}/{model}": table for model, table in found}
+        problems += more
     return providers, models
 
 
-def _provider(npm: Any, options: Any) -> Table:
+def _left(where: str, given: Any, known: Collection[str]) -> list[str]:
+    """The notice that names the keys which are not taken over, if there are any."""
+    left = sorted(str(key) for key in given if key not in known) if isinstance(given, Mapping) else []
+    return [f"{where}: not taken over: {', '.join(left)}"] if left else []
+
+
+def _provider(npm: Any, fields: Mapping[str, Any]) -> Table:
     table: Table = {"wire": WIRES[npm]} if npm is not None else {}
+    options, variables = fields.get("options"), fields.get("env")
     given = dict(options) if isinstance(options, Mapping) else {}
-    if given.get("baseURL"):
-        table["base_url"] = str(given["baseURL"]).rstrip("/")
+    if address := given.get("baseURL") or fields.get("api"):
+        table["base_url"] = str(address).rstrip("/")
+    if isinstance(variables, list) and variables:
+        table["key_env"] = str(variables[0])
     key = given.get("apiKey")
     if isinstance(key, str) and key:
         variable = key.removeprefix("{env:").removesuffix("}")
@@ -147,12 +170,18 @@ def _provider(npm: Any, options: Any) -> Table:
     return table
 
 
-def _models(given: Any) -> list[tuple[str, Table]]:
+def _models(where: str, given: Any) -> tuple[list[tuple[str, Table]], list[str]]:
     found: list[tuple[str, Table]] = []
+    problems: list[str] = []
     for name, fields in given.items() if isinstance(given, Mapping) else ():
         if not isinstance(fields, Mapping):
             continue
+        problems += _left(f"{where}.{name}", fields, MODEL_KEYS | MODEL_SILENT)
         table: Table = {}
+        if isinstance(fields.get("id"), str) and fields["id"] != name:
+            table["id"] = fields["id"]
+        takes = _takes(fields.get("modalities"))
+        table |= {"takes": takes} if takes is not None else {}
         limit, cost = fields.get("limit"), fields.get("cost")
         if isinstance(limit, Mapping):
             sizes = {"context_window": limit.get("context"), "max_output_tokens": limit.get("output")}
@@ -166,18 +195,30 @@ def _models(given: Any) -> list[tuple[str, Table]]:
             named = fields["variants"].items()
             table["variants"] = {str(key): dict(each) for key, each in named if isinstance(each, Mapping)}
         found += [(str(name), table)] if table else []
-    return found
+    return found, problems
 
 
-def _rest(content: Table) -> Table:
+def _takes(modalities: Any) -> list[str] | None:
+    """What a model can look at besides text, if that is said."""
+    given = modalities.get("input") if isinstance(modalities, Mapping) else None
+    return [sort for sort in ("image", "pdf") if sort in given] if isinstance(given, list) else None
+
+
+def _rest(content: Table, problems: list[str]) -> Table:
     table: Table = {}
     depth = content.get("subagent_depth")
     if isinstance(depth, int) and not isinstance(depth, bool):
         table["tree"] = {"depth": max(0, min(depth, 3))}
+    if content.get("snapshot") is False:
+        table["snapshots"] = {"enabled": False}
     given = content.get("compaction")
     if isinstance(given, Mapping):
         known = {key: given[key] for key in ("auto", "prune") if isinstance(given.get(key), bool)}
+        reserved = given.get("reserved")
+        if isinstance(reserved, int) and not isinstance(reserved, bool) and reserved >= 0:
+            known["reserved"] = reserved
         table |= {"compaction": known} if known else {}
+        problems += _left("compaction", given, known)
     return table
 
 

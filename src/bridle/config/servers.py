@@ -12,18 +12,23 @@ from bridle.config.settings import McpServer
 
 Table = dict[str, Any]
 
+CLAUDE_KEYS = frozenset({"type", "command", "args", "env", "url", "headers", "description"})
+OPENCODE_KEYS = frozenset(
+    {"type", "command", "environment", "cwd", "enabled", "timeout", "url", "headers", "oauth", "description"}
+)
+
 
 def servers_from_claude(given: Any) -> tuple[Table, list[str]]:
     """The servers of a `.mcp.json`, and what is wrong with those that are left out."""
-    return _taken(given, _from_claude)
+    return _taken(given, _from_claude, CLAUDE_KEYS)
 
 
 def servers_from_opencode(given: Any) -> tuple[Table, list[str]]:
     """The servers of an `opencode.json`, and what is wrong with those that are left out."""
-    return _taken(given, _from_opencode)
+    return _taken(given, _from_opencode, OPENCODE_KEYS)
 
 
-def _taken(given: Any, convert: Callable[[Any], Table]) -> tuple[Table, list[str]]:
+def _taken(given: Any, convert: Callable[[Any], Table], known: frozenset[str]) -> tuple[Table, list[str]]:
     kept: Table = {}
     problems: list[str] = []
     for name, server in given.items() if isinstance(given, Mapping) else ():
@@ -34,6 +39,8 @@ def _taken(given: Any, convert: Callable[[Any], Table]) -> tuple[Table, list[str
             problems.append(f"the server {name} is left out: {error}")
             continue
         kept[str(name)] = table
+        left = sorted(str(key) for key in server if key not in known)
+        problems += [f"the server {name}: not taken over: {', '.join(left)}"] if left else []
     return kept, problems
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import re
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -75,6 +76,8 @@ class CompactionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """Compact when the context outgrows the model's window; without it such a turn ends with an error."""
     prune: bool = True
     """Remove old outputs of tools at the end of a turn."""
+    reserved: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Tokens of the model's window to keep free: compact before the context grows into them."""
 
 
 class RetrySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -205,6 +208,8 @@ class PromptSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    id: str = ""
+    """The model's name at its provider, if it is another one."""
     context_window: int | None = None
     max_output_tokens: int | None = None
     price: Price | None = None
@@ -251,12 +256,18 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     color: str = ""
 
 
+TEMPLATE_SHELL = re.compile(r"!`([^`\n]+)`")
+"""A shell command in a template, whose output takes its place."""
+
+
 class CommandSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     template: str
     """The prompt; `$ARGUMENTS`, `$1`, `@file` and !`command` stand for something."""
     description: str = ""
     agent: str | None = None
     model: str | None = None
+    subtask: bool = False
+    """A subagent works on the prompt, in a session of its own: `agent`, or `general`."""
 
 
 class UiSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -272,7 +283,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Writes titles of sessions; without it a session is called by its first prompt."""
     agent: str = "build"
     instructions: list[str] = []
-    """More files with instructions, by pattern."""
+    """More instructions: files by pattern, and web addresses."""
     behavior: Behavior = Behavior()
     limits: LimitSettings = LimitSettings()
     tree: TreeSettings = TreeSettings()

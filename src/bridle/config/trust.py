@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
+from bridle.config.bounded import read_bounded
 from bridle.config.imported import CLAUDE_SERVERS, OPENCODE
 from bridle.config.imported import FOLDERS as DEFINITIONS
 from bridle.config.kept import Kept
@@ -17,6 +20,7 @@ from bridle.workspace.instructions import NAME as AGENTS_MD
 
 FILES = ("bridle.toml", CLAUDE_SERVERS, *OPENCODE)
 FOLDERS = (".bridle", *(name for name, _ in DEFINITIONS if not name.startswith(".bridle")))
+TOOLS = ".bridle/tools"
 MOST_BYTES = 50_000_000
 DECLINED = "no:"
 TrustState = Literal["trusted", "changed", "declined", "unknown"]
@@ -56,14 +60,42 @@ class Trust:
         return known
 
 
+@contextmanager
+def pointing_to_trust(wanted: Sequence[str], ref: str = "") -> Iterator[None]:
+    """Where a model cannot be had that an untrusted project names, point to `bridle trust`.
+
+    `wanted` is the project's model, and each of its providers with a slash behind it.
+    """
+    try:
+        yield
+    except ConfigError as error:
+        asked = [ref] if f"{ref.partition('/')[0]}/" in wanted else []
+        named = asked if ref else [name for name in wanted if not name.endswith("/")]
+        if not named:
+            raise
+        way_out = "`bridle trust` (or --trust for one run) makes its settings count"
+        raise ConfigError(f"this project names {named[-1]}, but is not trusted: {way_out}") from error
+
+
 def project_folders(directory: Path) -> list[Path]:
-    """A folder and those above it, as far as they may bring something: up to the root of git, where there is one."""
-    found: list[Path] = []
-    for folder in (directory, *directory.parents):
-        found.append(folder)
-        if (folder / ".git").exists():
+    """A folder and those above it, as far as they may bring something: up to the root of git, where there is one.
+
+    A folder above counts only if nobody else can put files there: this user owns it, and not everybody may write to it.
+    """
+    found = [directory]
+    for folder in directory.parents:
+        if (found[-1] / ".git").exists() or not _is_ours(folder):
             break
+        found.append(folder)
     return found
+
+
+def _is_ours(folder: Path) -> bool:
+    try:
+        status = folder.stat()
+    except OSError:
+        return False
+    return status.st_uid == os.geteuid() and not status.st_mode & stat.S_IWOTH
 
 
 def project_root(directory: Path) -> Path:
@@ -80,8 +112,8 @@ def fingerprint(project: Path) -> str:
     size = 0
     for path in (path for folder in project_folders(project) for path in _brought(folder)):
         try:
-            content = path.read_bytes() if path.name != AGENTS_MD else definitions_in(path)
-        except OSError as error:
+            content = definitions_in(path) if path.name == AGENTS_MD else read_bounded(path, MOST_BYTES)
+        except (OSError, ConfigError) as error:
             raise ConfigError(f"{path}: cannot be read: {error}") from error
         if path.name == AGENTS_MD and not content:
             continue

@@ -20,6 +20,8 @@ class PromptItem(msgspec.Struct, frozen=True, tag="prompt", omit_defaults=True):
     queue: bool = False
     reply: bool = True
     options: TurnOptions | None = None
+    wants: tuple[str, ...] = ()
+    subtask: str = ""
 
 
 class TurnOptions(msgspec.Struct, frozen=True, omit_defaults=True):

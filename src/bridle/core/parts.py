@@ -51,6 +51,10 @@ class Prompt(msgspec.Struct, frozen=True, tag="prompt", tag_field="kind", omit_d
     text: str
     files: tuple[File, ...] = ()
     turn: int = 0
+    wants: tuple[str, ...] = ()
+    """Subagents that the person named: the turn may start them without an ask."""
+    subtask: str = ""
+    """The subagent that works on it."""
 
 
 class Text(msgspec.Struct, frozen=True, tag="text", tag_field="kind", omit_defaults=True):

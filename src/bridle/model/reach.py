@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import httpx2
@@ -35,8 +36,11 @@ class Reach(msgspec.Struct, frozen=True):
     models: tuple[ModelInfo, ...]
 
 
-def reachable(providers: Providers) -> list[Reach]:
-    """Providers with a key, servers on this machine, and the model in this process."""
+def reachable(providers: Providers, named: Sequence[str] = ()) -> list[Reach]:
+    """Providers with a key, servers on this machine, and the model in this process.
+
+    `named` are the models that the settings name: a provider of the user's own is in no catalog.
+    """
     found: list[Reach] = []
     for name, source in keyed(providers):
         provider = providers.provider(name)
@@ -45,10 +49,29 @@ def reachable(providers: Providers) -> list[Reach]:
     for server in servers(providers):
         models = tuple(model_info(server.provider, model, "chat", local=True) for model in server.models)
         found.append(Reach(server.provider, f"answers at {server.address}", models))
+    found = _with_named(found, providers, named)
     if weights(providers.weights) is not None:
         info = ModelInfo(EMBEDDED, WINDOW, WINDOW // 8, Price(0.0, 0.0), small=True, source="embedded")
         found.append(Reach("embedded", "runs in this process; weak", (info,)))
     return found
+
+
+def _with_named(found: list[Reach], providers: Providers, named: Sequence[str]) -> list[Reach]:
+    """The same, with the models that the settings name, and with their providers if those need no key elsewhere."""
+    there = {reach.provider: reach for reach in found}
+    for name in providers.given:
+        provider = providers.provider(name)
+        assert provider is not None
+        local = is_local(name, provider)
+        refs = dict.fromkeys(ref for ref in named if ref.partition("/")[0] == name)
+        if name not in there and refs and (local or provider.key or provider.auth == "none"):
+            there[name] = Reach(name, f"configured at {provider.base_url}", ())
+        if name in there:
+            known = {info.ref for info in there[name].models}
+            fresh = [ref.partition("/")[2] for ref in refs if ref not in known]
+            more = tuple(model_info(name, model, provider.wire, local=local) for model in fresh)
+            there[name] = msgspec.structs.replace(there[name], models=(*more, *there[name].models))
+    return list(there.values())
 
 
 def _models(name: str, wire: str) -> tuple[ModelInfo, ...]:

@@ -1,46 +1,74 @@
-"""Prompts that begin with the name of a command, or of a prompt that a server has."""
+"""What a person's prompt becomes: a command expands to its template, and files that it names are attached."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
-from bridle.commands import Expanded, expanded, named, run_shell
+from bridle.commands import expanded, files_of, named, run_shell
 from bridle.core.agent import Agent
 from bridle.core.permission import Access
+from bridle.errors import ConfigError
 from bridle.runtime.runtime import Runtime
+from bridle.spoken import Expanded, named_agents
+
+Confirm = Callable[[str], Awaitable[bool]]
 
 
-async def commanded(runtime: Runtime, text: str, confirm: Callable[[str], Awaitable[bool]]) -> Expanded | None:
-    """What such a prompt becomes; None if it is none.
+async def commanded(runtime: Runtime, text: str, confirm: Confirm, *, typed: str, agent: str | None = None) -> Expanded:
+    """A person's prompt with everything in its place; `agent` is the one that will run it.
 
-    `confirm` is asked about shell commands of the template that need a person; raises `ConfigError`.
+    Only the words that the person `typed` may name subagents. `confirm` is asked about shell commands and files that
+    need a person. Raises `ConfigError` for a command that does not exist, and for a file that may not be read.
     """
-    commands, room = runtime.settings.commands, runtime.room
+    asked = await _expanded(runtime, text, confirm, agent)
+    subagents = runtime.room.subagents or ()
+    if asked.subtask and asked.subtask not in subagents:
+        known = ", ".join(sorted(subagents)) or "none"
+        raise ConfigError(f"agent {asked.subtask} of this command cannot run as a subagent (these can: {known})")
+    wants = (*named_agents(typed, subagents), *filter(None, [asked.subtask]))
+    return asked._replace(wants=wants)
+
+
+async def _expanded(runtime: Runtime, text: str, confirm: Confirm, agent: str | None) -> Expanded:
+    commands = runtime.settings.commands
     found = named(text, commands)
+    if found is not None and found[0] not in commands:
+        asked = await _server_prompt(runtime, *found)
+        if asked is not None:
+            return asked
+        found = None
     if found is None:
-        return None
+        return Expanded(
+            text, await files_of(text, runtime.directory, _permits(runtime, _agent(runtime, agent), confirm))
+        )
     name, arguments = found
-    if name not in commands:
-        return await _server_prompt(runtime, name, arguments)
     given = commands[name]
-    agent = room.agents.get(given.agent or runtime.settings.agent) or Agent("")
-    judge = partial(room.verdict, agent=agent)
-
-    async def may_read(path: str) -> bool:
-        verdict = judge(Access("read", path))
-        return verdict == "allow" or (verdict == "ask" and await confirm(f"read {path}"))
-
+    runner = _agent(runtime, given.agent)
     run = partial(
         run_shell,
         directory=runtime.directory,
-        environment=room.commands_environment(),
-        shelter=room.shelter,
-        judge=judge,
+        environment=runtime.room.commands_environment(),
+        shelter=runtime.room.shelter,
+        judge=partial(runtime.room.verdict, agent=runner),
         confirm=confirm,
-        read_only=agent.reads_only,
+        read_only=runner.reads_only,
     )
-    return await expanded(given, arguments, runtime.directory, run, may_read)
+    return await expanded(given, arguments, runtime.directory, run, _permits(runtime, runner, confirm))
+
+
+def _agent(runtime: Runtime, name: str | None) -> Agent:
+    return runtime.room.agents.get(name or runtime.settings.agent) or Agent("")
+
+
+def _permits(runtime: Runtime, agent: Agent, confirm: Confirm) -> Callable[[Sequence[Access]], Awaitable[bool]]:
+    async def permits(needed: Sequence[Access]) -> bool:
+        verdicts = {runtime.room.verdict(access, agent) for access in needed}
+        if "deny" in verdicts:
+            return False
+        return "ask" not in verdicts or await confirm(f"read {needed[0].pattern}")
+
+    return permits
 
 
 async def _server_prompt(runtime: Runtime, name: str, arguments: str) -> Expanded | None:

@@ -26,7 +26,9 @@ def open_models(directory: str | Path = ".", *, trusted: bool = False) -> tuple[
 
     folder = Path(directory).absolute()
     loaded = load(folder, trusted=trusted)
-    return Models({}, loaded.settings, os.environ, folder), loaded.notices
+    models = Models({}, loaded.settings, os.environ, folder)
+    models.wanted = loaded.wanted
+    return models, loaded.notices
 
 
 def add_mcp_server(name: str, fields: Mapping[str, Any]) -> Path:

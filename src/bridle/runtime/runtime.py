@@ -16,7 +16,7 @@ from bridle.core.context import sound
 from bridle.core.events import Entry, Live, PartDelta, SessionInfo
 from bridle.core.inbox import AbortItem, AnswerItem, CompactItem, ExtendItem, InboxItem, PromptItem, TurnOptions
 from bridle.core.limits import LimitName, Limits, wrong_limit
-from bridle.core.parts import Extension, File, Notice, TurnStart
+from bridle.core.parts import Extension, File, Mandate, Notice, TurnStart
 from bridle.core.permission import Rule
 from bridle.core.result import Result, result_of
 from bridle.core.session import Session
@@ -50,11 +50,12 @@ LOOK_SECONDS = 0.2
 
 
 class AgentRow(NamedTuple):
-    """An agent, and its limits as they are in force: the cap on its steps, and the others."""
+    """An agent, and its limits as they are in force: the cap on its steps, the others, and those as a subagent."""
 
     agent: Agent
     cap: int
     limits: Limits
+    below: Limits
 
 
 class Runtime:
@@ -110,6 +111,8 @@ class Runtime:
         self.notices: tuple[str, ...] = ()
         self.journal = open_journal(journal, self.settings.journal.durability, self.seams)
         self._opened_journal = self.journal is not journal
+        self.file_notices: tuple[str, ...] = ()
+        """The notices about configuration files: shown again only when the files change."""
         self.engine = LocalEngine(self.journal, self.room, self.bus, self.seams, _actions(self.settings))
 
     @classmethod
@@ -133,9 +136,11 @@ class Runtime:
         environment = os.environ if environment is None else environment
         found = opened(Path(directory).absolute(), environment, flags=flags, trusted=trusted)
         runtime = cls(**{**found.arguments, **({"journal": None} if in_memory else {})})
-        runtime.notices = found.notices
+        runtime.notices = runtime.file_notices = found.notices
+        runtime.models.wanted = found.wanted
         if not in_memory:
             runtime.bus.listen(StepLog(found.log, runtime.seams.clock))
+            runtime.file_notices += found.problems
             more = (getattr(runtime.journal, "notice", ""), runtime.room.shelter.warning())
             runtime.notices += (*found.problems, *filter(None, more))
         return runtime
@@ -206,14 +211,18 @@ class Runtime:
         queue: bool = False,
         reply: bool = True,
         options: TurnOptions | None = None,
+        wants: Sequence[str] = (),
+        subtask: str = "",
     ) -> str:
         """Submit a prompt and wake its session; safe once this returns. The same id twice is one prompt.
 
+        `wants` are subagents that the turn may start without an ask; `subtask` is the one that works on the prompt.
         Raises `ConfigError` if the turn that it asks for cannot be had: no such agent or model, nonsense limits. An id
         begins with a letter.
         """
         id = self.seams.new_id("prm") if id is None else id
         item = prompt_item(id, text, files, options, self.room.subagents or (), queue=queue, reply=reply)
+        item = msgspec.structs.replace(item, wants=tuple(wants), subtask=subtask)
         if reply:
             await self._check(session, item)
         await self._submit(session, item)
@@ -224,6 +233,7 @@ class Runtime:
         state = self.engine.session(session) or await self.load(session)
         if self.servers is not None:
             await self.servers.prepare()
+        await self.room.user.prepare()
         await self.models.prepare(self.room.model_ref(state, item.options))
         opening = self.room.open(state, item, state.turns + 1)
         if opening.problem:
@@ -231,7 +241,8 @@ class Runtime:
 
     def agents(self) -> list[AgentRow]:
         """Everybody who may run, with what bounds them."""
-        return [AgentRow(agent, *self.room.bounds_of(agent)) for agent in self.room.agents.values()]
+        room, child = self.room, Mandate("", "", "", 1)
+        return [AgentRow(each, *room.bounds_of(each), room.bounds_of(each, child)[1]) for each in room.agents.values()]
 
     def preview(self, options: TurnOptions | None = None) -> TurnStart:
         """The turn that a first prompt would open now, with its system prompt; raises `ConfigError`."""

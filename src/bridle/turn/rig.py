@@ -13,7 +13,7 @@ from bridle.core.agent import ModelInfo
 from bridle.core.context import cap_output, sound
 from bridle.core.inbox import PromptItem
 from bridle.core.ledger import Account, Shortage
-from bridle.core.parts import Notice, TurnStart
+from bridle.core.parts import Notice, Prompt, TurnStart
 from bridle.core.permission import Access, Rule, Verdict, covers, judge, strictest
 from bridle.core.retry import RetryPolicy
 from bridle.core.session import OpenTurn, Session
@@ -242,8 +242,13 @@ class Rig:
         return path, f"the whole is in {path}"
 
     def saved(self, access: Access) -> bool:
-        """Whether a person has said always to this."""
-        return any(covers(saved, access) for saved in (*self.session.always, *self.tack.approved))
+        """Whether a person has said always to this, or named the subagent in a prompt of this turn."""
+        saved = any(covers(saved, access) for saved in (*self.session.always, *self.tack.approved))
+        return saved or (access.permission == "task" and access.pattern in self._named())
+
+    def _named(self) -> set[str]:
+        prompts = (self.session.parts.get(id) for id in self.turn.prompts)
+        return {name for prompt in prompts if isinstance(prompt, Prompt) for name in prompt.wants}
 
     @property
     def hosts(self) -> bool:

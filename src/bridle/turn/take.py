@@ -124,7 +124,7 @@ async def _open(rig: Rig, item: PromptItem) -> None:
 
 
 def _prompt(item: PromptItem, turn: int) -> Prompt:
-    return Prompt(item.id, item.text, item.files, turn)
+    return Prompt(item.id, item.text, item.files, turn, item.wants, item.subtask)
 
 
 async def _take_running(rig: Rig, item: InboxItem) -> None:

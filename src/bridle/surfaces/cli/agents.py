@@ -93,10 +93,15 @@ def create(
 
 
 def _bounds(row: AgentRow) -> str:
-    named = [f"{row.cap} steps" if row.cap else "talks only", *_limits(row.limits)]
-    return ", ".join(named)
+    """The limits that hold for a turn of this agent; where it may be either, also those of a subagent."""
+    limits = _limits(row.below if row.agent.mode == "subagent" else row.limits)
+    below = _limits(row.below)
+    also = f" ({', '.join(below)} as a subagent)" if row.agent.mode == "all" and below != limits else ""
+    steps = f"{row.cap} {'step' if row.cap == 1 else 'steps'}" if row.cap else "talks only"
+    return ", ".join([steps, *limits]) + also
 
 
 def _limits(limits: Limits) -> list[str]:
-    units = {"tool_calls": "{} calls", "tokens": "{} tokens", "cost": "${}", "seconds": "{:g} s"}
+    calls = "{} tool call" if limits.tool_calls == 1 else "{} tool calls"
+    units = {"tool_calls": calls, "tokens": "{} tokens", "cost": "${}", "seconds": "{:g} s"}
     return [words.format(getattr(limits, name)) for name, words in units.items() if getattr(limits, name) is not None]

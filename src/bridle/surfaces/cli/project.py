@@ -62,8 +62,8 @@ def trust(
             f"{project.root} is not trusted any more" if project.distrust() else f"{project.root} was not trusted"
         )
         return
-    for key in project.ignored():
-        typer.echo(f"  {plain(key)}")
+    for words in project.ignored():
+        typer.echo(f"  {plain(words)}")
     project.trust()
     typer.echo(f"{project.root} is trusted, as it is now")
 
@@ -92,10 +92,10 @@ def ask_for_trust(directory: Path) -> None:
     ignored = project.ignored() if project.state() in ("unknown", "changed") else ()
     if not ignored:
         return
-    again = "have changed since you trusted them" if project.state() == "changed" else "want to set"
-    sys.stderr.write(f"? The files of {project.root} {again}:\n")
-    sys.stderr.write("".join(f"    {plain(key)}\n" for key in ignored))
-    sys.stderr.write("  Trust them, as they are now? They can make commands run and raise limits. [y/N]: ")
+    again = "have changed since you trusted them. They ask" if project.state() == "changed" else "ask"
+    sys.stderr.write(f"? The files of {project.root} {again} for this:\n")
+    sys.stderr.write("".join(f"    {plain(words)}\n" for words in ignored))
+    sys.stderr.write("  Trust them, as they are now? [y/N]: ")
     sys.stderr.flush()
     line = sys.stdin.readline().strip().lower()
     if line in ("y", "yes"):

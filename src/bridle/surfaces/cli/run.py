@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, TextIO, cast
 
@@ -14,10 +14,11 @@ import typer
 
 from bridle.core.inbox import TurnOptions
 from bridle.core.limits import LIMIT_NAMES, LimitName, wrong_limit
-from bridle.core.parts import File, OnAsk
+from bridle.core.parts import OnAsk
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
 from bridle.runtime.finding import last_session
+from bridle.runtime.submitting import Expanded, submit
 from bridle.runtime.within import refuse_inside_call
 from bridle.surfaces.attaching import attached
 from bridle.surfaces.cli.drive import Shown, drive
@@ -70,23 +71,26 @@ def run(
         ask_for_trust(folder)
 
     async def work(runtime: Runtime) -> tuple[str, str]:
-        words, named, wanted = await _expanded(runtime, text, options)
-        files = [*(attached(path, f"--file {path}") for path in file or []), *named]
+        asked = await _expanded(runtime, *text, options)
+        files = [attached(path, f"--file {path}") for path in file or []]
         where = await _session(runtime, session, continue_last, fork)
-        return where, await runtime.prompt(where, words, files=files, queue=queue, reply=not no_reply, options=wanted)
+        return where, await submit(runtime, where, asked, options, files=files, queue=queue, reply=not no_reply)
 
     sys.exit(asyncio.run(drive(folder, work, Shown(*levels, tells_of_others=True), trusted=trust)))
 
 
-async def _expanded(runtime: Runtime, text: str, options: TurnOptions) -> tuple[str, Sequence[File], TurnOptions]:
-    """The prompt itself, or what the command has become that it begins with."""
-    if not text.startswith("/"):
-        return text, (), options
-    # Loaded only here: most prompts are no commands.
-    from bridle.runtime.commanded import commanded
+async def _expanded(runtime: Runtime, said: str, piped: str, options: TurnOptions) -> Expanded:
+    """The prompt with its command expanded and its files attached; text that is piped in beside words names none."""
+    # Arguments of a command may be piped in; beside other words, piped text is data.
+    data = piped if said and not said.startswith("/") else ""
+    text = "\n\n".join(piece for piece in (said, "" if data else piped) if piece)
+    asked = Expanded(text, ())
+    if text.startswith("/") or "@" in text:
+        # Loaded only here: most prompts are plain.
+        from bridle.runtime.commanded import commanded
 
-    asked = await commanded(runtime, text, _confirm(options.on_ask))
-    return (asked.text, asked.files, asked.over(options)) if asked is not None else (text, (), options)
+        asked = await commanded(runtime, text, _confirm(options.on_ask), typed=said, agent=options.agent)
+    return asked._replace(text=f"{asked.text}\n\n{data}") if data else asked
 
 
 def _confirm(on_ask: OnAsk | None) -> Callable[[str], Awaitable[bool]]:
@@ -191,11 +195,12 @@ def _tools(given: list[str]) -> dict[str, bool]:
     return tools
 
 
-def _prompt(words: list[str]) -> str:
+def _prompt(words: list[str]) -> tuple[str, str]:
+    """The words of the command line, and what is piped in."""
     piped = ""
     if sys.stdin is not None and not sys.stdin.isatty():
         piped = sys.stdin.buffer.read().decode("utf-8", "replace")
-    text = "\n\n".join(piece for piece in (" ".join(words).strip(), piped.strip()) if piece)
-    if not text:
+    said, piped = " ".join(words).strip(), piped.strip()
+    if not said and not piped:
         raise ConfigError('no prompt: give one as in `bridle run "fix the test"`, or pipe it in')
-    return text
+    return said, piped

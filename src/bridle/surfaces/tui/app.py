@@ -13,6 +13,7 @@ from textual.screen import Screen
 from bridle.core.parts import Prompt
 from bridle.runtime import Runtime
 from bridle.runtime.finding import interrupted_here
+from bridle.runtime.news import news
 from bridle.surfaces.plain import line
 from bridle.surfaces.tui.actions import SessionActions
 from bridle.surfaces.tui.chat import Chat
@@ -58,7 +59,7 @@ class BridleApp(SessionActions):
         self.theme = THEMES[self.runtime.settings.ui.theme]
         await self.push_screen(self.chat)
         self.watch(self.chat, "headline", self._entitle)
-        for notice in self.runtime.notices:
+        for notice in news(self.runtime):
             self.notify(line(notice), severity="warning", timeout=15)
         for other in await interrupted_here(self.runtime):
             if other != self.chat.id_of_session:

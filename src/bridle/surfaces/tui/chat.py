@@ -24,6 +24,7 @@ from bridle.errors import BridleError
 from bridle.runtime import Runtime
 from bridle.runtime.commanded import commanded
 from bridle.runtime.following import follow
+from bridle.runtime.submitting import submit
 from bridle.runtime.watching import account_of_tree
 from bridle.surfaces.levels import NAMES, NEAR, nearest
 from bridle.surfaces.plain import line
@@ -235,10 +236,8 @@ class Chat(Screen[None]):
         options, session = TurnOptions(self.agent, self.model, "person"), self.id_of_session
         words, files = pasted.sent(typed)
         try:
-            asked = await commanded(self.runtime, words, self._confirm) if words.startswith("/") else None
-            if asked is not None:
-                words, files, options = asked.text, (*files, *asked.files), asked.over(options)
-            id = await self.runtime.prompt(session, words, files=files, options=options)
+            asked = await commanded(self.runtime, words, self._confirm, typed=typed, agent=self.agent)
+            id = await submit(self.runtime, session, asked, options, files=files)
         except BridleError as error:
             self.notify(line(str(error)), severity="error", timeout=20)
             self.editor.put_back(typed, pasted)

@@ -1,0 +1,253 @@
+"""What trusting a project grants, in words: permissions first, then everything that its files would run or raise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from bridle.config.agents import builtin_agents, rules_of
+from bridle.config.lowering import MAY_ONLY_LOWER, leaves
+from bridle.config.settings import STEP_SPELLINGS, TEMPLATE_SHELL, AnyPermissions
+from bridle.config.values import value_in_words, without_secret_words
+from bridle.core.permission import DEFAULT_RULES, Access, Rule, judge, matches
+from bridle.core.secrets import redacted
+from bridle.workspace.fill import PLACE
+
+Table = Mapping[str, Any]
+
+DEEDS = {
+    "*": ("do anything", "do anything that matches `{}`"),
+    "bash": ("run any command", "run `{}`"),
+    "read": ("read any file", "read `{}`"),
+    "grep": ("search any file", "search `{}`"),
+    "edit": ("change any file", "change `{}`"),
+    "external_directory": ("reach files outside the project", "reach `{}` outside the project"),
+    "webfetch": ("fetch any web page", "fetch `{}`"),
+    "network": ("use the network in commands", "reach `{}` in commands"),
+    "private_network": ("reach addresses of the local network", "reach `{}` on the local network"),
+    "git_config": ("change git's configuration", "change git's configuration in `{}`"),
+    "protected": ("change protected places", "change the protected place `{}`"),
+    "task": ("start any subagent", "start the subagent `{}`"),
+    "doom_loop": ("repeat the same call without end", "repeat calls of `{}` without end"),
+}
+WITH_SECRETS = ("read", "grep", "edit")
+"""Permissions whose defaults ask before `.env` files."""
+CARE = {"formatters": "formatter", "diagnostics": "diagnostic"}
+
+
+class Granted(NamedTuple):
+    """What trust grants, in words."""
+
+    rights: list[str]
+    others: list[str]
+
+
+def granted(rest: Table, permission: Any, user: Table) -> Granted:
+    """Everything that a table of a project gets by trust.
+
+    `rest` is what counts only after trust, `permission` the project's rules, and `user` the user's own settings.
+    """
+    mine = (*DEFAULT_RULES, *_rules(user.get("permission")))
+    rights = [f"may {deed}" for deed in _deeds(_rules(permission), mine)]
+    agents = rest.get("agents")
+    for name, fields in agents.items() if isinstance(agents, Mapping) else ():
+        if isinstance(fields, Mapping):
+            own = builtin_agents().get(name)
+            theirs = _rules(_at(user, "agents", name, "permission"))
+            before = (*mine, *(own.permission if own is not None else ()), *theirs)
+            rights += [f"agent {name} may {deed}" for deed in _deeds(_rules(fields.get("permission")), before)]
+    others: list[str] = []
+    for section, value in rest.items():
+        others += _SECTIONS.get(section, _plain)(section, value)
+    for key, value in leaves({name: rest[name] for name in ("mcp", "providers") if name in rest}):
+        others += _substituted(key, value)
+    return Granted(rights, others)
+
+
+def _rules(permission: Any) -> tuple[Rule, ...]:
+    try:
+        return rules_of(msgspec.convert(permission or {}, AnyPermissions))
+    except msgspec.ValidationError:
+        # A table that makes no sense grants nothing: it is refused once it is trusted.
+        return ()
+
+
+def _deeds(rules: Iterable[Rule], before: Sequence[Rule]) -> Iterator[str]:
+    """What the rules allow that was not allowed before."""
+    for rule in rules:
+        beginning = rule.pattern.partition("*")[0].partition("?")[0]
+        named = "*" not in rule.permission and "?" not in rule.permission
+        was = judge(before, Access(rule.permission, beginning, "open" if beginning else "any")) if named else "ask"
+        if rule.verdict == "allow" and was != "allow":
+            yield f"{_deed(rule)} without asking{_secrets(rule)}"
+        elif rule.verdict == "ask" and _denied(rule, before):
+            yield f"{_deed(rule)} after asking, although you deny it"
+
+
+def _denied(rule: Rule, before: Iterable[Rule]) -> bool:
+    return any(
+        each.verdict == "deny"
+        and (matches(rule.permission, each.permission) or matches(each.permission, rule.permission))
+        and (matches(rule.pattern, each.pattern) or matches(each.pattern, rule.pattern))
+        for each in before
+    )
+
+
+def _deed(rule: Rule) -> str:
+    whole, some = DEEDS.get(rule.permission, (f"use {rule.permission}", f"use {rule.permission} for `{{}}`"))
+    return whole if rule.pattern in ("*", "**") else some.replace("{}", rule.pattern)
+
+
+def _secrets(rule: Rule) -> str:
+    return ", .env included" if rule.permission in WITH_SECRETS and rule.pattern in ("*", "**") else ""
+
+
+def _plain(section: str, value: Any) -> Iterator[str]:
+    for key, each in leaves({section: value}):
+        if key.startswith(MAY_ONLY_LOWER):
+            yield f"raises {key} to {value_in_words(key, each)}"
+        else:
+            yield f"sets {key} to {value_in_words(key, each)}"
+
+
+def _model(section: str, value: Any) -> Iterator[str]:
+    yield f"asks the model {value}" if section == "model" else f"asks the model {value} for titles"
+
+
+def _agent(section: str, value: Any) -> Iterator[str]:
+    yield f"begins with the agent {value}"
+
+
+def _instructions(section: str, value: Any) -> Iterator[str]:
+    for name in value if isinstance(value, list) else [value]:
+        address = str(name).startswith(("http://", "https://"))
+        yield f"fetches instructions from {redacted(str(name))}" if address else f"reads instructions from {name}"
+
+
+def _hooks(section: str, value: Any) -> Iterator[str]:
+    for hook in _tables(value):
+        yield f"runs the hook `{hook.get('command')}` ({hook.get('on')})"
+
+
+def _care(section: str, value: Any) -> Iterator[str]:
+    for care in _tables(value):
+        yield f"runs the {CARE[section]} `{care.get('command')}` on {care.get('files')}"
+
+
+def _servers(section: str, value: Any) -> Iterator[str]:
+    for name, server in _named(value):
+        command = server.get("command")
+        outside = " outside the sandbox" if server.get("sandbox") is False else ""
+        network = " with the network" if server.get("network") is True else ""
+        if isinstance(command, list) and command:
+            words = " ".join(without_secret_words([str(word) for word in command]))
+            yield f"starts the MCP server {name}{outside}{network}: {redacted(words)}"
+        elif server.get("enabled") is not False:
+            yield f"connects to the MCP server {name} at {redacted(str(server.get('url', '')))}"
+    if isinstance(value, Mapping):
+        yield from _plain(section, {key: each for key, each in value.items() if not isinstance(each, Mapping)})
+
+
+def _providers(section: str, value: Any) -> Iterator[str]:
+    for name, provider in _named(value):
+        address, variable = provider.get("base_url"), provider.get("key_env")
+        key = f" with the key in {variable}" if variable else ""
+        yield f"sends prompts to the provider {name}" + (f" at {redacted(str(address))}" if address else "") + key
+        for field in ("proxy", "ca_bundle"):
+            if provider.get(field):
+                yield f"sets providers.{name}.{field} to {redacted(str(provider[field]))}"
+
+
+def _models(section: str, value: Any) -> Iterator[str]:
+    for name, fields in _named(value):
+        yield f"changes the model {name} ({', '.join(map(str, fields))})"
+
+
+def _commands(section: str, value: Any) -> Iterator[str]:
+    for name, command in _named(value):
+        shells = TEMPLATE_SHELL.findall(str(command.get("template", "")))
+        yield from (f"runs `{shell}` in the command /{name}" for shell in shells)
+        if not shells:
+            yield f"defines the command /{name}"
+
+
+def _agents(section: str, value: Any) -> Iterator[str]:
+    for name, fields in _named(value):
+        known = name in builtin_agents()
+        file = f" with the prompt in {fields['prompt_file']}" if fields.get("prompt_file") else ""
+        keys = [words for key, each in fields.items() if key != "permission" for words in _changed(key, each)]
+        if not known:
+            yield f"defines the agent {name}{file}"
+        elif keys:
+            yield f"changes the agent {name} ({', '.join(keys)}){file}"
+
+
+def _changed(key: str, value: Any) -> Iterator[str]:
+    """A field of an agent; of its limits, each with its value."""
+    if key == "limits" and isinstance(value, Mapping):
+        yield from (f"{limit} {value_in_words(limit, each)}" for limit, each in value.items())
+    else:
+        yield f"{key} {value}" if key in STEP_SPELLINGS else key
+
+
+def _sandbox(section: str, value: Any) -> Iterator[str]:
+    given = dict(value) if isinstance(value, Mapping) else {}
+    if given.get("mode") == "off":
+        del given["mode"]
+        yield "switches the sandbox off"
+    if given.get("network") is True:
+        del given["network"]
+        yield "gives every command the network"
+    if isinstance(given.get("writable"), list):
+        yield from (f"lets commands write to {folder}" for folder in given.pop("writable"))
+    yield from _plain(section, given)
+
+
+def _shell(section: str, value: Any) -> Iterator[str]:
+    passes = value.get("passes") if isinstance(value, Mapping) else None
+    yield from (f"passes {name} to commands" for name in passes) if isinstance(passes, list) else _plain(section, value)
+
+
+def _tables(value: Any) -> list[Table]:
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+
+
+def _named(value: Any) -> list[tuple[str, Table]]:
+    return [(name, each) for name, each in value.items() if isinstance(each, Mapping)] if _is_table(value) else []
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _substituted(key: str, value: Any) -> Iterator[str]:
+    for text in value if isinstance(value, list) else [value]:
+        for place in PLACE.finditer(text) if isinstance(text, str) else ():
+            what = "file" if place[1] == "file" else "environment variable"
+            yield f"reads the {what} {place[2].partition(':-')[0]} for {key}"
+
+
+def _at(table: Any, *path: str) -> Any:
+    for name in path:
+        table = table.get(name) if isinstance(table, Mapping) else None
+    return table
+
+
+_SECTIONS: dict[str, Callable[[str, Any], Iterator[str]]] = {
+    "model": _model,
+    "small_model": _model,
+    "agent": _agent,
+    "instructions": _instructions,
+    "hooks": _hooks,
+    "formatters": _care,
+    "diagnostics": _care,
+    "mcp": _servers,
+    "providers": _providers,
+    "models": _models,
+    "commands": _commands,
+    "agents": _agents,
+    "sandbox": _sandbox,
+    "shell": _shell,
+}

@@ -1,0 +1,76 @@
+"""Instructions at web addresses: fetched once, before the first turn, within bounds of size and time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+SECONDS = 5.0
+"""For all addresses together."""
+MOST_BYTES = 200_000
+MOST_ADDRESSES = 20
+SCHEMES = ("http://", "https://")
+
+
+def is_address(name: str) -> bool:
+    return name.startswith(SCHEMES)
+
+
+@dataclass(slots=True)
+class RemoteInstructions:
+    """The texts at these addresses. An address that fails is named in `news`; the turn goes on without it."""
+
+    addresses: Sequence[str]
+    texts: dict[str, str] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
+
+    async def prepare(self) -> None:
+        """Fetch what was not tried yet. May be called twice; never raises."""
+        wanted = [each for each in self.addresses[:MOST_ADDRESSES] if each not in {**self.texts, **self.problems}]
+        if not wanted:
+            return
+        # Loaded only where there are addresses.
+        import httpx2
+
+        try:
+            async with asyncio.timeout(SECONDS), httpx2.AsyncClient(timeout=SECONDS) as client:
+                await asyncio.gather(*(self._fetch(client, address) for address in wanted))
+        except TimeoutError:
+            slow = (each for each in wanted if each not in {**self.texts, **self.problems})
+            self.problems.update(dict.fromkeys(slow, f"no answer within {SECONDS:g} s"))
+
+    async def _fetch(self, client: Any, address: str) -> None:
+        import httpx2
+
+        try:
+            async with client.stream("GET", address, headers={"User-Agent": "bridle"}) as response:
+                if response.is_redirect:
+                    self.problems[address] = f"it leads on to {response.headers.get('location', '')}: name that address"
+                elif response.status_code != 200:
+                    self.problems[address] = f"HTTP {response.status_code}"
+                else:
+                    await self._read(response, address)
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
+            self.problems[address] = str(error) or type(error).__name__
+
+    async def _read(self, response: Any, address: str) -> None:
+        content = bytearray()
+        async for block in response.aiter_bytes():
+            content += block
+            if len(content) > MOST_BYTES:
+                self.problems[address] = f"larger than {MOST_BYTES} bytes"
+                return
+        if b"\0" in content:
+            self.problems[address] = "not a text"
+        else:
+            self.texts[address] = content.decode("utf-8", "replace")
+
+    def news(self) -> list[str]:
+        """What is missing, and why."""
+        lost = [each for each in self.addresses if each not in self.texts]
+        return [
+            f"instructions from {each} are missing: {self.problems.get(each, 'they were not fetched for this turn')}"
+            for each in lost
+        ]
