@@ -172,6 +172,7 @@ def _close_batch(session: Session, turn: OpenTurn) -> None:
     if not all(isinstance(state, Ended) for state in turn.batch.values()):
         return
     synthesize = bool(turn.batch)
+    malformed = bool(turn.batch)
     attached: list[Attachment] = []
     for id, state in turn.batch.items():
         call = session.call(id)
@@ -179,16 +180,18 @@ def _close_batch(session: Session, turn: OpenTurn) -> None:
         text = f"{state.output}\n\n[{call.note}]" if call.note else state.output
         session.say(ResultMessage(f"{id}.result", id, call.name, text, not isinstance(state, Done)))
         synthesize = synthesize and isinstance(state, Done) and state.synthesize
+        malformed = malformed and isinstance(state, Refused) and state.refusal.name == "invalid"
         if isinstance(state, Done):
             attached += state.attached
             turn.output = state.output if state.answers else turn.output
         if not isinstance(state, Refused):
             turn.repetition.add(call.digest, state.digest)
         elif state.refusal.name == "invalid":
-            turn.repetition.add_malformed()
             turn.misfits += call.name == OUTPUT
         elif state.refusal.name in REFUSALS_THAT_REPEAT:
             turn.repetition.add(call.digest, state.refusal.name)
+    if malformed:
+        turn.repetition.add_malformed()
     turn.doom = turn.doom or turn.misfits >= MOST_MISFITS
     if attached:
         # No wire takes images in every result, and all take them from a user.

@@ -87,7 +87,7 @@ class _Step:
     def processor(self, prefix: str) -> Processor:
         refusal = refused_call(self.action.closing) if self.action.tools == "off" else None
         tack = self.rig.tack
-        return Processor(prefix, tack.tools, refusal, tack.output)
+        return Processor(prefix, tack.tools, refusal, tack.output, tack.offered)
 
     def keep(self, max_output: int) -> Spent:
         if self.closing or self.rig.turn.cap == 0:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
 from typing import Literal
 
 import msgspec
 
 from bridle.core.context import estimate_tokens, sound
 from bridle.core.events import PartDelta, PartGrown, PartPut, PartRemoved, Recorded
-from bridle.core.parts import Call, Reasoning, Text
+from bridle.core.parts import Call
 from bridle.core.repair import result_digest
 from bridle.core.repetition import Chant
 from bridle.core.states import CallState, Done, Failed, Refusal, Refused, Usage
@@ -36,6 +35,7 @@ from bridle.core.stream import (
     ToolResult,
 )
 from bridle.tools.tool import Tool
+from bridle.turn.growing import Growing
 from bridle.turn.outputs import OUTPUT, Wanted
 from bridle.turn.repair_call import call_part
 
@@ -47,42 +47,6 @@ OUTPUT_WAS_CUT = (
 )
 
 
-@dataclass(slots=True)
-class _Growing:
-    """Words that arrive in pieces; they are joined when somebody reads them, so that a long reply costs its length."""
-
-    id: str
-    kind: Literal["text", "reasoning"]
-    pieces: list[str] = field(default_factory=list)
-    size: int = 0
-    seal: str = ""
-    put: bool = False
-    stored: int = 0
-    unsealed: bool = False
-
-    def add(self, text: str) -> None:
-        self.pieces.append(text)
-        self.size += len(text)
-
-    @property
-    def text(self) -> str:
-        if len(self.pieces) > 1:
-            self.pieces = ["".join(self.pieces)]
-        return self.pieces[0] if self.pieces else ""
-
-    def events(self) -> list[Recorded]:
-        """What the journal does not know yet."""
-        if self.put and self.stored == self.size and not self.unsealed:
-            return []
-        offset, self.stored = self.stored, self.size
-        seal, self.unsealed = self.seal, False
-        if self.put:
-            return [PartGrown(self.id, offset, self.text[offset:], seal)]
-        self.put = True
-        part = Text(self.id, self.text) if self.kind == "text" else Reasoning(self.id, self.text, seal)
-        return [PartPut(part)]
-
-
 class Processor:
     """One try of one request, on its way from a stream to parts."""
 
@@ -92,8 +56,12 @@ class Processor:
         tools: Mapping[str, Tool],
         refusal: tuple[Refusal, str] | None,
         wanted: Wanted | None = None,
+        offered: Collection[str] = (),
     ) -> None:
-        """A call that gives what is `wanted` is captured; one that comes although there are none is refused."""
+        """A call that gives what is `wanted` is captured; one that comes although there are none is refused.
+
+        `offered` are the tools that the error of a malformed call names.
+        """
         self._wanted = wanted
         self.usage: Usage | None = None
         self.finish = ""
@@ -104,9 +72,10 @@ class Processor:
         """Nobody waits for this reply any more: what may still come is not taken."""
         self._prefix = prefix
         self._tools = tools
+        self._offered = offered
         self._refusal = refusal
-        self._parts: list[_Growing | ToolCall] = []
-        self._growing: _Growing | None = None
+        self._parts: list[Growing | ToolCall] = []
+        self._growing: Growing | None = None
         self._inputs: dict[str, tuple[str, list[str]]] = {}
         self._results: dict[str, CallState] = {}
         self._chant = Chant()
@@ -158,10 +127,10 @@ class Processor:
                 pass
         return None
 
-    def _growing_part(self, kind: Literal["text", "reasoning"]) -> _Growing:
+    def _growing_part(self, kind: Literal["text", "reasoning"]) -> Growing:
         growing = self._growing
         if growing is None or growing.kind != kind:
-            growing = self._growing = _Growing(f"{self._prefix}.{len(self._parts)}", kind)
+            growing = self._growing = Growing(f"{self._prefix}.{len(self._parts)}", kind)
             self._parts.append(growing)
         return growing
 
@@ -177,21 +146,21 @@ class Processor:
 
     def growth(self) -> list[Recorded]:
         """The words that came since the last look, for the journal."""
-        return [event for part in self._parts if isinstance(part, _Growing) for event in part.events()]
+        return [event for part in self._parts if isinstance(part, Growing) for event in part.events()]
 
     def forget_growth(self, events: list[Recorded]) -> None:
         """These events could not be written: what they said is still to be said."""
         lost = {event.part.id: 0 for event in events if isinstance(event, PartPut)}
         lost |= {event.id: event.offset for event in events if isinstance(event, PartGrown)}
         for part in self._parts:
-            if isinstance(part, _Growing) and part.id in lost:
+            if isinstance(part, Growing) and part.id in lost:
                 part.stored = lost[part.id]
                 part.put = part.stored > 0
                 part.unsealed = bool(part.seal)
 
     def partial(self) -> list[Recorded]:
         """Take back what the journal knows of a try that came to nothing."""
-        return [PartRemoved(part.id) for part in self._parts if isinstance(part, _Growing) and part.put]
+        return [PartRemoved(part.id) for part in self._parts if isinstance(part, Growing) and part.put]
 
     def parts(self, *, whole: bool) -> list[Recorded]:
         """Everything in the order in which it came; calls only of a reply that is whole."""
@@ -203,7 +172,7 @@ class Processor:
             ]
             self._inputs.clear()
         for index, part in enumerate(self._parts):
-            if isinstance(part, _Growing):
+            if isinstance(part, Growing):
                 events += part.events()
             elif whole:
                 events.append(PartPut(self._call(part, index)))
@@ -211,7 +180,9 @@ class Processor:
 
     def _call(self, event: ToolCall, index: int) -> Call:
         id = f"{self._prefix}.{index}"
-        call = call_part(id, event, self._tools, cut=OUTPUT_WAS_CUT if self.finish == "length" else "")
+        call = call_part(
+            id, event, self._tools, offered=self._offered, cut=OUTPUT_WAS_CUT if self.finish == "length" else ""
+        )
         if event.seal:
             call = msgspec.structs.replace(call, seal=event.seal)
         if event.id in self._results:
@@ -243,17 +214,17 @@ class Processor:
     @property
     def wordless(self) -> bool:
         """No words; thoughts alone are none."""
-        return not any(isinstance(part, _Growing) and part.kind == "text" and part.text.strip() for part in self._parts)
+        return not any(isinstance(part, Growing) and part.kind == "text" and part.text.strip() for part in self._parts)
 
     @property
     def text(self) -> str:
         """All words of the reply."""
-        return "".join(part.text for part in self._parts if isinstance(part, _Growing) and part.kind == "text")
+        return "".join(part.text for part in self._parts if isinstance(part, Growing) and part.kind == "text")
 
     @property
     def text_id(self) -> str:
         """The id under which the first words were shown."""
-        return next(part.id for part in self._parts if isinstance(part, _Growing) and part.kind == "text")
+        return next(part.id for part in self._parts if isinstance(part, Growing) and part.kind == "text")
 
     def counted(self, input_estimate: int) -> Usage:
         """The provider's usage if it makes sense; else an estimate, never nothing."""
@@ -265,6 +236,6 @@ class Processor:
     def _heard_tokens(self) -> int:
         characters = 0
         for part in self._parts:
-            characters += part.size if isinstance(part, _Growing) else len(part.name) + len(part.arguments)
+            characters += part.size if isinstance(part, Growing) else len(part.name) + len(part.arguments)
         characters += sum(len(piece) for _, pieces in self._inputs.values() for piece in pieces)
         return estimate_tokens(characters)

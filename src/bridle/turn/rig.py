@@ -28,7 +28,7 @@ from bridle.tools.background import Backgrounds
 from bridle.tools.tool import Care, Tool
 from bridle.turn.growth import Growth
 from bridle.turn.kept_files import KeepsFiles
-from bridle.turn.outputs import Wanted
+from bridle.turn.outputs import OUTPUT, Wanted
 from bridle.turn.record import Record
 from bridle.turn.scope import Scope
 
@@ -128,6 +128,11 @@ class Tack:
     def specs(self) -> tuple[ToolSpec, ...]:
         """What the model is told of the tools; the same in every request of the turn."""
         return tuple(tool.spec for tool in self.tools.values() if not tool.starts_child or self.subagents)
+
+    @cached_property
+    def offered(self) -> tuple[str, ...]:
+        """The names of the tools that the model is told of."""
+        return (*(spec.name for spec in self.specs), *((OUTPUT,) if self.output is not None else ()))
 
     @cached_property
     def allows_hosts(self) -> bool:
