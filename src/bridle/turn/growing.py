@@ -1,12 +1,30 @@
-"""Words of a reply while they arrive, and what the journal knows of them."""
+"""Words and calls of a reply while they arrive, and what the journal knows of the words."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 from bridle.core.events import PartGrown, PartPut, Recorded
 from bridle.core.parts import Reasoning, Text
+from bridle.core.thinking import Kind
+
+
+@dataclass(slots=True)
+class Input:
+    """A call whose arguments arrive in pieces; it is shown at once, and recorded when it is whole."""
+
+    id: str
+    name: str
+    pieces: list[str] = field(default_factory=list)
+    size: int = 0
+
+    def add(self, text: str) -> None:
+        self.pieces.append(text)
+        self.size += len(text)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
 
 
 @dataclass(slots=True)
@@ -14,7 +32,7 @@ class Growing:
     """Words that arrive in pieces; they are joined when somebody reads them, so that a long reply costs its length."""
 
     id: str
-    kind: Literal["text", "reasoning"]
+    kind: Kind
     pieces: list[str] = field(default_factory=list)
     size: int = 0
     seal: str = ""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Literal
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -34,8 +33,9 @@ from bridle.core.stream import (
     ToolInputStart,
     ToolResult,
 )
+from bridle.core.thinking import Kind, Thinking
 from bridle.tools.tool import Tool
-from bridle.turn.growing import Growing
+from bridle.turn.growing import Growing, Input
 from bridle.turn.outputs import OUTPUT, Wanted
 from bridle.turn.repair_call import call_part
 
@@ -74,11 +74,12 @@ class Processor:
         self._tools = tools
         self._offered = offered
         self._refusal = refusal
-        self._parts: list[Growing | ToolCall] = []
+        self._parts: list[Growing | Input | ToolCall] = []
         self._growing: Growing | None = None
-        self._inputs: dict[str, tuple[str, list[str]]] = {}
+        self._inputs: dict[str, int] = {}
         self._results: dict[str, CallState] = {}
-        self._chant = Chant()
+        self._thinking = Thinking()
+        self._chants = {"text": Chant(), "reasoning": Chant()}
 
     @property
     def over(self) -> bool:
@@ -87,23 +88,25 @@ class Processor:
 
     @property
     def heard_anything(self) -> bool:
-        return bool(self._parts or self._inputs)
+        return bool(self._parts)
 
-    def feed(self, event: StreamEvent) -> PartDelta | None:
-        """Take one event; words come back as a delta to be shown."""
+    def feed(self, event: StreamEvent) -> Sequence[PartDelta]:
+        """Take one event; what is to be shown of it at once comes back."""
         match event:
             case TextDelta():
-                self.chanting = self._chant.heard(event.text)
-                return self._grow("text", sound(event.text))
+                if self._thinking.over:
+                    return (self._grow("text", sound(event.text)),)
+                return [self._grow(kind, words) for kind, words in self._thinking.take(sound(event.text))]
             case ReasoningDelta():
-                return self._grow("reasoning", sound(event.text))
+                return (self._grow("reasoning", sound(event.text)),)
             case ToolInputDelta():
-                if event.id in self._inputs:
-                    self._inputs[event.id][1].append(event.text)
+                return self._input_grew(event)
+            case Alive() | Start() | StepBegin() | ToolInputEnd():
+                return ()
+        shown = self._flushed()
+        match event:
             case ToolCall(name, arguments, id, seal):
-                self._growing = None
-                self._inputs.pop(id, None)
-                self._parts.append(ToolCall(sound(name), sound(arguments), id, seal))
+                self._called(ToolCall(sound(name), sound(arguments), id, seal))
             case StepEnd(finish, usage):
                 self.finish, self.usage = finish, usage
             case StreamEnd():
@@ -116,18 +119,45 @@ class Processor:
                 self._growing = None
             case ToolInputStart(name, id):
                 self._growing = None
-                self._inputs[id] = (name, [])
+                return [*shown, self._input_began(sound(name), id)]
             case ToolResult(id, output):
                 self._results[id] = Done(sound(output), result_digest(output))
             case ToolError(id, error):
                 self._results[id] = Failed(sound(error), result_digest(error))
             case Error():
                 self.error = event
-            case Start() | Alive() | StepBegin() | ToolInputEnd():
-                pass
-        return None
+        return shown
 
-    def _growing_part(self, kind: Literal["text", "reasoning"]) -> Growing:
+    def _flushed(self) -> list[PartDelta]:
+        """No more text follows for now: what may have been the beginning of a thought is none."""
+        return [self._grow(kind, words) for kind, words in self._thinking.end()]
+
+    def _input_began(self, name: str, id: str) -> PartDelta:
+        place = self._inputs.setdefault(id, len(self._parts))
+        self._put(place, Input(id, name))
+        return PartDelta(f"{self._prefix}.{place}", 0, "", call=name)
+
+    def _input_grew(self, event: ToolInputDelta) -> Sequence[PartDelta]:
+        place = self._inputs.get(event.id)
+        growing = self._parts[place] if place is not None else None
+        if not isinstance(growing, Input):
+            return ()
+        offset, text = growing.size, sound(event.text)
+        growing.add(text)
+        return (PartDelta(f"{self._prefix}.{place}", offset, text, call=growing.name),)
+
+    def _called(self, call: ToolCall) -> None:
+        """A call is whole: it stands where its input began."""
+        self._growing = None
+        self._put(self._inputs.pop(call.id, len(self._parts)), call)
+
+    def _put(self, place: int, part: Input | ToolCall) -> None:
+        if place == len(self._parts):
+            self._parts.append(part)
+        else:
+            self._parts[place] = part
+
+    def _growing_part(self, kind: Kind) -> Growing:
         growing = self._growing
         if growing is None or growing.kind != kind:
             growing = self._growing = Growing(f"{self._prefix}.{len(self._parts)}", kind)
@@ -138,7 +168,8 @@ class Processor:
         growing = self._growing_part("reasoning")
         growing.seal, growing.unsealed = seal, True
 
-    def _grow(self, kind: Literal["text", "reasoning"], text: str) -> PartDelta:
+    def _grow(self, kind: Kind, text: str) -> PartDelta:
+        self.chanting = self._chants[kind].heard(text) or self.chanting
         growing = self._growing_part(kind)
         offset = growing.size
         growing.add(text)
@@ -165,16 +196,17 @@ class Processor:
     def parts(self, *, whole: bool) -> list[Recorded]:
         """Everything in the order in which it came; calls only of a reply that is whole."""
         events: list[Recorded] = []
+        self._flushed()
         if whole:
             # An input without its call: the reply was cut in the middle of it.
-            self._parts += [
-                ToolCall(sound(name), sound("".join(text)), id) for id, (name, text) in self._inputs.items()
+            self._parts = [
+                ToolCall(part.name, part.text, part.id) if isinstance(part, Input) else part for part in self._parts
             ]
             self._inputs.clear()
         for index, part in enumerate(self._parts):
             if isinstance(part, Growing):
                 events += part.events()
-            elif whole:
+            elif isinstance(part, ToolCall) and whole:
                 events.append(PartPut(self._call(part, index)))
         return events
 
@@ -234,8 +266,10 @@ class Processor:
         return Usage(input=input_estimate, output=self._heard_tokens(), estimated=True)
 
     def _heard_tokens(self) -> int:
-        characters = 0
-        for part in self._parts:
-            characters += part.size if isinstance(part, Growing) else len(part.name) + len(part.arguments)
-        characters += sum(len(piece) for _, pieces in self._inputs.values() for piece in pieces)
-        return estimate_tokens(characters)
+        return estimate_tokens(sum(_size(part) for part in self._parts))
+
+
+def _size(part: Growing | Input | ToolCall) -> int:
+    if isinstance(part, Growing):
+        return part.size
+    return len(part.name) + (len(part.arguments) if isinstance(part, ToolCall) else part.size)

@@ -214,9 +214,10 @@ class Sending:
                 if processor.left:
                     # The model would not stop when it was told to, and the turn went on without it.
                     return
-                delta = processor.feed(event)
-                if delta is not None and grows != "hidden":
-                    rig.record.publish(session, delta)
+                shown = processor.feed(event)
+                if shown and grows != "hidden":
+                    for delta in shown:
+                        rig.record.publish(session, delta)
                     if grows == "recorded":
                         rig.growth.due(processor)
                 if processor.over:

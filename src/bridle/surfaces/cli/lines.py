@@ -51,13 +51,21 @@ class JsonLines:
         self._result(msgspec.structs.replace(known, text="", detail=text), reason)
 
     def event(self, event: Entry | Live) -> None:
-        if isinstance(event, PartDelta) or event.sequence <= self._session.sequence:
+        if isinstance(event, PartDelta):
+            self._pending(event)
+            return
+        if event.sequence <= self._session.sequence:
             return
         fold(self._session, event)
         if answers(self._session, self._prompt):
             for recorded in event.events:
                 self._recorded(recorded)
             self._status_line()
+
+    def _pending(self, delta: PartDelta) -> None:
+        """A call whose name is known, told once; its arguments come when they are whole."""
+        if delta.call and not delta.text and answers(self._session, self._prompt):
+            self._line("tool_use", id=delta.part, tool=delta.call, input=None, state="pending")
 
     def _status_line(self) -> None:
         status = status_of(self._session, held=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
-from bridle.core.events import Entry, Live, PartDelta, PartPut, Recorded
+from bridle.core.events import Entry, Live, PartDelta, PartPut, Recorded, RequestMoved
 from bridle.core.fold import fold
 from bridle.core.parts import Call, StepFinish, Text
 from bridle.core.result import Result, answers
@@ -30,6 +30,7 @@ class TextLines:
         self._below: dict[str, Narrator] = {}
         self._prompt = ""
         self._written: dict[str, int] = {}
+        self._pending: dict[str, str] = {}
         self._seen = (0.0, 0.0)
 
     @property
@@ -94,7 +95,7 @@ class TextLines:
         # A turn that waits for a person is not charged for the time.
         now = elapsed if turn.asks else elapsed + asyncio.get_running_loop().time() - at
         running = [line for narrator in (self._top, *self._below.values()) for line in narrator.under_way()]
-        yield from running[-MOST_UNDER_WAY:]
+        yield from [*running, *self._pending.values()][-MOST_UNDER_WAY:]
         status = status_of(self._session, held=True)
         if status.state == "retry":
             left = max(0.0, status.next - now)
@@ -111,6 +112,10 @@ class TextLines:
         yield " · ".join(pieces)
 
     def _delta(self, delta: PartDelta) -> None:
+        if delta.call:
+            self._pending[delta.part] = f"  ○ {line(delta.call)}  {delta.offset + len(delta.text)} characters"
+            self.tick()
+            return
         is_call = isinstance(self._session.parts.get(delta.part), Call)
         if not self._paper.early or delta.reasoning or is_call or delta.offset != self._written.get(delta.part, 0):
             return
@@ -123,6 +128,8 @@ class TextLines:
 
     def _recorded(self, event: Recorded) -> None:
         self._top.tell(event)
+        if isinstance(event, RequestMoved):
+            self._pending = {id: said for id, said in self._pending.items() if not id.startswith(f"{event.id}.")}
         if not isinstance(event, PartPut):
             return
         match event.part:

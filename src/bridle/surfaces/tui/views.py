@@ -172,6 +172,10 @@ class CallView(Folded):
         self.opened = self.opened or isinstance(state, Failed)
         self.show(head, "\n".join(lines[:MOST_LINES]) + more)
 
+    def hears(self, size: int) -> None:
+        """Its arguments grow."""
+        self.show(f"{MARKS[_kind(self.call.state)]} {line(self.call.name)}  {size} characters", "")
+
     def print(self, offset: int, words: str) -> None:
         """Show the last lines of what it prints while it runs."""
         self._live = self._live[:offset] + words
