@@ -34,7 +34,7 @@ BUDGETS = {
     "core/compaction.py": 150,
     "core/session.py": 260,  # raised from 240: what was undone, and what runs beside the steps
     "core/fold.py": 230,
-    "core/moves.py": 272,  # raised from 250: what calls have read to look at goes behind their results
+    "core/moves.py": 280,  # raised from 250: what calls have read goes behind their results; calls written as text
     "turn/actions.py": 150,
     "turn/record.py": 130,  # raised from 100: what is held is written with what follows it; sessions from elsewhere
     "turn/processor.py": 300,  # raised from 200: growth that could not be written is taken back; answers; calls

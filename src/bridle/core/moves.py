@@ -73,6 +73,8 @@ def finish_step(session: Session, turn: OpenTurn, finish: StepFinish) -> None:
     turn.batch = {part.id: part.state for part in parts if isinstance(part, Call)}
     turn.words = [part.id for part in parts if isinstance(part, Text) and part.text.strip()]
     turn.cut = finish.cut
+    if any(isinstance(part, Call) and part.written for part in parts):
+        session.written[turn.start.model] = session.written.get(turn.start.model, 0) + 1
     turn.step = msgspec.structs.replace(
         turn.step,
         state="finished",

@@ -70,7 +70,7 @@ class Reasoning(msgspec.Struct, frozen=True, tag="reasoning", tag_field="kind", 
 
 
 class Call(msgspec.Struct, frozen=True, tag="call", tag_field="kind", omit_defaults=True):
-    """One call of a tool, with the arguments as the model wrote them."""
+    """One call of a tool, with the arguments as the model wrote them; `written` means that it came as text."""
 
     id: str
     name: str
@@ -80,6 +80,7 @@ class Call(msgspec.Struct, frozen=True, tag="call", tag_field="kind", omit_defau
     note: str = ""
     invalid: str = ""
     seal: str = ""
+    written: bool = False
 
 
 class StepStart(msgspec.Struct, frozen=True, tag="step_start", tag_field="kind", omit_defaults=True):

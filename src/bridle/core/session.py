@@ -173,6 +173,8 @@ class Session:
         self.fixed = 0
         self.density = 1 / CHARACTERS_PER_TOKEN
         self.children: set[str] = set()
+        self.written: dict[str, int] = {}
+        """How many replies of each model were calls written as text."""
         self.ended: Reason | None = None
         """How the last turn ended that had a prompt."""
         self.lean = False

@@ -279,7 +279,7 @@ def read_calls(text: str, names: set[str]) -> tuple[list[tuple[str, str]], str]:
     rest: list[str] = []
     source = unfenced(text)
     at = 0
-    for start, end, value in _objects(source):
+    for start, end, value in objects(source):
         rest.append(source[at:start])
         at = end
         found = _call(value, names)
@@ -307,7 +307,7 @@ def unfenced(text: str) -> str:
     return "".join(kept)
 
 
-def _objects(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
+def objects(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
     """Every JSON object at the top level of a text, with its place."""
     decoder = json.JSONDecoder(strict=False)
     at = failed = 0

@@ -17,8 +17,10 @@ from bridle.turn.children import budget_notices
 from bridle.turn.closing import closing_notice, counted, limit_notice, refused_call
 from bridle.turn.outputs import REMINDER
 from bridle.turn.processor import Processor
-from bridle.turn.rig import Rig
+from bridle.turn.rig import MOST_WRITTEN, Rig
 from bridle.turn.sending import Sending, closing_need, input_tokens
+
+HOW_TO_KEEP = 'To keep this, set in the configuration: [models."{ref}"] quirks = { text_calls = true }'
 
 
 async def call_model(rig: Rig, action: CallModel) -> None:
@@ -97,7 +99,8 @@ class _Step:
 
     async def whole(self, processor: Processor, usage: Usage, dollars: float, change: Change) -> None:
         processor.find_output()
-        events = processor.parts(whole=True)
+        written = self._find_written(processor)
+        events = [*processor.parts(whole=True), *written]
         calls = processor.calls
         refused = calls - processor.captured
         if refused and self.rig.turn.cap == 0:
@@ -113,6 +116,16 @@ class _Step:
         replied = RequestMoved(self.id, Replied(usage, dollars, processor.finish))
         # What follows is the start of its calls, the next request, or the end of the turn.
         await self.rig.record.append_with_next(*events, replied, PartPut(finish), settles=change)
+
+    def _find_written(self, processor: Processor) -> list[Recorded]:
+        """Calls written as text; the reader is told once that the model is asked otherwise from here on."""
+        rig, ref = self.rig, self.rig.turn.start.model
+        if rig.tack.info.calls != "unknown" or not processor.find_calls():
+            return []
+        if rig.session.written.get(ref, 0) + 1 != MOST_WRITTEN:
+            return []
+        text = f"{ref} writes its tool calls as text; from now on it is told its tools in words. {HOW_TO_KEEP}"
+        return [PartPut(Notice(f"{self.id}.notice.written", "model", text.replace("{ref}", ref)))]
 
     async def cut(
         self, processor: Processor | None, by: CutBy, usage: Usage, dollars: float, change: Change | None

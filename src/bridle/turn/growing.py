@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from bridle.core.events import PartGrown, PartPut, Recorded
+from bridle.core.events import PartGrown, PartPut, PartRemoved, Recorded
 from bridle.core.parts import Reasoning, Text
 from bridle.core.thinking import Kind
 
@@ -39,6 +39,8 @@ class Growing:
     put: bool = False
     stored: int = 0
     unsealed: bool = False
+    gone: bool = False
+    """It was no text after all: the journal and the reader forget it."""
 
     def add(self, text: str) -> None:
         self.pieces.append(text)
@@ -52,6 +54,8 @@ class Growing:
 
     def events(self) -> list[Recorded]:
         """What the journal does not know yet."""
+        if self.gone:
+            return [PartRemoved(self.id)]
         if self.put and self.stored == self.size and not self.unsealed:
             return []
         offset, self.stored = self.stored, self.size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
@@ -45,6 +46,11 @@ OUTPUT_WAS_CUT = (
     "Your output was cut at the length limit in the middle of this call's arguments, so the call was not run. "
     "Send it again with shorter arguments, or in several calls."
 )
+
+LIKE_A_CALL = re.compile(r"\A\s*[\[{<`f]")
+WRITTEN = "written:"
+"""How the id of a call begins that the model wrote as text."""
+WAS_WRITTEN = "the call was written as text; make a tool call instead"
 
 
 class Processor:
@@ -215,6 +221,8 @@ class Processor:
         call = call_part(
             id, event, self._tools, offered=self._offered, cut=OUTPUT_WAS_CUT if self.finish == "length" else ""
         )
+        if event.id.startswith(WRITTEN):
+            call = msgspec.structs.replace(call, written=True, note="; ".join(filter(None, (WAS_WRITTEN, call.note))))
         if event.seal:
             call = msgspec.structs.replace(call, seal=event.seal)
         if event.id in self._results:
@@ -225,6 +233,21 @@ class Processor:
             refusal, text = self._refusal
             return msgspec.structs.replace(call, state=Refused(refusal, text))
         return call
+
+    def find_calls(self) -> bool:
+        """Words that are nothing but calls of offered tools stand for these calls; whether there were any."""
+        spoken = [part for part in self._parts if isinstance(part, Growing)]
+        if self._refusal is not None or len(spoken) < len(self._parts) or not LIKE_A_CALL.search(self.text):
+            return False
+        # Loaded when a text looks like a call: few ever do.
+        from bridle.model.written_calls import written_calls
+
+        found = written_calls(self.text, self._offered)
+        for place, (name, arguments) in enumerate(found):
+            self._parts.append(ToolCall(name, arguments, f"{WRITTEN}{place}"))
+        for part in spoken if found else ():
+            part.gone = part.kind == "text"
+        return bool(found)
 
     def find_output(self) -> None:
         """Words that are the answer which was wanted stand for the call that should have given it."""

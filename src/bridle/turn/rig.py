@@ -33,6 +33,8 @@ from bridle.turn.record import Record
 from bridle.turn.scope import Scope
 
 MOST_VERDICTS = 1_000
+MOST_WRITTEN = 2
+"""Replies of a session that are calls written as text, before the model is told its tools in words."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -128,6 +130,14 @@ class Tack:
     def specs(self) -> tuple[ToolSpec, ...]:
         """What the model is told of the tools; the same in every request of the turn."""
         return tuple(tool.spec for tool in self.tools.values() if not tool.starts_child or self.subagents)
+
+    @cached_property
+    def worded(self) -> Model:
+        """The model with its tools told in words."""
+        # Loaded when a model needs it: most never do.
+        from bridle.model.text_calls import TextCalls
+
+        return TextCalls(self.model, self.info, constrained=self.info.constrained)
 
     @cached_property
     def offered(self) -> tuple[str, ...]:
@@ -235,6 +245,13 @@ class Rig:
     def __post_init__(self) -> None:
         self.session = self.record.session
         self.growth = Growth(self.record)
+
+    @property
+    def model(self) -> Model:
+        """The model to ask; one that keeps writing its calls as text is told its tools in words."""
+        tack = self.tack
+        written = self.session.written.get(self.turn.start.model, 0)
+        return tack.model if tack.info.calls != "unknown" or written < MOST_WRITTEN else tack.worded
 
     def store(self, name: str, text: str) -> tuple[str, str]:
         """Keep a long text in a file: its path, and the words that say where the whole is, or why it is not."""

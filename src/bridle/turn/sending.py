@@ -207,7 +207,7 @@ class Sending:
         begun = said = loop.time()
         moved = begun - (DEADLINE_GRAIN_SECONDS if limits.idle_seconds < limits.first_event_seconds else 0)
         grows = self.sender.grows
-        events = rig.tack.model.stream(self.sender.request(self.max_output))
+        events = rig.model.stream(self.sender.request(self.max_output))
         session = rig.record.lease.session
         try:
             async for event in events:
