@@ -32,7 +32,7 @@ BUDGETS = {
     "core/parts.py": 295,  # raised from 255: what changed in files, and what was undone of it
     "core/states.py": 220,
     "core/compaction.py": 150,
-    "core/session.py": 260,  # raised from 240: what was undone, and what runs beside the steps
+    "core/session.py": 280,  # raised from 240: what was undone, what runs beside the steps, answers that must fit
     "core/fold.py": 230,
     "core/moves.py": 280,  # raised from 250: what calls have read goes behind their results; calls written as text
     "turn/actions.py": 150,

@@ -43,9 +43,6 @@ from bridle.core.turn import Errand
 
 REFUSALS_THAT_REPEAT = ("denied", "unasked", "rejected", "hook")
 
-MOST_MISFITS = 5
-"""Answers that do not fit their schema, before a turn closes."""
-
 
 def begin_request(session: Session, turn: OpenTurn, request: Request) -> None:
     """A request is about to be sent: a step's, an errand's, or one beside them."""
@@ -194,7 +191,6 @@ def _close_batch(session: Session, turn: OpenTurn) -> None:
             turn.repetition.add(call.digest, state.refusal.name)
     if malformed:
         turn.repetition.add_malformed()
-    turn.doom = turn.doom or turn.misfits >= MOST_MISFITS
     if attached:
         # No wire takes images in every result, and all take them from a user.
         names = ", ".join(each.name for each in attached)
