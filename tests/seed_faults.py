@@ -379,16 +379,16 @@ FAULTS = [
     Fault(
         "004.56",
         "src/bridle/turn/processor.py",
-        'return self._grow("reasoning", sound(event.text))',
-        'return self._grow("text", sound(event.text))',
+        'return (self._grow("reasoning", sound(event.text)),)',
+        'return (self._grow("text", sound(event.text)),)',
         "tests/test_streams.py::test_every_stream_event_finds_its_part",
     ),
     Fault(
         "004.58",
         "src/bridle/turn/processor.py",
-        "self._inputs[id] = (name, [])",
-        'self._inputs[id] = ("", [])',
-        "tests/test_streams.py::test_an_input_that_never_became_a_call_is_kept_as_one",
+        'return PartDelta(f"{self._prefix}.{place}", 0, "", call=name)',
+        'return PartDelta(f"{self._prefix}.{place}", 0, "")',
+        "tests/test_streams.py::test_a_call_is_shown_by_its_name_before_its_arguments_come_and_recorded_once_it_is_whole",
     ),
     Fault(
         "004.63",
@@ -420,7 +420,7 @@ FAULTS = [
     ),
     Fault(
         "004.70",
-        "src/bridle/turn/processor.py",
+        "src/bridle/turn/growing.py",
         "self.text[offset:]",
         "self.text",
         "tests/test_streams.py::test_text_is_recorded_as_it_grows_and_not_again_at_the_end",

@@ -124,12 +124,15 @@ class Notice(msgspec.Struct, frozen=True, tag="notice", tag_field="kind", omit_d
 
 
 class ReservationRefused(msgspec.Struct, frozen=True, tag="refused", tag_field="kind", omit_defaults=True):
-    """The ledger had no room for a request."""
+    """The ledger had no room for a request, which `needs` this much of the limit at least."""
 
     id: str
     limit: LimitName
     scope: Scope = "turn"
     closing: bool = False
+    spent: float = 0.0
+    allowed: float = 0.0
+    needs: float = 0.0
 
 
 CompactionCause = Literal["usage", "overflow", "manual", "prune"]

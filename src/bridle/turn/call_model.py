@@ -13,8 +13,8 @@ from bridle.core.limits import NOTHING, Spent
 from bridle.core.parts import Halt, Notice, Request, ReservationRefused, StepFinish, StepStart
 from bridle.core.states import Broken, Cut, CutBy, Replied, Usage
 from bridle.core.stream import ModelRequest
-from bridle.turn.children import budget_notices
 from bridle.turn.closing import closing_notice, counted, limit_notice, refused_call
+from bridle.turn.limit_words import budget_notices
 from bridle.turn.outputs import REMINDER
 from bridle.turn.processor import Processor
 from bridle.turn.rig import MOST_WRITTEN, Rig

@@ -13,6 +13,7 @@ from bridle.core.agent import ModelInfo
 from bridle.core.context import cap_output, sound
 from bridle.core.inbox import PromptItem
 from bridle.core.ledger import Account, Shortage
+from bridle.core.limits import UNLIMITED, Limits
 from bridle.core.parts import Call, Notice, TurnStart
 from bridle.core.permission import Access, Rule, Verdict, covers, judge, strictest
 from bridle.core.repair import arguments_of
@@ -85,6 +86,8 @@ class Tack:
     """Tools that neither this turn nor anything below it may have."""
     prunes: bool = True
     """Whether old outputs of tools are removed at the end of a turn."""
+    tree: Limits = UNLIMITED
+    """What the whole tree under a root turn may use."""
     tree_cost: bool = False
     """Whether money is limited for the whole tree, or for a day or a month."""
     readable: tuple[Path, ...] = ()

@@ -169,7 +169,12 @@ class Sending:
 
     async def _no_room(self, short: Shortage, *, begun: bool) -> None:
         id = f"{self.sender.id}.refused"
-        refused = ReservationRefused(id, _limit_of(short), short.scope, self.sender.closing)
+        limit = _limit_of(short)
+        least = min(LOWEST_OUTPUT_TOKENS, self.max_output)
+        needs = float(getattr(self._amount(least).plus(self.sender.keep(least)), limit))
+        refused = ReservationRefused(
+            id, limit, short.scope, self.sender.closing, float(short.spent), float(short.allowed), needs
+        )
         await self.sender.unaffordable(refused, begun=begun)
 
     async def _ask(self) -> bool:
