@@ -598,7 +598,7 @@ FAULTS = [
         "src/bridle/turn/actions.py",
         "            begin_title(self._rig)",
         "            pass",
-        "tests/test_titles.py::test_a_title_comes_beside_the_second_step_and_is_charged_but_is_no_step",
+        "tests/test_titles.py::test_a_title_is_asked_for_before_the_first_reply_has_ended",
     ),
     Fault(
         "004.66",

@@ -212,8 +212,11 @@ class Kin(Protocol):
 class Beside(Protocol):
     """Something that runs beside a turn, and ends before it does."""
 
-    async def end(self) -> None:
-        """Stop it and record what became of it. May be called twice; may raise `JournalError`."""
+    async def end(self, patience: float = 0.0) -> None:
+        """Stop it, after this many seconds if it goes on so long, and record what became of it.
+
+        May be called twice; may raise `JournalError`.
+        """
 
 
 @dataclass(slots=True, frozen=True)
