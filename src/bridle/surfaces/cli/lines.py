@@ -13,6 +13,7 @@ from bridle.core.result import Result, answers, result_of
 from bridle.core.session import Session
 from bridle.core.states import Ask, Asking, Done, Failed, Open, Refused, Replied, Waiting
 from bridle.core.status import Status, status_of
+from bridle.surfaces.telling import compaction
 
 
 class JsonLines:
@@ -92,10 +93,9 @@ class JsonLines:
                 turn = self._session.turn
                 if by == "bridle" or (turn is not None and turn.synthesis == "done" and id in turn.words):
                     self._line("text", text=text, by=by)
-            case Compaction(cause=cause, outcome=outcome, before=before, after=after):
+            case Compaction(cause=cause, outcome=outcome) as part:
                 if cause != "prune" and outcome != "open":
-                    text = f"context compacted ({cause}, {outcome}): {before} to {after} tokens"
-                    self._line("notice", about="compaction", text=text)
+                    self._line("notice", about="compaction", text=compaction(part))
             case Notice(about=about, text=text):
                 self._line("notice", about=about, text=text)
             case Sentinel(reason=reason, text=text, mark=mark):

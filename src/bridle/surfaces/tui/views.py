@@ -27,7 +27,7 @@ from bridle.core.parts import (
 from bridle.core.states import Asking, CallState, Done, Failed, Refused, Running, Waiting
 from bridle.runtime.watching import child_of
 from bridle.surfaces.plain import line, plain
-from bridle.surfaces.telling import telling
+from bridle.surfaces.telling import compaction, telling
 from bridle.surfaces.tui.words import WordsView
 
 MOST_LIVE_LINES = 8
@@ -234,7 +234,7 @@ class NoticeView(Static):
             return cls(part.text) if part.about != "closing" else None
         if part.outcome == "open" or part.cause == "prune":
             return None
-        return cls(f"context compacted: {part.before} → {part.after} tokens")
+        return cls(compaction(part))
 
 
 class SentinelView(Vertical):
