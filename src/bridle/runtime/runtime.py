@@ -27,6 +27,7 @@ from bridle.journal.journal import Journal, SessionRow, folded
 from bridle.journal.kinds import open_journal
 from bridle.model.model import Model
 from bridle.models import Models
+from bridle.runtime.repeated import refuse_other
 from bridle.seams import Seams, begin
 from bridle.spoken import with_mentions
 from bridle.tackroom import SettingsTackRoom, UsersOwn
@@ -193,14 +194,16 @@ class Runtime:
     ) -> str:
         """Submit a prompt and wake its session; safe once this returns. The same id twice is one prompt.
 
-        Raises `ConfigError` if the turn that it asks for cannot be had: no such agent or model, nonsense limits.
+        Raises `ConfigError` if the turn that it asks for cannot be had: no such agent or model, nonsense limits; or if
+        the id stands for another prompt.
         """
         attached = tuple(File(sound(file.path), sound(file.text), file.media, file.data) for file in files)
         words = with_mentions(sound(text), self.room.subagents or ())
         item = PromptItem(id or self.seams.new_id("prm"), words, attached, queue, reply, options)
         if reply:
             await self._check(session, item)
-        await self._submit(session, item)
+        if not await self._submit(session, item):
+            await refuse_other(self.journal, session, item)
         return item.id
 
     async def _check(self, session: str, item: PromptItem) -> None:
@@ -262,9 +265,10 @@ class Runtime:
                 return part
         return None
 
-    async def _submit(self, session: str, item: InboxItem) -> None:
-        await self.journal.submit(session, item)
+    async def _submit(self, session: str, item: InboxItem) -> bool:
+        fresh = await self.journal.submit(session, item)
         self.engine.wake(session)
+        return fresh
 
     def resume(self, session: str) -> None:
         """Go on with an interrupted turn, and with prompts that a failed one left for the person."""
