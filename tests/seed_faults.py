@@ -251,6 +251,13 @@ FAULTS = [
         "tests/test_doom_loops.py::test_the_third_identical_call_is_not_run",
     ),
     Fault(
+        "003.12",
+        "src/bridle/engine/steplog.py",
+        'WARNED_OF = ("tools_off", "limit", "doom_loop")',
+        'WARNED_OF = ("limit", "doom_loop")',
+        "tests/test_log.py::test_a_call_of_an_agent_that_only_talks_is_a_warning",
+    ),
+    Fault(
         "003.31",
         "src/bridle/tools/question.py",
         'choices, kind="question")',
@@ -377,6 +384,13 @@ FAULTS = [
         "tests/test_compaction.py::test_old_outputs_are_pruned_at_the_end_of_a_turn_in_a_block_worth_it",
     ),
     Fault(
+        "004.41",
+        "src/bridle/spoken.py",
+        "if before is None or before.agent == agent.name:",
+        "if before is None or before.agent:",
+        "tests/test_agents.py::test_a_switch_of_agents_is_told_to_the_model",
+    ),
+    Fault(
         "004.56",
         "src/bridle/turn/processor.py",
         'return (self._grow("reasoning", sound(event.text)),)',
@@ -487,6 +501,13 @@ FAULTS = [
         "*instructions, call, user)",
         "*instructions, user)",
         "tests/test_cli_models.py::test_the_prompt_can_be_looked_at",
+    ),
+    Fault(
+        "004.100",
+        "src/bridle/core/system_prompt.py",
+        "for piece in pieces if piece.strip())",
+        "for piece in pieces)",
+        "tests/core/test_system_prompt.py::test_pieces_are_joined_in_order_and_empty_ones_leave_no_trace",
     ),
     Fault(
         "004.101",

@@ -11,16 +11,13 @@ from bridle.journal.journal import Journal
 
 async def refuse_other(journal: Journal, session: str, item: PromptItem) -> None:
     """Raise `ConfigError` if the id of this prompt stands for other words or files."""
-    for waiting in await journal.inbox(session):
-        if waiting.id == item.id:
-            same = isinstance(waiting, PromptItem) and (waiting.text, waiting.files) == (item.text, item.files)
-            return _refuse(item, same=same)
-    for entry in await journal.load(session):
-        for event in entry.events:
-            if isinstance(event, PartPut) and isinstance(event.part, Prompt) and event.part.id == item.id:
-                return _refuse(item, same=(event.part.text, event.part.files) == (item.text, item.files))
-
-
-def _refuse(item: PromptItem, *, same: bool) -> None:
-    if not same:
+    known: list[PromptItem | Prompt] = [
+        waiting for waiting in await journal.inbox(session) if isinstance(waiting, PromptItem) and waiting.id == item.id
+    ]
+    if not known:
+        puts = (
+            event.part for entry in await journal.load(session) for event in entry.events if isinstance(event, PartPut)
+        )
+        known += [part for part in puts if isinstance(part, Prompt) and part.id == item.id]
+    if any((prompt.text, prompt.files) != (item.text, item.files) for prompt in known):
         raise ConfigError(f"prompt id {item.id!r} was used for another prompt in this session: choose a new id")
