@@ -101,7 +101,9 @@ def output(start, turn):
     ended = finished and all(isinstance(state, (Done, Failed, Refused)) for state in states.values())
     given = ended and any(isinstance(state, Done) and state.answers for state in states.values())
     reminded = sum(is_part(event, Notice) and event.part.about == "output" for _, event in turn)
-    return ("given" if given else "wanted" if start.output is not None else ""), reminded
+    if start.output is None:
+        return "", reminded
+    return "given" if given else "missed" if misfits(turn) >= 5 else "wanted", reminded
 
 
 def places(turn):
@@ -332,14 +334,20 @@ def prompted(turn, number):
 
 
 def doomed(turn):
-    misfits = waiting = 0
-    states = {}
     for _, event in turn:
         state = getattr(event, "state", None)
         if isinstance(state, Refused) and state.refusal.name == "doom_loop":
             return True
         if isinstance(state, Cut) and state.by == "chant" and not re.search(r"\.[cs]\d", event.id):
             return True
+    return False
+
+
+def misfits(turn):
+    """Answers that did not fit, of steps whose calls have all ended."""
+    found = waiting = 0
+    states = {}
+    for _, event in turn:
         if is_part(event, StepStart):
             states, waiting = {}, 0
         elif is_part(event, Call):
@@ -350,5 +358,5 @@ def doomed(turn):
             states[event.id] = event.state
         closes = is_part(event, StepFinish) or isinstance(event, CallMoved)
         if closes and all(isinstance(each, (Done, Failed, Refused)) for each in states.values()):
-            misfits, waiting = misfits + waiting, 0
-    return misfits >= 5
+            found, waiting = found + waiting, 0
+    return found

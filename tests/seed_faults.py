@@ -251,6 +251,13 @@ FAULTS = [
         "tests/test_doom_loops.py::test_the_third_identical_call_is_not_run",
     ),
     Fault(
+        "003.12",
+        "src/bridle/engine/steplog.py",
+        'WARNED_OF = ("tools_off", "limit", "doom_loop")',
+        'WARNED_OF = ("limit", "doom_loop")',
+        "tests/test_log.py::test_a_call_of_an_agent_that_only_talks_is_a_warning",
+    ),
+    Fault(
         "003.31",
         "src/bridle/tools/question.py",
         'choices, kind="question")',
@@ -377,18 +384,25 @@ FAULTS = [
         "tests/test_compaction.py::test_old_outputs_are_pruned_at_the_end_of_a_turn_in_a_block_worth_it",
     ),
     Fault(
+        "004.41",
+        "src/bridle/spoken.py",
+        "if before is None or before.agent == agent.name:",
+        "if before is None or before.agent:",
+        "tests/test_agents.py::test_a_switch_of_agents_is_told_to_the_model",
+    ),
+    Fault(
         "004.56",
         "src/bridle/turn/processor.py",
-        'return self._grow("reasoning", sound(event.text))',
-        'return self._grow("text", sound(event.text))',
+        'return (self._grow("reasoning", sound(event.text)),)',
+        'return (self._grow("text", sound(event.text)),)',
         "tests/test_streams.py::test_every_stream_event_finds_its_part",
     ),
     Fault(
         "004.58",
         "src/bridle/turn/processor.py",
-        "self._inputs[id] = (name, [])",
-        'self._inputs[id] = ("", [])',
-        "tests/test_streams.py::test_an_input_that_never_became_a_call_is_kept_as_one",
+        'return PartDelta(f"{self._prefix}.{place}", 0, "", call=name)',
+        'return PartDelta(f"{self._prefix}.{place}", 0, "")',
+        "tests/test_streams.py::test_a_call_is_shown_by_its_name_before_its_arguments_come_and_recorded_once_it_is_whole",
     ),
     Fault(
         "004.63",
@@ -420,7 +434,7 @@ FAULTS = [
     ),
     Fault(
         "004.70",
-        "src/bridle/turn/processor.py",
+        "src/bridle/turn/growing.py",
         "self.text[offset:]",
         "self.text",
         "tests/test_streams.py::test_text_is_recorded_as_it_grows_and_not_again_at_the_end",
@@ -487,6 +501,13 @@ FAULTS = [
         "*instructions, call, user)",
         "*instructions, user)",
         "tests/test_cli_models.py::test_the_prompt_can_be_looked_at",
+    ),
+    Fault(
+        "004.100",
+        "src/bridle/core/system_prompt.py",
+        "for piece in pieces if piece.strip())",
+        "for piece in pieces)",
+        "tests/core/test_system_prompt.py::test_pieces_are_joined_in_order_and_empty_ones_leave_no_trace",
     ),
     Fault(
         "004.101",
@@ -598,7 +619,7 @@ FAULTS = [
         "src/bridle/turn/actions.py",
         "            begin_title(self._rig)",
         "            pass",
-        "tests/test_titles.py::test_a_title_comes_beside_the_second_step_and_is_charged_but_is_no_step",
+        "tests/test_titles.py::test_a_title_is_asked_for_before_the_first_reply_has_ended",
     ),
     Fault(
         "004.66",

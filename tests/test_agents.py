@@ -160,7 +160,7 @@ def test_instructions_beside_a_file_come_with_it_once(home):
     write(home.project, {"lib/AGENTS.md": "In lib, tabs.", "lib/a.py": "a\n", "lib/b.py": "b\n", "c.py": "c\n"})
     reads = [calls(("read", {"filePath": name})) for name in ("c.py", "lib/a.py", "lib/b.py")]
     _, lines = home.json("--model", home.script(*reads, {"text": "Done."}), "go")
-    shown = ["In lib, tabs." in line["output"] for line in lines if line["type"] == "tool_use"]
+    shown = ["In lib, tabs." in line["output"] for line in lines if line["type"] == "tool_use" and "output" in line]
     assert shown == [False, True, False]
 
 
@@ -462,7 +462,9 @@ def test_an_agents_md_that_gains_an_agent_is_not_trusted_any_more(home):
     assert "it has changed since" in home.run("doctor").stdout
     grab = calls(("write", {"filePath": "AGENTS.md", "content": "x"}))
     _, lines = home.json("--model", home.script(grab, {"text": "Done."}), "go")
-    assert "needs a person's permission" in next(line["output"] for line in lines if line["type"] == "tool_use")
+    assert "needs a person's permission" in next(
+        line["output"] for line in lines if "output" in line and line["type"] == "tool_use"
+    )
 
 
 @pytest.mark.parametrize(
@@ -518,7 +520,7 @@ def test_instructions_are_instructions_and_nothing_else(home):
     reads = calls(("read", {"filePath": "sub/a.py"}), ("read", {"filePath": "other/b.py"}))
     denied = {"BRIDLE_PERMISSION": '{ read = { "other/AGENTS.md" = "deny" } }'}
     _, lines = home.json("--model", home.script(reads, {"text": "Done."}), "go", **denied)
-    said = "".join(line["output"] for line in lines if line["type"] == "tool_use")
+    said = "".join(line["output"] for line in lines if "output" in line and line["type"] == "tool_use")
     assert "planted-secret" not in said and "Secret rules." not in said
 
 

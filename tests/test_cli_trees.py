@@ -202,4 +202,4 @@ def test_a_session_is_compacted_by_hand(home):
     done = home.run("compact", root)
     assert (done.returncode, done.stdout.startswith("compacted from about")) == (0, True)
     assert "context compacted" in home.run("show", root).stdout
-    assert home.run("compact", "ses_nobody").returncode == 1
+    assert home.run("compact", "ses_nobody").returncode == 2

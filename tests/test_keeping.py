@@ -57,8 +57,8 @@ def test_a_deleted_session_takes_its_subagents_outputs_and_snapshots_with_it(hom
     assert (listed(home, "--all"), list(outputs.rglob("*.txt"))) == ([other], [])
     assert refs_of(home) == []
     again = home.run("sessions", "delete", session, "--yes")
-    assert (again.returncode, again.stderr) == (1, f"bridle: there is no session {session}\n")
-    assert home.run("undo", session).returncode == 1
+    assert (again.returncode, again.stderr) == (2, f"bridle: there is no session {session}\n")
+    assert home.run("undo", session).returncode == 2
 
 
 def refs_of(home):

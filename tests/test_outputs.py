@@ -58,8 +58,14 @@ def test_what_does_not_fit_is_asked_for_again_with_what_is_wrong():
 
 def test_a_model_that_never_gives_it_is_asked_a_few_times_and_no_more():
     story = told(*["Just words."] * 9)
-    assert (story.result.reason, story.result.output, story.result.steps) == ("answered", None, 4)
-    assert story.result.text == "Just words."
+    assert (story.result.reason, story.result.output, story.result.steps) == ("error", None, 4)
+    assert (story.result.text, story.result.exit_status) == ("Just words.", 1)
+    assert story.sentinels == ["The turn failed: no answer met the schema"]
+
+
+def test_a_talk_only_agent_that_never_gives_it_has_failed():
+    result = told("Just words.", steps=0).result
+    assert (result.reason, result.text, result.steps) == ("error", "Just words.", 1)
 
 
 def test_at_the_cap_the_closing_request_may_still_ask_for_it():
@@ -137,14 +143,19 @@ def test_the_command_line_prints_it(tmp_path):
     code, lines = home.json("--model", model, "--schema", "horse.json", "who?")
     assert (code, lines[-1]["output"], json.loads(lines[-1]["text"])) == (0, GOOD, GOOD)
     assert json.loads(home.run("run", "--model", model, "--schema", "horse.json", "who?").stdout) == GOOD
+    never = home.script(*({"text": f"Words {number}."} for number in range(1, 9)))
+    unmet = home.run("run", "--model", never, "--schema", "horse.json", "who?")
+    assert (unmet.returncode, unmet.stdout) == (1, "Words 4.\n")
+    code, lines = home.json("--model", never, "--schema", "horse.json", "who?")
+    assert (code, lines[-1]["reason"], lines[-1]["output"], lines[-1]["text"]) == (1, "error", None, "Words 4.")
     bad = home.run("run", "--model", model, "--schema", "hello.txt", "who?")
     assert (bad.returncode, "--schema hello.txt cannot be read" in bad.stderr) == (2, True)
 
 
-def test_answers_that_never_fit_close_the_turn():
+def test_answers_that_never_fit_end_the_turn():
     story = told(*[call("structured_output", name="Rocinante", age=-number) for number in range(1, 40)])
-    assert (story.result.reason, story.result.output) == ("doom_loop", None)
-    assert story.result.steps <= 7
+    assert (story.result.reason, story.result.output, story.result.steps) == ("error", None, 5)
+    assert story.sentinels == ["The turn failed: no answer met the schema"]
 
 
 @pytest.mark.parametrize("steps", [0, 1, 5])

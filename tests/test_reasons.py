@@ -140,7 +140,7 @@ def test_spending_stays_within_a_token_budget_also_with_the_closing_request():
 def test_when_not_even_the_closing_request_is_affordable_bridle_writes_the_text():
     story = tell(ScriptedModel(["never asked"]), limits=Limits(tokens=500))
     assert (story.result.reason, len(story.model.requests), story.result.steps) == ("token_budget", 0, 0)
-    assert story.result.text.startswith("Token budget exhausted (0/500).")
+    assert story.result.text.startswith("Token limit too low for a request (500 allowed, one may need ")
 
 
 def test_a_cost_limit_on_a_model_without_a_price_is_refused_with_the_way_out():

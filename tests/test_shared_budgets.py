@@ -109,7 +109,7 @@ def test_a_turn_is_told_once_that_the_tree_has_little_left():
     looks = [call("look", key=str(n)) for n in range(16)]
     story = family(root=[spawn("a"), *looks, "done"], child=["ok"], tree=TreeLimits(steps=20))
     told = [part for part in story.sessions[ROOT].parts.values() if isinstance(part, Notice) and part.about == "budget"]
-    assert [notice.text for notice in told] == ["16 of 20 steps used by the whole tree"]
+    assert [notice.text for notice in told] == ["Tree step limit nearly reached (16 of 20)"]
     assert (story.result.reason, story.result.steps) == ("answered", 18)
 
 

@@ -60,13 +60,17 @@ def test_every_stream_event_finds_its_part():
         StepEnd("stop", Usage(5, 6)),
         StreamEnd(),
     ]
-    deltas = [delta for delta in map(processor.feed, stream) if delta is not None]
+    deltas = [delta for event in stream for delta in processor.feed(event)]
     assert [(delta.part, delta.offset, delta.text) for delta in deltas] == [
         ("1.1.1.0.0", 0, "Hm"),
         ("1.1.1.0.0", 2, "m."),
         ("1.1.1.0.1", 0, "Hello "),
         ("1.1.1.0.1", 6, "there"),
         ("1.1.1.0.2", 0, "Again"),
+        ("1.1.1.0.3", 0, ""),
+        ("1.1.1.0.3", 0, "{}"),
+        ("1.1.1.0.4", 0, ""),
+        ("1.1.1.0.4", 0, "{}"),
     ]
     parts = [event.part for event in processor.parts(whole=True)]
     assert [type(part) for part in parts] == [Reasoning, Text, Text, Call, Call]
@@ -139,7 +143,7 @@ REPAIRS = [
     ("a list", ScriptedCall("look", "[1]"), "invalid"),
     ("plain words", ScriptedCall("look", "key a"), "invalid"),
     ("an unknown tool", ScriptedCall("lok", {"key": "a"}), "invalid"),
-    ("an unknown argument", ScriptedCall("look", {"kee": "a"}), "invalid"),
+    ("an unknown argument", ScriptedCall("look", {"kee": "a"}), "done"),
     ("a wrong type", ScriptedCall("look", {"key": ["a"]}), "invalid"),
 ]
 
@@ -153,6 +157,50 @@ def test_a_call_is_repaired_or_refused_with_what_is_wrong(name, scripted, state)
         assert told.endswith("Available tools: broken, look, poll, silent.")
     else:
         assert told.startswith("saw ")
+
+
+THOUGHTFUL = "<think>Is it 41? No.</think>\n\nIt is 42."
+
+
+@pytest.mark.parametrize("chunk", [1, 4, 0])
+def test_thoughts_in_the_text_are_recorded_as_reasoning_and_never_sent_back_as_text(chunk):
+    thinks = Reply(text=THOUGHTFUL.replace("It is 42.", ""), chunk=chunk, calls=(call("look", key="a"),))
+    story = tell(ScriptedModel([thinks, Reply(text=THOUGHTFUL, chunk=chunk)]))
+    assert story.result.text == "It is 42."
+    assert [part.text for part in story.parts(Reasoning)] == ["Is it 41? No."] * 2
+    assert [part.text for part in story.parts(Text)] == ["It is 42."]
+    assert all("think" not in getattr(message, "text", "") for message in story.model.requests[-1].messages)
+
+
+def test_a_reply_that_only_thinks_is_empty():
+    story = tell(ScriptedModel([Reply(text="<think>Hm."), "<think></think>"]))
+    assert story.result.reason == "empty"
+
+
+@pytest.mark.parametrize("field", ["text", "reasoning"])
+def test_words_that_chant_are_cut_be_they_text_or_reasoning(field):
+    chant = "I should look at the file again, because it may have changed. " * 300
+    story = tell(ScriptedModel([Reply(**{field: chant}, chunk=40), "Closed."]))
+    assert (story.result.reason, story.result.text) == ("doom_loop", "Closed.")
+    heard = story.parts(Text if field == "text" else Reasoning)[0].text
+    assert len(heard) < len(chant) / 2
+
+
+def test_a_call_is_shown_by_its_name_before_its_arguments_come_and_recorded_once_it_is_whole():
+    processor = Processor("1.1.1.0", {}, None)
+    stream = [TextDelta("Now: "), ToolInputStart("write", "a"), ToolInputStart("look", "b")]
+    stream += [ToolInputDelta("a", '{"content":'), ToolInputDelta("b", "{}"), ToolInputDelta("a", ' "x"}')]
+    stream += [ToolCall("look", "{}", "b"), ToolCall("write", '{"content": "x"}', "a"), StepEnd(), StreamEnd()]
+    deltas = [delta for event in stream for delta in processor.feed(event)]
+    assert [(delta.part[-1], delta.call, delta.offset, delta.text) for delta in deltas[1:]] == [
+        ("1", "write", 0, ""),
+        ("2", "look", 0, ""),
+        ("1", "write", 0, '{"content":'),
+        ("2", "look", 0, "{}"),
+        ("1", "write", 11, ' "x"}'),
+    ]
+    recorded = [event.part for event in processor.parts(whole=True)]
+    assert [(part.id[-1], getattr(part, "name", "")) for part in recorded] == [("0", ""), ("1", "write"), ("2", "look")]
 
 
 def test_a_number_that_came_as_text_is_taken_as_the_number():

@@ -34,6 +34,7 @@ def told(
     at="m",
     small=None,
     journal=None,
+    steps=None,
 ):
     """A session after its prompts: its title, the request for it, the ending, and what the models were asked."""
 
@@ -43,7 +44,7 @@ def told(
             "s": small or ScriptedModel(title=title, price=small_price, ref="s"),
         }
         settings = Settings(small_model="s" if at == "m" else at)
-        agents = [Agent("build", model="m", limits=limits or Limits())]
+        agents = [Agent("build", model="m", steps=steps, limits=limits or Limits())]
         async with Runtime(
             models=models,
             settings=settings,
@@ -66,7 +67,29 @@ def told(
 WORK = (call("look", key="a"), call("look", key="b"), "done")
 
 
-def test_a_title_comes_beside_the_second_step_and_is_charged_but_is_no_step():
+def test_a_title_comes_beside_the_first_step_also_where_there_is_only_one():
+    title, (request,), (end,), _ = told(Reply(text="Mend the test", delay=1.5), "done")
+    assert (title, type(request.state), end.reason, end.spent.steps) == ("Mend the test", Replied, "answered", 1)
+
+
+def test_a_turn_that_closes_with_its_first_step_gets_a_title_too():
+    title, _, (end,), _ = told("Mend the test", "done", steps=1)
+    assert (title, end.spent.steps) == ("Mend the test", 1)
+
+
+def test_a_title_is_asked_for_before_the_first_reply_has_ended():
+    order = []
+
+    class Noted(ScriptedModel):
+        def reply(self, request):
+            order.append(request.purpose)
+            return super().reply(request)
+
+    title, _, _, _ = told("", Reply(text="done", delay=5.0), small=Noted(title=Reply(text="Early", delay=1.0), ref="s"))
+    assert (title, order) == ("Early", ["title"])
+
+
+def test_a_title_is_charged_but_is_no_step():
     title, requests, (end,), asked = told(Reply(text='"Mend the test"\n', usage=Usage(30, 4)), *WORK)
     assert (len(requests), len(asked)) == (1, 1)
     (request,), (asked,) = requests, asked
@@ -97,15 +120,23 @@ def test_whatever_goes_wrong_with_a_title_the_turn_ends_as_it_would_have(reply, 
     assert isinstance(request.state, kind)
 
 
-def test_a_turn_does_not_wait_for_its_title():
+def test_a_turn_waits_two_seconds_for_its_title_and_no_longer():
     title, (request,), (end,), _ = told(Reply(text="late", delay=25.0), call("look"), "done")
     assert (title, type(request.state), end.reason) == ("", Cut, "answered")
-    assert end.spent.seconds < 6
+    assert 5 <= end.spent.seconds <= 7.1
 
 
-def test_a_session_that_only_talks_gets_its_title_with_the_second_prompt():
-    title, requests, ends, _ = told("Talk", "one", Reply(text="two", delay=1.0), prompts=("first", "second"))
-    assert (title, len(requests), [end.reason for end in ends]) == ("Talk", 1, ["answered", "answered"])
+def test_the_time_of_a_turn_is_not_spent_on_waiting_for_a_title():
+    _, (request,), (end,), _ = told(Reply(text="late", delay=25.0), call("look"), "done", limits=Limits(seconds=6.0))
+    assert isinstance(request.state, Cut)
+    assert end.spent.seconds <= 6.0
+
+
+def test_a_title_that_failed_is_asked_for_again_with_the_next_prompt():
+    replies = iter([Reply(text=" "), Reply(text="Talk")])
+    small = ScriptedModel(lambda request: next(replies), ref="s")
+    title, requests, ends, _ = told("", "one", "two", prompts=("first", "second"), small=small)
+    assert (title, len(requests), [end.reason for end in ends]) == ("Talk", 2, ["answered", "answered"])
 
 
 def test_a_title_that_is_there_is_not_asked_for_again():

@@ -21,7 +21,7 @@ from bridle.core.agent import Agent, ModelInfo
 from bridle.core.compaction import compact_at
 from bridle.core.inbox import PromptItem, TurnOptions
 from bridle.core.ledger import Account, TreeLimits
-from bridle.core.limits import LOWEST_OUTPUT_TOKENS, Limits, effective_cap
+from bridle.core.limits import LOWEST_OUTPUT_TOKENS, UNLIMITED, Limits, effective_cap
 from bridle.core.options import RESERVED_OPTIONS, layered
 from bridle.core.parts import File, Mandate, Notice, TurnStart
 from bridle.core.permission import Access, Rule, Verdict, covers, judge, strictest
@@ -335,6 +335,7 @@ class SettingsTackRoom:
             subagents=subagents,
             max_depth=self.settings.tree.depth,
             without=self.toolbox.kept_from(agent, start),
+            tree=self.accounts(start)[0].tree or UNLIMITED,
             tree_cost=self._tree_cost(),
             prunes=self.settings.compaction.prune,
             environment=self.commands_environment(),

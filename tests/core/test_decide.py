@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from bridle.core.action import CallModel, Compact, Finish, Pause, Run, Settle, Synthesize, Wait
-from bridle.core.decide import decide
+from bridle.core.decide import UNMET, decide
 from bridle.core.limits import NOTHING, UNLIMITED, Limits, Spent
 from bridle.core.parts import Halt, ReservationRefused
 from bridle.core.states import Refusal
@@ -228,8 +228,14 @@ OUTPUTS = {
     "in the closing step it ends for the reason of that": (turn(step=CLOSED, output="given"), Finish("token_budget")),
     "words alone are not the answer": (turn(step=SAID, output="wanted"), CallModel(3, 1, "offered")),
     "so the model is told twice more": (turn(step=SAID, output="wanted", reminded=2), CallModel(3, 1, "offered")),
-    "after three times words must do": (turn(step=SAID, output="wanted", reminded=3), Finish("answered")),
-    "a talk-only turn has no tool for it": (turn(step=SAID, output="wanted", cap=0), Finish("answered")),
+    "after three times the turn has failed": (turn(step=SAID, output="wanted", reminded=3), Finish("error", UNMET)),
+    "a talk-only turn is asked once": (turn(step=SAID, output="wanted", cap=0), Finish("error", UNMET)),
+    "calls of a talk-only turn are no answer either": (
+        turn(step=ACTED, output="wanted", cap=0),
+        Finish("error", UNMET),
+    ),
+    "answers that never fit are a failure": (turn(step=ACTED, output="missed"), Finish("error", UNMET)),
+    "but a limit that closes it comes first": (turn(step=CLOSED, output="missed"), Finish("token_budget")),
 }
 
 TABLE = {

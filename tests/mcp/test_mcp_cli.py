@@ -26,7 +26,7 @@ def home(tmp_path):
 
 
 def outputs(lines):
-    return [line["output"] for line in lines if line["type"] == "tool_use"]
+    return [line["output"] for line in lines if line["type"] == "tool_use" and "output" in line]
 
 
 def told(lines):

@@ -64,6 +64,12 @@ def test_words_pass_as_they_come_until_one_may_begin_a_call():
     assert heard(Reply(text="Just words, cut anywhere.", chunk=2))[:2] == ("Just words, cut anywhere.", [])
 
 
+def test_a_call_in_a_thought_is_no_call():
+    call = '{"tool": "read", "arguments": {"filePath": "%s"}}'
+    words, calls, _ = heard(Reply(text=f"<think>Perhaps {call % 'a'}?</think>{call % 'b'}", chunk=5))
+    assert (words, calls) == ("", [("read", '{"filePath":"b"}')])
+
+
 def test_a_call_that_was_cut_is_still_a_call():
     words, calls, _ = heard(Reply(text='{"tool":"read","arguments":{"filePath":"a', finish="length"))
     assert (words, calls) == ("", [("read", '{"filePath":"a')])

@@ -37,6 +37,10 @@ class ModelInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether it thinks before it speaks."""
     takes: frozenset[str] = frozenset()
     """What it can look at besides text: `image`, `pdf`."""
+    calls: Literal["native", "text", "unknown"] = "unknown"
+    """Whether it has tool calls of its own, is told its tools in words, or nobody knows."""
+    constrained: bool = False
+    """Whether its server can hold replies to a JSON schema."""
     small: bool = False
     """It is lost in long prompts: a short one, and few tools."""
     source: str = "defaults"

@@ -16,6 +16,7 @@ MAX_EMPTY_REPLIES = 2
 MAX_BLANK_SUMMARIES = 2
 MAX_COMPACTIONS = 2
 MAX_REMINDERS = 3
+UNMET = "no answer met the schema"
 
 
 def decide(turn: Turn) -> Action:
@@ -44,10 +45,10 @@ def decide(turn: Turn) -> Action:
         return Finish(step.closing)
     if step.empties and not turn.doom:
         return Finish("empty") if step.empties >= MAX_EMPTY_REPLIES else _again(turn, step)
-    if answered and turn.output == "wanted" and turn.reminded < MAX_REMINDERS and turn.cap > 0:
-        return _next_step(turn, step.number + 1)
+    if turn.output == "missed":
+        return Finish("error", UNMET)
     if answered or (turn.cap == 0 and turn.closing is None):
-        return Finish("answered")
+        return _answered(turn, step)
     if turn.synthesis == "due" and not turn.prompted and turn.closing is None:
         errand = _errand(turn, "synthesis")
         if errand.deaths < MAX_ATTEMPTS:
@@ -69,6 +70,14 @@ def _stop(turn: Turn, halt: Halt) -> Action:
     if turn.recalled:
         return Wait(turn.recalled)
     return Finish(halt.reason, halt.detail)
+
+
+def _answered(turn: Turn, step: Step) -> Action:
+    """The model has nothing more to do; an answer that must fit a schema may still be missing."""
+    if turn.output != "wanted":
+        return Finish("answered")
+    asked_enough = turn.reminded >= MAX_REMINDERS or turn.cap == 0
+    return Finish("error", UNMET) if asked_enough else _next_step(turn, step.number + 1)
 
 
 def _after_death(turn: Turn, step: Step) -> Action:

@@ -79,12 +79,16 @@ def thousandths(seconds: float) -> float:
 
 
 class PartDelta(msgspec.Struct, frozen=True, tag="delta", tag_field="event"):
-    """Text on its way: never stored, may be dropped."""
+    """Text on its way: never stored, may be dropped.
+
+    Where `call` names a tool, it belongs to the arguments of a call that is not recorded yet; the first one is empty.
+    """
 
     part: str
     offset: int
     text: str
     reasoning: bool = False
+    call: str = ""
 
 
 Live = PartDelta

@@ -125,7 +125,9 @@ def _put_in_turn(session: Session, turn: OpenTurn, part: Part) -> None:
     match part:
         case Text() | Reasoning():
             if isinstance(part, Text) and (part.by == "bridle" or turn.synthesis == "due"):
-                session.say(AssistantMessage(part.id, (Words(part.text),)))
+                if turn.prompts:
+                    # A turn without a prompt only compacts: what it says of that is for the reader.
+                    session.say(AssistantMessage(part.id, (Words(part.text),)))
                 turn.words = [part.id]
                 turn.synthesis = "done" if turn.synthesis == "due" else turn.synthesis
             else:

@@ -83,6 +83,8 @@ class Shortage(msgspec.Struct, frozen=True):
     scope: Scope
     fits_now: float
     fits_later: float
+    spent: float = 0.0
+    allowed: float = 0.0
 
 
 TREE_LIMITS: tuple[LimitName, ...] = ("steps", "tool_calls", "tokens", "cost")
@@ -144,8 +146,9 @@ def _scope(account: Account, *, mine: bool) -> Scope:
 
 def _short(
     limits: Limits | None, wanted: Spent, used: tuple[Spent, Spent, Spent], reserved: Spent
-) -> tuple[LimitName, float, float] | None:
-    """The first limit without room for what is wanted, beside what is used, to be kept, and reserved: what fits."""
+) -> tuple[LimitName, float, float, float, float] | None:
+    """The first limit without room for what is wanted, beside what is used, to be kept, and reserved: what fits, what
+    is spent and what is allowed."""
     # Mostly nothing that is wanted is bounded at all.
     if limits is None or not (
         (wanted.tokens and limits.tokens is not None)
@@ -162,7 +165,7 @@ def _short(
             later = allowed - (getattr(spent, name) + getattr(keep, name) + getattr(others, name))
             now = later - getattr(reserved, name)
             if amount > now:
-                return name, now, later
+                return name, now, later, getattr(spent, name), allowed
     return None
 
 

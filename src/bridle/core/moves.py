@@ -43,9 +43,6 @@ from bridle.core.turn import Errand
 
 REFUSALS_THAT_REPEAT = ("denied", "unasked", "rejected", "hook")
 
-MOST_MISFITS = 5
-"""Answers that do not fit their schema, before a turn closes."""
-
 
 def begin_request(session: Session, turn: OpenTurn, request: Request) -> None:
     """A request is about to be sent: a step's, an errand's, or one beside them."""
@@ -73,6 +70,8 @@ def finish_step(session: Session, turn: OpenTurn, finish: StepFinish) -> None:
     turn.batch = {part.id: part.state for part in parts if isinstance(part, Call)}
     turn.words = [part.id for part in parts if isinstance(part, Text) and part.text.strip()]
     turn.cut = finish.cut
+    if any(isinstance(part, Call) and part.written for part in parts):
+        session.written[turn.start.model] = session.written.get(turn.start.model, 0) + 1
     turn.step = msgspec.structs.replace(
         turn.step,
         state="finished",
@@ -176,6 +175,7 @@ def _close_batch(session: Session, turn: OpenTurn) -> None:
     if not all(isinstance(state, Ended) for state in turn.batch.values()):
         return
     synthesize = bool(turn.batch)
+    malformed = bool(turn.batch)
     attached: list[Attachment] = []
     for id, state in turn.batch.items():
         call = session.call(id)
@@ -183,17 +183,18 @@ def _close_batch(session: Session, turn: OpenTurn) -> None:
         text = f"{state.output}\n\n[{call.note}]" if call.note else state.output
         session.say(ResultMessage(f"{id}.result", id, call.name, text, not isinstance(state, Done)))
         synthesize = synthesize and isinstance(state, Done) and state.synthesize
+        malformed = malformed and isinstance(state, Refused) and state.refusal.name == "invalid"
         if isinstance(state, Done):
             attached += state.attached
             turn.output = state.output if state.answers else turn.output
         if not isinstance(state, Refused):
             turn.repetition.add(call.digest, state.digest)
         elif state.refusal.name == "invalid":
-            turn.repetition.add_malformed()
             turn.misfits += call.name == OUTPUT
         elif state.refusal.name in REFUSALS_THAT_REPEAT:
             turn.repetition.add(call.digest, state.refusal.name)
-    turn.doom = turn.doom or turn.misfits >= MOST_MISFITS
+    if malformed:
+        turn.repetition.add_malformed()
     if attached:
         # No wire takes images in every result, and all take them from a user.
         names = ", ".join(each.name for each in attached)

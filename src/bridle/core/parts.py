@@ -74,7 +74,7 @@ class Reasoning(msgspec.Struct, frozen=True, tag="reasoning", tag_field="kind", 
 
 
 class Call(msgspec.Struct, frozen=True, tag="call", tag_field="kind", omit_defaults=True):
-    """One call of a tool, with the arguments as the model wrote them."""
+    """One call of a tool, with the arguments as the model wrote them; `written` means that it came as text."""
 
     id: str
     name: str
@@ -84,6 +84,7 @@ class Call(msgspec.Struct, frozen=True, tag="call", tag_field="kind", omit_defau
     note: str = ""
     invalid: str = ""
     seal: str = ""
+    written: bool = False
 
 
 class StepStart(msgspec.Struct, frozen=True, tag="step_start", tag_field="kind", omit_defaults=True):
@@ -127,12 +128,15 @@ class Notice(msgspec.Struct, frozen=True, tag="notice", tag_field="kind", omit_d
 
 
 class ReservationRefused(msgspec.Struct, frozen=True, tag="refused", tag_field="kind", omit_defaults=True):
-    """The ledger had no room for a request."""
+    """The ledger had no room for a request, which `needs` this much of the limit at least."""
 
     id: str
     limit: LimitName
     scope: Scope = "turn"
     closing: bool = False
+    spent: float = 0.0
+    allowed: float = 0.0
+    needs: float = 0.0
 
 
 CompactionCause = Literal["usage", "overflow", "manual", "prune"]

@@ -15,6 +15,26 @@ from bridle.core.context import sound
 Arguments = dict[str, Any]
 Mend = Callable[[str], Any]
 
+INVALID = "invalid"
+"""The hidden tool under which other harnesses report a call that could not be read."""
+OTHER_NAMES: dict[str, tuple[str, ...]] = {
+    "filePath": ("path", "file", "filename", "targetfile", "absolutepath"),
+    "path": ("directory", "dir", "dirpath", "directorypath", "targetdirectory", "folder", "filepath"),
+    "content": ("contents", "filetext", "text", "codeedit"),
+    "oldString": ("oldstr", "oldtext", "search"),
+    "newString": ("newstr", "newtext", "replace"),
+    "command": ("cmd", "script"),
+    "background": ("runinbackground", "isbackground"),
+    "workdir": ("cwd", "workingdirectory", "directory", "dir"),
+    "pattern": ("query", "regex", "regexp", "globpattern", "searchterm"),
+    "include": ("glob", "includepattern", "filepattern"),
+    "url": ("uri", "address", "link"),
+    "patchText": ("patch", "input", "diff"),
+    "subagent_type": ("agent", "agenttype", "agentname", "subagent"),
+    "task_id": ("resume", "sessionid"),
+}
+"""Argument names of other harnesses for ours, without case and underscores."""
+
 _FENCE = re.compile(r"^\s*```[a-zA-Z]*\n(.*?)\n?```\s*$", re.DOTALL)
 
 
@@ -52,6 +72,36 @@ def read_arguments(text: str, mend: Mend) -> Sound | Unsound:
         # Some models send the object as JSON inside a JSON string.
         return _mended(value, mend, "a text instead of an object")
     return _object(value, "")
+
+
+def fitted(arguments: Arguments, schema: Mapping[str, Any]) -> Sound:
+    """The arguments under the names of the schema: other spellings are renamed, unknown and null ones dropped."""
+    known = schema.get("properties") or {}
+    required = schema.get("required") or ()
+    kept = {key: value for key, value in arguments.items() if key in known and (value is not None or key in required)}
+    notes: list[str] = []
+    for key, value in arguments.items():
+        if key in known:
+            continue
+        meant = _meant(key, known)
+        if meant and meant not in kept:
+            kept[meant] = value
+            notes.append(f"`{key}` was taken as `{meant}`")
+        else:
+            notes.append(f"the unknown argument `{key}` was ignored")
+    return Sound(kept, "; ".join(notes))
+
+
+def _meant(key: str, known: Collection[str]) -> str:
+    """The argument that another spelling stands for; empty if none does."""
+    plain = _plain(key)
+    same = [name for name in known if _plain(name) == plain]
+    other = [name for name in known if plain in OTHER_NAMES.get(name, ())]
+    return next(iter(same or other), "")
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.casefold())
 
 
 def arguments_of(text: str) -> Arguments:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 REPEATS = 3
 LONGEST_CYCLE = 6
 STALE_CALLS = 12
-MALFORMED_CALLS = 3
+MALFORMED_REPLIES = 3
 WINDOW = LONGEST_CYCLE * REPEATS - 1
 
 CHANT_CHUNK = 50
@@ -44,7 +44,7 @@ class Repetition:
         self.malformed = 0
 
     def add_malformed(self) -> None:
-        """A call could not be understood."""
+        """No call of a reply could be understood."""
         self.malformed += 1
 
     def restart(self) -> None:

@@ -28,6 +28,8 @@ from bridle.core.states import Approved, Ask, Asking, CallState, Pending, Queued
 from bridle.core.turn import Errand, Step, Turn
 
 MAX_CHARACTERS_PER_TOKEN = 8.0
+MOST_MISFITS = 5
+"""Answers that do not fit their schema, before a turn has failed."""
 
 
 class OpenTurn:
@@ -108,6 +110,11 @@ class OpenTurn:
         """The sessions of subagents under way, by their calls."""
         return {id: state.child for id, state in self.batch.items() if isinstance(state, Waiting)}
 
+    def _output_state(self) -> Literal["", "wanted", "given", "missed"]:
+        if self.start.output is None:
+            return ""
+        return "given" if self.output else "missed" if self.misfits >= MOST_MISFITS else "wanted"
+
     def view(self, elapsed: float, *, crowded: bool) -> Turn:
         """The turn as `decide` sees it."""
         found: dict[str, tuple[str, ...]] = {}
@@ -139,7 +146,7 @@ class OpenTurn:
             synthesis=self.synthesis,
             errand=self.errand,
             compactions=self.compactions,
-            output="given" if self.output else "wanted" if self.start.output is not None else "",
+            output=self._output_state(),
             reminded=self.reminded,
             crowded=crowded or self.overflowed or self.wanted is not None,
             **found,
@@ -176,6 +183,8 @@ class Session:
         self.fixed = 0
         self.density = 1 / CHARACTERS_PER_TOKEN
         self.children: set[str] = set()
+        self.written: dict[str, int] = {}
+        """How many replies of each model were calls written as text."""
         self.ended: Reason | None = None
         """How the last turn ended that had a prompt."""
         self.lean = False

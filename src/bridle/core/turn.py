@@ -67,8 +67,8 @@ class Turn(msgspec.Struct, frozen=True):
     errand: Errand | None = None
     compactions: int = 0
     """Since the last reply of a step with which the context was not too large, as its provider counted it."""
-    output: Literal["", "wanted", "given"] = ""
-    """Whether the answer must fit a schema, and whether the last step gave one that does."""
+    output: Literal["", "wanted", "given", "missed"] = ""
+    """Whether the answer must fit a schema; whether the last step gave one that does, or too many did not."""
     reminded: int = 0
     """How often the model was told that its answer is missing."""
     crowded: bool = False

@@ -1,15 +1,18 @@
-"""A log for people: one line for each step and each ending, in a file that is rotated by size."""
+"""A log for people: one line for each step, refused call and ending, in a file that is rotated by size."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bridle.core.events import Entry, PartPut
-from bridle.core.parts import StepStart, TurnFinish, TurnStart
+from bridle.core.events import CallMoved, Entry, PartPut
+from bridle.core.parts import Call, StepStart, TurnFinish, TurnStart
+from bridle.core.states import CallState, Refused
 from bridle.seams import Clock
 
 MAX_BYTES = 5_000_000
+WARNED_OF = ("tools_off", "limit", "doom_loop")
+"""Refusals of calls that could not run, whatever they would have done."""
 
 
 class StepLog:
@@ -19,6 +22,7 @@ class StepLog:
         self._path = path
         self._clock = clock
         self._agents: dict[str, str] = {}
+        self._calls: dict[str, dict[str, str]] = {}
         self._broken = False
 
     def __call__(self, session: str, entry: Entry) -> None:
@@ -27,11 +31,24 @@ class StepLog:
                 match event.part:
                     case TurnStart() as start:
                         self._agents[session] = start.agent
+                    case Call() as call:
+                        self._calls.setdefault(session, {})[call.id] = call.name
+                        self._warn(session, call.id, call.state)
                     case StepStart() as step:
+                        self._calls.pop(session, None)
                         closing = f" closing={step.closing}" if step.closing else ""
                         self._write(session, f"step {step.number}/{step.cap}{closing}")
                     case TurnFinish() as finish:
+                        self._calls.pop(session, None)
                         self._write(session, f"finish reason={finish.reason} steps={finish.spent.steps}")
+
+            elif isinstance(event, CallMoved):
+                self._warn(session, event.id, event.state)
+
+    def _warn(self, session: str, call: str, state: CallState) -> None:
+        if isinstance(state, Refused) and state.refusal.name in WARNED_OF:
+            name = self._calls.get(session, {}).get(call, "?")
+            self._write(session, " ".join(f"warning: call of {name} {state.output}".split()))
 
     def _write(self, session: str, words: str) -> None:
         if self._broken:

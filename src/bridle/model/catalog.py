@@ -127,6 +127,7 @@ def model_info(provider: str, name: str, wire: str, *, local: bool = False) -> M
         variants=_variants(entry, wire) if entry.reasoning else {},
         reasons=entry.reasoning,
         takes=frozenset(entry.modalities.input) & {"image", "pdf"},
+        calls="native" if entry.tool_call else "unknown",
         source="models.dev",
     )
 

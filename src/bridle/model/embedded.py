@@ -61,7 +61,7 @@ def embedded(ref: str, folder: Path, directory: Path) -> tuple[Model, ModelInfo]
         path = found
     else:
         raise ConfigError(f"there is no model {ref!r}: {EMBEDDED}, or {GGUF}PATH for a file of yours")
-    info = ModelInfo(ref, WINDOW, WINDOW // 8, Price(0.0, 0.0), "none", small=True, source="embedded")
+    info = ModelInfo(ref, WINDOW, WINDOW // 8, Price(0.0, 0.0), "none", calls="text", small=True, source="embedded")
     return TextCalls(EmbeddedModel(path, info), info, constrained=True), info
 
 

@@ -124,7 +124,9 @@ class Providers:
             from bridle.model.text_calls import TextCalls
 
             adapter = TextCalls(adapter, info, constrained=quirks.constrained)
-        return adapter, msgspec.structs.replace(info, small=quirks.small)
+            info = msgspec.structs.replace(info, calls="text")
+        constrained = quirks.constrained or name in SERVERS
+        return adapter, msgspec.structs.replace(info, small=quirks.small, constrained=constrained)
 
     def _bridged(self, name: str, ref: str) -> tuple[Model, ModelInfo]:
         """A provider that none of our wires speaks to."""

@@ -24,6 +24,7 @@ from bridle.core.messages import (
 from bridle.core.options import layered
 from bridle.core.stream import (
     ModelRequest,
+    ReasoningDelta,
     StepEnd,
     StreamEvent,
     TextDelta,
@@ -35,6 +36,7 @@ from bridle.core.stream import (
     ToolInputStart,
     ToolSpec,
 )
+from bridle.core.thinking import Kind, Thinking
 from bridle.model.model import Model
 
 FENCE = "```"
@@ -210,19 +212,29 @@ class _Held:
 
     def __init__(self, offered: Sequence[ToolSpec]) -> None:
         self._names = {spec.name for spec in offered}
+        self._thinking = Thinking()
         self._text = ""
         self._calls = 0
         self._open = False
 
     def take(self, event: StreamEvent) -> Iterator[StreamEvent]:
         if isinstance(event, TextDelta):
-            yield from self._hear(event.text)
+            yield from self._split(self._thinking.take(event.text))
         elif isinstance(event, StepEnd):
+            yield from self._split(self._thinking.end())
             yield from self._release()
             finish = "tool_calls" if self._calls and event.finish == "stop" else event.finish
             yield StepEnd(finish, event.usage)
         elif not isinstance(event, (TextStart, TextEnd)):
             yield event
+
+    def _split(self, pieces: Iterator[tuple[Kind, str]]) -> Iterator[StreamEvent]:
+        """Thoughts are told apart first: what they say of calls is no call."""
+        for kind, words in pieces:
+            if kind == "reasoning":
+                yield ReasoningDelta(words)
+            else:
+                yield from self._hear(words)
 
     def _hear(self, text: str) -> Iterator[StreamEvent]:
         if not self._text:
@@ -267,7 +279,7 @@ def read_calls(text: str, names: set[str]) -> tuple[list[tuple[str, str]], str]:
     rest: list[str] = []
     source = unfenced(text)
     at = 0
-    for start, end, value in _objects(source):
+    for start, end, value in objects(source):
         rest.append(source[at:start])
         at = end
         found = _call(value, names)
@@ -295,7 +307,7 @@ def unfenced(text: str) -> str:
     return "".join(kept)
 
 
-def _objects(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
+def objects(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
     """Every JSON object at the top level of a text, with its place."""
     decoder = json.JSONDecoder(strict=False)
     at = failed = 0

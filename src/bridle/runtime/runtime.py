@@ -29,16 +29,8 @@ from bridle.journal.journal import Journal, SessionRow, folded
 from bridle.journal.kinds import open_journal
 from bridle.model.model import Model
 from bridle.models import Models
-from bridle.runtime.given import (
-    definitions,
-    fitting,
-    layers,
-    named_tools,
-    prompt_item,
-    recordable,
-    session_id,
-    tools_of_agents,
-)
+from bridle.runtime import given
+from bridle.runtime.repeated import refuse_other
 from bridle.runtime.serving import servers_for
 from bridle.seams import Seams, begin
 from bridle.tackroom import SettingsTackRoom, UsersOwn
@@ -84,7 +76,7 @@ class Runtime:
         user: UsersOwn | None = None,
         private_tools: Mapping[str, Iterable[Tool]] | None = None,
     ) -> None:
-        self.settings = fitting("settings", settings or Settings(), Settings)
+        self.settings = given.fitting("settings", settings or Settings(), Settings)
         self.seams = seams or Seams()
         self.directory = Path(directory).absolute()
         environment = os.environ if environment is None else environment
@@ -94,10 +86,10 @@ class Runtime:
             self.settings,
             origins or {},
             self.models.find,
-            named_tools("tools", tools),
+            given.named_tools("tools", tools),
             self.seams,
-            definitions(agents),
-            layers("restrictions", restrictions),
+            given.definitions(agents),
+            given.layers("restrictions", restrictions),
             outputs,
             subagents,
             self.models.choose,
@@ -105,7 +97,7 @@ class Runtime:
             environment,
             self.directory,
             user or UsersOwn(),
-            tools_of_agents(private_tools or {}),
+            given.tools_of_agents(private_tools or {}),
         )
         self.servers = servers_for(self.room, self.directory, environment)
         self.notices: tuple[str, ...] = ()
@@ -196,7 +188,7 @@ class Runtime:
 
     async def create(self, id: str | None = None) -> str:
         """A new session in this runtime's directory."""
-        named = session_id(id) if id is not None else self.seams.new_id("ses")
+        named = given.session_id(id) if id is not None else self.seams.new_id("ses")
         info = SessionInfo(named, str(self.directory), created=self.seams.clock.wall())
         await self.journal.create(info)
         return info.id
@@ -217,15 +209,16 @@ class Runtime:
         """Submit a prompt and wake its session; safe once this returns. The same id twice is one prompt.
 
         `wants` are subagents that the turn may start without an ask; `subtask` is the one that works on the prompt.
-        Raises `ConfigError` if the turn that it asks for cannot be had: no such agent or model, nonsense limits. An id
-        begins with a letter.
+        Raises `ConfigError` if the turn that it asks for cannot be had (no such agent or model, nonsense limits), or if
+        the id stands for another prompt. An id begins with a letter.
         """
         id = self.seams.new_id("prm") if id is None else id
-        item = prompt_item(id, text, files, options, self.room.subagents or (), queue=queue, reply=reply)
+        item = given.prompt_item(id, text, files, options, self.room.subagents or (), queue=queue, reply=reply)
         item = msgspec.structs.replace(item, wants=tuple(wants), subtask=subtask)
         if reply:
             await self._check(session, item)
-        await self._submit(session, item)
+        if not await self._submit(session, item):
+            await refuse_other(self.journal, session, item)
         return item.id
 
     async def _check(self, session: str, item: PromptItem) -> None:
@@ -258,7 +251,7 @@ class Runtime:
     ) -> None:
         """Answer an ask of this session or of one below it; the turn goes on with the same counters."""
         words = sound(feedback) if isinstance(feedback, str) else feedback
-        item = recordable(AnswerItem(self.seams.new_id("ans"), ask, choice, words))
+        item = given.recordable(AnswerItem(self.seams.new_id("ans"), ask, choice, words))
         owner, _, id = item.ask.rpartition(":")
         await self._submit(owner or session, msgspec.structs.replace(item, ask=id))
         if owner:
@@ -266,7 +259,7 @@ class Runtime:
 
     async def abort(self, session: str, *, turn: int = 0, detail: str = "") -> None:
         """End the running turn; whoever drives it sees this within a second."""
-        await self._submit(session, recordable(AbortItem(self.seams.new_id("abt"), turn, detail)))
+        await self._submit(session, given.recordable(AbortItem(self.seams.new_id("abt"), turn, detail)))
 
     async def compact(self, session: str) -> None:
         """Make the session's context smaller: in the running turn before its next step, else in a turn of its own."""
@@ -277,7 +270,7 @@ class Runtime:
         problem = wrong_limit(limit, by) or (None if by else "must be more than 0")
         if problem is not None:
             raise ConfigError(f"extend: {limit} {problem}")
-        item = recordable(ExtendItem(self.seams.new_id("ext"), limit, by))
+        item = given.recordable(ExtendItem(self.seams.new_id("ext"), limit, by))
         await self.journal.submit(session, item)
         # A turn that awaits a person or its subagents takes it and goes on waiting; one that was interrupted stays so.
         if self.drives(session) or (await self.status(session)).state == "paused":
@@ -291,9 +284,10 @@ class Runtime:
                 return part
         return None
 
-    async def _submit(self, session: str, item: InboxItem) -> None:
-        await self.journal.submit(session, item)
+    async def _submit(self, session: str, item: InboxItem) -> bool:
+        fresh = await self.journal.submit(session, item)
         self.engine.wake(session)
+        return fresh
 
     def resume(self, session: str) -> None:
         """Go on with an interrupted turn, and with prompts that a failed one left for the person."""

@@ -22,6 +22,8 @@ from bridle.turn.synthesize import synthesize
 from bridle.turn.take import take_inbox
 from bridle.turn.title import begin_title, end_title
 
+TITLE_PATIENCE_SECONDS = 2.0
+
 
 class Actions(Protocol):
     """What `run_turn` does to the world. Each returns when its outcome is recorded, and raises only `JournalError`.
@@ -74,7 +76,7 @@ class TurnActions:
         await self._guarded(self._call_model(action))
 
     async def _call_model(self, action: CallModel) -> None:
-        if action.closing is None:
+        if action.closing is None or action.number == 1:
             begin_title(self._rig)
         await call_model(self._rig, action)
 
@@ -91,7 +93,7 @@ class TurnActions:
         await self._guarded(synthesize(self._rig, action))
 
     async def finish(self, action: Finish) -> Finish:
-        await end_title(self._rig)
+        await end_title(self._rig, patience=0.0 if action.reason == "aborted" else TITLE_PATIENCE_SECONDS)
         return await finish(self._rig, action)
 
     async def _guarded(self, effect: Awaitable[None]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bridle.core.parts import Call
 from bridle.core.permission import DOOM_LOOP, Access, only_a_person_answers
 from bridle.core.repair import arguments_of
-from bridle.core.repetition import MALFORMED_CALLS, UNKNOWN, Pair, repeats
+from bridle.core.repetition import MALFORMED_REPLIES, UNKNOWN, Pair, repeats
 from bridle.core.states import (
     Approved,
     Ask,
@@ -30,7 +30,9 @@ class Authority:
 
     def __init__(self, rig: Rig) -> None:
         self._rig = rig
-        self._malformed = rig.turn.repetition.malformed
+        # Errors of one reply are read together: however many they are, the reply counts once.
+        unread = all(rig.session.call(id).invalid for id in rig.turn.batch)
+        self._malformed = rig.turn.repetition.malformed + 1 if unread else 0
         self._batch: list[Pair] = []
         for id, state in rig.turn.batch.items():
             if isinstance(state, (Done, Failed)):
@@ -60,19 +62,17 @@ class Authority:
     def _doomed(self, call: Call) -> CallState | None:
         turn = self._rig.turn
         if call.invalid:
-            self._malformed += 1
-            if self._malformed < MALFORMED_CALLS or call.name in turn.doom_allowed:
+            if self._malformed < MALFORMED_REPLIES or call.name in turn.doom_allowed:
                 return None
-        else:
             self._malformed = 0
-            if call.name in turn.doom_allowed or not repeats(turn.repetition, self._batch, call.digest):
-                return None
+        elif call.name in turn.doom_allowed or not repeats(turn.repetition, self._batch, call.digest):
+            return None
         verdict = self._rig.tack.judge(Access(DOOM_LOOP, call.name))
         if verdict == "allow":
             return None
         why = f"{call.name} was called again and again with the same arguments and nothing new came of it"
         if call.invalid:
-            why = f"{MALFORMED_CALLS} calls in a row could not be understood"
+            why = f"the calls of {MALFORMED_REPLIES} replies in a row could not be understood"
         if verdict == "ask" and turn.start.on_ask in ("person", "pause"):
             doubt = f"Doom loop? {why}. Run it all the same?"
             return Asking(self._ask(call, doubt, (Access(DOOM_LOOP, call.name),)))

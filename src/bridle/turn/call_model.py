@@ -13,14 +13,15 @@ from bridle.core.limits import NOTHING, Spent
 from bridle.core.parts import Halt, Notice, Request, ReservationRefused, StepFinish, StepStart
 from bridle.core.states import Broken, Cut, CutBy, Replied, Usage
 from bridle.core.stream import ModelRequest
-from bridle.turn.children import budget_notices
 from bridle.turn.closing import closing_notice, counted, limit_notice, refused_call
+from bridle.turn.limit_words import budget_notices
 from bridle.turn.outputs import REMINDER
 from bridle.turn.processor import Processor
-from bridle.turn.rig import Rig
+from bridle.turn.rig import MOST_WRITTEN, Rig
 from bridle.turn.sending import Sending, closing_need, input_tokens
 
 WAS_CUT = "Your last reply was cut off when the time was up. There is more time now: continue from there."
+HOW_TO_KEEP = 'To keep this, set in the configuration: [models."{ref}"] quirks = { text_calls = true }'
 
 
 async def call_model(rig: Rig, action: CallModel) -> None:
@@ -93,7 +94,7 @@ class _Step:
     def processor(self, prefix: str) -> Processor:
         refusal = refused_call(self.action.closing) if self.action.tools == "off" else None
         tack = self.rig.tack
-        return Processor(prefix, tack.tools, refusal, tack.output)
+        return Processor(prefix, tack.tools, refusal, tack.output, tack.offered)
 
     def keep(self, max_output: int) -> Spent:
         if self.closing or self.rig.turn.cap == 0:
@@ -103,7 +104,8 @@ class _Step:
 
     async def whole(self, processor: Processor, usage: Usage, dollars: float, change: Change) -> None:
         processor.find_output()
-        events = processor.parts(whole=True)
+        written = self._find_written(processor)
+        events = [*processor.parts(whole=True), *written]
         calls = processor.calls
         refused = calls - processor.captured
         if refused and self.rig.turn.cap == 0:
@@ -119,6 +121,16 @@ class _Step:
         replied = RequestMoved(self.id, Replied(usage, dollars, processor.finish))
         # What follows is the start of its calls, the next request, or the end of the turn.
         await self.rig.record.append_with_next(*events, replied, PartPut(finish), settles=change)
+
+    def _find_written(self, processor: Processor) -> list[Recorded]:
+        """Calls written as text; the reader is told once that the model is asked otherwise from here on."""
+        rig, ref = self.rig, self.rig.turn.start.model
+        if rig.tack.info.calls != "unknown" or not processor.find_calls():
+            return []
+        if rig.session.written.get(ref, 0) + 1 != MOST_WRITTEN:
+            return []
+        text = f"{ref} writes its tool calls as text; from now on it is told its tools in words. {HOW_TO_KEEP}"
+        return [PartPut(Notice(f"{self.id}.notice.written", "model", text.replace("{ref}", ref)))]
 
     async def cut(
         self, processor: Processor | None, by: CutBy, usage: Usage, dollars: float, change: Change | None

@@ -11,11 +11,11 @@ from bridle.core.events import CallMoved, Recorded, SessionInfo
 from bridle.core.fold import load
 from bridle.core.inbox import AbortItem, ChildAsksItem, ChildEndedItem, PromptItem, TurnOptions
 from bridle.core.ledger import Change
-from bridle.core.limits import LOWEST_OUTPUT_TOKENS, NOTHING, Limits, Spent, seconds_left
-from bridle.core.parts import Call, Mandate, Notice, Sentinel, Text
+from bridle.core.limits import LOWEST_OUTPUT_TOKENS, Spent, seconds_left
+from bridle.core.parts import Call, Mandate, Sentinel, Text
 from bridle.core.repair import arguments_of, result_digest
 from bridle.core.session import OpenTurn, Session
-from bridle.core.states import Ask, Done, Failed, Queued, Refusal, Refused, Report, Scope, Waiting
+from bridle.core.states import Ask, Done, Failed, Queued, Refusal, Refused, Report, Waiting
 from bridle.errors import ConfigError, NoSuchSession
 from bridle.journal.journal import Journal
 from bridle.tools.task import TaskArguments
@@ -221,30 +221,3 @@ def reported(rig: Rig, item: ChildEndedItem) -> Done | Failed:
     output = f"[subagent {report.child}: {ending}]\n\n{text}"
     ended = Done if good else Failed
     return ended(output, result_digest(f"{report.reason} {item.text}"), item.files, stored, report)
-
-
-BUDGET_WORDS = {"tree": "by the whole tree", "turn": "by the turn above", "day": "today", "month": "this month"}
-
-
-async def budget_notices(rig: Rig) -> list[Notice]:
-    """The 80 % notices of budgets that this turn shares: with its tree, with the day and the month."""
-    turn = rig.turn
-    if turn.start.mandate is None and turn.below == NOTHING and not rig.tack.tree_cost:
-        return []
-    found: list[Notice] = []
-    id: str | None = turn.start.account
-    while id is not None:
-        account = await rig.record.journal.account(id)
-        assert account is not None
-        shared: list[tuple[Scope, Limits | None]] = [("tree", account.tree)]
-        if id != turn.start.account:
-            shared.append((account.scope, account.limits))
-        for scope, limits in shared:
-            for name in limits.nearly_reached(account.spent, frozenset()) if limits is not None else ():
-                key = f"{turn.start.number}.notice.{scope}.{name}"
-                used = f"{getattr(account.spent, name):g} of {limits.of(name) if limits is not None else 0:g}"
-                text = f"{used} {name.replace('_', ' ')} used {BUDGET_WORDS[scope]}"
-                if key not in turn.noted and all(notice.id != key for notice in found):
-                    found.append(Notice(key, "budget", text, told=True))
-        id = account.parent
-    return found

@@ -12,6 +12,7 @@ from bridle.core.parts import Compaction, Notice, Sentinel, Text, TurnFinish
 from bridle.core.session import OpenTurn
 from bridle.core.states import Refusal
 from bridle.errors import ConfigError
+from bridle.turn.limit_words import WHOSE, shared_limit, too_low
 from bridle.turn.rig import Rig
 from bridle.turn.settle import closing_account
 
@@ -78,10 +79,13 @@ def used(turn: OpenTurn, reason: Reason, elapsed: float) -> str:
 def headline(turn: OpenTurn, reason: Reason, detail: str, elapsed: float) -> str:
     """One line that says why the turn ended early."""
     if reason in LIMIT_WORDS:
+        refused = turn.refused
+        if refused is not None and reason != "doom_loop" and (low := too_low(refused)):
+            return low
+        if refused is not None and refused.scope != "turn" and reason in ("tree_budget", "cost_budget"):
+            return shared_limit(WHOSE[refused.scope], refused.limit, "reached", refused.spent, refused.allowed)
         words = LIMIT_WORDS[reason]
         amount = used(turn, reason, elapsed)
-        if reason == "cost_budget" and turn.refused is not None and turn.refused.scope in ("day", "month"):
-            words, amount = f"the cost limit of this {turn.refused.scope} is reached, over all sessions", ""
         text = words[0].upper() + words[1:] + (f" ({amount})" if amount else "")
         return f"Doom loop: {words}" if reason == "doom_loop" else text
     words = OTHER_WORDS.get(reason, reason)
@@ -131,7 +135,10 @@ def summary(turn: OpenTurn, reason: Reason, detail: str, elapsed: float, todos: 
         lines.append("Still to be done: " + "; ".join(todos) + ".")
     if turn.files:
         lines.append("Files changed: " + ", ".join(turn.files) + ".")
-    lines.append('Nothing was lost: say "continue" to go on from here.')
+    if turn.refused is not None and too_low(turn.refused):
+        lines.append("Nothing was asked: raise the limit and ask again.")
+    else:
+        lines.append('Nothing was lost: say "continue" to go on from here.')
     return "\n".join(lines)
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+import re
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
 from bridle.core.context import estimate_tokens, sound
 from bridle.core.events import PartDelta, PartGrown, PartPut, PartRemoved, Recorded
-from bridle.core.parts import Call, Reasoning, Text
+from bridle.core.parts import Call
 from bridle.core.repair import result_digest
 from bridle.core.repetition import Chant
 from bridle.core.states import CallState, Done, Failed, Refusal, Refused, Usage
@@ -35,7 +34,9 @@ from bridle.core.stream import (
     ToolInputStart,
     ToolResult,
 )
+from bridle.core.thinking import Kind, Thinking
 from bridle.tools.tool import Tool
+from bridle.turn.growing import Growing, Input
 from bridle.turn.outputs import OUTPUT, Wanted
 from bridle.turn.repair_call import call_part
 
@@ -46,41 +47,10 @@ OUTPUT_WAS_CUT = (
     "Send it again with shorter arguments, or in several calls."
 )
 
-
-@dataclass(slots=True)
-class _Growing:
-    """Words that arrive in pieces; they are joined when somebody reads them, so that a long reply costs its length."""
-
-    id: str
-    kind: Literal["text", "reasoning"]
-    pieces: list[str] = field(default_factory=list)
-    size: int = 0
-    seal: str = ""
-    put: bool = False
-    stored: int = 0
-    unsealed: bool = False
-
-    def add(self, text: str) -> None:
-        self.pieces.append(text)
-        self.size += len(text)
-
-    @property
-    def text(self) -> str:
-        if len(self.pieces) > 1:
-            self.pieces = ["".join(self.pieces)]
-        return self.pieces[0] if self.pieces else ""
-
-    def events(self) -> list[Recorded]:
-        """What the journal does not know yet."""
-        if self.put and self.stored == self.size and not self.unsealed:
-            return []
-        offset, self.stored = self.stored, self.size
-        seal, self.unsealed = self.seal, False
-        if self.put:
-            return [PartGrown(self.id, offset, self.text[offset:], seal)]
-        self.put = True
-        part = Text(self.id, self.text) if self.kind == "text" else Reasoning(self.id, self.text, seal)
-        return [PartPut(part)]
+LIKE_A_CALL = re.compile(r"\A\s*[\[{<`f]")
+WRITTEN = "written:"
+"""How the id of a call begins that the model wrote as text."""
+WAS_WRITTEN = "the call was written as text; make a tool call instead"
 
 
 class Processor:
@@ -92,8 +62,12 @@ class Processor:
         tools: Mapping[str, Tool],
         refusal: tuple[Refusal, str] | None,
         wanted: Wanted | None = None,
+        offered: Collection[str] = (),
     ) -> None:
-        """A call that gives what is `wanted` is captured; one that comes although there are none is refused."""
+        """A call that gives what is `wanted` is captured; one that comes although there are none is refused.
+
+        `offered` are the tools that the error of a malformed call names.
+        """
         self._wanted = wanted
         self.usage: Usage | None = None
         self.finish = ""
@@ -104,12 +78,14 @@ class Processor:
         """Nobody waits for this reply any more: what may still come is not taken."""
         self._prefix = prefix
         self._tools = tools
+        self._offered = offered
         self._refusal = refusal
-        self._parts: list[_Growing | ToolCall] = []
-        self._growing: _Growing | None = None
-        self._inputs: dict[str, tuple[str, list[str]]] = {}
+        self._parts: list[Growing | Input | ToolCall] = []
+        self._growing: Growing | None = None
+        self._inputs: dict[str, int] = {}
         self._results: dict[str, CallState] = {}
-        self._chant = Chant()
+        self._thinking = Thinking()
+        self._chants = {"text": Chant(), "reasoning": Chant()}
 
     @property
     def over(self) -> bool:
@@ -118,23 +94,25 @@ class Processor:
 
     @property
     def heard_anything(self) -> bool:
-        return bool(self._parts or self._inputs)
+        return bool(self._parts)
 
-    def feed(self, event: StreamEvent) -> PartDelta | None:
-        """Take one event; words come back as a delta to be shown."""
+    def feed(self, event: StreamEvent) -> Sequence[PartDelta]:
+        """Take one event; what is to be shown of it at once comes back."""
         match event:
             case TextDelta():
-                self.chanting = self._chant.heard(event.text)
-                return self._grow("text", sound(event.text))
+                if self._thinking.over:
+                    return (self._grow("text", sound(event.text)),)
+                return [self._grow(kind, words) for kind, words in self._thinking.take(sound(event.text))]
             case ReasoningDelta():
-                return self._grow("reasoning", sound(event.text))
+                return (self._grow("reasoning", sound(event.text)),)
             case ToolInputDelta():
-                if event.id in self._inputs:
-                    self._inputs[event.id][1].append(event.text)
+                return self._input_grew(event)
+            case Alive() | Start() | StepBegin() | ToolInputEnd():
+                return ()
+        shown = self._flushed()
+        match event:
             case ToolCall(name, arguments, id, seal):
-                self._growing = None
-                self._inputs.pop(id, None)
-                self._parts.append(ToolCall(sound(name), sound(arguments), id, seal))
+                self._called(ToolCall(sound(name), sound(arguments), id, seal))
             case StepEnd(finish, usage):
                 self.finish, self.usage = finish, usage
             case StreamEnd():
@@ -147,21 +125,48 @@ class Processor:
                 self._growing = None
             case ToolInputStart(name, id):
                 self._growing = None
-                self._inputs[id] = (name, [])
+                return [*shown, self._input_began(sound(name), id)]
             case ToolResult(id, output):
                 self._results[id] = Done(sound(output), result_digest(output))
             case ToolError(id, error):
                 self._results[id] = Failed(sound(error), result_digest(error))
             case Error():
                 self.error = event
-            case Start() | Alive() | StepBegin() | ToolInputEnd():
-                pass
-        return None
+        return shown
 
-    def _growing_part(self, kind: Literal["text", "reasoning"]) -> _Growing:
+    def _flushed(self) -> list[PartDelta]:
+        """No more text follows for now: what may have been the beginning of a thought is none."""
+        return [self._grow(kind, words) for kind, words in self._thinking.end()]
+
+    def _input_began(self, name: str, id: str) -> PartDelta:
+        place = self._inputs.setdefault(id, len(self._parts))
+        self._put(place, Input(id, name))
+        return PartDelta(f"{self._prefix}.{place}", 0, "", call=name)
+
+    def _input_grew(self, event: ToolInputDelta) -> Sequence[PartDelta]:
+        place = self._inputs.get(event.id)
+        growing = self._parts[place] if place is not None else None
+        if not isinstance(growing, Input):
+            return ()
+        offset, text = growing.size, sound(event.text)
+        growing.add(text)
+        return (PartDelta(f"{self._prefix}.{place}", offset, text, call=growing.name),)
+
+    def _called(self, call: ToolCall) -> None:
+        """A call is whole: it stands where its input began."""
+        self._growing = None
+        self._put(self._inputs.pop(call.id, len(self._parts)), call)
+
+    def _put(self, place: int, part: Input | ToolCall) -> None:
+        if place == len(self._parts):
+            self._parts.append(part)
+        else:
+            self._parts[place] = part
+
+    def _growing_part(self, kind: Kind) -> Growing:
         growing = self._growing
         if growing is None or growing.kind != kind:
-            growing = self._growing = _Growing(f"{self._prefix}.{len(self._parts)}", kind)
+            growing = self._growing = Growing(f"{self._prefix}.{len(self._parts)}", kind)
             self._parts.append(growing)
         return growing
 
@@ -169,7 +174,8 @@ class Processor:
         growing = self._growing_part("reasoning")
         growing.seal, growing.unsealed = seal, True
 
-    def _grow(self, kind: Literal["text", "reasoning"], text: str) -> PartDelta:
+    def _grow(self, kind: Kind, text: str) -> PartDelta:
+        self.chanting = self._chants[kind].heard(text) or self.chanting
         growing = self._growing_part(kind)
         offset = growing.size
         growing.add(text)
@@ -177,41 +183,46 @@ class Processor:
 
     def growth(self) -> list[Recorded]:
         """The words that came since the last look, for the journal."""
-        return [event for part in self._parts if isinstance(part, _Growing) for event in part.events()]
+        return [event for part in self._parts if isinstance(part, Growing) for event in part.events()]
 
     def forget_growth(self, events: list[Recorded]) -> None:
         """These events could not be written: what they said is still to be said."""
         lost = {event.part.id: 0 for event in events if isinstance(event, PartPut)}
         lost |= {event.id: event.offset for event in events if isinstance(event, PartGrown)}
         for part in self._parts:
-            if isinstance(part, _Growing) and part.id in lost:
+            if isinstance(part, Growing) and part.id in lost:
                 part.stored = lost[part.id]
                 part.put = part.stored > 0
                 part.unsealed = bool(part.seal)
 
     def partial(self) -> list[Recorded]:
         """Take back what the journal knows of a try that came to nothing."""
-        return [PartRemoved(part.id) for part in self._parts if isinstance(part, _Growing) and part.put]
+        return [PartRemoved(part.id) for part in self._parts if isinstance(part, Growing) and part.put]
 
     def parts(self, *, whole: bool) -> list[Recorded]:
         """Everything in the order in which it came; calls only of a reply that is whole."""
         events: list[Recorded] = []
+        self._flushed()
         if whole:
             # An input without its call: the reply was cut in the middle of it.
-            self._parts += [
-                ToolCall(sound(name), sound("".join(text)), id) for id, (name, text) in self._inputs.items()
+            self._parts = [
+                ToolCall(part.name, part.text, part.id) if isinstance(part, Input) else part for part in self._parts
             ]
             self._inputs.clear()
         for index, part in enumerate(self._parts):
-            if isinstance(part, _Growing):
+            if isinstance(part, Growing):
                 events += part.events()
-            elif whole:
+            elif isinstance(part, ToolCall) and whole:
                 events.append(PartPut(self._call(part, index)))
         return events
 
     def _call(self, event: ToolCall, index: int) -> Call:
         id = f"{self._prefix}.{index}"
-        call = call_part(id, event, self._tools, cut=OUTPUT_WAS_CUT if self.finish == "length" else "")
+        call = call_part(
+            id, event, self._tools, offered=self._offered, cut=OUTPUT_WAS_CUT if self.finish == "length" else ""
+        )
+        if event.id.startswith(WRITTEN):
+            call = msgspec.structs.replace(call, written=True, note="; ".join(filter(None, (WAS_WRITTEN, call.note))))
         if event.seal:
             call = msgspec.structs.replace(call, seal=event.seal)
         if event.id in self._results:
@@ -222,6 +233,21 @@ class Processor:
             refusal, text = self._refusal
             return msgspec.structs.replace(call, state=Refused(refusal, text))
         return call
+
+    def find_calls(self) -> bool:
+        """Words that are nothing but calls of offered tools stand for these calls; whether there were any."""
+        spoken = [part for part in self._parts if isinstance(part, Growing)]
+        if self._refusal is not None or len(spoken) < len(self._parts) or not LIKE_A_CALL.search(self.text):
+            return False
+        # Loaded when a text looks like a call: few ever do.
+        from bridle.model.written_calls import written_calls
+
+        found = written_calls(self.text, self._offered)
+        for place, (name, arguments) in enumerate(found):
+            self._parts.append(ToolCall(name, arguments, f"{WRITTEN}{place}"))
+        for part in spoken if found else ():
+            part.gone = part.kind == "text"
+        return bool(found)
 
     def find_output(self) -> None:
         """Words that are the answer which was wanted stand for the call that should have given it."""
@@ -243,17 +269,17 @@ class Processor:
     @property
     def wordless(self) -> bool:
         """No words; thoughts alone are none."""
-        return not any(isinstance(part, _Growing) and part.kind == "text" and part.text.strip() for part in self._parts)
+        return not any(isinstance(part, Growing) and part.kind == "text" and part.text.strip() for part in self._parts)
 
     @property
     def text(self) -> str:
         """All words of the reply."""
-        return "".join(part.text for part in self._parts if isinstance(part, _Growing) and part.kind == "text")
+        return "".join(part.text for part in self._parts if isinstance(part, Growing) and part.kind == "text")
 
     @property
     def text_id(self) -> str:
         """The id under which the first words were shown."""
-        return next(part.id for part in self._parts if isinstance(part, _Growing) and part.kind == "text")
+        return next(part.id for part in self._parts if isinstance(part, Growing) and part.kind == "text")
 
     def counted(self, input_estimate: int) -> Usage:
         """The provider's usage if it makes sense; else an estimate, never nothing."""
@@ -263,8 +289,10 @@ class Processor:
         return Usage(input=input_estimate, output=self._heard_tokens(), estimated=True)
 
     def _heard_tokens(self) -> int:
-        characters = 0
-        for part in self._parts:
-            characters += part.size if isinstance(part, _Growing) else len(part.name) + len(part.arguments)
-        characters += sum(len(piece) for _, pieces in self._inputs.values() for piece in pieces)
-        return estimate_tokens(characters)
+        return estimate_tokens(sum(_size(part) for part in self._parts))
+
+
+def _size(part: Growing | Input | ToolCall) -> int:
+    if isinstance(part, Growing):
+        return part.size
+    return len(part.name) + (len(part.arguments) if isinstance(part, ToolCall) else part.size)

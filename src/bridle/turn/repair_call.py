@@ -2,39 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
 
 from bridle.core.parts import Call
-from bridle.core.repair import Sound, available, call_digest, read_arguments, tool_name
+from bridle.core.repair import (
+    INVALID,
+    Arguments,
+    Sound,
+    available,
+    call_digest,
+    fitted,
+    read_arguments,
+    tool_name,
+)
 from bridle.core.stream import ToolCall
 from bridle.tools.tool import Tool
 
 
-def call_part(id: str, event: ToolCall, tools: Mapping[str, Tool], *, cut: str = "") -> Call:
-    """The part of a call; one that cannot be run carries what is wrong with it."""
+def call_part(
+    id: str, event: ToolCall, tools: Mapping[str, Tool], *, offered: Collection[str] = (), cut: str = ""
+) -> Call:
+    """The part of a call; one that cannot be run carries what is wrong with it and the names of the offered tools."""
     name = tool_name(event.name, tools)
     if cut and not isinstance(read_arguments(event.arguments, _refuse), Sound):
         return Call(id, name or event.name, "{}", call_digest(event.name, event.arguments, ()), invalid=cut)
     read = read_arguments(event.arguments, _mend)
     if not isinstance(read, Sound):
-        wrong = f"This call was not understood: {read.error}. {available(tools)}"
+        wrong = f"This call was not understood: {read.error}. {available(offered)}"
         return Call(id, name or event.name, "{}", call_digest(event.name, event.arguments, ()), invalid=wrong)
     text = (
         event.arguments if not read.note and event.arguments.strip() else msgspec.json.encode(read.arguments).decode()
     )
     if name is None:
-        wrong = f'There is no tool "{event.name}". {available(tools)}'
+        wrong = f"{_unknown(event.name, read.arguments)}. {available(offered)}"
         return Call(id, event.name, text, call_digest(event.name, read.arguments, ()), invalid=wrong)
-    digest = call_digest(name, read.arguments, tools[name].ignored_arguments)
-    invalid = ""
+    return _checked(Call(id, name, text, "", note=read.note), read.arguments, tools[name], offered)
+
+
+def _checked(call: Call, arguments: Arguments, tool: Tool, offered: Collection[str]) -> Call:
+    """The call with arguments that fit its tool; arguments that fit as they are stay as the model wrote them."""
     try:
-        tools[name].check(read.arguments)
-    except msgspec.ValidationError as error:
-        invalid = f"The arguments do not fit {name}: {error}. {available(tools)}"
-    return Call(id, name, text, digest, note=read.note, invalid=invalid)
+        tool.check(arguments)
+    except msgspec.ValidationError:
+        mended = fitted(arguments, tool.spec.schema)
+        try:
+            tool.check(mended.arguments)
+        except msgspec.ValidationError as error:
+            wrong = f"The arguments do not fit {call.name}: {error}. {available(offered)}"
+            digest = call_digest(call.name, arguments, tool.ignored_arguments)
+            return msgspec.structs.replace(call, digest=digest, invalid=wrong)
+        arguments = mended.arguments
+        note = "; ".join(filter(None, (call.note, mended.note)))
+        call = msgspec.structs.replace(call, arguments=msgspec.json.encode(arguments).decode(), note=note)
+    return msgspec.structs.replace(call, digest=call_digest(call.name, arguments, tool.ignored_arguments))
+
+
+def _unknown(name: str, arguments: Arguments) -> str:
+    if name.casefold() == INVALID and "error" in arguments:
+        return f"The call of {arguments.get('tool', 'a tool')} was invalid: {arguments['error']}".rstrip(".")
+    return f'There is no tool "{name}"'
 
 
 def _refuse(text: str) -> Any:

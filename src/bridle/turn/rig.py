@@ -13,6 +13,7 @@ from bridle.core.agent import ModelInfo
 from bridle.core.context import cap_output, sound
 from bridle.core.inbox import PromptItem
 from bridle.core.ledger import Account, Shortage
+from bridle.core.limits import UNLIMITED, Limits
 from bridle.core.parts import Notice, Prompt, TurnStart
 from bridle.core.permission import Access, Rule, Verdict, covers, judge, strictest
 from bridle.core.retry import RetryPolicy
@@ -27,11 +28,13 @@ from bridle.tools.background import Backgrounds
 from bridle.tools.tool import Care, Tool
 from bridle.turn.growth import Growth
 from bridle.turn.kept_files import KeepsFiles
-from bridle.turn.outputs import Wanted
+from bridle.turn.outputs import OUTPUT, Wanted
 from bridle.turn.record import Record
 from bridle.turn.scope import Scope
 
 MOST_VERDICTS = 1_000
+MOST_WRITTEN = 2
+"""Replies of a session that are calls written as text, before the model is told its tools in words."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -82,6 +85,8 @@ class Tack:
     """Tools that neither this turn nor anything below it may have."""
     prunes: bool = True
     """Whether old outputs of tools are removed at the end of a turn."""
+    tree: Limits = UNLIMITED
+    """What the whole tree under a root turn may use."""
     tree_cost: bool = False
     """Whether money is limited for the whole tree, or for a day or a month."""
     readable: tuple[Path, ...] = ()
@@ -127,6 +132,19 @@ class Tack:
     def specs(self) -> tuple[ToolSpec, ...]:
         """What the model is told of the tools; the same in every request of the turn."""
         return tuple(tool.spec for tool in self.tools.values() if not tool.starts_child or self.subagents)
+
+    @cached_property
+    def worded(self) -> Model:
+        """The model with its tools told in words."""
+        # Loaded when a model needs it: most never do.
+        from bridle.model.text_calls import TextCalls
+
+        return TextCalls(self.model, self.info, constrained=self.info.constrained)
+
+    @cached_property
+    def offered(self) -> tuple[str, ...]:
+        """The names of the tools that the model is told of."""
+        return (*(spec.name for spec in self.specs), *((OUTPUT,) if self.output is not None else ()))
 
     @cached_property
     def allows_hosts(self) -> bool:
@@ -193,8 +211,11 @@ class Kin(Protocol):
 class Beside(Protocol):
     """Something that runs beside a turn, and ends before it does."""
 
-    async def end(self) -> None:
-        """Stop it and record what became of it. May be called twice; may raise `JournalError`."""
+    async def end(self, patience: float = 0.0) -> None:
+        """Stop it, after this many seconds if it goes on so long, and record what became of it.
+
+        May be called twice; may raise `JournalError`.
+        """
 
 
 @dataclass(slots=True, frozen=True)
@@ -229,6 +250,13 @@ class Rig:
     def __post_init__(self) -> None:
         self.session = self.record.session
         self.growth = Growth(self.record)
+
+    @property
+    def model(self) -> Model:
+        """The model to ask; one that keeps writing its calls as text is told its tools in words."""
+        tack = self.tack
+        written = self.session.written.get(self.turn.start.model, 0)
+        return tack.model if tack.info.calls != "unknown" or written < MOST_WRITTEN else tack.worded
 
     def store(self, name: str, text: str) -> tuple[str, str]:
         """Keep a long text in a file: its path, and the words that say where the whole is, or why it is not."""

@@ -117,7 +117,9 @@ def _admit(rig: Rig, verdicts: dict[str, CallState], short: Shortage) -> list[Re
             step = rig.turn.step
             assert step is not None
             id = f"{rig.turn.start.number}.{step.number}.refused.tool_calls"
-            return [PartPut(ReservationRefused(id, "tool_calls", short.scope))]
+            spent = float(min(short.allowed, short.spent + room))
+            refused = ReservationRefused(id, "tool_calls", short.scope, spent=spent, allowed=float(short.allowed))
+            return [PartPut(refused)]
     return []
 
 

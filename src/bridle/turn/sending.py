@@ -171,7 +171,12 @@ class Sending:
 
     async def _no_room(self, short: Shortage, *, begun: bool) -> None:
         id = f"{self.sender.id}.refused"
-        refused = ReservationRefused(id, _limit_of(short), short.scope, self.sender.closing)
+        limit = _limit_of(short)
+        least = min(LOWEST_OUTPUT_TOKENS, self.max_output)
+        needs = float(getattr(self._amount(least).plus(self.sender.keep(least)), limit))
+        refused = ReservationRefused(
+            id, limit, short.scope, self.sender.closing, float(short.spent), float(short.allowed), needs
+        )
         await self.sender.unaffordable(refused, begun=begun)
 
     async def _ask(self) -> bool:
@@ -211,16 +216,17 @@ class Sending:
         grows = self.sender.grows
         request = self.sender.request(self.max_output)
         length = Length(request.max_output_tokens)
-        events = rig.tack.model.stream(request)
+        events = rig.model.stream(request)
         session = rig.record.lease.session
         try:
             async for event in events:
                 if processor.left:
                     # The model would not stop when it was told to, and the turn went on without it.
                     return
-                delta = processor.feed(event)
-                if delta is not None and grows != "hidden":
-                    rig.record.publish(session, delta)
+                shown = processor.feed(event)
+                if shown and grows != "hidden":
+                    for delta in shown:
+                        rig.record.publish(session, delta)
                     if grows == "recorded":
                         rig.growth.due(processor)
                 length.hold(processor, event)

@@ -31,11 +31,11 @@ LONGEST = 80
 
 
 def begin_title(rig: Rig) -> None:
-    """Ask for a title beside the request that follows, if the session has none after its first step."""
+    """Ask for a title beside the request that follows, if the session has none."""
     turn, info = rig.turn, rig.session.info
     if rig.beside is not None or turn.title is not None or info is None or info.title:
         return
-    small = rig.tack.small if turn.steps or turn.start.number > 1 else None
+    small = rig.tack.small
     if small is None or turn.start.mandate is not None or (small.info.price is None and _paid(rig)):
         return
     prompts = (part for part in rig.session.parts.values() if isinstance(part, Prompt))
@@ -45,12 +45,17 @@ def begin_title(rig: Rig) -> None:
         title.begin()
 
 
-async def end_title(rig: Rig) -> None:
-    """See to it that nothing runs beside the turn any more; what it cost is recorded then."""
+async def end_title(rig: Rig, *, patience: float = 0.0) -> None:
+    """See to it that nothing runs beside the turn any more; what it cost is recorded then.
+
+    A title that is still on its way gets `patience` seconds, as far as the turn has them.
+    """
     if rig.beside is not None:
+        allowed = rig.turn.limits.seconds if patience else None
+        left = patience if allowed is None else max(0.0, min(patience, allowed - rig.record.elapsed))
         # What the journal refuses it also refuses to the turn, which says so.
         with suppress(JournalError):
-            await rig.beside.end()
+            await rig.beside.end(left)
 
 
 def _paid(rig: Rig) -> bool:
@@ -76,11 +81,13 @@ class Title:
         # Whoever ends it is told of a failure; nobody else needs to read of it.
         self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
 
-    async def end(self) -> None:
+    async def end(self, patience: float = 0.0) -> None:
         """Let it stop, but not for long: a model that does not listen is left behind. May be called twice."""
         if self._task is None:
             return
         task, self._task = self._task, None
+        if patience:
+            await asyncio.wait([task], timeout=patience)
         task.cancel()
         await asyncio.wait([task], timeout=GRACE_SECONDS)
         if self._open:
@@ -92,7 +99,9 @@ class Title:
         """Reserve, ask, settle; no room means no title."""
         rig, price = self._rig, self._small.info.price
         most = Spent(tokens=self._reads + MOST_WRITTEN, cost=worst_cost(price, self._reads, MOST_WRITTEN))
-        held = Reservation(self._id, most, closing_need(rig, input_tokens(rig)))
+        # The step beside it comes first, and its closing request too.
+        need = closing_need(rig, input_tokens(rig))
+        held = Reservation(self._id, most, need.plus(need))
         request = PartPut(Request(self._id, "title", 0, 1, self._small.info.ref))
         try:
             await rig.record.append(request, change=Change(rig.turn.start.account, reserves=held), weight="intent")

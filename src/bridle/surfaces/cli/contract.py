@@ -53,12 +53,12 @@ class ReasoningLine(Line, frozen=True, tag="reasoning"):
 
 
 class ToolUseLine(Line, frozen=True, tag="tool_use"):
-    """A call that has ended, or that waits for its subagent."""
+    """A call that has ended, that waits for its subagent, or whose arguments the model still writes."""
 
     id: str
     tool: str
     input: Any
-    state: Literal["waiting", "done", "failed", "refused"]
+    state: Literal["pending", "waiting", "done", "failed", "refused"]
     output: str = ""
     child: str = ""
     refusal: RefusalName | None = None

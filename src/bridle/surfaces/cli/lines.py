@@ -13,6 +13,7 @@ from bridle.core.result import Result, answers, result_of
 from bridle.core.session import Session
 from bridle.core.states import Ask, Asking, Done, Failed, Open, Refused, Replied, Waiting
 from bridle.core.status import Status, status_of
+from bridle.surfaces.telling import compaction
 
 
 class JsonLines:
@@ -51,13 +52,21 @@ class JsonLines:
         self._result(msgspec.structs.replace(known, text="", detail=text), reason)
 
     def event(self, event: Entry | Live) -> None:
-        if isinstance(event, PartDelta) or event.sequence <= self._session.sequence:
+        if isinstance(event, PartDelta):
+            self._pending(event)
+            return
+        if event.sequence <= self._session.sequence:
             return
         fold(self._session, event)
         if answers(self._session, self._prompt):
             for recorded in event.events:
                 self._recorded(recorded)
             self._status_line()
+
+    def _pending(self, delta: PartDelta) -> None:
+        """A call whose name is known, told once; its arguments come when they are whole."""
+        if delta.call and not delta.text and answers(self._session, self._prompt):
+            self._line("tool_use", id=delta.part, tool=delta.call, input=None, state="pending")
 
     def _status_line(self) -> None:
         status = status_of(self._session, held=True)
@@ -84,10 +93,9 @@ class JsonLines:
                 turn = self._session.turn
                 if by == "bridle" or (turn is not None and turn.synthesis == "done" and id in turn.words):
                     self._line("text", text=text, by=by)
-            case Compaction(cause=cause, outcome=outcome, before=before, after=after):
+            case Compaction(cause=cause, outcome=outcome) as part:
                 if cause != "prune" and outcome != "open":
-                    text = f"context compacted ({cause}, {outcome}): {before} to {after} tokens"
-                    self._line("notice", about="compaction", text=text)
+                    self._line("notice", about="compaction", text=compaction(part))
             case Notice(about=about, text=text):
                 self._line("notice", about=about, text=text)
             case Sentinel(reason=reason, text=text, mark=mark):

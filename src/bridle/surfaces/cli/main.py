@@ -6,12 +6,13 @@ import os
 import sys
 from contextlib import suppress
 from io import TextIOWrapper
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
-from bridle.errors import BridleError, ConfigError, unsupported
+from bridle.errors import BridleError, ConfigError, NoSuchSession, unsupported
 from bridle.surfaces.cli.index import Lazily
 
 app = typer.Typer(
@@ -22,6 +23,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+IN_JSON = ("run", "resume", "answer")
+"""The commands whose JSON ends with a result."""
 
 
 def _version(value: bool) -> None:
@@ -57,13 +61,15 @@ def main() -> None:
     try:
         app()
     except SystemExit as left:
+        # A command that cannot be parsed leaves like this, with the sentence behind it.
+        wrong_usage = getattr(left.__context__, "format_message", None)
+        if wrong_usage is not None:
+            _result(wrong_usage())
         _leave(left.code if isinstance(left.code, int) else 0 if left.code is None else 1)
-    except ConfigError as error:
-        sys.stderr.write(f"bridle: {error}\n")
-        _leave(2)
     except BridleError as error:
         sys.stderr.write(f"bridle: {error}\n")
-        _leave(1)
+        _result(str(error))
+        _leave(2 if isinstance(error, (ConfigError, NoSuchSession)) else 1)
     except KeyboardInterrupt:
         _leave(130)
     except OSError as error:
@@ -73,7 +79,21 @@ def main() -> None:
     except Exception as error:
         # Nothing that reaches this place was foreseen; what was recorded is safe all the same.
         _say(f"bridle: this should not have happened: {type(error).__name__}: {error}\n")
+        _result(f"{type(error).__name__}: {error}")
         sys.exit(1)
+
+
+def _result(problem: str) -> None:
+    """In JSON, end with a result also where nothing could be started."""
+    words = sys.argv[1:]
+    wanted = "--format=json" in words or ("--format", "json") in pairwise(words)
+    if not wanted or words[0] not in IN_JSON:
+        return
+    # Loaded only here: it needs what a mistyped command does not.
+    from bridle.surfaces.cli.lines import JsonLines
+
+    with suppress(OSError, ValueError):
+        JsonLines(sys.stdout).error(problem, "error")
 
 
 def _leave(status: int) -> NoReturn:

@@ -140,8 +140,8 @@ def compact(session: SessionId) -> None:
                 return
             raise ConfigError(f"session {session} was not compacted: {_why(after)}")
         last = compacted[-1]
-        smaller = f"from about {last.before} to about {last.after} tokens"
-        typer.echo(f"compacted {smaller}" if last.outcome == "smaller" else f"nothing gained: {smaller}")
+        smaller = f"compacted from about {last.before} to about {last.after} tokens"
+        typer.echo(smaller if last.outcome == "smaller" else "not compacted: nothing to gain")
 
     asyncio.run(with_runtime(_directory(session), work))
 

@@ -10,7 +10,7 @@ from bridle.core.session import Session
 from bridle.core.states import Ask, Asking, Done, Failed, Open, Refused, Running, Waiting
 from bridle.surfaces.cli.paper import Paper
 from bridle.surfaces.plain import line, plain
-from bridle.surfaces.telling import telling
+from bridle.surfaces.telling import compaction, telling
 
 MOST_NAMED = 6
 
@@ -68,10 +68,9 @@ class Narrator:
             case Sentinel(text=text):
                 self._paper.end_words()
                 self._say(f"■ {plain(text)}", always=not self.depth)
-            case Compaction(cause=cause, outcome=outcome, before=before, after=after):
+            case Compaction(cause=cause, outcome=outcome) as part:
                 if cause != "prune" and outcome != "open":
-                    gained = "" if outcome == "smaller" else ", no progress"
-                    self._say(f"! context compacted: {before} → {after} tokens{gained}")
+                    self._say(f"! {compaction(part)}")
             case Patch() as patch if patch.files and self._paper.lively:
                 self._patch(patch)
             case TurnFinish(cut=True, reason=reason) if reason not in ("aborted", "error", "denied"):

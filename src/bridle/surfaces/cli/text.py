@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
-from bridle.core.events import Entry, Live, PartDelta, PartPut, Recorded
+from bridle.core.events import Entry, Live, PartDelta, PartPut, Recorded, RequestMoved
 from bridle.core.fold import fold
-from bridle.core.parts import Call, StepFinish, Text
+from bridle.core.parts import Call, StepFinish, Text, TurnFinish
 from bridle.core.result import Result, answers
 from bridle.core.session import Session
 from bridle.core.status import status_of
@@ -30,6 +30,7 @@ class TextLines:
         self._below: dict[str, Narrator] = {}
         self._prompt = ""
         self._written: dict[str, int] = {}
+        self._pending: dict[str, str] = {}
         self._seen = (0.0, 0.0)
 
     @property
@@ -94,7 +95,7 @@ class TextLines:
         # A turn that waits for a person is not charged for the time.
         now = elapsed if turn.asks else elapsed + asyncio.get_running_loop().time() - at
         running = [line for narrator in (self._top, *self._below.values()) for line in narrator.under_way()]
-        yield from running[-MOST_UNDER_WAY:]
+        yield from [*running, *self._pending.values()][-MOST_UNDER_WAY:]
         status = status_of(self._session, held=True)
         if status.state == "retry":
             left = max(0.0, status.next - now)
@@ -111,8 +112,13 @@ class TextLines:
         yield " · ".join(pieces)
 
     def _delta(self, delta: PartDelta) -> None:
+        if delta.call:
+            self._pending[delta.part] = f"  ○ {line(delta.call)}  {delta.offset + len(delta.text)} characters"
+            self.tick()
+            return
         is_call = isinstance(self._session.parts.get(delta.part), Call)
-        if not self._paper.early or delta.reasoning or is_call or delta.offset != self._written.get(delta.part, 0):
+        hidden = delta.reasoning or is_call or self._wants_output
+        if not self._paper.early or hidden or delta.offset != self._written.get(delta.part, 0):
             return
         self._write(delta.part, delta.text)
 
@@ -123,11 +129,17 @@ class TextLines:
 
     def _recorded(self, event: Recorded) -> None:
         self._top.tell(event)
+        if isinstance(event, RequestMoved):
+            self._pending = {id: said for id, said in self._pending.items() if not id.startswith(f"{event.id}.")}
         if not isinstance(event, PartPut):
             return
         match event.part:
-            case StepFinish():
+            case StepFinish() if not self._wants_output:
                 self._rest_of_step()
+                self._paper.end_words()
+            case TurnFinish(answer=answer) if self._wants_output:
+                for id in answer:
+                    self._rest_of(id)
                 self._paper.end_words()
             case Text(id=id, text=text, by=by):
                 turn = self._session.turn
@@ -141,9 +153,18 @@ class TextLines:
         """Words of the step that no delta brought, as when another process drives."""
         turn = self._session.turn
         for id in turn.words if turn is not None else ():
-            part = self._session.parts[id]
-            assert isinstance(part, Text)
-            self._write(id, part.text[self._written.get(id, 0) :])
+            self._rest_of(id)
+
+    def _rest_of(self, id: str) -> None:
+        part = self._session.parts[id]
+        assert isinstance(part, Text)
+        self._write(id, part.text[self._written.get(id, 0) :])
+
+    @property
+    def _wants_output(self) -> bool:
+        """Whether the answer must fit a schema: then words on the way are no part of it."""
+        turn = self._session.turn
+        return turn is not None and turn.start.output is not None
 
     def result(self, result: Result) -> None:
         self.rest()

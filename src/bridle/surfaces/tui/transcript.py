@@ -20,7 +20,7 @@ from bridle.core.events import (
     RequestMoved,
 )
 from bridle.core.fold import fold
-from bridle.core.parts import Part, Prompt, Reasoning, StepFinish, Text
+from bridle.core.parts import Call, Part, Prompt, Reasoning, StepFinish, Text
 from bridle.core.session import Session
 from bridle.core.states import Open
 from bridle.core.undo import has_mark
@@ -102,6 +102,13 @@ class Transcript(VerticalScroll):
 
     async def _grow(self, delta: PartDelta) -> None:
         view = self._views.get(delta.part)
+        if delta.call:
+            if view is None:
+                view = CallView(Call(delta.part, delta.call, "", ""))
+                await self._mount(delta.part, view)
+            if isinstance(view, CallView):
+                view.hears(delta.offset + len(delta.text))
+            return
         if view is None:
             view = ThoughtView() if delta.reasoning else WordsView()
             view.add_class("part")
@@ -128,7 +135,11 @@ class Transcript(VerticalScroll):
                 view = self._views.pop(id, None)
                 if view is not None:
                     await view.remove()
-            case RequestMoved(state=Open(tries=tries)) if tries:
+            case RequestMoved(state=state):
+                await self._drop_unfinished(event.id)
+                tries = state.tries if isinstance(state, Open) else ()
+                if not tries:
+                    return
                 wait = max(0.0, tries[-1].next - self.session.elapsed)
                 view = NoticeView(f"↻ {tries[-1].error} (again in {wait:.0f} s)")
                 await self._mount(f"retry.{event.id}.{len(tries)}", view)
@@ -139,6 +150,9 @@ class Transcript(VerticalScroll):
                 view, said = self._views.get(id), self.session.parts.get(id)
                 if isinstance(view, WordsView) and isinstance(said, Text):
                     await view.settle(said.text)
+        elif isinstance(part, Call) and isinstance(view := self._views.get(part.id), CallView):
+            view.call = part
+            view.move(part.state, self.session.elapsed)
         elif part.id not in self._views and _shown(part):
             view = self._made(part)
             if view is not None:
@@ -148,6 +162,14 @@ class Transcript(VerticalScroll):
             if welcome is not None:
                 await welcome.remove()
             self.anchor()
+
+    async def _drop_unfinished(self, request: str) -> None:
+        """A reply is over: calls that were shown while they came, and are no part of it, go."""
+        shown = [id for id, view in self._views.items() if isinstance(view, CallView)]
+        for id in shown:
+            if id in self.session.parts or not id.startswith(f"{request}."):
+                continue
+            await self._views.pop(id).remove()
 
     async def _mount(self, id: str, view: Widget) -> None:
         view.add_class("part")

@@ -27,7 +27,7 @@ from bridle.core.parts import (
 from bridle.core.states import Asking, CallState, Done, Failed, Refused, Running, Waiting
 from bridle.runtime.watching import child_of
 from bridle.surfaces.plain import line, plain
-from bridle.surfaces.telling import telling
+from bridle.surfaces.telling import compaction, telling
 from bridle.surfaces.tui.words import WordsView
 
 MOST_LIVE_LINES = 8
@@ -172,6 +172,10 @@ class CallView(Folded):
         self.opened = self.opened or isinstance(state, Failed)
         self.show(head, "\n".join(lines[:MOST_LINES]) + more)
 
+    def hears(self, size: int) -> None:
+        """Its arguments grow."""
+        self.show(f"{MARKS[_kind(self.call.state)]} {line(self.call.name)}  {size} characters", "")
+
     def print(self, offset: int, words: str) -> None:
         """Show the last lines of what it prints while it runs."""
         self._live = self._live[:offset] + words
@@ -230,7 +234,7 @@ class NoticeView(Static):
             return cls(part.text) if part.about != "closing" else None
         if part.outcome == "open" or part.cause == "prune":
             return None
-        return cls(f"context compacted: {part.before} → {part.after} tokens")
+        return cls(compaction(part))
 
 
 class SentinelView(Vertical):
