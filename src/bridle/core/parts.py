@@ -42,6 +42,8 @@ class Mandate(msgspec.Struct, frozen=True, omit_defaults=True):
     seconds: float | None = None
     priced: bool = False
     reads_only: bool = False
+    background: bool = False
+    """The parent works on meanwhile, so it lends its place to nobody."""
 
 
 class Prompt(msgspec.Struct, frozen=True, tag="prompt", tag_field="kind", omit_defaults=True):

@@ -46,6 +46,8 @@ class OpenTurn:
         self.reply: list[str] = []
         self.words: list[str] = []
         self.batch: dict[str, CallState] = {}
+        self.background: dict[str, Waiting] = {}
+        """The calls whose subagents work in the background; their results are in the batch, or told already."""
         self.halt: Halt | None = None
         self.refused: ReservationRefused | None = None
         self.closing_refused = False
@@ -68,6 +70,9 @@ class OpenTurn:
         self.last_batch: tuple[str, ...] = ()
         self.errand: Errand | None = None
         self.output = ""
+        self.kept_words: list[str] = []
+        """The last answer that was given before its time: subagents in the background had not reported."""
+        self.kept_output = ""
         self.reminded = self.misfits = 0
         self.compactions = 0
         self.compacted = 0
@@ -92,18 +97,19 @@ class OpenTurn:
     @property
     def asks(self) -> tuple[Ask, ...]:
         """Everything that a person is asked in this turn and below it."""
-        found: tuple[Ask, ...] = ()
-        for state in self.batch.values():
-            if isinstance(state, Asking):
-                found += (state.ask,)
-            elif isinstance(state, Waiting):
-                found += state.asks
-        return found
+        own = tuple(state.ask for state in self.batch.values() if isinstance(state, Asking))
+        return own + tuple(ask for state in self.under_way.values() for ask in state.asks)
+
+    @property
+    def under_way(self) -> dict[str, Waiting]:
+        """The calls whose subagents have not reported, awaited or in the background."""
+        awaited = {id: state for id, state in self.batch.items() if isinstance(state, Waiting) and not state.told}
+        return awaited | self.background
 
     @property
     def children(self) -> dict[str, str]:
         """The sessions of subagents under way, by their calls."""
-        return {id: state.child for id, state in self.batch.items() if isinstance(state, Waiting)}
+        return {id: state.child for id, state in self.under_way.items()}
 
     def view(self, elapsed: float, *, crowded: bool) -> Turn:
         """The turn as `decide` sees it."""
@@ -115,11 +121,15 @@ class OpenTurn:
                 place = "asking"
             elif isinstance(state, Queued):
                 place = "queued"
-            elif isinstance(state, Waiting):
+            elif isinstance(state, Waiting) and not state.told:
                 place = "recalled" if state.recalled else "waiting"
             else:
                 continue
             found[place] = (*found.get(place, ()), id)
+        for id, state in self.background.items():
+            place = "recalled" if state.recalled else "background"
+            found[place] = (*found.get(place, ()), id)
+        wanted = self.start.output is not None and not self.kept_output
         return Turn(
             self.start.number,
             self.cap,
@@ -136,7 +146,7 @@ class OpenTurn:
             synthesis=self.synthesis,
             errand=self.errand,
             compactions=self.compactions,
-            output="given" if self.output else "wanted" if self.start.output is not None else "",
+            output="given" if self.output else "wanted" if wanted else "",
             reminded=self.reminded,
             crowded=crowded or self.overflowed or self.wanted is not None,
             **found,

@@ -91,7 +91,8 @@ def _charge(rig: Rig, verdicts: dict[str, CallState]) -> Change | None:
     starts = sum(isinstance(state, Waiting) for state in verdicts.values())
     kept = keeping(rig, starting=starts) if starts else None
     keeps = kept.keeps if kept is not None else None
-    return Change(rig.turn.start.account, charges=Spent(tool_calls=fresh), keeps=keeps, starts=starts)
+    beside = sum(isinstance(state, Waiting) and bool(state.told) for state in verdicts.values())
+    return Change(rig.turn.start.account, charges=Spent(tool_calls=fresh), keeps=keeps, starts=starts, beside=beside)
 
 
 def _is_fresh(rig: Rig, id: str, state: CallState) -> bool:
@@ -107,7 +108,7 @@ def _admit(rig: Rig, verdicts: dict[str, CallState], short: Shortage) -> list[Re
     children = [id for id, state in verdicts.items() if isinstance(state, Waiting)]
     match short.limit:
         case "live":
-            verdicts.update(dict.fromkeys(children[room:], Queued()))
+            verdicts.update(_without_place(rig, verdicts, children[room:]))
         case "total":
             text = "not executed: this turn has started as many subagents as it may"
             verdicts.update(dict.fromkeys(children[room:], Refused(Refusal("limit", "total"), text)))
@@ -119,6 +120,18 @@ def _admit(rig: Rig, verdicts: dict[str, CallState], short: Shortage) -> list[Re
             id = f"{rig.turn.start.number}.{step.number}.refused.tool_calls"
             return [PartPut(ReservationRefused(id, "tool_calls", short.scope))]
     return []
+
+
+def _without_place(rig: Rig, verdicts: dict[str, CallState], late: list[str]) -> dict[str, CallState]:
+    """Calls for which the tree has no place wait for one.
+
+    A subagent that waited so for a place in the background would keep its own meanwhile, and a tree of those would
+    stand still: it awaits its subagents instead, and lends its place to the first.
+    """
+    found = {id: state for id, state in verdicts.items() if isinstance(state, Waiting) and state.told}
+    if found and rig.turn.start.mandate is not None:
+        return {id: Waiting(state.child) for id, state in found.items()}
+    return dict.fromkeys(late, Queued())
 
 
 def _exhausted(words: str) -> Refused:
