@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import structs
+
 from bridle import Reply, call
 from bridle.core.messages import ResultMessage
 from bridle.core.states import Usage
@@ -65,7 +67,13 @@ class Health:
 
 
 def make_model(
-    seed: int, mood: dict[str, float], said: dict[str, list[Reply]], health: Health, *, counts: bool
+    seed: int,
+    mood: dict[str, float],
+    said: dict[str, list[Reply]],
+    health: Health,
+    *,
+    counts: bool,
+    background: float = 0.0,
 ) -> Callable[[ModelRequest], Any]:
     """A model that answers the same to the same request, however often the process dies in between."""
 
@@ -73,7 +81,10 @@ def make_model(
         key = f"{request.session} {request.id}"
         before = said.setdefault(key, [])
         chance = random.Random(f"{seed} {key} {len(before) + 1}")
-        before.append(reply(request, key, chance))
+        said_now = reply(request, key, chance)
+        if background:
+            said_now = in_background(said_now, background, random.Random(f"beside {seed} {key} {len(before)}"))
+        before.append(said_now)
         return before[-1]
 
     def reply(request: ModelRequest, key: str, chance: random.Random) -> Reply:
@@ -134,6 +145,17 @@ def _summary(chance: random.Random, usage: Any) -> Reply:
 def task(key: str, task_id: str = "") -> ScriptedCall:
     more = {"task_id": task_id} if task_id else {}
     return call("task", description="a piece", prompt=f"do {key}", subagent_type="child", **more)
+
+
+def in_background(said: Reply, share: float, chance: random.Random) -> Reply:
+    """The same reply, with some of its subagents in the background."""
+
+    def moved(made: ScriptedCall) -> ScriptedCall:
+        if made.name != "task" or chance.random() >= share:
+            return made
+        return structs.replace(made, arguments={**made.arguments, "background": True})
+
+    return structs.replace(said, calls=tuple(map(moved, said.calls)))
 
 
 def _children(request: ModelRequest) -> list[str]:
