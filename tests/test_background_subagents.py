@@ -4,12 +4,15 @@ import asyncio
 
 import pytest
 from families import ROOT, family, spawn
+from stories import look, tell
+from test_outputs import GIVEN, GOOD, SCHEMA
+from test_synthesis import gather
 
-from bridle import Limits, Reply, Rule, call
-from bridle.core.inbox import AnswerItem
+from bridle import Agent, Limits, Reply, Rule, ScriptedModel, call
+from bridle.core.inbox import AnswerItem, TurnOptions
 from bridle.core.ledger import TreeLimits
 from bridle.core.messages import ResultMessage, UserMessage
-from bridle.core.parts import TurnFinish
+from bridle.core.parts import Compaction, TurnFinish
 from bridle.core.states import Done, Failed, Refused
 from bridle.runtime.keeping import delete_session
 from bridle.runtime.undoing import undo
@@ -258,3 +261,50 @@ def test_delete_aborts_what_works_in_the_background():
 
     family(root=[beside("dig"), "meanwhile"], child=lambda request: Reply(hang=True), people=people)
     assert seen == [ROOT, FIRST]
+
+
+def with_digger(play, **more):
+    """A story whose model may have a subagent dig for a minute."""
+    digger = Agent("child", model=ScriptedModel([Reply(text="gold", delay=60.0)], ref="child"), description="digs")
+    return tell(ScriptedModel(play), subagents=[digger], **more)
+
+
+@pytest.mark.parametrize("last", ["That is all.", call("structured_output", name="Rocinante", age=13)])
+def test_an_answer_that_fits_its_schema_is_kept_unless_another_comes_after_the_report(last):
+    story = with_digger([beside("dig"), GIVEN, last], options=TurnOptions(output=SCHEMA))
+    assert (story.result.reason, story.result.steps) == ("answered", 3)
+    assert story.result.output == (GOOD if isinstance(last, str) else {**GOOD, "age": 13})
+    assert told(story.model.requests[-1])
+
+
+def test_a_written_up_answer_waits_for_the_report_too():
+    def play(request):
+        if request.purpose == "synthesis":
+            return "Both say yes."
+        if told(request):
+            return "Yes, and there is gold."
+        return beside("dig") if len(request.messages) == 1 else [call("gather", source=name) for name in ("one", "two")]
+
+    story = with_digger(play, tools=[gather])
+    assert (story.result.reason, story.result.text) == ("answered", "Yes, and there is gold.")
+
+
+def test_a_compaction_forgets_no_subagent_in_the_background():
+    def play(request):
+        if request.purpose == "compaction":
+            return "In short."
+        if told(request):
+            return "done"
+        number = int(request.id.split(".")[1])
+        return {1: beside("dig"), 2: Reply(calls=(call("look", key="x" * 20_000),), delay=10.0)}.get(
+            number, "meanwhile"
+        )
+
+    async def people(runtime, session, prompt):
+        await asyncio.sleep(5)
+        await runtime.compact(session)
+
+    story = with_digger(play, tools=[look], people=people)
+    assert (story.result.reason, story.result.text) == ("answered", "done")
+    assert [part.outcome for part in story.parts(Compaction) if part.outcome != "open"] == ["smaller"]
+    assert [request.purpose for request in story.model.requests] == ["step", "step", "compaction", "step", "step"]
