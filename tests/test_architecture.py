@@ -29,7 +29,7 @@ BUDGETS = {
     "core/context.py": 200,
     "core/ledger.py": 230,  # raised from 220: places of subagents in the background, which nobody lends
     "core/limits.py": 180,  # raised from 150: what makes no sense as a limit is said here, once
-    "core/parts.py": 300,  # raised from 295: subagents in the background
+    "core/parts.py": 305,  # raised from 295: subagents in the background, arguments that hooks change
     "core/states.py": 220,
     "core/compaction.py": 150,
     "core/session.py": 270,  # raised from 260: subagents in the background, and the answer kept for them

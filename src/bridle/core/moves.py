@@ -48,6 +48,9 @@ MOST_MISFITS = 5
 """Answers that do not fit their schema, before a turn closes."""
 
 
+MOST_CHANGED = 1_000
+"""Characters of changed arguments that the model is told of."""
+
 BACKGROUND = "background"
 """What the detector of repetition takes for the result of a call that has started a subagent in the background."""
 
@@ -116,7 +119,7 @@ def move_call(session: Session, event: CallMoved) -> None:
     call = session.call(event.id)
     turn = session.turn
     assert turn is not None
-    moved = msgspec.structs.replace(call, state=event.state)
+    moved = msgspec.structs.replace(call, state=event.state, changed=event.changed or call.changed)
     session.parts[event.id] = moved
     if event.id in turn.background:
         _move_background(session, turn, event)
@@ -213,7 +216,8 @@ def _close_batch(session: Session, turn: OpenTurn) -> None:
         call = session.call(id)
         assert isinstance(state, (Waiting, Done, Failed, Refused))
         output = state.told if isinstance(state, Waiting) else state.output
-        text = f"{output}\n\n[{call.note}]" if call.note else output
+        changed = f"a hook changed the arguments of this call to {call.changed[:MOST_CHANGED]}" if call.changed else ""
+        text = "\n\n".join([output, *(f"[{note}]" for note in (call.note, changed) if note)])
         session.say(ResultMessage(f"{id}.result", id, call.name, text, isinstance(state, (Failed, Refused))))
         synthesize = synthesize and isinstance(state, Done) and state.synthesize
         if isinstance(state, Done):

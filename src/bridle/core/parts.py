@@ -72,7 +72,7 @@ class Reasoning(msgspec.Struct, frozen=True, tag="reasoning", tag_field="kind", 
 
 
 class Call(msgspec.Struct, frozen=True, tag="call", tag_field="kind", omit_defaults=True):
-    """One call of a tool, with the arguments as the model wrote them."""
+    """One call of a tool, with the arguments as the model wrote them, and as a hook `changed` them, if one did."""
 
     id: str
     name: str
@@ -82,6 +82,12 @@ class Call(msgspec.Struct, frozen=True, tag="call", tag_field="kind", omit_defau
     note: str = ""
     invalid: str = ""
     seal: str = ""
+    changed: str = ""
+
+    @property
+    def given(self) -> str:
+        """The arguments with which it runs."""
+        return self.changed or self.arguments
 
 
 class StepStart(msgspec.Struct, frozen=True, tag="step_start", tag_field="kind", omit_defaults=True):

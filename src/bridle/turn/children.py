@@ -26,7 +26,7 @@ GOOD_ENDINGS = ("answered", "synthesized")
 
 
 def _arguments(rig: Rig, call: Call) -> TaskArguments:
-    given: TaskArguments = rig.tack.tools[call.name].check(arguments_of(call.arguments))
+    given: TaskArguments = rig.tack.tools[call.name].check(arguments_of(call.given))
     return given
 
 

@@ -222,6 +222,8 @@ class Rig:
     """Whether the inbox may hold something that was not looked at."""
     reported: tuple[Ask, ...] | None = None
     """What the parent was told last of the asks that are open here."""
+    instruction: str = ""
+    """What hooks made of the instruction for the compaction that is about to be asked for."""
     beside: Beside | None = None
     """What runs beside the turn: the request for a title."""
     session: Session = field(init=False)
@@ -271,7 +273,7 @@ class Rig:
 
 def judged_before(rig: Rig, tool: Tool, call: Call) -> Ready:
     """A call that was judged before the process died."""
-    arguments = tool.check(arguments_of(call.arguments))
+    arguments = tool.check(arguments_of(call.given))
     needed = tool.accesses(arguments, rig.tack.directory)
     return Ready(arguments, frozenset(access for access in needed if rig.tack.judge(access) != "deny"))
 
