@@ -33,7 +33,7 @@ def decide(turn: Turn) -> Action:
 def _next(turn: Turn) -> Action:
     step = turn.step
     answered = step is not None and step.final and not turn.prompted
-    if turn.halt is not None and (not answered or turn.background or turn.recalled):
+    if turn.halt is not None and (not answered or turn.background):
         return _stop(turn, turn.halt)
     if turn.pending:
         return Run(turn.pending)
