@@ -4,15 +4,20 @@ import asyncio
 
 import pytest
 from families import ROOT, family, spawn
+from msgspec import structs
 from stories import look, tell
 from test_outputs import GIVEN, GOOD, SCHEMA
 from test_synthesis import gather
 
 from bridle import Agent, Limits, Reply, Rule, ScriptedModel, call
+from bridle.core.events import CallMoved
+from bridle.core.fold import fold
 from bridle.core.inbox import AnswerItem, TurnOptions
 from bridle.core.ledger import TreeLimits
+from bridle.core.limits import NOTHING
 from bridle.core.messages import ResultMessage, UserMessage
 from bridle.core.parts import Compaction, TurnFinish
+from bridle.core.session import Session
 from bridle.core.states import Done, Failed, Refused
 from bridle.runtime.keeping import delete_session
 from bridle.runtime.undoing import undo
@@ -308,3 +313,21 @@ def test_a_compaction_forgets_no_subagent_in_the_background():
     assert (story.result.reason, story.result.text) == ("answered", "done")
     assert [part.outcome for part in story.parts(Compaction) if part.outcome != "open"] == ["smaller"]
     assert [request.purpose for request in story.model.requests] == ["step", "step", "compaction", "step", "step"]
+
+
+def test_one_that_could_not_be_started_is_told_of_too():
+    """As recorded where the process died between the call and the prompt of its subagent, and the turn then stopped."""
+    story = family(root=[beside("dig"), ""], child=lambda request: Reply(hang=True))
+    session = Session()
+    for entry in story.journal._sessions[ROOT].entries[:-1]:
+        failed = [
+            CallMoved(event.id, Failed("[it could not be started]", "")) if _reports(event) else event
+            for event in entry.events
+        ]
+        fold(session, structs.replace(entry, events=tuple(failed)))
+    assert (session.turn.background, session.turn.below) == ({}, NOTHING)
+    assert session.messages[-1].text == "[it could not be started]"
+
+
+def _reports(event):
+    return isinstance(event, CallMoved) and isinstance(event.state, Failed)

@@ -210,7 +210,12 @@ def test_a_compaction_goes_on_without_a_hook_that_fails(tmp_path, command, words
     assert words in said(session)[0]
 
 
-def compacted(folder, hooks):
+def test_a_summary_that_bridle_writes_itself_asks_no_hook(tmp_path):
+    session, _ = compacted(tmp_path, [hook(tmp_path, "before_compaction")], summary="")
+    assert (len(given(tmp_path)), session.turn.last_compaction.by) == (2, "bridle")
+
+
+def compacted(folder, hooks, summary="It was done."):
     async def ended(runtime, session, turn):
         while (found := await runtime.load(session)).turns < turn or found.running is not None:
             await asyncio.sleep(0.01)
@@ -220,6 +225,6 @@ def compacted(folder, hooks):
         await runtime.compact(session)
         await ended(runtime, session, 2)
 
-    model = ScriptedModel(["Done."], summary="It was done.")
+    model = ScriptedModel(["Done."], summary=summary)
     session, _ = asyncio.run(told(folder, model, hooks, people=compact))
     return session, model

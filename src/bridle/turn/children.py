@@ -135,9 +135,9 @@ async def recall(rig: Rig, ids: Collection[str]) -> tuple[list[Recorded], Change
     """
     moved: list[Recorded] = []
     never: list[str] = []
-    for id, state in rig.turn.under_way.items():
-        if id not in ids:
-            continue
+    under_way = rig.turn.under_way
+    for id in ids:
+        state = under_way[id]
         child = state.child
         if await _was_prompted(rig, child, _prompt_id(rig, id)):
             abort = AbortItem(f"{_prompt_id(rig, id)}.abort", detail="the turn above it has ended")
