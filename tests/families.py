@@ -22,9 +22,10 @@ from bridle.testing.validators import problems
 ROOT = "ses_root"
 
 
-def spawn(prompt: str, *, task_id: str = "", agent: str = "child") -> Any:
+def spawn(prompt: str, *, task_id: str = "", agent: str = "child", background: bool = False) -> Any:
     """A call that starts a subagent."""
-    more = {"task_id": task_id} if task_id else {}
+    more: dict[str, Any] = {"task_id": task_id} if task_id else {}
+    more |= {"background": True} if background else {}
     return call("task", description="a piece", prompt=prompt, subagent_type=agent, **more)
 
 

@@ -74,8 +74,9 @@ def read_turn(entries, crowded=False):
         any(part.closing for part in refusals),
         doomed(turn),
         frozenset(warned),
-        tuple(id for id, state in states.items() if isinstance(state, Waiting) and not state.recalled),
-        tuple(id for id, state in states.items() if isinstance(state, Waiting) and state.recalled),
+        tuple(id for id, state in states.items() if awaited(state) and not state.recalled),
+        tuple(id for id, state in states.items() if awaited(state) and state.recalled)
+        + tuple(id for id, state in background(turn).items() if state.recalled),
         tuple(id for id, state in states.items() if isinstance(state, Queued)),
         places(turn),
         synthesis(turn),
@@ -83,14 +84,44 @@ def read_turn(entries, crowded=False):
         compactions(start, turn),
         *output(start, turn),
         crowded or overflowed(turn) or wanted(turn),
+        tuple(id for id, state in background(turn).items() if not state.recalled),
     )
+
+
+def awaited(state):
+    return isinstance(state, Waiting) and not state.told
+
+
+def background(turn):
+    """The calls whose subagents were started in the background and have not reported."""
+    found = {}
+    for _, event in turn:
+        if isinstance(event, CallMoved):
+            if isinstance(event.state, Waiting) and event.state.told:
+                found[event.id] = event.state
+            else:
+                found.pop(event.id, None)
+    return found
+
+
+def told(turn):
+    """The events by which the model is told of a report from the background."""
+    begun = {event.id for _, event in turn if getattr(getattr(event, "state", None), "told", "")}
+    return [event for _, event in turn if getattr(event, "id", "") in begun and is_ended(event)]
+
+
+def is_ended(event):
+    return isinstance(event, CallMoved) and isinstance(event.state, (Done, Failed, Refused))
 
 
 def output(start, turn):
     """Whether an answer must fit a schema, and whether the last step gave one; and how often it was reminded."""
-    states, finished = {}, False
+    states, finished, kept = {}, False, False
+    reports = told(turn)
     for _, event in turn:
-        if is_part(event, StepStart):
+        if event in reports:
+            kept = kept or (finished and any(isinstance(state, Done) and state.answers for state in states.values()))
+        elif is_part(event, StepStart):
             states, finished = {}, False
         elif is_part(event, Call):
             states[event.part.id] = event.part.state
@@ -98,12 +129,18 @@ def output(start, turn):
             states[event.id] = event.state
         elif is_part(event, StepFinish):
             finished = True
-    ended = finished and all(isinstance(state, (Done, Failed, Refused)) for state in states.values())
+    ended = finished and all(has_result(state) for state in states.values())
     given = ended and any(isinstance(state, Done) and state.answers for state in states.values())
     reminded = sum(is_part(event, Notice) and event.part.about == "output" for _, event in turn)
-    if start.output is None:
+    if given:
+        return "given", reminded
+    if start.output is None or kept:
         return "", reminded
-    return "given" if given else "missed" if misfits(turn) >= 5 else "wanted", reminded
+    return "missed" if misfits(turn) >= 5 else "wanted", reminded
+
+
+def has_result(state):
+    return isinstance(state, (Done, Failed, Refused)) or (isinstance(state, Waiting) and bool(state.told))
 
 
 def places(turn):
@@ -162,7 +199,7 @@ def synthesis(turn):
             state, marked = "", {}
         elif is_part(event, Call):
             marked[event.part.id] = isinstance(event.part.state, Done) and event.part.state.synthesize
-        elif isinstance(event, CallMoved):
+        elif isinstance(event, CallMoved) and event.id in marked:
             marked[event.id] = isinstance(event.state, Done) and event.state.synthesize
             if marked and all(marked.values()):
                 state = "due"
@@ -240,9 +277,9 @@ def call_states(turn):
     ]
     batch = {event.part.id: event.part.state for _, event in turn[requests[-1] : ended[-1]] if is_part(event, Call)}
     for _, event in turn[ended[-1] :]:
-        if isinstance(event, CallMoved):
+        if isinstance(event, CallMoved) and event.id in batch and not getattr(batch[event.id], "told", ""):
             batch[event.id] = event.state
-    if all(isinstance(state, (Done, Failed, Refused)) for state in batch.values()):
+    if all(has_result(state) for state in batch.values()):
         return {}
     return batch
 
@@ -324,11 +361,11 @@ def died(state):
 
 
 def prompted(turn, number):
-    since = False
+    since, reports = False, told(turn)
     for _, event in turn:
         if is_part(event, Request) and event.part.purpose not in ERRANDS:
             since = False
-        elif is_part(event, Prompt) and event.part.turn == number:
+        elif (is_part(event, Prompt) and event.part.turn == number) or event in reports:
             since = True
     return since
 
@@ -354,9 +391,9 @@ def misfits(turn):
             states[event.part.id] = event.part.state
             is_misfit = isinstance(event.part.state, Refused) and event.part.state.refusal.name == "invalid"
             waiting += event.part.name == "structured_output" and is_misfit
-        elif isinstance(event, CallMoved):
+        elif isinstance(event, CallMoved) and event.id in states:
             states[event.id] = event.state
         closes = is_part(event, StepFinish) or isinstance(event, CallMoved)
-        if closes and all(isinstance(each, (Done, Failed, Refused)) for each in states.values()):
+        if closes and all(has_result(each) for each in states.values()):
             found, waiting = found + waiting, 0
     return found

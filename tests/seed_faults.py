@@ -365,8 +365,8 @@ FAULTS = [
     Fault(
         "004.28",
         "src/bridle/turn/take.py",
-        "if view.step is None or view.step.number < view.cap:",
-        "if view.step is None:",
+        "(view.step is None or view.step.number < view.cap)",
+        "view.step is None",
         "tests/test_engine.py::test_after_a_final_step_a_steered_prompt_prolongs_the_turn_if_a_step_is_left",
     ),
     Fault(

@@ -172,6 +172,49 @@ def test_a_question_from_below_is_asked_in_place_and_nothing_is_told_twice(home)
     assert told == ["│ step 1/200 · general", "│ step 2/200 · general"]
 
 
+WAITS = "while [ ! -e made ]; do sleep 0.05; done; touch seen"
+
+
+def test_a_question_from_below_is_asked_at_once_while_the_rest_of_the_tree_goes_on(home):
+    """The second subagent ends only after the person has answered the first."""
+    asks = home.script(calls(("bash", {"command": "touch made"})), {"text": "Made."}, name="asks.json")
+    works = home.script(calls(("bash", {"command": WAITS})), {"text": "Seen."}, name="works.json")
+    config = home.folder / ".config" / "bridle"
+    config.mkdir(parents=True)
+    (config / "config.toml").write_text(
+        '[permission.bash]\n"*" = "allow"\n"touch made" = "ask"\n'
+        f'[agents.general]\nmodel = "{asks}"\n[agents.explore]\nmodel = "{works}"\n'
+        '[agents.explore.permission]\nbash = "allow"\n'
+    )
+    tasks = [
+        ("task", {"description": "a piece", "prompt": "go", "subagent_type": name}) for name in ("explore", "general")
+    ]
+    terminal = Terminal(home, "run", "--model", home.script(calls(*tasks), {"text": "All made."}), "go")
+    terminal.until("[o]nce")
+    assert "✓ subagent" not in terminal.text
+    terminal.type("o\n")
+    terminal.until("answered: 2 steps")
+    assert (terminal.status(), (home.project / "made").exists(), (home.project / "seen").exists()) == (0, True, True)
+    # Put once, and what happened meanwhile is told once.
+    assert terminal.text.count("[o]nce") == 1
+    said = [line for line in re.sub(r"\x1b\[[0-9;]*[a-zA-Z]", "", terminal.text).splitlines() if "▱" not in line]
+    assert sum("✓ subagent" in line for line in said) == 2
+    assert sorted(line.strip() for line in said if "step 2" in line and "·" in line) == [
+        "│ step 2/200 · explore",
+        "│ step 2/200 · general",
+    ]
+
+
+def test_a_question_is_taken_back_when_its_turn_ends_meanwhile(asking):
+    home, terminal = asking
+    terminal.until("[o]nce")
+    session = re.search(r"ses_\w+", terminal.text)[0]
+    assert home.run("abort", session).returncode == 0
+    terminal.until("the turn has ended")
+    terminal.until("Aborted")
+    assert terminal.status() == 130
+
+
 def test_a_rejection_with_a_reason_goes_on_and_one_without_ends(asking):
     home, terminal = asking
     terminal.until("[o]nce")

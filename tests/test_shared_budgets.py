@@ -33,9 +33,11 @@ def worker(seed):
     return play
 
 
-def crew(seed, budget, **more):
+def crew(seed, budget, *, background=False, **more):
+    """Eight subagents, awaited or in the background; a root that awaits none answers after each report."""
+    together = Reply(text="all together", usage=Usage(600, 100))
     return family(
-        root=[[spawn(f"part {n}") for n in range(CHILDREN)], Reply(text="all together", usage=Usage(600, 100))],
+        root=[[spawn(f"part {n}", background=background) for n in range(CHILDREN)], *[together] * (CHILDREN + 1)],
         child=worker(seed),
         price=PRICE,
         limits=Limits(cost=budget),
@@ -48,14 +50,14 @@ def crew(seed, budget, **more):
 
 def estimate_error(story):
     """What requests read beyond their estimate, in money."""
-    return CHILDREN * 600 * PRICE.input / 1e6
+    return (CHILDREN + len(story.requests("root")) - 2) * 600 * PRICE.input / 1e6
 
 
-def check_tight(seed):
+def check_tight(seed, *, background=False):
     """A budget that is too small: never overspent, every child reports, and the root's closing is paid for."""
     chance = random.Random(seed)
     budget = chance.uniform(0.02, 0.06)
-    story = crew(seed, budget)
+    story = crew(seed, budget, background=background)
     assert story.result.cost <= budget + estimate_error(story), (seed, story.result.cost, budget)
     assert all(account.reserved.cost == 0 and account.keeps.cost == 0 for account in story.accounts), seed
     reports = [made.state for made in story.calls()]
@@ -72,6 +74,11 @@ def check_roomy(seed):
     assert all(isinstance(made.state, Done) for made in story.calls()), seed
     assert story.result.reason == "answered", seed
     assert story.result.cost <= 0.15
+
+
+def test_spending_stays_within_a_budget_that_is_shared_with_the_background():
+    for seed in range(SCHEDULES, SCHEDULES + 40):
+        check_tight(seed, background=True)
 
 
 @pytest.mark.parametrize("share", range(SHARES))

@@ -20,8 +20,8 @@ from bridle.journal.sqlite import SqliteJournal
 TARGET = Path(__file__).with_name("tree_target.py")
 
 
-def start(role, folder):
-    return subprocess.Popen([sys.executable, TARGET, role, folder], stdout=subprocess.PIPE, text=True)
+def start(role, folder, *prompt):
+    return subprocess.Popen([sys.executable, TARGET, role, folder, *prompt], stdout=subprocess.PIPE, text=True)
 
 
 def acts(folder):
@@ -72,7 +72,7 @@ def check(folder):
     children = [part.state for part in root.parts.values() if isinstance(part, Call)]
     assert [state.report.reason for state in children] == ["answered"] * CHILDREN
     total = sum(session.turn.steps for session in sessions.values())
-    assert total == 2 + CHILDREN * STEPS
+    assert total == root.turn.steps + CHILDREN * STEPS
     assert next(account for account in accounts if account.id == f"{ROOT}/1").spent.steps == total
 
 
@@ -93,15 +93,17 @@ def test_the_process_of_the_subagents_is_killed(tmp_path, seed):
     check(tmp_path)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_process_of_the_parent_is_killed(tmp_path, seed):
+@pytest.mark.parametrize(
+    "seed, prompt", [(0, "go"), (1, "go"), (2, "go"), (3, "in the background"), (4, "in the background")]
+)
+def test_the_process_of_the_parent_is_killed(tmp_path, seed, prompt):
     chance = random.Random(seed)
-    parent, worker = start("parent", tmp_path), start("worker", tmp_path)
+    parent, worker = start("parent", tmp_path, prompt), start("worker", tmp_path)
     for _ in range(3):
         wait_for_acts(tmp_path, len(acts(tmp_path)) + chance.randint(1, 4))
         parent.kill()
         parent.communicate()
-        parent = start("parent", tmp_path)
+        parent = start("parent", tmp_path, prompt)
     out, _ = parent.communicate(timeout=60)
     worker.kill()
     worker.communicate()

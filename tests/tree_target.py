@@ -43,8 +43,10 @@ def act(folder):
 def root(request):
     if len(request.messages) > 1:
         return "all done"
+    beside = {"background": True} if "background" in request.messages[0].text else {}
     return [
-        call("task", description="piece", prompt=f"piece {number}", subagent_type="child") for number in range(CHILDREN)
+        call("task", description="piece", prompt=f"piece {number}", subagent_type="child", **beside)
+        for number in range(CHILDREN)
     ]
 
 
@@ -76,12 +78,12 @@ def drives_only(work, wanted):
     work.engine.wake = some
 
 
-async def parent(folder):
+async def parent(folder, prompt="go"):
     """The root alone; its subagents are for another process."""
     work = runtime(folder)
     drives_only(work, lambda session: session == ROOT)
     await work.create(ROOT)
-    await work.journal.submit(ROOT, PromptItem("prm", "go"))
+    await work.journal.submit(ROOT, PromptItem("prm", prompt))
     work.resume(ROOT)
     result = await work.wait(ROOT, "prm")
     print(result.reason, result.text, flush=True)
@@ -100,5 +102,5 @@ async def worker(folder):
 
 
 if __name__ == "__main__":
-    asyncio.run({"parent": parent, "worker": worker}[sys.argv[1]](Path(sys.argv[2])))
+    asyncio.run({"parent": parent, "worker": worker}[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:]))
     os._exit(0)

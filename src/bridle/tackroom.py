@@ -192,7 +192,7 @@ class SettingsTackRoom:
         """The turn's own account, under its parent's; or under those of the day and the month, where they are set."""
         own = Limits(tokens=start.limits.tokens, cost=start.limits.cost)
         if start.mandate is not None:
-            return (Account(start.account, start.mandate.account, own),)
+            return (Account(start.account, start.mandate.account, own, background=start.mandate.background),)
         now = datetime.fromtimestamp(start.at, UTC)
         given = self.settings.limits
         above: tuple[Account, ...] = ()

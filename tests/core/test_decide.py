@@ -238,6 +238,51 @@ OUTPUTS = {
     "but a limit that closes it comes first": (turn(step=CLOSED, output="missed"), Finish("token_budget")),
 }
 
+BACKGROUND = {
+    "an answer awaits what works in the background": (turn(step=SAID, background=("b",)), Wait(("b",))),
+    "so does one that fits its schema": (turn(step=ACTED, output="given", background=("b",)), Wait(("b",))),
+    "and one that was written up": (turn(step=ACTED, synthesis="done", background=("b",)), Wait(("b",))),
+    "a report since then wants another answer": (
+        turn(step=SAID, prompted=True, background=("c",)),
+        CallModel(3, 1, "offered"),
+    ),
+    "a report after what was written up too": (
+        turn(step=ACTED, synthesis="done", prompted=True),
+        CallModel(3, 1, "offered"),
+    ),
+    "a step goes on beside it": (turn(step=ACTED, background=("b",)), CallModel(3, 1, "offered")),
+    "calls run beside it": (turn(step=ACTED, pending=("a",), background=("b",)), Run(("a",))),
+    "a person is asked beside it": (turn(step=ACTED, asking=("a",), background=("b",)), Pause(("a",))),
+    "a crowded context is compacted beside it": (
+        turn(step=ACTED, crowded=True, background=("b",)),
+        Compact(1, "model"),
+    ),
+    "the closing step aborts it": (
+        turn(step=ACTED, cap=3, background=("b",)),
+        Settle(("b",), Refusal("superseded")),
+    ),
+    "what was recalled for the closing step is awaited": (turn(step=ACTED, cap=3, recalled=("b",)), Wait(("b",))),
+    "any other end aborts it": (
+        turn(step=replace(EMPTY, empties=2), background=("b",)),
+        Settle(("b",), Refusal("superseded")),
+    ),
+    "an abort settles it with everything else": (
+        turn(step=ACTED, halt=ABORT, waiting=("a",), background=("b",)),
+        Settle(("a", "b"), Refusal("aborted")),
+    ),
+    "an abort after the answer settles it": (
+        turn(step=SAID, halt=ABORT, background=("b",)),
+        Settle(("b",), Refusal("aborted")),
+    ),
+    "and awaits what was recalled": (turn(step=SAID, halt=ABORT, recalled=("b",)), Wait(("b",))),
+    "a place that it holds is awaited": (turn(step=ACTED, queued=("c",), background=("b",)), Wait(("b",))),
+    "a place that it gave back is taken": (
+        turn(step=ACTED, queued=("c",), background=("b",), places=True),
+        Run(("c",)),
+    ),
+    "one that is awaited is awaited alone": (turn(step=ACTED, waiting=("a",), background=("b",)), Wait(("a",))),
+}
+
 TABLE = {
     f"{topic}: {name}": row
     for topic, rows in {
@@ -250,6 +295,7 @@ TABLE = {
         "window": WINDOW,
         "synthesis": SYNTHESES,
         "output": OUTPUTS,
+        "background": BACKGROUND,
     }.items()
     for name, row in rows.items()
 }

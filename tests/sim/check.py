@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from harness import Cutter, Deadlock
+from oracle import told
 
 from sim.guard import Touched
 from sim.invariants import INVARIANTS, Tree
@@ -48,4 +49,5 @@ def _checked(plan: Plan, live: Callable[[], History]) -> tuple[str, Counter[str]
         except Exception as error:
             return f"{invariant.__name__}: {error!r}", plan.seen
     plan.seen.update(f"ended: {result.reason}" for result in history.results)
+    plan.seen.update("reported from the background" for id in tree.sessions for _ in told(tree.timed(id)))
     return "", +plan.seen

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from harness import SESSION
+from oracle import told
 
 from bridle.core.context import estimate_tokens
 from bridle.core.events import CallMoved, RequestMoved
@@ -13,6 +14,7 @@ from bridle.core.inbox import PromptItem
 from bridle.core.limits import NOTHING, closing_seconds
 from bridle.core.parts import (
     Call,
+    Compaction,
     Extension,
     Halt,
     Prompt,
@@ -134,16 +136,18 @@ def _kept_back(tree: Tree, id: str, turn: int) -> bool:
     return unasked or any(_kept_back(tree, *key) for key in below)
 
 
-def _was_answered(tree: Tree, id: str, turn: int) -> bool:
+def _was_answered(tree: Tree, session: str, turn: int) -> bool:
     """Whether the last thing of this turn were words without calls, of a step that was not its closing one."""
     answered, closing = False, False
-    for event in tree.events(id):
+    reports = {id(event) for event in told([(None, event) for event in tree.events(session)])}
+    for event in tree.events(session):
         if puts(event, StepStart) and turn_of(event.part) == turn:
             closing = event.part.closing is not None
         elif puts(event, StepFinish) and turn_of(event.part) == turn:
             part = event.part
             answered = not (closing or part.calls or part.empty or part.cut)
-        elif puts(event, Prompt) and event.part.turn == turn:
+        elif (puts(event, Prompt) and event.part.turn == turn) or id(event) in reports:
+            # Whatever the model has not read yet asks for another answer.
             answered = False
     return answered
 
@@ -219,6 +223,11 @@ def children_reported(tree: Tree) -> None:
             call = tree.sessions[start.mandate.parent].parts[start.mandate.call]
             assert isinstance(call, Call) and words in getattr(call.state, "output", ""), (id, words)
             assert start.mandate.account == tree.account(id, number).parent
+            if start.mandate.background and not any(
+                where == start.mandate.parent for where, _ in tree.parts(Compaction)
+            ):
+                read = [message.id for message in tree.sessions[start.mandate.parent].messages]
+                assert read.count(f"{start.mandate.call}.report") == 1, (id, "was not told")
 
 
 def abort(tree: Tree) -> None:

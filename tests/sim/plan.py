@@ -20,6 +20,8 @@ WIRES = ("chat", "messages", "responses")
 TROUBLES = ("full", "io", "readonly", "busy", "sync")
 CALLING = {"call": 8, "batch": 1, "answer": 1}
 BRIMFUL = 0.15
+BESIDE = "beside 6"
+BESIDE_SHARE = 0.15
 PEERS = ("plain", "dies", "changes", "changes", "twice", "mute", "nonsense", "floods", "unborn")
 
 
@@ -70,6 +72,8 @@ class Plan:
     """Whether the disk takes its time, so that others come meanwhile and are written and synced together."""
     brimful: bool = False
     """Whether the provider counts a full window after all but the first of a session's replies."""
+    background: float = 0.0
+    """How many of the subagents are started in the background."""
     small: bool = False
     heals: float | None = None
     """Until when nothing works; from then on everything does, and every turn must end."""
@@ -86,8 +90,10 @@ class Plan:
 
     def model(self, which: int) -> Callable[..., Any]:
         fills = any("fill" in mood for mood in self.moods)
-        full = self.window if self.brimful else None
-        return make_model(self.seed + which, self.moods[which], self.said, self.health, counts=fills, full=full)
+        full, share = self.window if self.brimful else None, self.background
+        return make_model(
+            self.seed + which, self.moods[which], self.said, self.health, counts=fills, full=full, background=share
+        )
 
 
 def make_plan(seed: int, *, small: bool = False) -> Plan:
@@ -142,6 +148,10 @@ def make_plan(seed: int, *, small: bool = False) -> Plan:
     if fills and limits.tokens is None and price is None and random.Random(f"brimful {seed}").random() < BRIMFUL:
         # What is counted too high would be spent: where tokens or money are limited, it proves nothing.
         surrounded = replace(surrounded, brimful=True)
+    aside = random.Random(f"{BESIDE} {seed}")
+    if aside.random() < BESIDE_SHARE:
+        # Decided apart from everything else, so that all other worlds stay as they are.
+        surrounded = replace(surrounded, background=aside.choice([0.4, 0.8, 1.0]))
     return _small(surrounded, random.Random(f"small {seed}")) if small else surrounded
 
 
@@ -176,12 +186,14 @@ def _surrounded(plan: Plan, chance: random.Random) -> Plan:
 
 def _small(plan: Plan, chance: random.Random) -> Plan:
     """A world in which every point is a place to die, with nothing in it that only takes time."""
+    # One step to start subagents in the background, one to answer before they have, and the closing one.
+    steps, child_steps = ([3], [1, 2]) if plan.background else ([1, 1, 2], [0, 1, 1])
     prompts = [wish for wish in plan.wishes if isinstance(wish[1], PromptItem)]
     others = [wish for wish in plan.wishes if not isinstance(wish[1], PromptItem)]
     return replace(
         plan,
-        steps=chance.choice([1, 1, 2]),
-        child_steps=chance.choice([0, 1, 1]),
+        steps=chance.choice(steps),
+        child_steps=chance.choice(child_steps),
         tree=structs.replace(plan.tree, depth=1, total=2),
         wishes=sorted([*prompts[: chance.choice([1] * 5 + [2])], *others], key=lambda wish: wish[0]),
         disk=plan.disk if chance.random() < 0.4 else "memory",

@@ -90,11 +90,11 @@ FAULTS = [
         "tree = msgspec.structs.replace(root.tree or TreeLimits(), live=64)",
     ),
     Fault("subagents without end", "core/ledger.py", "if root.total + change.starts > tree.total:", "if False:"),
-    Fault("a place is not given back", "core/ledger.py", "_more(rows, parent.id, children=-1)", "pass"),
+    Fault("a place is not given back", "core/ledger.py", "_more(rows, parent.id, children=-1, beside=beside)", "pass"),
     Fault(
         "an abort stays with the parent",
         "core/decide.py",
-        "turn.pending + turn.asking + turn.queued + turn.waiting\n",
+        "turn.pending + turn.asking + turn.queued + turn.waiting + turn.background\n",
         "turn.pending + turn.asking + turn.queued\n",
     ),
     Fault(
@@ -163,8 +163,8 @@ FAULTS = [
     Fault(
         "a queued prompt is steered in",
         "turn/take.py",
-        "if item.queue or view.open_calls",
-        "if view.open_calls",
+        "elif not item.queue and steerable(turn, view):",
+        "elif steerable(turn, view):",
     ),
     Fault(
         "an item is used but not taken",
@@ -218,7 +218,7 @@ FAULTS = [
     Fault(
         "queued subagents are forgotten",
         "core/decide.py",
-        "if turn.queued and (turn.places or not turn.waiting):",
+        "if turn.queued and (turn.places or not (turn.waiting or turn.background)):",
         "if False:",
     ),
     Fault(
@@ -458,8 +458,8 @@ FAULTS = [
     Fault(
         "a report has no words",
         "turn/children.py",
-        'output = f"[subagent {report.child}: {ending}]\\n\\n{text}"',
-        'output = f"[subagent {report.child}: {ending}]\\n\\n"',
+        'output = f"[{_named(state)}: {ending}]\\n\\n{text}"',
+        'output = f"[{_named(state)}: {ending}]\\n\\n"',
     ),
     Fault(
         "what was kept back below is not told",
@@ -551,5 +551,23 @@ FAULTS = [
         "turn/children.py",
         "max(1.0, allowed - closing_seconds(allowed) - rig.record.elapsed)",
         "max(1.0, allowed - closing_seconds(allowed))",
+    ),
+    Fault(
+        "a turn ends before its subagents in the background",
+        "core/decide.py",
+        "if turn.background and isinstance(action, (CallModel, Finish)):",
+        "if False:",
+    ),
+    Fault(
+        "a report from the background is not told",
+        "core/moves.py",
+        'session.tell(UserMessage(f"{event.id}.report", state.output))',
+        "pass",
+    ),
+    Fault(
+        "a place in the background is counted as lent",
+        "tackroom.py",
+        "background=start.mandate.background",
+        "background=False",
     ),
 ]

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import structs
+
 from bridle import Reply, call
 from bridle.core.messages import ResultMessage
 from bridle.core.states import Usage
@@ -72,6 +74,7 @@ def make_model(
     *,
     counts: bool,
     full: int | None = None,
+    background: float = 0.0,
 ) -> Callable[[ModelRequest], Any]:
     """A model that answers the same to the same request, however often the process dies in between."""
 
@@ -79,7 +82,10 @@ def make_model(
         key = f"{request.session} {request.id}"
         before = said.setdefault(key, [])
         chance = random.Random(f"{seed} {key} {len(before) + 1}")
-        before.append(reply(request, key, chance))
+        said_now = reply(request, key, chance)
+        if background:
+            said_now = in_background(said_now, background, random.Random(f"beside {seed} {key} {len(before)}"))
+        before.append(said_now)
         return before[-1]
 
     def reply(request: ModelRequest, key: str, chance: random.Random) -> Reply:
@@ -143,6 +149,17 @@ def _summary(chance: random.Random, usage: Any) -> Reply:
 def task(key: str, task_id: str = "") -> ScriptedCall:
     more = {"task_id": task_id} if task_id else {}
     return call("task", description="a piece", prompt=f"do {key}", subagent_type="child", **more)
+
+
+def in_background(said: Reply, share: float, chance: random.Random) -> Reply:
+    """The same reply, with some of its subagents in the background."""
+
+    def moved(made: ScriptedCall) -> ScriptedCall:
+        if made.name != "task" or chance.random() >= share:
+            return made
+        return structs.replace(made, arguments={**made.arguments, "background": True})
+
+    return structs.replace(said, calls=tuple(map(moved, said.calls)))
 
 
 def _children(request: ModelRequest) -> list[str]:

@@ -140,6 +140,7 @@ SEEN = {
     "peer: nonsense called": 103,
     "peer: plain called": 57,
     "peer: twice called": 1,
+    "reported from the background": 44,
     "sqlite: busy: JournalFailed": 1,
     "sqlite: full: JournalFull": 239,
     "sqlite: io: JournalFailed": 45,

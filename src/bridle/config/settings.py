@@ -146,13 +146,19 @@ class SandboxSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How much less free disk there may be while a command runs; 0 for no bound."""
 
 
-HookEvent = Literal["before_call", "after_call", "step_start", "step_end", "pause", "limit", "turn_end"]
+HookEvent = Literal[
+    "before_call", "after_call", "step_start", "step_end", "before_compaction", "pause", "limit", "turn_end"
+]
 
 
 class HookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     on: HookEvent
     command: str
-    """A shell command; it gets JSON on standard input. Before a call, anything but 0 blocks it with what it prints."""
+    """A shell command that gets JSON on standard input. Before a call, a status other than 0 blocks the call.
+
+    It may print an answer as JSON: `arguments` before a call, `output` after one, `instruction` or `add` before a
+    compaction.
+    """
     tool: str = "*"
     """Only for calls of tools that fit this pattern."""
     seconds: float = 60.0

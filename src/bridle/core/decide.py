@@ -21,19 +21,30 @@ UNMET = "no answer met the schema"
 
 def decide(turn: Turn) -> Action:
     """Name the next action of a turn that has been recovered."""
+    action = _next(turn)
+    if turn.background and isinstance(action, (CallModel, Finish)):
+        # A turn never ends before its background subagents: an answer awaits them, any other end aborts them.
+        if isinstance(action, Finish) and action.reason in ("answered", "synthesized"):
+            return Wait(turn.background)
+        if isinstance(action, Finish) or action.closing is not None:
+            return Settle(turn.background, Refusal("superseded"))
+    return action
+
+
+def _next(turn: Turn) -> Action:
     step = turn.step
     answered = step is not None and step.final and not turn.prompted
-    if turn.halt is not None and not answered:
+    if turn.halt is not None and (not answered or turn.background):
         return _stop(turn, turn.halt)
     if turn.pending:
         return Run(turn.pending)
-    if turn.queued and (turn.places or not turn.waiting):
+    if turn.queued and (turn.places or not (turn.waiting or turn.background)):
         return Run(turn.queued)
     if turn.asking:
         return Pause(turn.asking)
-    if turn.waiting or turn.recalled:
-        return Wait(turn.waiting + turn.recalled)
-    if turn.synthesis == "done":
+    if turn.waiting or turn.recalled or turn.queued:
+        return Wait(turn.waiting + turn.recalled + (turn.background if turn.queued else ()))
+    if turn.synthesis == "done" and not turn.prompted:
         return Finish("synthesized")
     if turn.output == "given" and not turn.prompted and turn.closing is None:
         return Finish("answered")
@@ -64,7 +75,7 @@ def _begin(turn: Turn) -> Action:
 
 
 def _stop(turn: Turn, halt: Halt) -> Action:
-    unsettled = turn.pending + turn.asking + turn.queued + turn.waiting
+    unsettled = turn.pending + turn.asking + turn.queued + turn.waiting + turn.background
     if unsettled:
         return Settle(unsettled, Refusal("aborted" if halt.reason == "aborted" else "superseded"))
     if turn.recalled:

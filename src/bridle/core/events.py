@@ -35,11 +35,12 @@ class PartGrown(msgspec.Struct, frozen=True, tag="grown", tag_field="event", omi
     seal: str = ""
 
 
-class CallMoved(msgspec.Struct, frozen=True, tag="call", tag_field="event"):
-    """A call went into another state."""
+class CallMoved(msgspec.Struct, frozen=True, tag="call", tag_field="event", omit_defaults=True):
+    """A call went into another state; `changed` are the arguments that a hook has put in place of the model's."""
 
     id: str
     state: CallState
+    changed: str = ""
 
 
 class RequestMoved(msgspec.Struct, frozen=True, tag="request", tag_field="event"):

@@ -148,6 +148,7 @@ def _put_in_turn(session: Session, turn: OpenTurn, part: Part) -> None:
             if part.turn == turn.start.number:
                 if turn.step is not None and turn.step.final and not turn.prompted:
                     _answer(session, turn, tuple(turn.words))
+                    turn.kept_words = []
                 turn.prompted = True
                 turn.prompts.append(part.id)
         case Notice():
@@ -223,6 +224,7 @@ def _compact(session: Session, turn: OpenTurn, part: Compaction) -> None:
 def _forget(session: Session, turn: OpenTurn) -> None:
     """Let go of what a summary stands for; who drives a session needs no more of it, and the journal has it all."""
     needed = {id for words in session.answers.values() for id in words}.union(turn.words, turn.reply)
+    needed.update(turn.background, turn.kept_words)
     for id, part in tuple(session.parts.items()):
         old = isinstance(part, (Call, Text, Reasoning, Request, StepStart, StepFinish, Notice))
         if old and id not in needed and part is not turn.request:

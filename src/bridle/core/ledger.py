@@ -29,7 +29,8 @@ class Account(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `held` are the account's own reservations by id, `kept` is what its own closing request will need while it awaits
     subagents; `reserved` and `keeps` are their sums with those of everything below it. `children` are its own
-    subagents under way; `live` and `total` are counted on the root alone.
+    subagents under way, `beside` those in the background; `live` and `total` are counted on the root alone. In the
+    `background` itself, a turn is lent no place.
     """
 
     id: str
@@ -45,6 +46,8 @@ class Account(msgspec.Struct, frozen=True, omit_defaults=True):
     children: int = 0
     live: int = 0
     total: int = 0
+    beside: int = 0
+    background: bool = False
 
 
 class Reservation(msgspec.Struct, frozen=True):
@@ -68,6 +71,7 @@ class Change(msgspec.Struct, frozen=True):
     """What is kept for the closing request from now on; a reservation of one's own ends what was kept before."""
     starts: int = 0
     """Subagents that get a place; less than nothing for those that give theirs back unused."""
+    beside: int = 0  # Of these, how many are in the background.
     closes: bool = False
     """The turn ends: its place and what it kept are free."""
 
@@ -177,29 +181,34 @@ def _places(change: Change, chain: list[Account], rows: dict[str, Account]) -> d
         tree = root.tree or TreeLimits()
         if root.total + change.starts > tree.total:
             return Shortage(root.id, "total", "tree", tree.total - root.total, tree.total - root.total)
-        taken = _taken(own, root, own.children + change.starts) - _taken(own, root, own.children)
+        taken = _taken(own, root, change.starts, change.beside)
         if taken > 0 and root.live + taken > tree.live:
             room = tree.live - root.live + change.starts - taken
             return Shortage(root.id, "live", "tree", room, room)
-        _more(rows, own.id, children=change.starts)
+        _more(rows, own.id, children=change.starts, beside=change.beside)
         _more(rows, root.id, live=taken, total=max(0, change.starts))
     if change.closes and own is not root:
-        parent = turns[1]
-        _more(rows, parent.id, children=-1)
-        _more(rows, root.id, live=_taken(parent, root, parent.children - 1) - _taken(parent, root, parent.children))
+        parent, beside = turns[1], -1 if own.background else 0
+        _more(rows, parent.id, children=-1, beside=beside)
+        _more(rows, root.id, live=_taken(parent, root, -1, beside))
     return rows
 
 
-def _taken(account: Account, root: Account, children: int) -> int:
-    """The places that so many subagents take: one that awaits its own lends its place to the first of them."""
-    return children if account is root else max(0, children - 1)
+def places(children: int, beside: int, *, lends: bool) -> int:
+    """The places that subagents take: whoever awaits its own lends its place to the first that is not `beside` it."""
+    return beside + max(0, children - beside - 1) if lends else children
 
 
-def _more(rows: dict[str, Account], id: str, *, children: int = 0, live: int = 0, total: int = 0) -> None:
+def _taken(account: Account, root: Account, children: int, beside: int) -> int:
+    """How many places more are taken, once the account has so many subagents more."""
+    lends = account is not root
+    after = places(account.children + children, account.beside + beside, lends=lends)
+    return after - places(account.children, account.beside, lends=lends)
+
+
+def _more(rows: dict[str, Account], id: str, **counts: int) -> None:
     row = rows[id]
-    rows[id] = msgspec.structs.replace(
-        row, children=row.children + children, live=row.live + live, total=row.total + total
-    )
+    rows[id] = msgspec.structs.replace(row, **{name: getattr(row, name) + by for name, by in counts.items()})
 
 
 def _chain(change: Change, account_of: Callable[[str], Account | None]) -> list[Account]:

@@ -22,6 +22,7 @@ from bridle.core.states import (
     Approved,
     Asking,
     Broken,
+    CallState,
     Cut,
     Done,
     Ended,
@@ -42,6 +43,18 @@ from bridle.core.states import (
 from bridle.core.turn import Errand
 
 REFUSALS_THAT_REPEAT = ("denied", "unasked", "rejected", "hook")
+
+
+MOST_CHANGED = 1_000
+"""Characters of changed arguments that the model is told of."""
+
+BACKGROUND = "background"
+"""What the detector of repetition takes for the result of a call that has started a subagent in the background."""
+
+
+def has_result(state: CallState) -> bool:
+    """Whether the model can be told of what a call came to."""
+    return isinstance(state, Ended) or (isinstance(state, Waiting) and bool(state.told))
 
 
 def begin_request(session: Session, turn: OpenTurn, request: Request) -> None:
@@ -108,8 +121,11 @@ def move_call(session: Session, event: CallMoved) -> None:
     call = session.call(event.id)
     turn = session.turn
     assert turn is not None
-    moved = msgspec.structs.replace(call, state=event.state)
+    moved = msgspec.structs.replace(call, state=event.state, changed=event.changed or call.changed)
     session.parts[event.id] = moved
+    if event.id in turn.background:
+        _move_background(session, turn, event)
+        return
     turn.batch[event.id] = state = event.state
     match state:
         case Running():
@@ -122,6 +138,9 @@ def move_call(session: Session, event: CallMoved) -> None:
                 turn.places = False
                 session.children.add(state.child)
             turn.asked = turn.asked or bool(state.asks)
+            if state.told:
+                turn.background[call.id] = state
+                _close_batch(session, turn)
         case Queued():
             turn.places = False
         case Asking():
@@ -143,6 +162,26 @@ def move_call(session: Session, event: CallMoved) -> None:
             _approve(session, turn, moved, state)
         case Pending() | Repeat():
             pass
+
+
+def _move_background(session: Session, turn: OpenTurn, event: CallMoved) -> None:
+    """What became of a subagent whose call has its result: the model is told of the report behind an open batch."""
+    state = event.state
+    if isinstance(state, Waiting):
+        turn.background[event.id] = state
+        turn.asked = turn.asked or bool(state.asks)
+        return
+    assert isinstance(state, (Done, Failed)), event
+    del turn.background[event.id]
+    turn.began.pop(event.id, None)
+    turn.files.update(dict.fromkeys(state.files))
+    if state.report is not None:
+        _count_report(turn, state.report)
+    if turn.step is not None and (turn.step.final or turn.synthesis == "done") and not turn.prompted:
+        turn.kept_words = turn.words
+    turn.kept_output = turn.output or turn.kept_output
+    session.tell(UserMessage(f"{event.id}.report", state.output))
+    turn.prompted = True
 
 
 def _charge(turn: OpenTurn, call: Call) -> None:
@@ -172,22 +211,27 @@ def _count_report(turn: OpenTurn, report: Report) -> None:
 
 def _close_batch(session: Session, turn: OpenTurn) -> None:
     """Once every call of a step has ended: its results reach the model and the detector, in call order."""
-    if not all(isinstance(state, Ended) for state in turn.batch.values()):
+    if not all(map(has_result, turn.batch.values())):
         return
     synthesize = bool(turn.batch)
     malformed = bool(turn.batch)
     attached: list[Attachment] = []
     for id, state in turn.batch.items():
         call = session.call(id)
-        assert isinstance(state, (Done, Failed, Refused))
-        text = f"{state.output}\n\n[{call.note}]" if call.note else state.output
-        session.say(ResultMessage(f"{id}.result", id, call.name, text, not isinstance(state, Done)))
+        assert isinstance(state, (Waiting, Done, Failed, Refused))
+        output = state.told if isinstance(state, Waiting) else state.output
+        changed = f"a hook changed the arguments of this call to {call.changed[:MOST_CHANGED]}" if call.changed else ""
+        text = "\n\n".join([output, *(f"[{note}]" for note in (call.note, changed) if note)])
+        session.say(ResultMessage(f"{id}.result", id, call.name, text, isinstance(state, (Failed, Refused))))
         synthesize = synthesize and isinstance(state, Done) and state.synthesize
         malformed = malformed and isinstance(state, Refused) and state.refusal.name == "invalid"
         if isinstance(state, Done):
             attached += state.attached
             turn.output = state.output if state.answers else turn.output
-        if not isinstance(state, Refused):
+        if isinstance(state, Waiting):
+            # The id of a subagent is always new: a task that is started again and again is a loop all the same.
+            turn.repetition.add(call.digest, BACKGROUND)
+        elif not isinstance(state, Refused):
             turn.repetition.add(call.digest, state.digest)
         elif state.refusal.name == "invalid":
             turn.misfits += call.name == OUTPUT
@@ -203,7 +247,7 @@ def _close_batch(session: Session, turn: OpenTurn) -> None:
         turn.synthesis = "due"
         turn.last_batch = tuple(turn.batch)
     turn.batch = {}
-    turn.began = {}
+    turn.began = {id: began for id, began in turn.began.items() if id in turn.background}
     session.release()
 
 

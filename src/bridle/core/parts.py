@@ -42,6 +42,8 @@ class Mandate(msgspec.Struct, frozen=True, omit_defaults=True):
     seconds: float | None = None
     priced: bool = False
     reads_only: bool = False
+    background: bool = False
+    """The parent works on meanwhile, so it lends its place to nobody."""
 
 
 class Prompt(msgspec.Struct, frozen=True, tag="prompt", tag_field="kind", omit_defaults=True):
@@ -74,7 +76,10 @@ class Reasoning(msgspec.Struct, frozen=True, tag="reasoning", tag_field="kind", 
 
 
 class Call(msgspec.Struct, frozen=True, tag="call", tag_field="kind", omit_defaults=True):
-    """One call of a tool, with the arguments as the model wrote them; `written` means that it came as text."""
+    """One call of a tool, with the arguments as the model wrote them, and as a hook `changed` them, if one did.
+
+    `written` means that it came as text.
+    """
 
     id: str
     name: str
@@ -85,6 +90,12 @@ class Call(msgspec.Struct, frozen=True, tag="call", tag_field="kind", omit_defau
     invalid: str = ""
     seal: str = ""
     written: bool = False
+    changed: str = ""
+
+    @property
+    def given(self) -> str:
+        """The arguments with which it runs."""
+        return self.changed or self.arguments
 
 
 class StepStart(msgspec.Struct, frozen=True, tag="step_start", tag_field="kind", omit_defaults=True):

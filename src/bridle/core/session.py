@@ -49,6 +49,8 @@ class OpenTurn:
         self.reply: list[str] = []
         self.words: list[str] = []
         self.batch: dict[str, CallState] = {}
+        self.background: dict[str, Waiting] = {}
+        """The calls whose subagents work in the background; their results are in the batch, or told already."""
         self.halt: Halt | None = None
         self.refused: ReservationRefused | None = None
         self.closing_refused = False
@@ -73,6 +75,9 @@ class OpenTurn:
         self.last_batch: tuple[str, ...] = ()
         self.errand: Errand | None = None
         self.output = ""
+        self.kept_words: list[str] = []
+        """The last answer that was given before its time: subagents in the background had not reported."""
+        self.kept_output = ""
         self.reminded = self.misfits = 0
         self.compactions = 0
         self.compacted = 0
@@ -97,23 +102,26 @@ class OpenTurn:
     @property
     def asks(self) -> tuple[Ask, ...]:
         """Everything that a person is asked in this turn and below it."""
-        found: tuple[Ask, ...] = ()
-        for state in self.batch.values():
-            if isinstance(state, Asking):
-                found += (state.ask,)
-            elif isinstance(state, Waiting):
-                found += state.asks
-        return found
+        own = tuple(state.ask for state in self.batch.values() if isinstance(state, Asking))
+        return own + tuple(ask for state in self.under_way.values() for ask in state.asks)
+
+    @property
+    def under_way(self) -> dict[str, Waiting]:
+        """The calls whose subagents have not reported, awaited or in the background."""
+        awaited = {id: state for id, state in self.batch.items() if isinstance(state, Waiting) and not state.told}
+        return awaited | self.background
 
     @property
     def children(self) -> dict[str, str]:
         """The sessions of subagents under way, by their calls."""
-        return {id: state.child for id, state in self.batch.items() if isinstance(state, Waiting)}
+        return {id: state.child for id, state in self.under_way.items()}
 
     def _output_state(self) -> Literal["", "wanted", "given", "missed"]:
-        if self.start.output is None:
+        if self.output:
+            return "given"
+        if self.start.output is None or self.kept_output:
             return ""
-        return "given" if self.output else "missed" if self.misfits >= MOST_MISFITS else "wanted"
+        return "missed" if self.misfits >= MOST_MISFITS else "wanted"
 
     def view(self, elapsed: float, *, crowded: bool) -> Turn:
         """The turn as `decide` sees it."""
@@ -125,10 +133,13 @@ class OpenTurn:
                 place = "asking"
             elif isinstance(state, Queued):
                 place = "queued"
-            elif isinstance(state, Waiting):
+            elif isinstance(state, Waiting) and not state.told:
                 place = "recalled" if state.recalled else "waiting"
             else:
                 continue
+            found[place] = (*found.get(place, ()), id)
+        for id, state in self.background.items():
+            place = "recalled" if state.recalled else "background"
             found[place] = (*found.get(place, ()), id)
         return Turn(
             self.start.number,

@@ -112,6 +112,8 @@ class Waiting(msgspec.Struct, frozen=True, tag="waiting", omit_defaults=True):
     child: str
     asks: tuple[Ask, ...] = ()
     recalled: bool = False
+    told: str = ""
+    """In the background: the result that the model read when the subagent was started. Empty: the call is awaited."""
 
 
 class Report(msgspec.Struct, frozen=True, omit_defaults=True):

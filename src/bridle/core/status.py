@@ -22,12 +22,13 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
 def status_of(session: Session, *, held: bool) -> Status:
     """An open ask is a pause; a scheduled try a retry; a held lease work; any other open turn was interrupted.
 
-    A turn that awaits subagents holds no lease: whether one of them works is for its own status to say.
+    An ask from the background does not pause a turn that works on. A turn that awaits subagents holds no lease:
+    whether one of them works is for its own status to say.
     """
     turn = session.running
     if turn is None:
         return Status("idle")
-    if turn.asks:
+    if turn.asks and not (held and turn.background):
         return Status("paused")
     request = turn.request
     if held and request is not None and isinstance(request.state, Open) and request.state.tries:

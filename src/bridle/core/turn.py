@@ -53,6 +53,7 @@ class Turn(msgspec.Struct, frozen=True):
     pending: tuple[str, ...] = ()
     asking: tuple[str, ...] = ()
     prompted: bool = False
+    """The model has not read the last prompt, or the last report from the background."""
     halt: Halt | None = None
     refused: ReservationRefused | None = None
     closing_refused: bool = False
@@ -60,6 +61,7 @@ class Turn(msgspec.Struct, frozen=True):
     warned: frozenset[LimitName] = frozenset()
     waiting: tuple[str, ...] = ()
     recalled: tuple[str, ...] = ()
+    """Told to stop, in the background or not."""
     queued: tuple[str, ...] = ()
     places: bool = False
     """A subagent of this turn has ended since the last one was started: another may have its place."""
@@ -73,6 +75,8 @@ class Turn(msgspec.Struct, frozen=True):
     """How often the model was told that its answer is missing."""
     crowded: bool = False
     """The context must be made smaller before the next request."""
+    background: tuple[str, ...] = ()
+    """Calls whose subagents work in the background."""
 
     @property
     def open_calls(self) -> tuple[str, ...]:

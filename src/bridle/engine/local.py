@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from bridle.core.action import Wait
+from bridle.core.action import Pause, Wait
+from bridle.core.decide import decide
 from bridle.core.events import Entry
 from bridle.core.inbox import AbortItem
 from bridle.core.ledger import Shortage
 from bridle.core.session import Session
-from bridle.core.states import Ask, Waiting
+from bridle.core.states import Ask
 from bridle.core.undo import has_mark
 from bridle.engine.bus import Bus
 from bridle.engine.engine import Parked
@@ -74,10 +75,12 @@ class LocalEngine:
 
     async def parked(self, session: str) -> Parked:
         drive = self._drives.get(session)
-        if drive is None or drive.task is None:
-            return "idle"
-        await asyncio.wait([drive.task])
-        return drive.task.result()
+        while drive is not None and (task := drive.task) is not None:
+            await asyncio.wait([task])
+            # A report may have woken the session again meanwhile.
+            if drive.task is task:
+                return task.result()
+        return "idle"
 
     async def turn_ended(self, session: str) -> Parked | None:
         """Return once a turn has ended here, or nobody drives the session here; then it says why, as `parked`."""
@@ -153,8 +156,7 @@ class LocalEngine:
         running = session.running
         if running is None:
             return False
-        waiting = [state for state in running.batch.values() if isinstance(state, Waiting)]
-        return any([await self.tend(state.child, state.asks) for state in waiting])
+        return any([await self.tend(state.child, state.asks) for state in running.under_way.values()])
 
     def _untold(self, session: Session, told: tuple[Ask, ...] | None) -> bool:
         """Whether the parent may not have heard of an ending, or of what is asked here: its teller may have died."""
@@ -283,4 +285,6 @@ class LocalEngine:
 def _interrupted(session: Session) -> bool:
     """An open turn that awaits neither a person nor a subagent: whoever drove it is gone."""
     turn = session.running
+    if turn is not None and turn.background:
+        return not isinstance(decide(session.view(session.elapsed)), (Pause, Wait))
     return turn is not None and not turn.asks and not turn.children

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bridle.core.action import Wait
+from bridle.core.decide import decide
 from bridle.core.events import CallMoved, Entry, PartPut
 from bridle.core.parts import TurnFinish
+from bridle.core.session import Session
 from bridle.core.states import Waiting
 from bridle.errors import ConfigError, JournalRefused, NoSuchSession
 from bridle.journal.journal import SessionRow
@@ -37,6 +40,17 @@ def children_in(entries: Sequence[Entry]) -> dict[str, set[str]]:
             if isinstance(event, CallMoved) and isinstance(event.state, Waiting):
                 found.setdefault(event.state.child, set()).add(event.id)
     return found
+
+
+async def end_background(runtime: Runtime, session: str, state: Session) -> None:
+    """Abort a turn that has given its answer and only awaits subagents in the background; others are left alone."""
+    turn = state.running
+    if turn is None or not turn.background or await runtime.journal.held(session):
+        return
+    view = state.view(state.elapsed)
+    if not view.open_calls and isinstance(decide(view), Wait):
+        await runtime.abort(session, turn=turn.start.number)
+        await runtime.parked(session)
 
 
 async def tree_entries(runtime: Runtime, session: str) -> dict[str, list[Entry]]:

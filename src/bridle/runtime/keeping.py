@@ -9,7 +9,7 @@ from pathlib import Path
 from bridle.core.session import Session
 from bridle.errors import JournalRefused, LeaseLost, NoSuchSession
 from bridle.journal.journal import SessionRow
-from bridle.runtime.finding import children_in
+from bridle.runtime.finding import children_in, end_background
 from bridle.runtime.runtime import Runtime
 
 DAY = 86_400.0
@@ -18,9 +18,12 @@ DAY = 86_400.0
 async def delete_session(runtime: Runtime, session: str) -> list[str]:
     """Delete a session with everything below it, its long outputs and what was kept of its files: their ids.
 
+    Subagents in the background of a turn that only awaits them are aborted.
     Raises `LeaseLost` if one of them is being driven; then none is deleted that stands above it.
     """
     state = await _known(runtime, session)
+    if state is not None:
+        await end_background(runtime, session, state)
     gone: list[str] = []
     for child in sorted(await _children(runtime, session)):
         try:

@@ -12,7 +12,7 @@ import msgspec
 from bridle.core.agent import Agent
 from bridle.core.context import sound
 from bridle.core.events import Entry, PartPut, SessionInfo, SessionPut
-from bridle.core.ledger import Account, Change
+from bridle.core.ledger import Account, Change, places
 from bridle.core.limits import NOTHING, Spent
 from bridle.core.parts import TurnStart
 from bridle.core.permission import Access
@@ -178,25 +178,25 @@ def _accounts(runtime: Runtime, states: Mapping[str, Session], id: str) -> Itera
         steps, calls = each.steps + each.below.steps, each.tool_calls + each.below.tool_calls
         spent = spent.plus(Spent(steps, calls, each.tokens, each.cost))
     unborn = sum(child not in states for each in (turn, *open_below) for child in each.children.values())
-    working, *others = (_working(each, states) for each in (turn, *open_below))
+    (working, beside), *others = (_working(each, states) for each in (turn, *open_below))
     # Places are counted at the root: for all who work, but one that awaits its own lends them its place.
-    live = working + sum(max(0, each - 1) for each in others)
-    places = {"live": live, "total": len(under) + unborn} if turn.start.mandate is None else {}
-    yield msgspec.structs.replace(own, spent=spent, children=working, **places)
+    live = working + sum(places(*each, lends=True) for each in others)
+    counted = {"live": live, "total": len(under) + unborn} if turn.start.mandate is None else {}
+    yield msgspec.structs.replace(own, spent=spent, children=working, beside=beside, **counted)
     yield from above
     if turn.start.mandate is not None:
         yield from _accounts(runtime, states, turn.start.mandate.parent)
 
 
-def _working(turn: OpenTurn, states: Mapping[str, Session]) -> int:
-    """The subagents of a turn that have not ended, also those that have yet to begin."""
-    count = len(turn.children)
+def _working(turn: OpenTurn, states: Mapping[str, Session]) -> tuple[int, int]:
+    """The subagents of a turn that have not ended or have yet to begin, and how many of them are in the background."""
+    working: list[str] = []
     for call, child in turn.children.items():
         last = states[child].turn if child in states else None
         asked = last.start.mandate if last is not None else None
-        ended = asked is not None and asked.call == call and states[child].running is None
-        count -= ended
-    return count
+        if asked is None or asked.call != call or states[child].running is not None:
+            working.append(call)
+    return len(working), sum(call in turn.background for call in working)
 
 
 def _tree(bundle: Bundle) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -325,7 +325,7 @@ class Runtime:
             if result.ended or parked == "idle" or not await self._goes_on(session, parked):
                 return result
 
-    async def stream(self, session: str, prompt: str, after: int = 0) -> AsyncIterator[Entry | Live]:
+    async def stream(self, session: str, prompt: str, after: int = 0) -> AsyncGenerator[Entry | Live, None]:
         """Every entry after a sequence number, in order, and deltas as they come, until `wait` would return.
 
         It does not matter which process drives the session; deltas come only from this one.

@@ -15,7 +15,7 @@ from bridle.core.parts import Patch, Prompt, Redone, TurnStart, Undone
 from bridle.core.session import Session
 from bridle.core.undo import begins, visible
 from bridle.errors import ConfigError, LeaseLost, NoSuchSession, SnapshotFailed
-from bridle.runtime.finding import children_in
+from bridle.runtime.finding import children_in, end_background
 from bridle.runtime.runtime import Runtime
 from bridle.snapshots.plan import Span
 from bridle.snapshots.snapshots import Planned, Snapshots
@@ -41,6 +41,7 @@ async def undo(
 ) -> Reverted:
     """Hide everything from a turn on, and bring the files back to what they were before it.
 
+    A turn that only awaits subagents in the background is aborted first, with them.
     `to` is the number of a turn, or the id of a prompt; without it, the last turn. Raises `ConfigError` if there is
     nothing to undo, if somebody else has changed the files in the meantime (`force` takes them back all the same; a
     redo brings them again), or if they are not known any more; `LeaseLost` while a turn runs. An undo that was
@@ -150,6 +151,7 @@ async def diff(runtime: Runtime, session: str, turn: int = 0) -> str:
 
 @asynccontextmanager
 async def _leased(runtime: Runtime, session: str) -> AsyncIterator[Record]:
+    await end_background(runtime, session, await runtime.load(session))
     lease = await runtime.journal.acquire(session)
     if lease is None:
         raise LeaseLost(f"session {session} has a turn that runs: wait for it, or abort it")

@@ -22,6 +22,7 @@ class TaskArguments(msgspec.Struct, forbid_unknown_fields=True):
     prompt: str
     subagent_type: str
     task_id: str = ""
+    background: bool = False
 
 
 def _needs(given: TaskArguments, directory: Path) -> tuple[Access, ...]:

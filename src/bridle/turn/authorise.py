@@ -54,7 +54,7 @@ class Authority:
         if call.invalid:
             return Refused(Refusal("invalid"), call.invalid)
         # Whatever was recorded before, today's rules have a say: they may have changed since.
-        verdict = self._permitted(call, self._rig.turn.granted.get(call.id, ()))
+        verdict = self.permitted(call, self._rig.turn.granted.get(call.id, ()))
         if not again:
             self._batch.append((call.digest, UNKNOWN))
         return verdict
@@ -78,13 +78,14 @@ class Authority:
             return Asking(self._ask(call, doubt, (Access(DOOM_LOOP, call.name),)))
         return Refused(Refusal("doom_loop"), f"not executed: {why}")
 
-    def _permitted(self, call: Call, granted: tuple[Access, ...]) -> CallState:
+    def permitted(self, call: Call, granted: tuple[Access, ...]) -> CallState:
+        """What the rules and a person's word say to a call."""
         rig = self._rig
         tool = rig.tack.tools.get(call.name)
         if tool is None:
             return Refused(Refusal("invalid"), f"{call.name} is not there any more")
         try:
-            arguments = tool.check(arguments_of(call.arguments))
+            arguments = tool.check(arguments_of(call.given))
             needed = tool.accesses(arguments, rig.tack.directory)
         except Exception as error:
             # A tool is foreign code, and arguments come from a model: what cannot be judged is not run.
@@ -131,5 +132,5 @@ class Authority:
 
     def _ask(self, call: Call, text: str, accesses: tuple[Access, ...], diff: str = "", *, again: bool = False) -> Ask:
         # An answer to the first question must not pass for one to the second.
-        id = f"{call.id}.{accesses[0].permission}" + (".again" if again else "")
-        return Ask(id, text, accesses, detail=call.arguments, diff=diff)
+        id = f"{call.id}.{accesses[0].permission}" + (".again" if again else "") + (".changed" if call.changed else "")
+        return Ask(id, text, accesses, detail=call.given, diff=diff)

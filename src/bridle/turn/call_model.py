@@ -9,7 +9,7 @@ import msgspec
 from bridle.core.action import CallModel
 from bridle.core.events import PartPut, Recorded, RequestMoved
 from bridle.core.ledger import Change
-from bridle.core.limits import NOTHING, Spent
+from bridle.core.limits import LOWEST_OUTPUT_TOKENS, NOTHING, Spent
 from bridle.core.parts import Halt, Notice, Request, ReservationRefused, StepFinish, StepStart
 from bridle.core.states import Broken, Cut, CutBy, Replied, Usage
 from bridle.core.stream import ModelRequest
@@ -99,8 +99,9 @@ class _Step:
     def keep(self, max_output: int) -> Spent:
         if self.closing or self.rig.turn.cap == 0:
             return NOTHING
-        # The closing request reads what this one writes.
-        return closing_need(self.rig, self.reads + max_output)
+        # The closing request reads what this one writes, and what is reported from the background.
+        reports = len(self.rig.turn.background) * LOWEST_OUTPUT_TOKENS
+        return closing_need(self.rig, self.reads + max_output + reports)
 
     async def whole(self, processor: Processor, usage: Usage, dollars: float, change: Change) -> None:
         processor.find_output()

@@ -26,7 +26,7 @@ GOOD_ENDINGS = ("answered", "synthesized")
 
 
 def _arguments(rig: Rig, call: Call) -> TaskArguments:
-    given: TaskArguments = rig.tack.tools[call.name].check(arguments_of(call.arguments))
+    given: TaskArguments = rig.tack.tools[call.name].check(arguments_of(call.given))
     return given
 
 
@@ -44,14 +44,19 @@ def child_of(rig: Rig, call: Call, busy: Collection[str]) -> Waiting | Refused:
         known = ", ".join(sorted(rig.tack.subagents))
         return Refused(Refusal("invalid"), f'There is no subagent "{given.subagent_type}". There are: {known}.')
     if not given.task_id:
-        return Waiting(f"{rig.record.lease.session}.{call.id}")
+        return _started(f"{rig.record.lease.session}.{call.id}", given)
     # A fork has the same history, but the subagents in it belong to the session it was forked from.
     ours = given.task_id.startswith(f"{rig.record.lease.session}.")
     if given.task_id not in rig.session.children or not ours:
         return Refused(Refusal("invalid"), f'"{given.task_id}" is no subagent of this session')
     if given.task_id in busy:
         return Refused(Refusal("invalid"), f'"{given.task_id}" is still at work')
-    return Waiting(given.task_id)
+    return _started(given.task_id, given)
+
+
+def _started(child: str, given: TaskArguments) -> Waiting:
+    told = f"[subagent {child}: started in the background; its report will be told when it has ended]"
+    return Waiting(child, told=told if given.background else "")
 
 
 def keeping(rig: Rig, *, starting: int = 0, heard: int = 0) -> Change | None:
@@ -59,9 +64,11 @@ def keeping(rig: Rig, *, starting: int = 0, heard: int = 0) -> Change | None:
 
     `heard` are characters of a report that is about to be recorded: results of an open batch are not in the context.
     """
-    under_way = starting
+    under_way = starting + len(rig.turn.background)
     for state in rig.turn.batch.values():
-        if isinstance(state, (Waiting, Queued)):
+        if isinstance(state, Waiting) and state.told:
+            heard += len(state.told)
+        elif isinstance(state, (Waiting, Queued)):
             under_way += 1
         elif isinstance(state, (Done, Failed, Refused)):
             heard += len(state.output)
@@ -113,6 +120,7 @@ def _mandate(rig: Rig, call: str) -> Mandate:
         seconds=None if allowed is None else seconds_left(allowed, rig.record.elapsed),
         priced=turn.limits.cost is not None or (above is not None and above.priced) or tack.tree_cost,
         reads_only=tack.reads_only,
+        background=call in turn.background,
     )
 
 
@@ -120,24 +128,33 @@ def _prompt_id(rig: Rig, call: str) -> str:
     return f"{rig.record.lease.session}:{call}"
 
 
-async def recall(rig: Rig, ids: Collection[str]) -> tuple[list[Recorded], int]:
+async def recall(rig: Rig, ids: Collection[str]) -> tuple[list[Recorded], Change | None]:
     """Tell these subagents to stop; their endings are awaited, since what they spend until then is the tree's.
 
-    One that never got its prompt will not end: its call does, and its place is free. Returns how many these are.
+    One that never got its prompt will not end: its call does, and gives its place back.
     """
     moved: list[Recorded] = []
-    never = 0
+    never: list[str] = []
+    under_way = rig.turn.under_way
     for id in ids:
-        child = rig.turn.children[id]
+        state = under_way[id]
+        child = state.child
         if await _was_prompted(rig, child, _prompt_id(rig, id)):
             abort = AbortItem(f"{_prompt_id(rig, id)}.abort", detail="the turn above it has ended")
             await rig.record.journal.submit(child, abort)
             rig.kin.wake(child)
-            moved.append(CallMoved(id, Waiting(child, recalled=True)))
+            moved.append(CallMoved(id, msgspec.structs.replace(state, asks=(), recalled=True)))
         else:
-            never += 1
-            moved.append(CallMoved(id, Failed("[the subagent could not be started]", result_digest("not started"))))
-    return moved, never
+            never.append(id)
+            failed = f"[{_named(state)}: it could not be started]"
+            moved.append(CallMoved(id, Failed(failed, result_digest("not started"))))
+    beside = sum(id in rig.turn.background for id in never)
+    change = Change(rig.turn.start.account, starts=-len(never), beside=-beside) if never else None
+    return moved, change
+
+
+def _named(state: Waiting) -> str:
+    return f"background subagent {state.child}" if state.told else f"subagent {state.child}"
 
 
 async def _was_prompted(rig: Rig, child: str, prompt: str) -> bool:
@@ -212,12 +229,12 @@ async def report_end(session: Session, journal: Journal, kin: Kin) -> None:
         kin.wake(mandate.parent)
 
 
-def reported(rig: Rig, item: ChildEndedItem) -> Done | Failed:
+def reported(rig: Rig, state: Waiting, item: ChildEndedItem) -> Done | Failed:
     """The result of a call whose subagent has ended: how it ended, its id, and its words."""
     report = item.report
     good = report.reason in GOOD_ENDINGS
     ending = f"{report.reason}" if good else f"NOT complete, it ended with {report.reason}: {item.headline}"
     text, stored = capped_output(rig, item.call, item.text)
-    output = f"[subagent {report.child}: {ending}]\n\n{text}"
+    output = f"[{_named(state)}: {ending}]\n\n{text}"
     ended = Done if good else Failed
     return ended(output, result_digest(f"{report.reason} {item.text}"), item.files, stored, report)

@@ -153,9 +153,11 @@ async def finish(rig: Rig, action: Finish) -> Finish:
     spoken = step is not None and (step.final or step.closing is not None or step.cut or turn.cap == 0)
     spoken = spoken or reason == "synthesized"
     answer = tuple(turn.words) if spoken else ()
-    if turn.output:
+    answer = answer or tuple(turn.kept_words)
+    output = turn.output or turn.kept_output
+    if output:
         # The answer is what fits the schema, whatever words stand beside it.
-        events.append(PartPut(Text(f"{number}.text", turn.output, by="bridle")))
+        events.append(PartPut(Text(f"{number}.text", output, by="bridle")))
         answer = (f"{number}.text",)
     elif not answer:
         todos = open_todos(rig.session.kept.get("todowrite", ""))
@@ -178,7 +180,7 @@ async def finish(rig: Rig, action: Finish) -> Finish:
         cut=turn.cut,
         unasked=turn.unasked,
         files=tuple(turn.files),
-        output=turn.output,
+        output=output,
     )
     await rig.record.append(*events, PartPut(ending), change=await closing_account(rig), weight="ending")
     return action

@@ -24,6 +24,7 @@ from bridle.core.ledger import Change
 from bridle.core.limits import LOWEST_OUTPUT_TOKENS, Spent
 from bridle.core.messages import UserMessage, characters
 from bridle.core.parts import Compaction, CompactionCause, Prompt, ReservationRefused
+from bridle.core.session import OpenTurn
 from bridle.core.states import Replied, Usage
 from bridle.core.stream import ModelRequest
 from bridle.turn.errand import NO_BUDGET, ErrandSender
@@ -39,6 +40,11 @@ async def compact(rig: Rig, action: Compact) -> None:
         await summary.write_it_ourselves()
     else:
         await Sending(rig, summary, reads=summary.reads).send()
+
+
+def cause_of(turn: OpenTurn) -> CompactionCause:
+    """Why the context of a turn is to be made smaller."""
+    return "overflow" if turn.overflowed else "manual" if turn.wanted is not None else "usage"
 
 
 class _Summary(ErrandSender):
@@ -57,7 +63,7 @@ class _Summary(ErrandSender):
         tail = min(self.window * TAIL_SHARE, TAIL_TOKENS)
         self.through = first_kept(self.messages, int(tail * self.per_token))
         history = serialised(self.messages[: self.through], int(self.window * HISTORY_SHARE * self.per_token))
-        self.words = rig.tack.prompts["compaction"].replace("{history}", history)
+        self.words = (rig.instruction or rig.tack.prompts["compaction"]).replace("{history}", history)
         self.reads = int(len(self.words) / self.per_token) + ESTIMATE_SLACK
 
     def request(self, max_output: int) -> ModelRequest:
@@ -88,7 +94,7 @@ class _Summary(ErrandSender):
     ) -> None:
         session, turn = self.rig.session, self.rig.turn
         through = self.messages[self.through].id if self.through < len(self.messages) else ""
-        part = Compaction(self.part, self._cause(), "smaller", through, summary, self._shortened(), by=by)
+        part = Compaction(self.part, cause_of(turn), "smaller", through, summary, self._shortened(), by=by)
         before = session.tokens
         size = sum(characters(message) for message in compacted(self.messages, part, turn.prompts))
         after = session.tokens_with(size)
@@ -100,10 +106,6 @@ class _Summary(ErrandSender):
         else:
             part = Compaction(part.id, part.cause, "no_progress", before=before, after=after, by=by)
         await self.rig.record.append(*events, PartPut(part), change=change)
-
-    def _cause(self) -> CompactionCause:
-        turn = self.rig.turn
-        return "overflow" if turn.overflowed else "manual" if turn.wanted is not None else "usage"
 
     def _shortened(self) -> dict[str, str]:
         """Prompts of the turn that would fill the window by themselves: both ends, and the whole in a file."""

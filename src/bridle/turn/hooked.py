@@ -1,7 +1,8 @@
-"""Actions with hooks around them: at the start and end of a step, at a pause, at a limit, and at the end of a turn."""
+"""Actions with hooks around them: steps, compactions, pauses, limits and the end of a turn."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from bridle.config.settings import HookEvent
@@ -11,12 +12,14 @@ from bridle.core.parts import Notice
 from bridle.core.states import Refusal
 from bridle.core.turn import Turn
 from bridle.turn.actions import Actions
+from bridle.turn.compact import cause_of
+from bridle.turn.hook_answers import compaction_instruction
 from bridle.turn.hooks import fire
 from bridle.turn.rig import Rig
 
 
 class HookedActions:
-    """See `Actions`. What hooks say here is a notice for the reader; only the one before a call can hold it up."""
+    """See `Actions`. What hooks say here is a notice for the reader; those around calls are asked where calls run."""
 
     def __init__(self, inner: Actions, rig: Rig) -> None:
         self._inner = inner
@@ -46,7 +49,14 @@ class HookedActions:
         await self._inner.settle(calls, refusal)
 
     async def compact(self, action: Compact) -> None:
-        await self._inner.compact(action)
+        rig = self._rig
+        if action.by == "model" and not rig.scope.aborted:
+            rig.instruction, told = await compaction_instruction(rig, cause_of(rig.turn))
+            await self._tell("before_compaction", told)
+        try:
+            await self._inner.compact(action)
+        finally:
+            rig.instruction = ""
 
     async def synthesize(self, action: Synthesize) -> None:
         await self._inner.synthesize(action)
@@ -62,6 +72,10 @@ class HookedActions:
         rig = self._rig
         if rig.scope.aborted:
             return
-        for number, said in enumerate(await fire(rig, event, **more)):
+        await self._tell(event, [said.words for said in await fire(rig, event, **more)])
+
+    async def _tell(self, event: HookEvent, told: Sequence[str]) -> None:
+        rig = self._rig
+        for number, words in enumerate(told):
             id = f"{rig.turn.start.number}.notice.{event}.{rig.turn.steps}.{number}"
-            await rig.record.append(PartPut(Notice(id, "hook", f"{event}: {said.words}")))
+            await rig.record.append(PartPut(Notice(id, "hook", f"{event}: {words}")))

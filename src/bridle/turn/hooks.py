@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from bridle.tools.printed import Printed
 from bridle.turn.rig import Rig
 from bridle.turn.scope import Aborted, Late
 
+LOG = logging.getLogger(__name__)
 MOST_SAID = 4_000
 
 
@@ -34,12 +36,19 @@ class Said:
     def words(self) -> str:
         if self.status is None:
             return f"the hook {self.command!r} took too long"
-        return self.text.strip() or f"the hook {self.command!r} ended with {self.status}"
+        return self.text.strip()[:MOST_SAID] or f"the hook {self.command!r} ended with {self.status}"
 
 
-async def fire(rig: Rig, event: HookEvent, tool: str = "", **more: Any) -> list[Said]:
-    """Run the hooks for a moment, one after the other; those that did not end with 0. None after an abort."""
-    failed: list[Said] = []
+async def fire(rig: Rig, event: HookEvent, **more: Any) -> list[Said]:
+    """Run the hooks for a moment, one after the other; those that did not end with 0."""
+    return [said async for said in each_hook(rig, event, "", more) if said.status != 0]
+
+
+async def each_hook(rig: Rig, event: HookEvent, tool: str, more: Mapping[str, Any]) -> AsyncIterator[Said]:
+    """Run the hooks for a moment, one after the other: what came of each. None is run after an abort.
+
+    What `more` says is read anew for each of them, so that one may be told what another has answered.
+    """
     for hook in rig.tack.hooks:
         if hook.on != event or (tool and not matches(hook.tool, tool)):
             continue
@@ -53,12 +62,8 @@ async def fire(rig: Rig, event: HookEvent, tool: str = "", **more: Any) -> list[
         }
         said = await rig.scope.run(_run(rig, hook, payload), hook.seconds)
         if isinstance(said, Aborted):
-            return []
-        if isinstance(said, Late):
-            said = Said(hook.command, None, "")
-        if said.status != 0:
-            failed.append(said)
-    return failed
+            return
+        yield Said(hook.command, None, "") if isinstance(said, Late) else said
 
 
 async def _run(rig: Rig, hook: HookSettings, payload: Mapping[str, Any]) -> Said:
@@ -81,4 +86,6 @@ async def _run(rig: Rig, hook: HookSettings, payload: Mapping[str, Any]) -> Said
         )
     printed = Printed()
     status = await piped.run(printed.add)
-    return Said(hook.command, status, (printed.text() + told(piped.owned.differences(), project))[:MOST_SAID])
+    for line in told(piped.owned.differences(), project).splitlines():
+        LOG.warning("hook %s: %s", hook.command, line)
+    return Said(hook.command, status, printed.text())

@@ -242,6 +242,8 @@ class Rig:
     """Whether the inbox may hold something that was not looked at."""
     reported: tuple[Ask, ...] | None = None
     """What the parent was told last of the asks that are open here."""
+    instruction: str = ""
+    """What hooks made of the instruction for the compaction that is about to be asked for."""
     beside: Beside | None = None
     """What runs beside the turn: the request for a title."""
     session: Session = field(init=False)

@@ -12,27 +12,26 @@ from bridle.core.events import CallMoved, PartPut, Recorded
 from bridle.core.ledger import Change, Shortage
 from bridle.core.limits import Spent, closing_seconds
 from bridle.core.parts import Call, ReservationRefused
-from bridle.core.repair import arguments_of, result_digest
+from bridle.core.repair import result_digest
 from bridle.core.states import CallState, Done, Ended, Failed, Queued, Refusal, Refused, Repeat, Running, Waiting
 from bridle.errors import BudgetRefused, ToolFailed
 from bridle.journal.journal import Weight
 from bridle.tools.tool import Invocation, Output, Tool, as_output
 from bridle.turn.authorise import Authority
 from bridle.turn.children import child_of, keeping, start_children
-from bridle.turn.hooks import fire
+from bridle.turn.hook_answers import after_hooks, ask_hooks, change_notices
 from bridle.turn.invocation import invocation_of
 from bridle.turn.patching import closed, opened
 from bridle.turn.rig import Rig, capped_output
 from bridle.turn.scope import Aborted, Late, cancelled_by_us
 
-HOOK_READS = 20_000
-
 
 async def run_calls(rig: Rig, ids: tuple[str, ...]) -> None:
     """Judge these calls, start subagents and run the others together; each ending is recorded as it comes."""
     verdicts = Authority(rig).judge(ids)
-    _find_children(rig, verdicts)
-    await _ask_hooks(rig, verdicts)
+    _find_children(rig, verdicts, {})
+    changed = await ask_hooks(rig, verdicts)
+    _find_children(rig, verdicts, changed)
     kept = await opened(rig, verdicts)
     if rig.scope.aborted and (rig.tack.hooks or rig.tack.snapshots is not None):
         # Nothing has begun; the abort is in the inbox, and settles these calls.
@@ -43,7 +42,7 @@ async def run_calls(rig: Rig, ids: tuple[str, ...]) -> None:
         started = any(isinstance(state, (Running, Waiting)) for state in verdicts.values())
         weight: Weight = "intent" if started else "plain"
         try:
-            moves = (*kept, *_moves(rig, verdicts), *short)
+            moves = (*kept, *change_notices(rig, changed), *_moves(rig, verdicts, changed), *short)
             await rig.record.append(*moves, change=_charge(rig, verdicts), weight=weight)
             break
         except BudgetRefused as refused:
@@ -53,30 +52,21 @@ async def run_calls(rig: Rig, ids: tuple[str, ...]) -> None:
     await closed(rig)
 
 
-async def _ask_hooks(rig: Rig, verdicts: dict[str, CallState]) -> None:
-    """A hook before a call may refuse it."""
-    for id, state in verdicts.items() if rig.tack.hooks else ():
-        if _is_fresh(rig, id, state):
-            call = rig.session.call(id)
-            for said in await fire(rig, "before_call", call.name, call=id, arguments=arguments_of(call.arguments)):
-                verdicts[id] = Refused(Refusal("hook"), f"not executed: a hook refused it: {said.words}")
-
-
-def _moves(rig: Rig, verdicts: dict[str, CallState]) -> list[Recorded]:
+def _moves(rig: Rig, verdicts: dict[str, CallState], changed: dict[str, str]) -> list[Recorded]:
     """What changes; if nothing does, one call that waits on is recorded again, so that nobody tries at once anew."""
     moves: list[Recorded] = []
     waiting_on: list[Recorded] = []
     for id, state in verdicts.items():
         same = isinstance(state, Queued) and isinstance(rig.session.call(id).state, Queued)
-        (waiting_on if same else moves).append(CallMoved(id, state))
+        (waiting_on if same else moves).append(CallMoved(id, state, changed.get(id, "")))
     return moves or waiting_on[:1]
 
 
-def _find_children(rig: Rig, verdicts: dict[str, CallState]) -> None:
-    """Calls that start a subagent get one instead of running here."""
-    busy = set(rig.turn.children.values())
+def _find_children(rig: Rig, verdicts: dict[str, CallState], changed: dict[str, str]) -> None:
+    """Calls that start a subagent get one instead of running here. May be called twice."""
+    busy = {*rig.turn.children.values(), *(state.child for state in verdicts.values() if isinstance(state, Waiting))}
     for id, state in verdicts.items():
-        call = rig.session.call(id)
+        call = msgspec.structs.replace(rig.session.call(id), changed=changed.get(id, rig.session.call(id).changed))
         if isinstance(state, Running) and rig.tack.tools[call.name].starts_child:
             verdicts[id] = child = child_of(rig, call, busy)
             if isinstance(child, Waiting):
@@ -91,7 +81,8 @@ def _charge(rig: Rig, verdicts: dict[str, CallState]) -> Change | None:
     starts = sum(isinstance(state, Waiting) for state in verdicts.values())
     kept = keeping(rig, starting=starts) if starts else None
     keeps = kept.keeps if kept is not None else None
-    return Change(rig.turn.start.account, charges=Spent(tool_calls=fresh), keeps=keeps, starts=starts)
+    beside = sum(isinstance(state, Waiting) and bool(state.told) for state in verdicts.values())
+    return Change(rig.turn.start.account, charges=Spent(tool_calls=fresh), keeps=keeps, starts=starts, beside=beside)
 
 
 def _is_fresh(rig: Rig, id: str, state: CallState) -> bool:
@@ -107,7 +98,7 @@ def _admit(rig: Rig, verdicts: dict[str, CallState], short: Shortage) -> list[Re
     children = [id for id, state in verdicts.items() if isinstance(state, Waiting)]
     match short.limit:
         case "live":
-            verdicts.update(dict.fromkeys(children[room:], Queued()))
+            verdicts.update(_without_place(rig, verdicts, children[room:]))
         case "total":
             text = "not executed: this turn has started as many subagents as it may"
             verdicts.update(dict.fromkeys(children[room:], Refused(Refusal("limit", "total"), text)))
@@ -121,6 +112,18 @@ def _admit(rig: Rig, verdicts: dict[str, CallState], short: Shortage) -> list[Re
             refused = ReservationRefused(id, "tool_calls", short.scope, spent=spent, allowed=float(short.allowed))
             return [PartPut(refused)]
     return []
+
+
+def _without_place(rig: Rig, verdicts: dict[str, CallState], late: list[str]) -> dict[str, CallState]:
+    """Calls for which the tree has no place wait for one.
+
+    A subagent that waited so for a place in the background would keep its own meanwhile, and a tree of those would
+    stand still: it awaits its subagents instead, and lends its place to the first.
+    """
+    found = {id: state for id, state in verdicts.items() if isinstance(state, Waiting) and state.told}
+    if found and rig.turn.start.mandate is not None:
+        return {id: Waiting(state.child) for id, state in found.items()}
+    return dict.fromkeys(late, Queued())
 
 
 def _exhausted(words: str) -> Refused:
@@ -164,7 +167,7 @@ async def _run_one(rig: Rig, id: str) -> None:
         late = "the turn's time is up" if by_turn else f"timed out after {seconds:g} s"
         outcome = _cut_short(invocation, late)
     if rig.tack.hooks:
-        outcome = await _after_hooks(rig, call, outcome)
+        outcome = await after_hooks(rig, call, outcome)
     moved = CallMoved(id, _ended(rig, call, outcome, invocation.seen))
     turn = rig.turn
     others = [state for other, state in turn.batch.items() if other != id]
@@ -173,15 +176,6 @@ async def _run_one(rig: Rig, id: str) -> None:
         await rig.record.append_with_next(moved)
     else:
         await rig.record.append(moved)
-
-
-async def _after_hooks(rig: Rig, call: Call, output: Output) -> Output:
-    """What hooks find wrong after a call is added to what the model reads."""
-    said = await fire(rig, "after_call", call.name, call=call.id, failed=output.failed, output=output.text[:HOOK_READS])
-    if not said:
-        return output
-    words = "\n".join(f"[a hook says: {one.words}]" for one in said)
-    return msgspec.structs.replace(output, text=f"{output.text}\n\n{words}")
 
 
 def _deadline(rig: Rig, tool: Tool) -> tuple[float, bool]:

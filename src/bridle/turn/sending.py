@@ -121,7 +121,9 @@ class Sending:
     async def _reserve(self, events: list[Recorded], id: str) -> bool:
         while True:
             held = Reservation(id, self._amount(self.max_output), self.sender.keep(self.max_output))
-            change = Change(self.rig.turn.start.account, reserves=held)
+            # Subagents in the background spend beside this request: what the closing one needs stays kept from them.
+            keeps = held.keep if self.rig.turn.background else None
+            change = Change(self.rig.turn.start.account, reserves=held, keeps=keeps)
             try:
                 await self.rig.record.append(*events, change=change, weight="intent")
             except BudgetRefused as refused:

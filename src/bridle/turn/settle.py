@@ -26,14 +26,13 @@ async def settle(rig: Rig, calls: tuple[str, ...], refusal: Refusal) -> None:
     """End these calls without running them; subagents under way are told to stop."""
     text = WORDS.get(refusal.name, f"not executed: {refusal.name}")
     children = rig.turn.children
-    moved, never = await recall(rig, [id for id in calls if id in children])
+    moved, change = await recall(rig, [id for id in calls if id in children])
     unknown = Refused(Refusal("unknown_outcome"), UNKNOWN_OUTCOME)
     for id in calls:
         if id not in children:
             # What a dead process had begun is not said to have never run.
             again = isinstance(rig.turn.batch[id], Repeat)
             moved.append(CallMoved(id, unknown if again else Refused(refusal, text)))
-    change = Change(rig.turn.start.account, starts=-never) if never else None
     await rig.record.append(*moved, change=change)
 
 

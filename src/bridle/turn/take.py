@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
+
+from bridle.core.action import Wait
+from bridle.core.decide import decide
 from bridle.core.events import CallMoved, PartPut, Recorded
 from bridle.core.inbox import (
     AbortItem,
@@ -19,7 +23,8 @@ from bridle.core.ledger import Change
 from bridle.core.parts import Compaction, Extension, Halt, Notice, Prompt
 from bridle.core.repair import result_digest
 from bridle.core.session import OpenTurn, Session
-from bridle.core.states import Approved, Ask, Asking, Done, Refusal, Refused, Waiting
+from bridle.core.states import Approved, Ask, Asking, Done, Refusal, Refused
+from bridle.core.turn import Turn
 from bridle.errors import ConfigError
 from bridle.turn.children import keeping, reported
 from bridle.turn.rig import Rig
@@ -60,8 +65,15 @@ def answerable(session: Session, items: Iterable[InboxItem]) -> bool:
     """Whether anything in the inbox can move a turn that awaits a person or its subagents."""
     if session.running is None:
         return False
-    asked = bool(session.running.asks) and session.running.halt is None
-    return any(not isinstance(item, PromptItem) or not item.reply or (asked and not item.queue) for item in items)
+    turn, view = session.running, session.view(session.elapsed)
+    steers = (_paused(turn, view) and turn.halt is None) or steerable(turn, view)
+    return any(not isinstance(item, PromptItem) or not item.reply or (steers and not item.queue) for item in items)
+
+
+def steerable(turn: OpenTurn, view: Turn) -> bool:
+    """Whether the running turn takes a prompt now: no call is open, it does not close, and a step is left."""
+    stops = view.halt is not None or view.closing is not None or turn.synthesis == "done"
+    return not stops and not view.open_calls and (view.step is None or view.step.number < view.cap)
 
 
 async def take_inbox(rig: Rig) -> None:
@@ -151,19 +163,19 @@ async def _take_running(rig: Rig, item: InboxItem) -> None:
 
 
 def _child_asks(turn: OpenTurn, item: ChildAsksItem) -> list[Recorded]:
-    state = turn.batch.get(item.call)
-    if not isinstance(state, Waiting) or state.child != item.child:
+    state = turn.under_way.get(item.call)
+    if state is None or state.child != item.child:
         return []
-    return [CallMoved(item.call, Waiting(state.child, item.asks, state.recalled))]
+    return [CallMoved(item.call, msgspec.structs.replace(state, asks=item.asks))]
 
 
 async def _child_ended(rig: Rig, turn: OpenTurn, item: ChildEndedItem) -> None:
-    state = turn.batch.get(item.call)
-    if not isinstance(state, Waiting) or state.child != item.report.child:
+    state = turn.under_way.get(item.call)
+    if state is None or state.child != item.report.child:
         await rig.record.append(take=(item.id,))
         return
     rig.record.advance(turn.began[item.call] + item.report.spent.seconds)
-    ended = reported(rig, item)
+    ended = reported(rig, state, item)
     change = keeping(rig, heard=len(ended.output)) if len(turn.children) > 1 else None
     await rig.record.append(CallMoved(item.call, ended), change=change, take=(item.id,))
 
@@ -246,13 +258,17 @@ async def _steer(rig: Rig, turn: OpenTurn, item: PromptItem) -> None:
     if not item.reply:
         await rig.record.append(PartPut(_prompt(item, 0)), take=(item.id,))
         return
-    if turn.asks and not item.queue and not view.pending and view.halt is None:
+    if _paused(turn, view) and not item.queue and not view.pending and view.halt is None:
         await _answer_by_prompt(rig, turn, item, view.asking)
-        return
-    if item.queue or view.open_calls or view.halt is not None or view.closing is not None or turn.synthesis == "done":
-        return
-    if view.step is None or view.step.number < view.cap:
+    elif not item.queue and steerable(turn, view):
         await rig.record.append(PartPut(_prompt(item, turn.start.number)), take=(item.id,))
+
+
+def _paused(turn: OpenTurn, view: Turn) -> bool:
+    """Whether a person is awaited; an ask from the background counts when nothing else can go on."""
+    awaited = view.asking or any(turn.under_way[id].asks for id in view.waiting + view.recalled)
+    stuck = turn.background and all(state.asks for state in turn.background.values())
+    return bool(awaited or (stuck and isinstance(decide(view), Wait)))
 
 
 async def _answer_by_prompt(rig: Rig, turn: OpenTurn, item: PromptItem, asking: tuple[str, ...]) -> None:

@@ -6,14 +6,15 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+import termios
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from bridle.core.events import Entry
-from bridle.core.result import Result, result_of
+from bridle.core.events import Entry, Live
+from bridle.core.result import Result, answers, result_of
 from bridle.core.session import Session
 from bridle.core.states import Ask
 from bridle.errors import ConfigError, JournalError, JournalFailed, LeaseLost, NoSuchSession
@@ -29,6 +30,7 @@ from bridle.surfaces.cli.text import TextLines
 from bridle.surfaces.plain import plain
 
 PAUSED = 5
+LOOK_AGAIN_SECONDS = 0.5
 
 Begin = Callable[[Runtime], Awaitable[tuple[str, str]]]
 
@@ -96,37 +98,83 @@ async def _let_go(runtime: Runtime) -> None:
 async def _follow(
     runtime: Runtime, session: str, prompt: str, lines: JsonLines | TextLines, abort: _Aborting
 ) -> Result:
+    """Show a turn to its end. On a terminal each question is put as soon as it comes up, once."""
     state = await runtime.load(session)
     lines.begin(state, prompt)
     below = Below(runtime, lines) if isinstance(lines, TextLines) else None
+    put: set[str] = set()
+
+    def asked() -> list[Ask]:
+        turn = lines.shown.running if answers(lines.shown, prompt) and not abort.wanted else None
+        here = turn is not None and turn.start.on_ask == "person" and sys.stdin.isatty()
+        return [ask for ask in turn.asks if ask.id not in put] if turn is not None and here else []
+
     while True:
-        if isinstance(lines, TextLines) and below is not None:
-            await _shown(runtime, session, prompt, state, lines, below)
-        else:
-            async for event in runtime.stream(session, prompt, state.sequence):
-                lines.event(event)
-        state = await runtime.load(session)
-        result = result_of(state, prompt)
-        if not _asked_here(state, result):
-            return result
-        for ask in result.asks:
+        async with aclosing(runtime.stream(session, prompt, lines.shown.sequence)) as events:
+            if isinstance(lines, TextLines) and below is not None:
+                await _shown(events, asked, lines, below)
+            else:
+                async for event in events:
+                    lines.event(event)
+                    if asked():
+                        break
+        open_asks = asked()
+        if not open_asks:
+            state = await runtime.load(session)
+            result = result_of(state, prompt)
+            if not _asked_here(state, result):
+                return result
+            # Nothing can go on: whatever is asked now was not answered by what was put before.
+            open_asks = list(result.asks)
+        for ask in open_asks:
+            put.add(ask.id)
             if not abort.wanted:
-                await _put(runtime, session, ask, abort)
+                await _put_while_it_goes_on(runtime, session, prompt, ask, lines, abort)
 
 
-async def _shown(runtime: Runtime, session: str, prompt: str, state: Session, lines: TextLines, below: Below) -> None:
-    """Show a turn and its subagents until it rests."""
-    below.begin(state)
+async def _shown(
+    events: AsyncIterator[Entry | Live], asked: Callable[[], list[Ask]], lines: TextLines, below: Below
+) -> None:
+    """Show a turn and its subagents until it rests, or until something is asked."""
+    below.begin(lines.shown)
     try:
         async with ticking(lines):
-            async for event in runtime.stream(session, prompt, state.sequence):
+            async for event in events:
                 if isinstance(event, Entry):
                     await below.ended(event)
                 lines.event(event)
                 if isinstance(event, Entry):
                     below.started(event)
+                    if asked():
+                        break
     finally:
         await below.close()
+
+
+async def _put_while_it_goes_on(
+    runtime: Runtime, session: str, prompt: str, ask: Ask, lines: JsonLines | TextLines, abort: _Aborting
+) -> None:
+    """Put a question, and drive the tree on meanwhile; a turn that ends takes its question back."""
+    # What was typed before the question was there is no answer to it.
+    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    putting = asyncio.create_task(_put(runtime, session, ask, abort))
+    ending = asyncio.create_task(_ended(runtime, session, prompt))
+    try:
+        await asyncio.wait([putting, ending], return_when=asyncio.FIRST_COMPLETED)
+        if putting.done():
+            putting.result()
+        else:
+            ending.result()
+            lines.notice("the turn has ended, so this needs no answer any more")
+    finally:
+        putting.cancel()
+        ending.cancel()
+        await asyncio.wait([putting, ending])
+
+
+async def _ended(runtime: Runtime, session: str, prompt: str) -> None:
+    while not (await runtime.wait(session, prompt)).ended:
+        await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
 
 class _Aborting:

@@ -41,6 +41,11 @@ class JsonLines:
         self._session = session
         self._prompt = prompt
 
+    @property
+    def shown(self) -> Session:
+        """The session as far as it was shown."""
+        return self._session
+
     def notice(self, text: str) -> None:
         self._line("notice", about="configuration", text=text)
 

@@ -89,13 +89,13 @@ class Narrator:
                 self._began[call.id] = self.session.elapsed
                 if not self._paper.lively:
                     self._say(f"  {line(call.name)} {line(call.arguments)[:200]}")
-            case Waiting(child=child, asks=asks):
+            case Waiting(child=child, asks=asks, told=told):
                 if call.id not in self._told:
                     self._told.add(call.id)
                     said = (
                         self._label(call) if self._paper.lively else f"{line(call.name)} {line(call.arguments)[:200]}"
                     )
-                    self._say(f"  {said}\n  → subagent {line(child)}")
+                    self._say(f"  {said}\n  → subagent {line(child)}" + (" in the background" if told else ""))
                 self._asks_below(asks)
             case Done(report=report) if report is not None:
                 spent = report.spent

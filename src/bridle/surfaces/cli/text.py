@@ -46,6 +46,11 @@ class TextLines:
         self._prompt = prompt
         self._seen = (asyncio.get_running_loop().time(), session.elapsed)
 
+    @property
+    def shown(self) -> Session:
+        """The session as far as it was shown."""
+        return self._session
+
     def notice(self, text: str) -> None:
         self._paper.say(f"! {plain(text)}")
 

@@ -1,0 +1,147 @@
+"""What hooks answer around calls and compactions: other arguments, another output, other words."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from bridle.core.events import PartPut, Recorded
+from bridle.core.parts import Call, Notice
+from bridle.core.repair import arguments_of
+from bridle.core.states import Approved, CallState, Refusal, Refused, Repeat, Running, Waiting
+from bridle.tools.tool import Output
+from bridle.turn.authorise import Authority
+from bridle.turn.hooks import Said, each_hook
+from bridle.turn.rig import Rig
+
+HOOK_READS = 20_000
+HISTORY = "{history}"
+
+
+class Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The answer of a `before_call` hook: the call runs with these."""
+
+    arguments: dict[str, Any]
+
+
+class Replaced(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The answer of an `after_call` hook: the model reads this."""
+
+    output: str
+
+
+class Instruction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The answer of a `before_compaction` hook: another instruction, or words at its end."""
+
+    instruction: str = ""
+    add: str = ""
+
+
+Answer = TypeVar("Answer", Arguments, Replaced, Instruction)
+
+
+def answer_of(said: Said, kind: type[Answer]) -> Answer | str | None:
+    """The answer that a hook printed as JSON, or what is wrong with it; None for words that are meant for nobody."""
+    text = said.text.strip()
+    fields = kind.__struct_fields__
+    if not text.startswith("{"):
+        return None
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        meant = any(f'"{field}"' in text for field in fields)
+        return f"the hook {said.command!r} printed an answer that is no JSON: {error}" if meant else None
+    if not any(field in value for field in fields):
+        return None
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        return f"the hook {said.command!r} printed an answer that cannot be used: {error}"
+
+
+async def ask_hooks(rig: Rig, verdicts: dict[str, CallState]) -> dict[str, str]:
+    """Ask the hooks before calls, which may refuse them or change their arguments: the changed arguments by call.
+
+    Changed arguments are validated and judged by the rules like those of the model. Hooks that have changed a call
+    are not asked again about it, for example after a person has approved the change.
+    """
+    changed: dict[str, str] = {}
+    for id, state in verdicts.items() if rig.tack.hooks else ():
+        call = rig.session.call(id)
+        if not isinstance(state, (Running, Waiting)) or isinstance(call.state, Repeat) or call.changed:
+            continue
+        payload: dict[str, Any] = {"call": id, "arguments": arguments_of(call.arguments)}
+        before = payload["arguments"]
+        refused = ""
+        async for said in each_hook(rig, "before_call", call.name, payload):
+            answer = answer_of(said, Arguments) if said.status == 0 else said.words
+            if isinstance(answer, str):
+                refused = answer
+            elif answer is not None:
+                payload["arguments"] = answer.arguments
+        if refused:
+            verdicts[id] = Refused(Refusal("hook"), f"not executed: a hook refused it: {refused}")
+        elif payload["arguments"] != before:
+            changed[id] = msgspec.json.encode(payload["arguments"]).decode()
+            verdicts[id] = _judged_again(rig, msgspec.structs.replace(call, changed=changed[id]))
+    return changed
+
+
+def _judged_again(rig: Rig, call: Call) -> CallState:
+    try:
+        rig.tack.tools[call.name].check(arguments_of(call.given))
+    except msgspec.ValidationError as error:
+        text = f"not executed: a hook changed the arguments, and they do not fit {call.name}: {error}"
+        return Refused(Refusal("hook"), text)
+    granted = call.state.accesses if isinstance(call.state, Approved) else ()
+    return Authority(rig).permitted(call, granted)
+
+
+def change_notices(rig: Rig, changed: dict[str, str]) -> list[Recorded]:
+    """What the reader is told of changed arguments."""
+    return [
+        PartPut(
+            Notice(
+                f"{id}.notice.hook", "hook", f"before_call: a hook changed the arguments of {rig.session.call(id).name}"
+            )
+        )
+        for id in changed
+    ]
+
+
+async def after_hooks(rig: Rig, call: Call, output: Output) -> Output:
+    """What hooks make of an output: they may replace it; what they find wrong is added to what the model reads."""
+    words: list[str] = []
+    payload: dict[str, Any] = {"call": call.id, "failed": output.failed, "output": output.text[:HOOK_READS]}
+    text = output.text
+    async for said in each_hook(rig, "after_call", call.name, payload):
+        answer = answer_of(said, Replaced) if said.status == 0 else said.words
+        if isinstance(answer, str):
+            words.append(f"[a hook says: {answer}]")
+        elif answer is not None:
+            text = payload["output"] = answer.output
+    if text != output.text:
+        notice = Notice(f"{call.id}.notice.output", "hook", f"after_call: a hook replaced the output of {call.name}")
+        await rig.record.append(PartPut(notice))
+        # What was kept as the whole output is not what the model reads any more.
+        output = msgspec.structs.replace(output, text=text, stored="", digest="")
+    return msgspec.structs.replace(output, text="\n\n".join([output.text, *words])) if words else output
+
+
+async def compaction_instruction(rig: Rig, cause: str) -> tuple[str, list[str]]:
+    """What a compaction asks for, as hooks want it, and what the reader is told of them."""
+    template = rig.tack.prompts["compaction"]
+    payload: dict[str, Any] = {"cause": cause, "instruction": template}
+    told: list[str] = []
+    async for said in each_hook(rig, "before_compaction", "", payload):
+        answer = answer_of(said, Instruction) if said.status == 0 else said.words
+        if isinstance(answer, str):
+            told.append(answer)
+        elif answer is not None:
+            words = answer.instruction or payload["instruction"]
+            words = words if HISTORY in words else f"{words}\n\n{HISTORY}"
+            payload["instruction"] = f"{words}\n\n{answer.add}" if answer.add else words
+    if payload["instruction"] != template:
+        told.append("a hook changed the instruction")
+    return payload["instruction"], told
