@@ -167,6 +167,53 @@ def test_surfaces_see_the_runtime_the_core_and_the_wire_only():
     assert [name(path) for path in (SOURCE / "surfaces").rglob("*.py") if reached.search(path.read_text())] == []
 
 
+WRITERS = {"surfaces/cli/output.py", "surfaces/cli/paper.py", "surfaces/cli/screen.py"}
+"""The only modules that write to the terminal: there every text is made plain."""
+PRINTERS = re.compile(
+    r"(?<![\w.])(?<!def )print\(|\b(typer|click)\.(echo|secho|confirm|prompt|launch)\b|\bos\.write\(|\.__std(out|err)__"
+)
+
+
+def reaches_a_stream(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr in ("stdout", "stderr") and ast.unparse(node.value) == "sys"
+
+
+@pytest.mark.parametrize("path", sorted((SOURCE / "surfaces").rglob("*.py")), ids=name)
+def test_only_the_writers_write_to_a_terminal(path):
+    if name(path) in WRITERS:
+        return
+    assert PRINTERS.search(path.read_text()) is None
+    # Whether it is a terminal, and of what kind, may be asked anywhere.
+    nodes = list(ast.walk(tree(path)))
+    asked = [node.value for node in nodes if isinstance(node, ast.Attribute) and node.attr in ("isatty", "encoding")]
+    assert [node.lineno for node in nodes if reaches_a_stream(node) and node not in asked] == []
+
+
+MARKED_UP = re.compile(r"from_markup|from_text\(|markup=True|_driver|border_(sub)?title|\.tooltip\b")
+
+
+@pytest.mark.parametrize("path", sorted((SOURCE / "surfaces" / "tui").rglob("*.py")), ids=name)
+def test_the_application_takes_only_widgets_that_show_text(path):
+    """Textual's own read markup in whatever they are given."""
+    if path.name == "widgets.py":
+        return
+    assert MARKED_UP.search(path.read_text()) is None
+    taken = {
+        f"{node.module}.{alias.name}"
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ImportFrom) and node.module in ("textual.app", "textual.widgets", "textual.widget")
+        for alias in node.names
+    }
+    allowed = {"textual.app.ComposeResult", "textual.app.SystemCommand", "textual.widget.Widget"}
+    assert taken <= allowed | {"textual.widgets.Footer"}
+    assert "import textual.widgets" not in path.read_text()
+
+
+def test_a_page_is_escaped_in_one_place():
+    escaping = [name(path) for path in (SOURCE / "surfaces").rglob("*.py") if "html import" in path.read_text()]
+    assert escaping == ["surfaces/report/words.py"]
+
+
 def test_there_are_no_waivers():
     waived = re.compile(r"#\s*(noqa|type:\s*ignore|pragma: no cover|pylint)")
     assert [name(path) for path in MODULES if waived.search(path.read_text())] == []

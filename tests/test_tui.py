@@ -90,6 +90,7 @@ async def seated(tmp_path, *replies, size=(100, 34), rules=(), steps=None, sessi
     """Somebody who works with what `m` says; `more` is for the settings and the runtime."""
     model = ScriptedModel(replies)
     agents = [Agent("build", model="m", steps=steps, permission=rules), Agent("plan", model="m", description="Plans.")]
+    toasts = more.pop("toasts", False)
     known = {name: more.pop(name) for name in Settings.__struct_fields__ if name in more and name != "journal"}
     runtime = Runtime(
         models={"m": model, "n": ScriptedModel(["From the other."]), **more.pop("brought", {})},
@@ -101,7 +102,7 @@ async def seated(tmp_path, *replies, size=(100, 34), rules=(), steps=None, sessi
     )
     async with runtime:
         app = BridleApp(runtime, session or await runtime.create("ses_one"))
-        async with app.run_test(size=size) as pilot:
+        async with app.run_test(size=size, notifications=toasts) as pilot:
             await pilot.pause()
             yield Seat(app, pilot, runtime, model)
 

@@ -34,7 +34,6 @@ from bridle.core.permission import Access
 from bridle.core.states import Ask, Asking, Done, Failed, Refusal, Refused, Replied, Running, Usage, Waiting
 from bridle.surfaces.tui.dialogs import AskScreen, Choice, Confirm, Picker, Shown
 from bridle.surfaces.tui.keys import HELP
-from bridle.surfaces.tui.views import text
 
 FOLDER = Path(__file__).parent / "pictures"
 UPDATE = os.environ.get("UPDATE") == "1"
@@ -142,7 +141,7 @@ SCREENS = {
     "subagents": subagents,
     "watch": watch,
     "background": background,
-    "help": over(lambda: Shown("Keys", text(HELP))),
+    "help": over(lambda: Shown("Keys", HELP)),
 }
 
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
-from io import TextIOWrapper
-from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
 from bridle.errors import BridleError, ConfigError
 from bridle.surfaces.cli.index import Lazily
+from bridle.surfaces.cli.output import mend_streams, say, tell, tell_at_last
 
 app = typer.Typer(
     name="bridle",
@@ -28,7 +26,7 @@ def _version(value: bool) -> None:
     if value:
         from bridle import __version__
 
-        typer.echo(f"bridle {__version__}")
+        say(f"bridle {__version__}")
         raise typer.Exit
 
 
@@ -50,26 +48,26 @@ def top(
 
 def main() -> None:
     """Run the command; every error is one sentence, never a traceback."""
-    _mend_streams()
+    mend_streams()
     try:
         app()
     except SystemExit as left:
         _leave(left.code if isinstance(left.code, int) else 0 if left.code is None else 1)
     except ConfigError as error:
-        sys.stderr.write(f"bridle: {error}\n")
+        tell(f"bridle: {error}")
         _leave(2)
     except BridleError as error:
-        sys.stderr.write(f"bridle: {error}\n")
+        tell(f"bridle: {error}")
         _leave(1)
     except KeyboardInterrupt:
         _leave(130)
     except OSError as error:
         # Whoever read our output has left, or it cannot be written; flushing it at exit would fail once more.
-        _say(f"bridle: the output cannot be written: {error}\n")
+        tell_at_last(f"bridle: the output cannot be written: {error}")
         os._exit(1)
     except Exception as error:
         # Nothing that reaches this place was foreseen; what was recorded is safe all the same.
-        _say(f"bridle: this should not have happened: {type(error).__name__}: {error}\n")
+        tell_at_last(f"bridle: this should not have happened: {type(error).__name__}: {error}")
         sys.exit(1)
 
 
@@ -80,19 +78,3 @@ def _leave(status: int) -> NoReturn:
 
         leave(status)
     sys.exit(status)
-
-
-def _mend_streams() -> None:
-    """Output that is closed goes nowhere; letters that the terminal does not know become marks."""
-    nowhere = Path(os.devnull)
-    sys.stdout = sys.stdout or nowhere.open("w")
-    sys.stderr = sys.stderr or nowhere.open("w")
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")
-
-
-def _say(text: str) -> None:
-    with suppress(OSError, ValueError):
-        sys.stderr.write(text)
-        sys.stderr.flush()

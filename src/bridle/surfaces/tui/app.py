@@ -19,7 +19,6 @@ from bridle.surfaces.tui.chat import Chat
 from bridle.surfaces.tui.dialogs import Choice, Picker, Shown
 from bridle.surfaces.tui.keys import HELP
 from bridle.surfaces.tui.themes import CONTRAST, THEMES
-from bridle.surfaces.tui.views import text
 
 MOST_LISTED = 300
 
@@ -100,7 +99,7 @@ class BridleApp(SessionActions):
         self.runtime.resume(self.chat.id_of_session)
 
     async def action_keys(self) -> None:
-        await self.push_screen(Shown("Keys", text(HELP)))
+        await self.push_screen(Shown("Keys", HELP))
 
     async def action_sessions(self) -> None:
         rows = [row for row in await self.runtime.sessions() if not row.info.parent][:MOST_LISTED]
@@ -138,14 +137,10 @@ class BridleApp(SessionActions):
         self._leaving = self._leaving and not event.rests
         if not self._focused:
             self.bell()
-            self._send(f"\x1b]9;{line(event.words)[:120]}\x07")
-
-    def _send(self, sequence: str) -> None:
-        if self._driver is not None and not self._driver.is_headless:
-            self._driver.write(sequence)
+            self.send(9, line(event.words)[:120])
 
     def _entitle(self, words: str) -> None:
-        self._send(f"\x1b]2;{words}\x07")
+        self.send(2, words)
 
     def on_app_blur(self, _: events.AppBlur) -> None:
         self._focused = False

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.message import Message
 from textual.reactive import reactive
 from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.widgets import Footer
 
 from bridle.core.events import Entry
 from bridle.core.inbox import TurnOptions
@@ -32,7 +32,7 @@ from bridle.surfaces.tui.editor import Completions, Editor
 from bridle.surfaces.tui.gauge import Gauge
 from bridle.surfaces.tui.pasting import Pasted
 from bridle.surfaces.tui.transcript import Transcript
-from bridle.surfaces.tui.views import text
+from bridle.surfaces.tui.widgets import Static
 
 TICK_SECONDS = 0.5
 DOUBT_SECONDS = 1.0
@@ -183,7 +183,7 @@ class Chat(Screen[None]):
         title = info.title if info is not None and info.title else first
         who = self.agent or (turn.start.agent if turn is not None else self.runtime.settings.agent)
         model = self.model or (turn.start.model if turn is not None else self.runtime.settings.model or "")
-        self.query_one("#head", Static).update(text(f" {line(title)[:60]}   {who} · {model}"))
+        self.query_one("#head", Static).update(f" {line(title)[:60]}   {line(who)} · {line(model)}")
         self.gauge.show(session, self._elapsed(), self._status, self._tree)
         step = f" · step {turn.steps}/{turn.cap}" if turn is not None and self._status != "idle" else ""
         self.headline = f"bridle: {self._status or 'idle'}{step}"

@@ -10,12 +10,11 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Button, Input, OptionList, Static
-from textual.widgets.option_list import Option
 
 from bridle.core.states import Ask
-from bridle.surfaces.plain import line, plain
-from bridle.surfaces.tui.views import diff_text, text
+from bridle.surfaces.plain import line
+from bridle.surfaces.tui.views import diff_text
+from bridle.surfaces.tui.widgets import Button, Input, OptionList, Static
 
 
 class Reply(NamedTuple):
@@ -43,11 +42,11 @@ class AskScreen(ModalScreen[Reply | None]):
         ask = self.ask
         with Vertical(classes="dialog"):
             who = f"  (subagent {ask.session})" if ask.session else ""
-            yield Static(text(f"? {ask.text}{who}"), classes="title")
+            yield Static(f"? {ask.text}{who}", classes="title")
             with VerticalScroll(classes="about"):
-                yield Static(diff_text(ask.diff) if ask.diff else text(ask.detail or self._accesses()))
+                yield Static(diff_text(ask.diff) if ask.diff else ask.detail or self._accesses())
             if ask.kind == "question":
-                yield OptionList(*(plain(choice) for choice in ask.choices), id="choices")
+                yield OptionList(*ask.choices, id="choices")
                 yield Input(placeholder="or your own words", id="words")
             else:
                 wider = ", ".join(access.always for access in ask.accesses if access.always)
@@ -98,9 +97,9 @@ class Confirm(ModalScreen[bool]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
-            yield Static(text(self._title), classes="title")
+            yield Static(self._title, classes="title")
             with VerticalScroll(classes="about"):
-                yield Static(text(self._about))
+                yield Static(self._about)
             with Horizontal(classes="buttons"):
                 yield Button("Yes (y)", id="yes", variant="success")
                 yield Button("No (n)", id="no", variant="error")
@@ -128,7 +127,7 @@ class Picker(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
-            yield Static(text(self._title), classes="title")
+            yield Static(self._title, classes="title")
             yield Input(placeholder="type to narrow", id="narrow")
             yield OptionList(id="choices")
 
@@ -139,8 +138,7 @@ class Picker(ModalScreen[str | None]):
     def _fill(self, words: str) -> None:
         found = [choice for choice in self._choices if words.casefold() in choice.label.casefold()]
         options = self.query_one("#choices", OptionList)
-        options.clear_options()
-        options.add_options([Option(text(choice.label), id=choice.id) for choice in found[:200]])
+        options.show((choice.label for choice in found[:200]), (choice.id for choice in found[:200]))
         if found:
             options.highlighted = 0
 
@@ -169,13 +167,13 @@ class Shown(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape,q,enter", "dismiss", "Close")]
 
-    def __init__(self, title: str, words: Content) -> None:
+    def __init__(self, title: str, words: str | Content) -> None:
         super().__init__()
         self._title = title
         self._words = words
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog tall"):
-            yield Static(text(self._title), classes="title")
+            yield Static(self._title, classes="title")
             with VerticalScroll(classes="about"):
                 yield Static(self._words)
