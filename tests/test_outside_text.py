@@ -88,17 +88,17 @@ def test_names_in_lists_buttons_and_completions_are_no_markup(tmp_path):
     async def story():
         from bridle.core.permission import Access
         from bridle.core.states import Ask
-        from bridle.surfaces.tui.dialogs import AskScreen
+        from bridle.surfaces.tui.asks import AskScreen
 
         async with seated(tmp_path, size=(120, 40)) as seat:
             await seat.type("see @a.p")
             await seat.until(lambda: "@[@click=app.quit]a.py" in seat.read())
             question = Ask("q", "Which [/x]?", (), ("[red]one", "[/x]two"), kind="question")
-            await seat.app.push_screen(AskScreen(question))
+            await seat.app.push_screen(AskScreen(question, seat.chat.editor))
             await seat.until(lambda: "[red]one" in seat.read() and "[/x]two" in seat.read())
             seat.app.pop_screen()
             permission = Ask("p", "Allow [/x]?", (Access("bash", "[/x]", always="[/x] *"),))
-            await seat.app.push_screen(AskScreen(permission))
+            await seat.app.push_screen(AskScreen(permission, seat.chat.editor))
             await seat.until(lambda: "[/x] *" in seat.read())
 
     told(story)

@@ -19,7 +19,8 @@ from bridle.core.permission import Rule
 from bridle.core.states import Done, Replied, Running, Usage
 from bridle.surfaces.plain import plain
 from bridle.surfaces.tui.app import BridleApp
-from bridle.surfaces.tui.dialogs import AskScreen, Picker, Shown
+from bridle.surfaces.tui.asks import AskScreen, Deliberate
+from bridle.surfaces.tui.dialogs import Picker, Shown
 from bridle.surfaces.tui.editor import Completions
 from bridle.surfaces.tui.views import (
     CallView,
@@ -90,7 +91,7 @@ async def seated(tmp_path, *replies, size=(100, 34), rules=(), steps=None, sessi
     """Somebody who works with what `m` says; `more` is for the settings and the runtime."""
     model = ScriptedModel(replies)
     agents = [Agent("build", model="m", steps=steps, permission=rules), Agent("plan", model="m", description="Plans.")]
-    toasts = more.pop("toasts", False)
+    toasts, Deliberate.QUIET_SECONDS = more.pop("toasts", False), more.pop("quiet", 0.05)
     known = {name: more.pop(name) for name in Settings.__struct_fields__ if name in more and name != "journal"}
     runtime = Runtime(
         models={"m": model, "n": ScriptedModel(["From the other."]), **more.pop("brought", {})},
@@ -120,7 +121,8 @@ def test_prompt_stream_permission_and_answer(tmp_path, size):
             await seat.ask("please look")
             await seat.until(lambda: isinstance(seat.app.screen, AskScreen))
             assert "Allow python: look?" in seat.read() and '{"key":"it"}' in seat.read()
-            await seat.pilot.press("o")
+            await seat.until(lambda: seat.app.screen.ready)
+            await seat.pilot.press("enter")
             await seat.ended()
             wanted = [
                 "PromptView",
@@ -146,14 +148,15 @@ def test_a_rejection_with_words_goes_on_and_one_without_ends_the_turn(tmp_path):
         async with seated(tmp_path, call("look", key="a"), "I see.", call("look", key="b"), rules=asking) as seat:
             await seat.ask()
             await seat.until(lambda: isinstance(seat.app.screen, AskScreen))
+            await seat.until(lambda: seat.app.screen.ready)
             seat.app.screen.query_one("#words", Input).value = "not now"
             seat.app.screen.query_one("#words", Input).focus()
             await seat.pilot.press("enter")
             await seat.ended()
             assert "not now" in str(seat.model.requests[-1].messages[-1])
             await seat.ask("again")
-            await seat.until(lambda: isinstance(seat.app.screen, AskScreen))
-            await seat.pilot.press("r")
+            await seat.until(lambda: isinstance(seat.app.screen, AskScreen) and seat.app.screen.ready)
+            await seat.pilot.press("left", "enter")
             await seat.ended(2)
             assert "SentinelView" in seat.kinds()
 
@@ -201,7 +204,8 @@ def test_a_limit_is_extended_with_one_key(tmp_path):
             assert "1/7" in seat.read()
             await seat.pilot.press("ctrl+r")
             await seat.until(lambda: isinstance(seat.app.screen, AskScreen))
-            await seat.pilot.press("o")
+            await seat.until(lambda: seat.app.screen.ready)
+            await seat.pilot.press("enter")
             await seat.ended()
 
     told(story)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from textual import events
+from textual.actions import SkipAction
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
@@ -42,7 +43,8 @@ class BridleApp(SessionActions):
         Binding("ctrl+r", "asks", "Answer", show=False),
         ("f8", "undo", "Undo"),
         Binding("f9", "redo", "Redo", show=False),
-        ("ctrl+c", "interrupt", "Stop"),
+        # Also where a dialog is in front, which would keep it from the application.
+        Binding("ctrl+c", "interrupt", "Stop", priority=True, show=False),
     ]
 
     def __init__(self, runtime: Runtime, session: str) -> None:
@@ -81,7 +83,9 @@ class BridleApp(SessionActions):
         self.theme = CONTRAST.name
 
     async def action_interrupt(self) -> None:
-        """Once ends the turn and keeps everything; when nothing runs, or twice, it leaves."""
+        """Once ends the turn and keeps everything; when nothing runs, or twice, it leaves. It copies what is marked."""
+        if self.screen.get_selected_text() or getattr(self.focused, "selected_text", ""):
+            raise SkipAction
         if self.chat.busy and not self._leaving:
             self._leaving = True
             await self.runtime.abort(self.chat.id_of_session, detail="from the terminal")

@@ -27,7 +27,7 @@ from bridle.runtime.following import follow
 from bridle.runtime.watching import account_of_tree
 from bridle.surfaces.levels import NAMES, NEAR, nearest
 from bridle.surfaces.plain import line
-from bridle.surfaces.tui.dialogs import AskScreen, Confirm, Reply
+from bridle.surfaces.tui.asks import AskScreen, Confirm, Reply
 from bridle.surfaces.tui.editor import Completions, Editor
 from bridle.surfaces.tui.gauge import Gauge
 from bridle.surfaces.tui.pasting import Pasted
@@ -66,6 +66,7 @@ class Chat(Screen[None]):
         self.editor = Editor(completions, self._known, runtime.directory)
         self._completions = completions
         self._asking = False
+        self._put: AskScreen | None = None
         self._driving: Counter[str] = Counter()
         self._status = ""
         self._near: tuple[str, str] = ("", "")
@@ -143,7 +144,9 @@ class Chat(Screen[None]):
         self._tree = await account_of_tree(self.runtime, session)
         self.show_state()
         asks = session.running.asks if session.running is not None else ()
-        if asks and not self._asking:
+        if self._put is not None and all(ask.id != self._put.ask.id for ask in asks):
+            self._put.withdraw()
+        elif asks and not self._asking:
             self._asking = True
             self._ask(asks[0])
 
@@ -202,12 +205,16 @@ class Chat(Screen[None]):
 
     @work
     async def _ask(self, ask: Ask) -> None:
-        reply: Reply | None = await self.app.push_screen_wait(AskScreen(ask))
+        session, self._put = self.id_of_session, AskScreen(ask, self.editor)
+        reply: Reply | None = await self.app.push_screen_wait(self._put)
+        over, self._put = self._put.over, None
         if reply is not None:
-            await self.runtime.answer(self.id_of_session, ask.id, *reply)
-            self.runtime.resume(self.id_of_session)
+            await self.runtime.answer(session, ask.id, *reply)
+            self.runtime.resume(session)
         # What is put off stays open; a prompt rejects it, and so does an abort.
-        self._asking = reply is None
+        self._asking = reply is None and not over
+        if over:
+            await self._look()
 
     async def on_editor_sent(self, event: Editor.Sent) -> None:
         self.send(event.text, event.pasted)
@@ -247,7 +254,7 @@ class Chat(Screen[None]):
         self._drive(session, id)
 
     async def _confirm(self, command: str) -> bool:
-        return await self.app.push_screen_wait(Confirm("Do this for the prompt?", command))
+        return await self.app.push_screen_wait(Confirm("Do this for the prompt?", command, self.editor))
 
     @work(group="drive")
     async def _drive(self, session: str, prompt: str) -> None:
