@@ -210,7 +210,7 @@ def test_the_application_takes_only_widgets_that_show_text(path):
 
 
 def test_a_page_is_escaped_in_one_place():
-    escaping = [name(path) for path in (SOURCE / "surfaces").rglob("*.py") if "html import" in path.read_text()]
+    escaping = [name(path) for path in (SOURCE / "surfaces").rglob("*.py") if "html import escape" in path.read_text()]
     assert escaping == ["surfaces/report/words.py"]
 
 

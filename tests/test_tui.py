@@ -409,3 +409,16 @@ def test_every_part_that_is_shown_has_its_widget():
     assert [type(view_of(part)) for part in parts] == [PromptView, WordsView, SentinelView]
     assert isinstance(view_of(TurnFinish("f", 1, "answered", Spent(), Usage())), EndView)
     assert plain("\x1b[31mred") == "\N{REPLACEMENT CHARACTER}[31mred"
+
+
+@pytest.mark.parametrize("said", ["42.", "1.\n2.", "-", "#", "> 7)"])
+def test_a_short_answer_that_looks_like_an_empty_list_is_shown(tmp_path, said):
+    async def story():
+        async with seated(tmp_path, said) as seat:
+            await seat.ask()
+            await seat.ended()
+            view = seat.chat.transcript.query_one(WordsView)
+            shown = "\n".join(strip.text for strip in (*view._set_lines, *view._tail_lines))
+            assert shown.split() == said.split()
+
+    told(story)
