@@ -4,6 +4,7 @@ import asyncio
 import io
 import random
 import re
+from html import unescape
 
 import pytest
 from test_tui import PIECES
@@ -229,3 +230,43 @@ def test_what_is_drawn_is_taken_back_whole_when_the_terminal_has_become_narrower
         screen.live([])
 
     assert screened(monkeypatch, work).count("\x1b[1A\x1b[2K") == 2
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "42.",
+        "42)",
+        "-",
+        "*",
+        "+",
+        "#",
+        "##",
+        ">",
+        "> ",
+        "1.\n2.\n3.",
+        "- a\n-\n- b",
+        "1. a\n2.\n3. c",
+        "7. \n\nMore.",
+        "```",
+        "```python",
+        "> 42.",
+        "- 42.",
+        "| a |\n|---|\n| b | lost |",
+        "[](https://example.com/x)",
+        "![picture](https://example.com/p.png)",
+        '[a](https://example.com "a title")',
+        "# \n\n1986. A great year.",
+        "<b>bold</b> & &amp; <!-- a comment -->",
+        "[note]: https://example.com/n",
+    ],
+)
+def test_no_answer_loses_text_on_its_way_through_markdown(monkeypatch, said):
+    def work(screen):
+        for letter in said:
+            screen.words(letter)
+        screen.end_words()
+
+    shown = "".join(seen(screened(monkeypatch, work)))
+    wanted = re.findall(r"\w+|^\W+$", unescape(said))
+    assert [word for word in wanted if re.sub(r"\s", "", word) not in re.sub(r"\s", "", shown)] == []

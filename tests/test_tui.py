@@ -19,7 +19,8 @@ from bridle.core.permission import Rule
 from bridle.core.states import Done, Replied, Running, Usage
 from bridle.surfaces.plain import plain
 from bridle.surfaces.tui.app import BridleApp
-from bridle.surfaces.tui.dialogs import AskScreen, Picker, Shown
+from bridle.surfaces.tui.asks import AskScreen, Deliberate
+from bridle.surfaces.tui.dialogs import Picker, Shown
 from bridle.surfaces.tui.editor import Completions
 from bridle.surfaces.tui.views import (
     CallView,
@@ -90,6 +91,7 @@ async def seated(tmp_path, *replies, size=(100, 34), rules=(), steps=None, sessi
     """Somebody who works with what `m` says; `more` is for the settings and the runtime."""
     model = ScriptedModel(replies)
     agents = [Agent("build", model="m", steps=steps, permission=rules), Agent("plan", model="m", description="Plans.")]
+    toasts, Deliberate.QUIET_SECONDS = more.pop("toasts", False), more.pop("quiet", 0.05)
     known = {name: more.pop(name) for name in Settings.__struct_fields__ if name in more and name != "journal"}
     runtime = Runtime(
         models={"m": model, "n": ScriptedModel(["From the other."]), **more.pop("brought", {})},
@@ -101,7 +103,7 @@ async def seated(tmp_path, *replies, size=(100, 34), rules=(), steps=None, sessi
     )
     async with runtime:
         app = BridleApp(runtime, session or await runtime.create("ses_one"))
-        async with app.run_test(size=size) as pilot:
+        async with app.run_test(size=size, notifications=toasts) as pilot:
             await pilot.pause()
             yield Seat(app, pilot, runtime, model)
 
@@ -119,7 +121,8 @@ def test_prompt_stream_permission_and_answer(tmp_path, size):
             await seat.ask("please look")
             await seat.until(lambda: isinstance(seat.app.screen, AskScreen))
             assert "Allow python: look?" in seat.read() and '{"key":"it"}' in seat.read()
-            await seat.pilot.press("o")
+            await seat.until(lambda: seat.app.screen.ready)
+            await seat.pilot.press("enter")
             await seat.ended()
             wanted = [
                 "PromptView",
@@ -145,14 +148,15 @@ def test_a_rejection_with_words_goes_on_and_one_without_ends_the_turn(tmp_path):
         async with seated(tmp_path, call("look", key="a"), "I see.", call("look", key="b"), rules=asking) as seat:
             await seat.ask()
             await seat.until(lambda: isinstance(seat.app.screen, AskScreen))
+            await seat.until(lambda: seat.app.screen.ready)
             seat.app.screen.query_one("#words", Input).value = "not now"
             seat.app.screen.query_one("#words", Input).focus()
             await seat.pilot.press("enter")
             await seat.ended()
             assert "not now" in str(seat.model.requests[-1].messages[-1])
             await seat.ask("again")
-            await seat.until(lambda: isinstance(seat.app.screen, AskScreen))
-            await seat.pilot.press("r")
+            await seat.until(lambda: isinstance(seat.app.screen, AskScreen) and seat.app.screen.ready)
+            await seat.pilot.press("left", "enter")
             await seat.ended(2)
             assert "SentinelView" in seat.kinds()
 
@@ -200,7 +204,8 @@ def test_a_limit_is_extended_with_one_key(tmp_path):
             assert "1/7" in seat.read()
             await seat.pilot.press("ctrl+r")
             await seat.until(lambda: isinstance(seat.app.screen, AskScreen))
-            await seat.pilot.press("o")
+            await seat.until(lambda: seat.app.screen.ready)
+            await seat.pilot.press("enter")
             await seat.ended()
 
     told(story)
@@ -418,3 +423,16 @@ def test_every_part_that_is_shown_has_its_widget():
     assert [type(view_of(part)) for part in parts] == [PromptView, WordsView, SentinelView]
     assert isinstance(view_of(TurnFinish("f", 1, "answered", Spent(), Usage())), EndView)
     assert plain("\x1b[31mred") == "\N{REPLACEMENT CHARACTER}[31mred"
+
+
+@pytest.mark.parametrize("said", ["42.", "1.\n2.", "-", "#", "> 7)"])
+def test_a_short_answer_that_looks_like_an_empty_list_is_shown(tmp_path, said):
+    async def story():
+        async with seated(tmp_path, said) as seat:
+            await seat.ask()
+            await seat.ended()
+            view = seat.chat.transcript.query_one(WordsView)
+            shown = "\n".join(strip.text for strip in (*view._set_lines, *view._tail_lines))
+            assert shown.split() == said.split()
+
+    told(story)

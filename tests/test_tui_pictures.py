@@ -32,9 +32,9 @@ from bridle.core.parts import (
 )
 from bridle.core.permission import Access
 from bridle.core.states import Ask, Asking, Done, Failed, Refusal, Refused, Replied, Running, Usage, Waiting
-from bridle.surfaces.tui.dialogs import AskScreen, Choice, Confirm, Picker, Shown
+from bridle.surfaces.tui.asks import AskScreen, Confirm, Deliberate
+from bridle.surfaces.tui.dialogs import Choice, Picker, Shown
 from bridle.surfaces.tui.keys import HELP
-from bridle.surfaces.tui.views import text
 
 FOLDER = Path(__file__).parent / "pictures"
 UPDATE = os.environ.get("UPDATE") == "1"
@@ -108,7 +108,9 @@ async def welcome(seat):
 def over(screen):
     async def shown(seat):
         await with_session(seat, finished_session())
-        await seat.app.push_screen(screen())
+        await seat.app.push_screen(screen(seat.chat.editor))
+        if isinstance(seat.app.screen, Deliberate):
+            await seat.until(lambda: seat.app.screen.ready)
 
     return shown
 
@@ -135,14 +137,14 @@ SCREENS = {
     "welcome": welcome,
     "transcript": transcript,
     "ended": ended,
-    "permission": over(lambda: AskScreen(PERMISSION)),
-    "question": over(lambda: AskScreen(QUESTION)),
-    "picker": over(lambda: Picker("Agents", [Choice("build", "build  Writes."), Choice("plan", "plan  Plans.")])),
-    "confirm": over(lambda: Confirm("Do this for the prompt?", "git log --oneline | head -3")),
+    "permission": over(lambda draft: AskScreen(PERMISSION, draft)),
+    "question": over(lambda draft: AskScreen(QUESTION, draft)),
+    "picker": over(lambda _: Picker("Agents", [Choice("build", "build  Writes."), Choice("plan", "plan  Plans.")])),
+    "confirm": over(lambda draft: Confirm("Do this for the prompt?", "git log --oneline | head -3", draft)),
     "subagents": subagents,
     "watch": watch,
     "background": background,
-    "help": over(lambda: Shown("Keys", text(HELP))),
+    "help": over(lambda _: Shown("Keys", HELP)),
 }
 
 

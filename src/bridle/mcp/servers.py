@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from html import escape
 from pathlib import Path
 
 from bridle.config.settings import McpServer, Settings
@@ -119,9 +120,7 @@ class Servers:
 
     def instructions(self) -> str:
         """What servers say about their use."""
-        said = {link.name: link.pin.now.instructions for link in self.links.values() if link.pin is not None}
-        parts = [f'<server name="{name}">\n{text}\n</server>' for name, text in said.items() if text]
-        return "What servers of tools say about their use:\n" + "\n".join(parts) if parts else ""
+        return told_by({each.name: each.pin.now.instructions for each in self.links.values() if each.pin is not None})
 
     def news(self, taken: Mapping[str, Tool]) -> list[str]:
         """What the reader must know of servers."""
@@ -169,3 +168,11 @@ class Servers:
         for task in self._looking.values():
             task.cancel()
         await asyncio.gather(*(link.close() for link in self.links.values()))
+
+
+def told_by(said: Mapping[str, str]) -> str:
+    """The instructions of servers, each in a tag that its own text cannot close."""
+    parts = [
+        f'<server name="{escape(name)}">\n{escape(text, quote=False)}\n</server>' for name, text in said.items() if text
+    ]
+    return "What servers of tools say about their use:\n" + "\n".join(parts) if parts else ""

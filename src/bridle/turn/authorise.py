@@ -113,22 +113,14 @@ class Authority:
                 return Refused(Refusal("unasked"), text)
             case "person" | "pause":
                 wanted = "; ".join(f"{access.permission}: {access.pattern}" for access in asked)
+                files = Files(rig.tack.directory, None, rig.tack.guarded)
                 try:
-                    diff = tool.shows(
-                        arguments, Files(rig.tack.directory, None, rig.tack.guarded), rig.session.known_files
-                    )
+                    diff = tool.shows(arguments, files, rig.session.known_files)
                 except ToolFailed as error:
                     # Nobody needs to be asked about what cannot be done.
                     return Refused(Refusal("invalid"), str(error))
-                return Asking(
-                    self._ask(
-                        call,
-                        f"Allow {wanted}?",
-                        tuple(asked),
-                        diff,
-                        again=any(given.permission == asked[0].permission for given in granted),
-                    )
-                )
+                again = any(given.permission == asked[0].permission for given in granted)
+                return Asking(self._ask(call, f"Allow {wanted}?", tuple(asked), diff, again=again))
 
     def _ask(self, call: Call, text: str, accesses: tuple[Access, ...], diff: str = "", *, again: bool = False) -> Ask:
         # An answer to the first question must not pass for one to the second.

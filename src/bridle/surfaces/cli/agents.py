@@ -11,7 +11,7 @@ import typer
 from bridle.core.limits import Limits
 from bridle.errors import ConfigError
 from bridle.runtime import AgentRow, Runtime, write_agent
-from bridle.surfaces.plain import plain
+from bridle.surfaces.cli.output import say, tell_notices
 
 agents = typer.Typer(help="Who may run.", invoke_without_command=True)
 Dir = Annotated[Path, typer.Option(help="The project.")]
@@ -20,8 +20,7 @@ Trusted = Annotated[bool, typer.Option("--trust", help="Trust this project's fil
 
 def _rows(directory: Path, trusted: bool) -> list[AgentRow]:
     runtime = Runtime.open(directory, trusted=trusted, in_memory=True)
-    for notice in runtime.notices:
-        sys.stderr.write(f"! {plain(notice)}\n")
+    tell_notices(runtime.notices)
     return runtime.agents()
 
 
@@ -42,7 +41,7 @@ def listed(
         if row.agent.hidden and not all:
             continue
         agent = row.agent
-        typer.echo(plain(f"{agent.name}  ({agent.mode}, {_bounds(row)})  {agent.source}\n    {agent.description}"))
+        say(f"{agent.name}  ({agent.mode}, {_bounds(row)})  {agent.source}\n    {agent.description}")
 
 
 @agents.command("show")
@@ -64,7 +63,7 @@ def show(name: Annotated[str, typer.Argument(help="Which.")], dir: Dir = Path(),
     lines += [f"{rule.verdict} {rule.permission} {rule.pattern}" for rule in agent.permission]
     lines += [f"option {key}: {value!r}" for key, value in agent.options.items()]
     lines += ["", agent.prompt if agent.prompt is not None else "(the words for the family of its model)"]
-    typer.echo(plain("\n".join(lines)))
+    say("\n".join(lines))
 
 
 @agents.command("create")
@@ -89,7 +88,7 @@ def create(
         raise ConfigError("no prompt: give one with --prompt, or pipe it in")
     fields: dict[str, Any] = {"description": description, "mode": mode, "model": model, "steps": steps}
     given = {key: value for key, value in fields.items() if value is not None}
-    typer.echo(f"written: {write_agent(None if user else dir, name, given, words)}")
+    say(f"written: {write_agent(None if user else dir, name, given, words)}")
 
 
 def _bounds(row: AgentRow) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +11,7 @@ import typer
 from bridle.core.inbox import TurnOptions
 from bridle.runtime import Runtime, config_faults, config_schema, config_values, write_starter
 from bridle.surfaces.cli.contract import lines_schema
-from bridle.surfaces.plain import plain
+from bridle.surfaces.cli.output import say, tell_notices
 
 config = typer.Typer(help="What is in force.", invoke_without_command=True)
 Dir = Annotated[Path, typer.Option(help="The project.")]
@@ -28,11 +27,10 @@ def listed(context: typer.Context, dir: Dir = Path(), trust: Trusted = False) ->
     if context.invoked_subcommand is not None:
         return
     rows, notices = config_values(dir, trusted=trust)
-    for notice in notices:
-        sys.stderr.write(f"! {plain(notice)}\n")
+    tell_notices(notices)
     width = max(len(key) for key, _, _ in rows)
     for key, value, origin in rows:
-        typer.echo(plain(f"{key:<{width}}  {value}  ({origin})"))
+        say(f"{key:<{width}}  {value}  ({origin})")
 
 
 @config.command("check")
@@ -43,10 +41,10 @@ def check(dir: Dir = Path()) -> None:
     """
     found = config_faults(dir)
     for line in found:
-        typer.echo(plain(line))
+        say(line)
     if found:
         raise typer.Exit(2)
-    typer.echo("nothing is wrong")
+    say("nothing is wrong")
 
 
 @config.command("schema")
@@ -57,7 +55,7 @@ def schema(
 
     Example: bridle config schema > bridle.schema.json
     """
-    typer.echo(json.dumps(lines_schema() if lines else config_schema(), indent=2))
+    say(json.dumps(lines_schema() if lines else config_schema(), indent=2))
 
 
 @config.command("prompt")
@@ -73,9 +71,8 @@ def prompt(
     """
     options = TurnOptions(agent, model, system=system)
     runtime = Runtime.open(trusted=trust, in_memory=True)
-    for notice in runtime.notices:
-        sys.stderr.write(f"! {plain(notice)}\n")
-    typer.echo(runtime.preview(options).system)
+    tell_notices(runtime.notices)
+    say(runtime.preview(options).system)
 
 
 def init(dir: Dir = Path()) -> None:
@@ -83,4 +80,4 @@ def init(dir: Dir = Path()) -> None:
 
     Example: bridle init
     """
-    typer.echo(f"written: {write_starter(dir)}")
+    say(f"written: {write_starter(dir)}")

@@ -15,7 +15,7 @@ import typer
 
 from bridle.errors import BridleError
 from bridle.runtime import Runtime, config_faults, open_models, open_project
-from bridle.surfaces.plain import plain
+from bridle.surfaces.cli.output import say
 
 Finding = tuple[bool, str]
 LITTLE_ROOM = 200 << 20
@@ -35,9 +35,9 @@ def doctor(dir: Annotated[Path, typer.Option("--dir", help="The project.")] = Pa
         "terminal": _terminal(),
     }
     for title, findings in sections.items():
-        typer.echo(title)
+        say(title)
         for there, words in findings:
-            typer.echo(f"  {'✓' if there else '✗'} {plain(words)}")
+            say(f"  {'✓' if there else '✗'} {words}")
 
 
 def _machine() -> Iterator[Finding]:

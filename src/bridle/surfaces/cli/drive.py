@@ -23,11 +23,10 @@ from bridle.runtime.finding import interrupted_here
 from bridle.runtime.keeping import prune_daily
 from bridle.runtime.news import news
 from bridle.surfaces.cli.below import Below, ticking
-from bridle.surfaces.cli.colours import coloured, has_colours
 from bridle.surfaces.cli.lines import JsonLines
+from bridle.surfaces.cli.output import tell, tell_diff
 from bridle.surfaces.cli.paper import paper
 from bridle.surfaces.cli.text import TextLines
-from bridle.surfaces.plain import plain
 
 PAUSED = 5
 LOOK_AGAIN_SECONDS = 0.5
@@ -47,7 +46,7 @@ class Shown:
 
 async def drive(directory: Path, begin: Begin, shown: Shown, *, trusted: bool = False) -> int:
     """Begin something, follow it to its end, and return the exit status."""
-    lines = JsonLines(sys.stdout) if shown.format == "json" else TextLines(paper(quiet=shown.level == "quiet"))
+    lines = JsonLines() if shown.format == "json" else TextLines(paper(quiet=shown.level == "quiet"))
     runtime: Runtime | None = None
     session = ""
     try:
@@ -92,7 +91,7 @@ async def _let_go(runtime: Runtime) -> None:
         try:
             await last
         except (JournalError, OSError) as error:
-            sys.stderr.write(f"bridle: {error}\n")
+            tell(f"bridle: {error}")
 
 
 async def _follow(
@@ -221,8 +220,7 @@ class _Aborting:
         if not self._prompt or self._prompt in state.prompts or self._runtime.drives(self._session):
             await self._runtime.abort(self._session)
             return
-        sys.stderr.write(f"bridle: left; the prompt waits in session {self._session}\n")
-        sys.stderr.flush()
+        tell(f"bridle: left; the prompt waits in session {self._session}")
         os._exit(130)
 
 
@@ -233,15 +231,16 @@ def _asked_here(state: Session, result: Result) -> bool:
 
 
 async def _put(runtime: Runtime, session: str, ask: Ask, abort: _Aborting) -> None:
-    who = f" (subagent {plain(ask.session)})" if ask.session else ""
-    diff = coloured(plain(ask.diff)) if has_colours(sys.stderr, os.environ) else plain(ask.diff)
-    shown = (diff or plain(ask.detail)).replace("\n", "\n  ")
-    sys.stderr.write(f"\n? {plain(ask.text)}{who}\n" + (f"  {shown}\n" if shown else ""))
+    who = f" (subagent {ask.session})" if ask.session else ""
+    tell(f"\n? {ask.text}{who}")
+    if ask.diff:
+        tell_diff(ask.diff, "  ")
+    elif ask.detail:
+        tell("  " + ask.detail.replace("\n", "\n  "))
     if ask.kind == "question":
         return await _put_question(runtime, session, ask, abort)
     while not abort.wanted:
-        sys.stderr.write(f"  [o]nce, [a]lways{_wider(ask)}, [r]eject (r REASON tells the model why and goes on): ")
-        sys.stderr.flush()
+        tell(f"  [o]nce, [a]lways{_wider(ask)}, [r]eject (r REASON tells the model why and goes on): ", end="")
         line = await _typed(abort)
         word, _, feedback = line.strip().partition(" ")
         match word.lower():
@@ -260,13 +259,12 @@ async def _put(runtime: Runtime, session: str, ask: Ask, abort: _Aborting) -> No
 def _wider(ask: Ask) -> str:
     """What an always would let pass besides."""
     wider = ", ".join(access.always for access in ask.accesses if access.always)
-    return f" ({plain(wider)})" if wider else " (exactly this)"
+    return f" ({wider})" if wider else " (exactly this)"
 
 
 async def _put_question(runtime: Runtime, session: str, ask: Ask, abort: _Aborting) -> None:
     hint = f" (1 to {len(ask.choices)}, or your own words)" if ask.choices else ""
-    sys.stderr.write(f"  your answer{hint}: ")
-    sys.stderr.flush()
+    tell(f"  your answer{hint}: ", end="")
     line = (await _typed(abort)).strip()
     if abort.wanted:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TextIO
+from typing import Any
 
 import msgspec
 
@@ -13,14 +13,14 @@ from bridle.core.result import Result, answers, result_of
 from bridle.core.session import Session
 from bridle.core.states import Ask, Asking, Done, Failed, Open, Refused, Replied, Waiting
 from bridle.core.status import Status, status_of
+from bridle.surfaces.cli.output import say_json
 from bridle.surfaces.telling import compaction
 
 
 class JsonLines:
     """Writes each event once it is recorded."""
 
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
+    def __init__(self) -> None:
         self._id = ""
         self._session = Session()
         self._prompt = ""
@@ -29,9 +29,7 @@ class JsonLines:
         self._asked: set[str] = set()
 
     def _line(self, type: str, **fields: Any) -> None:
-        body = {"type": type, "session": self._id, **fields}
-        self._out.write(msgspec.json.encode(body).decode() + "\n")
-        self._out.flush()
+        say_json({"type": type, "session": self._id, **fields})
 
     def session(self, id: str) -> None:
         self._id = id

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from io import TextIOWrapper
 from itertools import pairwise
-from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
 from bridle.errors import BridleError, ConfigError, NoSuchSession, unsupported
 from bridle.surfaces.cli.index import Lazily
+from bridle.surfaces.cli.output import mend_streams, say, tell, tell_at_last
 
 app = typer.Typer(
     name="bridle",
@@ -32,7 +31,7 @@ def _version(value: bool) -> None:
     if value:
         from bridle import __version__
 
-        typer.echo(f"bridle {__version__}")
+        say(f"bridle {__version__}")
         raise typer.Exit
 
 
@@ -54,9 +53,9 @@ def top(
 
 def main() -> None:
     """Run the command; every error is one sentence, never a traceback."""
-    _mend_streams()
+    mend_streams()
     if refusal := unsupported():
-        _say(f"bridle: {refusal}\n")
+        tell_at_last(f"bridle: {refusal}")
         sys.exit(2)
     try:
         app()
@@ -67,18 +66,18 @@ def main() -> None:
             _result(wrong_usage())
         _leave(left.code if isinstance(left.code, int) else 0 if left.code is None else 1)
     except BridleError as error:
-        sys.stderr.write(f"bridle: {error}\n")
+        tell(f"bridle: {error}")
         _result(str(error))
         _leave(2 if isinstance(error, (ConfigError, NoSuchSession)) else 1)
     except KeyboardInterrupt:
         _leave(130)
     except OSError as error:
         # Whoever read our output has left, or it cannot be written; flushing it at exit would fail once more.
-        _say(f"bridle: the output cannot be written: {error}\n")
+        tell_at_last(f"bridle: the output cannot be written: {error}")
         os._exit(1)
     except Exception as error:
         # Nothing that reaches this place was foreseen; what was recorded is safe all the same.
-        _say(f"bridle: this should not have happened: {type(error).__name__}: {error}\n")
+        tell_at_last(f"bridle: this should not have happened: {type(error).__name__}: {error}")
         _result(f"{type(error).__name__}: {error}")
         sys.exit(1)
 
@@ -93,7 +92,7 @@ def _result(problem: str) -> None:
     from bridle.surfaces.cli.lines import JsonLines
 
     with suppress(OSError, ValueError):
-        JsonLines(sys.stdout).error(problem, "error")
+        JsonLines().error(problem, "error")
 
 
 def _leave(status: int) -> NoReturn:
@@ -103,19 +102,3 @@ def _leave(status: int) -> NoReturn:
 
         leave(status)
     sys.exit(status)
-
-
-def _mend_streams() -> None:
-    """Output that is closed goes nowhere; letters that the terminal does not know become marks."""
-    nowhere = Path(os.devnull)
-    sys.stdout = sys.stdout or nowhere.open("w")
-    sys.stderr = sys.stderr or nowhere.open("w")
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")
-
-
-def _say(text: str) -> None:
-    with suppress(OSError, ValueError):
-        sys.stderr.write(text)
-        sys.stderr.flush()

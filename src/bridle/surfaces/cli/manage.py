@@ -31,7 +31,7 @@ from bridle.runtime import Runtime
 from bridle.runtime.finding import interrupted_here
 from bridle.runtime.news import news
 from bridle.surfaces.cli.drive import Shown, chosen, drive
-from bridle.surfaces.plain import plain
+from bridle.surfaces.cli.output import say, tell_notices
 
 SessionId = Annotated[str, typer.Argument(help="A session, as `bridle sessions` lists them.")]
 Format = Annotated[str, typer.Option(help="text or json.")]
@@ -136,12 +136,12 @@ def compact(session: SessionId) -> None:
         compacted = [part for part in after.parts.values() if isinstance(part, Compaction) and part.outcome != "open"]
         if not compacted or compacted[-1].id in before.parts:
             if after.running is not None:
-                typer.echo("asked for: it is done before the next step of the turn")
+                say("asked for: it is done before the next step of the turn")
                 return
             raise ConfigError(f"session {session} was not compacted: {_why(after)}")
         last = compacted[-1]
         smaller = f"compacted from about {last.before} to about {last.after} tokens"
-        typer.echo(smaller if last.outcome == "smaller" else "not compacted: nothing to gain")
+        say(smaller if last.outcome == "smaller" else "not compacted: nothing to gain")
 
     asyncio.run(with_runtime(_directory(session), work))
 
@@ -160,11 +160,11 @@ def abort(session: SessionId) -> None:
     async def work(runtime: Runtime) -> None:
         state = await runtime.load(session)
         if state.running is None:
-            typer.echo(f"session {session} runs no turn")
+            say(f"session {session} runs no turn")
             return
         await runtime.abort(session)
         await runtime.parked(session)
-        typer.echo(f"session {session} is aborted")
+        say(f"session {session} is aborted")
 
     asyncio.run(with_runtime(_directory(session), work))
 
@@ -206,12 +206,12 @@ async def _extend(runtime: Runtime, session: str, name: LimitName, by: float) ->
     for _ in range(ANSWER_LOOKS):
         match await runtime.extended(session, extension):
             case Extension(by=given):
-                typer.echo(f"{name} +{given:g}")
+                say(f"{name} +{given:g}")
                 return
             case Notice(text=text):
                 raise ConfigError(text)
         await asyncio.sleep(LOOK_SECONDS)
-    typer.echo(f"{name} +{by:g} is waiting: nobody drives the session now; it holds when the turn goes on")
+    say(f"{name} +{by:g} is waiting: nobody drives the session now; it holds when the turn goes on")
 
 
 def _more(name: LimitName, text: str) -> float:
@@ -235,7 +235,7 @@ def show(session: SessionId) -> None:
         for part in (await runtime.load(session)).parts.values():
             line = _shown_part(part)
             if line:
-                typer.echo(plain(line))
+                say(line)
 
     asyncio.run(with_runtime(Path(), work))
 
@@ -275,8 +275,7 @@ def _shown_part(part: object) -> str:
 async def with_runtime(directory: Path, work: Callable[[Runtime], Awaitable[Result]]) -> Result:
     """Open the user's runtime, work with it, and close it."""
     runtime = Runtime.open(directory)
-    for notice in news(runtime):
-        sys.stderr.write(f"! {notice}\n")
+    tell_notices(news(runtime))
     try:
         return await work(runtime)
     finally:

@@ -12,7 +12,7 @@ import typer
 
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime, add_mcp_server
-from bridle.surfaces.plain import plain
+from bridle.surfaces.cli.output import confirmed, say, tell_notices
 
 mcp = typer.Typer(help="Servers of tools (Model Context Protocol).", no_args_is_help=True)
 Dir = Annotated[Path, typer.Option(help="The project.")]
@@ -25,11 +25,10 @@ def _with_servers(directory: Path, trusted: bool, work: Callable[[Any], Awaitabl
 
     async def run() -> int:
         runtime = Runtime.open(directory, trusted=trusted, in_memory=True)
-        for notice in runtime.notices:
-            sys.stderr.write(f"! {plain(notice)}\n")
+        tell_notices(runtime.notices)
         async with runtime:
             if runtime.servers is None:
-                typer.echo("no servers are configured (`bridle mcp add --help` says how)")
+                say("no servers are configured (`bridle mcp add --help` says how)")
                 return 0
             return await work(runtime.servers) or 0
 
@@ -56,7 +55,7 @@ def listed(dir: Dir = Path(), trust: Trusted = False) -> None:
         for seen in found:
             counted = f"{len(seen.tools)} tools" if not seen.problem else f"✗ {seen.problem}"
             waits = f", {len(seen.changes)} changes wait: bridle mcp approve {seen.name}" if seen.changes else ""
-            typer.echo(plain(f"{seen.name}  {seen.where}\n    {counted}{waits}"))
+            say(f"{seen.name}  {seen.where}\n    {counted}{waits}")
         return 1 if any(seen.problem for seen in found) else 0
 
     _with_servers(dir, trust, work)
@@ -82,7 +81,7 @@ def add(
         raise ConfigError("--header is for an address, not for a command")
     fields: dict[str, Any] = {"url": where[0]} if remote else {"command": where, "network": network}
     fields |= {"headers": _pairs(header)} if remote else {"environment": _pairs(env)}
-    typer.echo(f"added to {add_mcp_server(name, fields)}; `bridle mcp debug {name}` tries it")
+    say(f"added to {add_mcp_server(name, fields)}; `bridle mcp debug {name}` tries it")
 
 
 @mcp.command("approve")
@@ -101,18 +100,18 @@ def approve(
         link = _link(servers, name)
         seen = (await servers.look(name))[0]
         if seen.problem:
-            typer.echo(f"✗ {plain(seen.problem)}")
+            say(f"✗ {seen.problem}")
             return 1
         if not seen.changes:
-            typer.echo("it offers what you have accepted")
+            say("it offers what you have accepted")
             return 0
         for line in link.pin.told():
-            typer.echo(plain(line))
-        if not yes and not (sys.stdin.isatty() and typer.confirm("Accept this?")):
-            typer.echo("nothing was accepted" + ("" if sys.stdin.isatty() else " (--yes does so without a question)"))
+            say(line)
+        if not yes and not (sys.stdin.isatty() and confirmed("Accept this?")):
+            say("nothing was accepted" + ("" if sys.stdin.isatty() else " (--yes does so without a question)"))
             return 1
         servers.accept(name)
-        typer.echo("accepted: it counts from the next turn on")
+        say("accepted: it counts from the next turn on")
         return 0
 
     _with_servers(dir, trust, work)
@@ -131,15 +130,15 @@ def auth(
     """
 
     def show(address: str) -> None:
-        typer.echo(f"Open this address in a browser:\n{plain(address)}")
+        say(f"Open this address in a browser:\n{address}")
 
     async def work(servers: Any) -> int:
         link = _link(servers, name)
         if logout:
-            typer.echo("logged out" if link.log_out() else "nobody was logged in")
+            say("logged out" if link.log_out() else "nobody was logged in")
             return 0
         problem = await servers.log_in(name, show)
-        typer.echo(f"✗ {plain(problem)}" if problem else f"{name} answers: {len(link.pin.now.tools)} tools")
+        say(f"✗ {problem}" if problem else f"{name} answers: {len(link.pin.now.tools)} tools")
         return 1 if problem else 0
 
     _with_servers(dir, trust, work)
@@ -160,7 +159,7 @@ def debug(name: Name, dir: Dir = Path(), trust: Trusted = False) -> None:
         for title in ("tools", "changes", "resources", "prompts"):
             lines += [f"{title}: {', '.join(getattr(seen, title)) or 'none'}"]
         lines += ["it has complained:", seen.complaints.strip()] if seen.complaints.strip() else []
-        typer.echo(plain("\n".join(lines)))
+        say("\n".join(lines))
         return 1 if seen.problem else 0
 
     _with_servers(dir, trust, work)
@@ -181,7 +180,7 @@ def prompt(
 
     async def work(servers: Any) -> None:
         _link(servers, name)
-        typer.echo(plain(await servers.prompt(name, which, _pairs(arguments))))
+        say(await servers.prompt(name, which, _pairs(arguments)))
 
     _with_servers(dir, trust, work)
 

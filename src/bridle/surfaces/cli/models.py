@@ -12,7 +12,7 @@ import typer
 from bridle.core.agent import ModelInfo
 from bridle.errors import ConfigError
 from bridle.runtime import Models, open_models
-from bridle.surfaces.plain import plain
+from bridle.surfaces.cli.output import say, say_json, secret, tell, tell_notices
 
 FEW = 5
 
@@ -24,8 +24,7 @@ Trust = Annotated[bool, typer.Option("--trust", help="Trust this project's files
 
 def _opened(*, trusted: bool = False) -> Models:
     known, notices = open_models(trusted=trusted)
-    for notice in notices:
-        sys.stderr.write(f"! {plain(notice)}\n")
+    tell_notices(notices)
     return known
 
 
@@ -51,17 +50,17 @@ def list_models(
     if format == "json":
         for reach in found:
             for info in reach.models:
-                typer.echo(msgspec.json.encode(_row(reach.provider, reach.why, info)).decode())
+                say_json(_row(reach.provider, reach.why, info))
         return
     for reach in found:
-        typer.echo(f"{reach.provider}: {plain(reach.why)}")
+        say(f"{reach.provider}: {reach.why}")
         shown = reach.models if provider is not None else reach.models[:FEW]
         for info in shown:
-            typer.echo(f"  {plain(info.ref):<44} {described(info)}")
+            say(f"  {info.ref:<44} {described(info)}")
         if len(reach.models) > len(shown):
-            typer.echo(f"  … {len(reach.models) - len(shown)} more: bridle models --provider {reach.provider}")
+            say(f"  … {len(reach.models) - len(shown)} more: bridle models --provider {reach.provider}")
     ref, why = known.choose()
-    typer.echo(f"\nwithout --model: {plain(ref)} ({plain(why)})")
+    say(f"\nwithout --model: {ref} ({why})")
 
 
 def _row(provider: str, why: str, info: ModelInfo) -> dict[str, Any]:
@@ -85,7 +84,7 @@ def fetch() -> None:
 
     Example: bridle models fetch
     """
-    typer.echo(f"the weights are in {_opened().fetch()}")
+    say(f"the weights are in {_opened().fetch()}")
 
 
 @auth.command("login")
@@ -97,14 +96,14 @@ def login(provider: Annotated[str, typer.Argument(help="Such as anthropic, opena
     known = _opened()
     if sys.stdin is None:
         raise ConfigError("there is no standard input to read the key from")
-    key = typer.prompt(f"key for {provider}", hide_input=True) if sys.stdin.isatty() else sys.stdin.readline()
+    key = secret(f"key for {provider}") if sys.stdin.isatty() else sys.stdin.readline()
     where, untried = asyncio.run(known.login(provider, key))
     if untried:
-        sys.stderr.write(f"bridle: the key was stored, but not tried: {plain(untried)}\n")
+        tell(f"bridle: the key was stored, but not tried: {untried}")
     if where == "file":
         path = known.providers.keys.file
-        sys.stderr.write(f"bridle: there is no keyring here, so the key is in {path}, readable by you alone\n")
-    typer.echo(f"{provider}: logged in")
+        tell(f"bridle: there is no keyring here, so the key is in {path}, readable by you alone")
+    say(f"{provider}: logged in")
 
 
 @auth.command("list")
@@ -115,9 +114,9 @@ def list_keys() -> None:
     """
     found = _opened().logins()
     for name, source in found:
-        typer.echo(f"{plain(name)}: {plain(source)}")
+        say(f"{name}: {source}")
     if not found:
-        typer.echo("no keys; bridle auth login PROVIDER stores one")
+        say("no keys; bridle auth login PROVIDER stores one")
 
 
 @auth.command("logout")
@@ -128,4 +127,4 @@ def logout(provider: Annotated[str, typer.Argument(help="A provider of `bridle a
     """
     if not _opened().logout(provider):
         raise ConfigError(f"no key is stored for {provider}; one in the environment is yours to unset")
-    typer.echo(f"{provider}: logged out")
+    say(f"{provider}: logged out")

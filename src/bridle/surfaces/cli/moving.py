@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +13,7 @@ from bridle.errors import ConfigError
 from bridle.runtime import Runtime
 from bridle.runtime.moving import export_session, fork_session, import_bundle, read_bundle
 from bridle.surfaces.cli.manage import SessionId
+from bridle.surfaces.cli.output import say, say_json_document
 
 
 def export(
@@ -32,7 +32,7 @@ def export(
 
     raw = asyncio.run(work())
     if output is None:
-        sys.stdout.buffer.write(raw)
+        say_json_document(raw)
         return
     try:
         handle = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -40,7 +40,7 @@ def export(
             file.write(raw)
     except OSError as error:
         raise ConfigError(f"{output} cannot be written: {error}") from error
-    typer.echo(f"written: {output}")
+    say(f"written: {output}")
 
 
 def take_in(file: Annotated[Path, typer.Argument(help="What `bridle export` wrote.")]) -> None:
@@ -53,7 +53,7 @@ def take_in(file: Annotated[Path, typer.Argument(help="What `bridle export` wrot
         async with Runtime.open() as runtime:
             return await import_bundle(runtime, read_bundle(file))
 
-    typer.echo(asyncio.run(work()))
+    say(asyncio.run(work()))
 
 
 def fork(
@@ -69,4 +69,4 @@ def fork(
         async with Runtime.open() as runtime:
             return await fork_session(runtime, session, turn)
 
-    typer.echo(asyncio.run(work()))
+    say(asyncio.run(work()))

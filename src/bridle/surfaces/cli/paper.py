@@ -40,8 +40,12 @@ class Paper:
     def say(self, line: str, *, always: bool = False) -> None:
         """A line about the run; `always` also when only the answer is wanted."""
         if always or not self.quiet:
-            self._beside.write(f"{line}\n")
+            self._beside.write(f"{self._set(plain(line))}\n")
             self._beside.flush()
+
+    def _set(self, line: str) -> str:
+        """A line as it is written."""
+        return line
 
     def live(self, lines: Sequence[str]) -> None:
         """What is under way now, in place of what was said of it before."""

@@ -10,7 +10,7 @@ import typer
 
 from bridle.errors import ConfigError
 from bridle.runtime import open_project
-from bridle.surfaces.plain import plain
+from bridle.surfaces.cli.output import say, tell
 
 permissions = typer.Typer(help="What you have said always to in this project.", invoke_without_command=True)
 Dir = Annotated[Path, typer.Option(help="The project.")]
@@ -26,9 +26,9 @@ def listed(context: typer.Context, dir: Dir = Path()) -> None:
         return
     found = open_project(dir).approvals()
     for number, line in enumerate(found, 1):
-        typer.echo(f"{number:>3}  {plain(line)}")
+        say(f"{number:>3}  {line}")
     if not found:
-        typer.echo("nothing: whatever needs a person is asked")
+        say("nothing: whatever needs a person is asked")
 
 
 @permissions.command("revoke")
@@ -43,7 +43,7 @@ def revoke(
     if which != "all" and not which.isdecimal():
         raise ConfigError(f"give a number of the list, or all, not {which!r}")
     for line in open_project(dir).revoke(None if which == "all" else int(which)):
-        typer.echo(f"revoked  {plain(line)}")
+        say(f"revoked  {line}")
 
 
 def trust(
@@ -58,14 +58,12 @@ def trust(
         raise ConfigError(f"{directory} is not a directory")
     project = open_project(directory)
     if revoke:
-        typer.echo(
-            f"{project.root} is not trusted any more" if project.distrust() else f"{project.root} was not trusted"
-        )
+        say(f"{project.root} is not trusted any more" if project.distrust() else f"{project.root} was not trusted")
         return
     for words in project.ignored():
-        typer.echo(f"  {plain(words)}")
+        say(f"  {words}")
     project.trust()
-    typer.echo(f"{project.root} is trusted, as it is now")
+    say(f"{project.root} is trusted, as it is now")
 
 
 def project_here() -> Path:
@@ -93,10 +91,9 @@ def ask_for_trust(directory: Path) -> None:
     if not ignored:
         return
     again = "have changed since you trusted them. They ask" if project.state() == "changed" else "ask"
-    sys.stderr.write(f"? The files of {project.root} {again} for this:\n")
-    sys.stderr.write("".join(f"    {plain(words)}\n" for words in ignored))
-    sys.stderr.write("  Trust them, as they are now? [y/N]: ")
-    sys.stderr.flush()
+    tell(f"? The files of {project.root} {again} for this:")
+    tell("".join(f"    {words}\n" for words in ignored), end="")
+    tell("  Trust them, as they are now? [y/N]: ", end="")
     line = sys.stdin.readline().strip().lower()
     if line in ("y", "yes"):
         project.trust()

@@ -19,9 +19,9 @@ from bridle.errors import ConfigError
 from bridle.runtime import Runtime
 from bridle.runtime.finding import entries_of
 from bridle.surfaces.cli.manage import SessionId, with_runtime
+from bridle.surfaces.cli.output import say, tell
 from bridle.surfaces.cli.paper import paper
 from bridle.surfaces.cli.text import TextLines
-from bridle.surfaces.plain import plain
 
 LONGEST_GAP = 3.0
 """Nobody wants to watch a night pass between two prompts."""
@@ -51,10 +51,10 @@ def replay(
 def _verify(entries: list[Entry]) -> int:
     found = verified(entries)
     if found is None:
-        typer.echo(f"every decision follows from the record: {len(entries)} entries")
+        say(f"every decision follows from the record: {len(entries)} entries")
         return 0
     where = f"turn {found.turn}, step {found.step}, entry {found.sequence}"
-    typer.echo(f"{where}: recorded is {found.recorded}, decided is {found.decided}")
+    say(f"{where}: recorded is {found.recorded}, decided is {found.decided}")
     return 1
 
 
@@ -86,7 +86,7 @@ async def _play(entries: list[Entry], first: int, speed: float) -> None:
             await asyncio.sleep(min(max(0.0, entry.at - last) / speed, LONGEST_GAP))
         last = entry.at
         if prompt is not None:
-            sys.stderr.write(f"> {plain(prompt.text)}\n")
+            tell(f"> {prompt.text}")
         lines.event(entry)
         for event in entry.events:
             if isinstance(event, PartGrown):
@@ -120,10 +120,10 @@ def record(
 
     text = asyncio.run(with_runtime(Path(), work))
     if output is None:
-        typer.echo(text, nl=False)
+        say(text, end="")
         return
     try:
         output.write_text(text, encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"{output} cannot be written: {error}") from error
-    typer.echo(f"written: {output}")
+    say(f"written: {output}")

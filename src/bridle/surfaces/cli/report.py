@@ -14,6 +14,7 @@ from bridle.runtime import Runtime
 from bridle.runtime.finding import last_session, tree_entries
 from bridle.runtime.undoing import diff
 from bridle.surfaces.cli.manage import with_runtime
+from bridle.surfaces.cli.output import say
 from bridle.surfaces.cli.undoing import MaybeSession
 
 
@@ -38,7 +39,7 @@ def report(
             file.write(page)
     except OSError as error:
         raise ConfigError(f"{output} cannot be written: {error}") from error
-    typer.echo(f"written: {output}")
+    say(f"written: {output}")
 
 
 async def made(runtime: Runtime, session: str) -> str:

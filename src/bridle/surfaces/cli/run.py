@@ -22,8 +22,8 @@ from bridle.runtime.submitting import Expanded, submit
 from bridle.runtime.within import refuse_inside_call
 from bridle.surfaces.attaching import attached
 from bridle.surfaces.cli.drive import Shown, drive
+from bridle.surfaces.cli.output import tell
 from bridle.surfaces.cli.project import ask_for_trust, existing, project_here
-from bridle.surfaces.plain import plain
 
 Format = Literal["text", "json"]
 
@@ -99,8 +99,7 @@ def _confirm(on_ask: OnAsk | None) -> Callable[[str], Awaitable[bool]]:
     async def confirm(command: str) -> bool:
         if on_ask != "person":
             return on_ask == "allow"
-        sys.stderr.write(f"? Run `{plain(command)}` for this prompt? [y/N]: ")
-        sys.stderr.flush()
+        tell(f"? Run `{command}` for this prompt? [y/N]: ", end="")
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
     return confirm
@@ -176,7 +175,7 @@ def _on_ask(given: str | None, format: str, *, trust: bool) -> OnAsk:
     if trust or given == "allow":
         refuse_inside_call("`bridle run --trust`" if trust else "`bridle run --on-ask allow`")
     if given is None:
-        interactive = format == "text" and _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
+        interactive = format == "text" and _is_terminal(sys.stdin) and sys.stderr.isatty()
         return "person" if interactive else "deny"
     return cast(OnAsk, _one_of("--on-ask", given, ("deny", "pause", "allow")))
 

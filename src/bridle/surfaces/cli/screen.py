@@ -79,12 +79,14 @@ class Screen(Paper):
     def say(self, line: str, *, always: bool = False) -> None:
         if self._pending:
             self.end_words()
+        self._erase_before(lambda: super(Screen, self).say(line, always=always))
+
+    def _set(self, line: str) -> str:
         mark = line.lstrip(" │").split(" ", 1)[0]
-        drawn = self._rendered(Text(line, STYLES.get(mark, "")), wrap=True)
-        self._erase_before(lambda: super(Screen, self).say(drawn, always=always))
+        return self._rendered(Text(line, STYLES.get(mark, "")), wrap=True)
 
     def live(self, lines: Sequence[str]) -> None:
-        self._live = () if self.quiet else tuple(lines)
+        self._live = () if self.quiet else tuple(map(plain, lines))
         self._settle()
         self._draw()
 

@@ -17,6 +17,7 @@ from bridle.runtime import Runtime
 from bridle.runtime.keeping import delete_session, expired, prune, size_of
 from bridle.runtime.moving import rename_session
 from bridle.surfaces.cli.manage import SessionId, with_runtime
+from bridle.surfaces.cli.output import confirmed, say
 from bridle.surfaces.plain import plain
 
 sessions = typer.Typer(help="What has been done.", invoke_without_command=True)
@@ -43,7 +44,7 @@ def listed(
             try:
                 state = await runtime.load(row.info.id)
             except JournalRefused:
-                typer.echo(f"{row.info.id}  damaged")
+                say(f"{row.info.id}  damaged")
                 continue
             if search and not _has(state, search.casefold()):
                 continue
@@ -52,7 +53,7 @@ def listed(
             first = next((part.text for part in state.parts.values() if isinstance(part, Prompt)), "")
             title = row.info.title or first
             line = f"{row.info.id}  {when}  {status.state:<11}  {plain(title)[:60]!s}".replace("\n", " ")
-            typer.echo(line.rstrip())
+            say(line.rstrip())
 
     asyncio.run(with_runtime(Path(), work))
 
@@ -101,7 +102,7 @@ def delete(
         _confirmed(len(session), yes=yes)
         for id in dict.fromkeys(session):
             for gone in await delete_session(runtime, id):
-                typer.echo(f"deleted: {gone}")
+                say(f"deleted: {gone}")
 
     asyncio.run(with_runtime(Path(), work))
 
@@ -128,7 +129,7 @@ def prune_sessions(
         if wanted:
             _confirmed(len(wanted), yes=yes)
         gone = await prune(runtime, **bounds) if wanted else []
-        typer.echo(f"deleted: {len(gone)} sessions")
+        say(f"deleted: {len(gone)} sessions")
 
     asyncio.run(with_runtime(Path(), work))
 
@@ -139,5 +140,5 @@ def _confirmed(number: int, *, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise ConfigError("deleting is for good: say --yes")
-    if not typer.confirm(f"Delete {number} session{'s' if number != 1 else ''} for good?", err=True):
+    if not confirmed(f"Delete {number} session{'s' if number != 1 else ''} for good?"):
         raise typer.Exit(1)

@@ -18,7 +18,7 @@ from bridle.core.states import Done, Failed
 from bridle.errors import BridleError
 from bridle.runtime import Runtime
 from bridle.runtime.finding import entries_of
-from bridle.surfaces.plain import plain
+from bridle.surfaces.cli.output import say
 
 WIDTH = 40
 MOST_DAYS = 31
@@ -59,19 +59,19 @@ async def _stats(days: int) -> None:
     async with Runtime.open() as runtime:
         for words, spent, limit in await runtime.allowances():
             left = "no limit is set" if limit is None else f"${max(0.0, limit - spent):.4f} left of ${limit:.2f}"
-            typer.echo(f"{words}: ${spent:.4f} used, {left}" if limit is not None else f"{words}: {left}")
+            say(f"{words}: ${spent:.4f} used, {left}" if limit is not None else f"{words}: {left}")
         tables = await _gathered(runtime, days)
     for title, table in tables.items():
         if table:
-            typer.echo("")
+            say()
         for name, used in sorted(table.items()):
             endings = ", ".join(f"{count} {reason}" for reason, count in used.endings.most_common())
             counts = f"{used.turns} turns, {used.steps} steps, {used.calls} calls, {used.tokens} tokens"
-            typer.echo(plain(f"{title} {name}: {counts}, ${used.cost:.4f} ({endings})"))
+            say(f"{title} {name}: {counts}, ${used.cost:.4f} ({endings})")
         if title == "day" and table:
-            typer.echo("")
+            say()
             for line in _plot(table, days):
-                typer.echo(line)
+                say(line)
 
 
 def _plot(table: dict[str, Used], days: int) -> Iterable[str]:

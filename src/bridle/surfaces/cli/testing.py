@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from bridle.surfaces.cli.output import say
 from bridle.surfaces.cli.replay import record
 
 testing = typer.Typer(help="Test agents without tokens.", no_args_is_help=True)
@@ -25,4 +26,4 @@ def serve(
     # Loaded only here: no other command serves anything.
     from bridle.testing.server import serve_scenario
 
-    serve_scenario(scenario, port, lambda address: typer.echo(f"serving {scenario} at {address}/v1"))
+    serve_scenario(scenario, port, lambda address: say(f"serving {scenario} at {address}/v1"))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -13,9 +11,8 @@ import typer
 from bridle.runtime import Runtime
 from bridle.runtime.finding import last_session
 from bridle.runtime.undoing import Reverted, diff, redo, undo
-from bridle.surfaces.cli.colours import coloured, has_colours
 from bridle.surfaces.cli.manage import with_runtime
-from bridle.surfaces.plain import plain
+from bridle.surfaces.cli.output import say, say_diff, tell
 
 MaybeSession = Annotated[str | None, typer.Argument(help="A session; without it, the last of this directory.")]
 MOST_NAMED = 20
@@ -36,11 +33,11 @@ def undo_turns(
         id = session or await last_session(runtime)
         undone = await undo(runtime, id, to=to, keep_files=keep_files, force=force)
         finished = " (the files had not followed, and have now)" if undone.finished else ""
-        typer.echo(f"undone: turn {undone.turn} and what came after it, in {id}{finished}")
+        say(f"undone: turn {undone.turn} and what came after it, in {id}{finished}")
         if undone.prompt:
-            typer.echo(f"> {plain(undone.prompt.strip().splitlines()[0])[:100] if undone.prompt.strip() else ''}")
+            say(f"> {undone.prompt.strip().splitlines()[0][:100] if undone.prompt.strip() else ''}")
         _tell(undone)
-        typer.echo("`bridle redo` brings it back, until the next prompt.")
+        say("`bridle redo` brings it back, until the next prompt.")
 
     asyncio.run(with_runtime(Path(), work))
 
@@ -57,7 +54,7 @@ def redo_turns(
     async def work(runtime: Runtime) -> None:
         id = session or await last_session(runtime)
         done = await redo(runtime, id, keep_files=keep_files)
-        typer.echo(f"redone: turn {done.turn} and what came after it, in {id}")
+        say(f"redone: turn {done.turn} and what came after it, in {id}")
         _tell(done)
 
     asyncio.run(with_runtime(Path(), work))
@@ -65,11 +62,11 @@ def redo_turns(
 
 def _tell(reverted: Reverted) -> None:
     for name in reverted.files[:MOST_NAMED]:
-        typer.echo(f"  {plain(name)}")
+        say(f"  {name}")
     if len(reverted.files) > MOST_NAMED:
-        typer.echo(f"  and {len(reverted.files) - MOST_NAMED} more files")
+        say(f"  and {len(reverted.files) - MOST_NAMED} more files")
     for words in reverted.unknown:
-        typer.echo(f"! {plain(words)}", err=True)
+        tell(f"! {words}")
 
 
 def show_diff(
@@ -85,4 +82,4 @@ def show_diff(
         return await diff(runtime, session or await last_session(runtime), turn)
 
     printed = asyncio.run(with_runtime(Path(), work))
-    sys.stdout.write(coloured(plain(printed)) if has_colours(sys.stdout, os.environ) else plain(printed))
+    say_diff(printed)

@@ -7,7 +7,6 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from html import escape
 from pathlib import Path
 
 from bridle.core.events import SessionInfo
@@ -23,6 +22,7 @@ from bridle.surfaces.report.picture import (
     timeline,
     tokens_chart,
 )
+from bridle.surfaces.report.words import quoted, text
 from bridle.surfaces.telling import telling
 
 MOST_OUTPUT = 6_000
@@ -44,7 +44,7 @@ def page(info: SessionInfo, turns: Sequence[TurnView], diffs: Mapping[int, str],
     body = "".join([*_head(info, turns, title), *_contents(turns), *_turns(turns, diffs), _foot(made)])
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{quoted(policy)}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{text(_line(title))}</title><style>{style}</style></head><body>{body}"
         f"<script>{script}</script></body></html>\n"
@@ -53,14 +53,6 @@ def page(info: SessionInfo, turns: Sequence[TurnView], diffs: Mapping[int, str],
 
 def _file(name: str) -> str:
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
-
-
-def text(words: str) -> str:
-    """Words as a page shows them: without secrets and what cannot be seen or turns the reading round, and escaped."""
-    safe = redacted(words)
-    if not safe.isprintable():
-        safe = "".join(letter if letter in "\n\t" or letter.isprintable() else "\ufffd" for letter in safe)
-    return escape(safe)
 
 
 def _line(words: str, most: int = 90) -> str:

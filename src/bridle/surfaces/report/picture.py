@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from html import escape
 from typing import NamedTuple
 
 from bridle.core.states import Done, Failed, Refused
 from bridle.surfaces.report.gather import CallView, StepView, TurnView
+from bridle.surfaces.report.words import text
 
 WIDTH = 1000.0
 LEFT = 74.0
@@ -72,7 +72,7 @@ def _open(width: float, height: float, words: str) -> str:
 
 
 def _words(style: str, x: float, y: float, anchor: str, words: str) -> str:
-    return f'<text class="{style}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
+    return f'<text class="{style}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{text(words)}</text>'
 
 
 def _across(style: str, y: float) -> str:
@@ -80,7 +80,7 @@ def _across(style: str, y: float) -> str:
 
 
 def _legend(keys: Iterable[tuple[str, str]]) -> str:
-    named = "".join(f'<span class="key {style}">{escape(words)}</span>' for style, words in keys)
+    named = "".join(f'<span class="key {style}">{text(words)}</span>' for style, words in keys)
     return f'</svg><p class="legend">{named}</p>'
 
 
@@ -91,7 +91,7 @@ def _bar(bar: Bar, y: float, scale: float) -> str:
     if bar.label and width > len(bar.label) * LETTER + 6:
         label = _words("on", x + width / 2, y + 10.5, "middle", bar.label)
     rect = f'<rect class="{bar.style}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{BAR}" rx="2">'
-    return f"<g>{rect}<title>{escape(bar.hint)}</title></rect>{label}</g>"
+    return f"<g>{rect}<title>{text(bar.hint)}</title></rect>{label}</g>"
 
 
 def _lanes(turn: TurnView, offset: float = 0.0, name: str = "model") -> Iterator[Lane]:
@@ -204,12 +204,8 @@ def limits_chart(turn: TurnView) -> str:
         )
     for line in lines:
         path = " ".join(f"{left + at * across:.1f},{bottom - share * up:.1f}" for at, share in _stairs(line.points))
-        parts.append(
-            f'<polyline class="line {line.style}" points="{path}"><title>{escape(line.name)}</title></polyline>'
-        )
-    legend = "".join(
-        f'<span class="key {line.style}">{escape(line.name)} {escape(line.words)}</span>' for line in lines
-    )
+        parts.append(f'<polyline class="line {line.style}" points="{path}"><title>{text(line.name)}</title></polyline>')
+    legend = "".join(f'<span class="key {line.style}">{text(line.name)} {text(line.words)}</span>' for line in lines)
     return "".join([*parts, "</svg>", f'<p class="legend">{legend}</p>'])
 
 
@@ -280,7 +276,7 @@ def _column(step: StepView, x: float, each: float, bottom: float, up: float) -> 
         bottom -= amount * up
         if amount:
             pieces.append(f'<rect class="{style}" {place} y="{bottom:.1f}" height="{amount * up:.1f}"/>')
-    return f"<g><title>{escape(hint)}</title>{''.join(pieces)}</g>"
+    return f"<g><title>{text(hint)}</title>{''.join(pieces)}</g>"
 
 
 def short(number: float) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
-from textual.app import App
-
 from bridle.core.parts import Text
 from bridle.errors import BridleError
 from bridle.runtime.moving import fork_session
@@ -15,13 +13,14 @@ from bridle.surfaces.plain import line, plain
 from bridle.surfaces.tui.dialogs import Shown
 from bridle.surfaces.tui.tree import Backgrounds, Subagents, Watch
 from bridle.surfaces.tui.views import CallView, diff_text
+from bridle.surfaces.tui.widgets import PlainApp
 
 if TYPE_CHECKING:
     from bridle.runtime import Runtime
     from bridle.surfaces.tui.chat import Chat
 
 
-class SessionActions(App[None]):
+class SessionActions(PlainApp):
     """Each says what came of it."""
 
     runtime: Runtime

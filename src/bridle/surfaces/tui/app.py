@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from textual import events
+from textual.actions import SkipAction
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
@@ -20,7 +21,6 @@ from bridle.surfaces.tui.chat import Chat
 from bridle.surfaces.tui.dialogs import Choice, Picker, Shown
 from bridle.surfaces.tui.keys import HELP
 from bridle.surfaces.tui.themes import CONTRAST, THEMES
-from bridle.surfaces.tui.views import text
 
 MOST_LISTED = 300
 
@@ -44,7 +44,8 @@ class BridleApp(SessionActions):
         Binding("ctrl+r", "asks", "Answer", show=False),
         ("f8", "undo", "Undo"),
         Binding("f9", "redo", "Redo", show=False),
-        ("ctrl+c", "interrupt", "Stop"),
+        # Also where a dialog is in front, which would keep it from the application.
+        Binding("ctrl+c", "interrupt", "Stop", priority=True, show=False),
     ]
 
     def __init__(self, runtime: Runtime, session: str) -> None:
@@ -83,7 +84,9 @@ class BridleApp(SessionActions):
         self.theme = CONTRAST.name
 
     async def action_interrupt(self) -> None:
-        """Once ends the turn and keeps everything; when nothing runs, or twice, it leaves."""
+        """Once ends the turn and keeps everything; when nothing runs, or twice, it leaves. It copies what is marked."""
+        if self.screen.get_selected_text() or getattr(self.focused, "selected_text", ""):
+            raise SkipAction
         if self.chat.busy and not self._leaving:
             self._leaving = True
             await self.runtime.abort(self.chat.id_of_session, detail="from the terminal")
@@ -101,7 +104,7 @@ class BridleApp(SessionActions):
         self.runtime.resume(self.chat.id_of_session)
 
     async def action_keys(self) -> None:
-        await self.push_screen(Shown("Keys", text(HELP)))
+        await self.push_screen(Shown("Keys", HELP))
 
     async def action_sessions(self) -> None:
         rows = [row for row in await self.runtime.sessions() if not row.info.parent][:MOST_LISTED]
@@ -139,14 +142,10 @@ class BridleApp(SessionActions):
         self._leaving = self._leaving and not event.rests
         if not self._focused:
             self.bell()
-            self._send(f"\x1b]9;{line(event.words)[:120]}\x07")
-
-    def _send(self, sequence: str) -> None:
-        if self._driver is not None and not self._driver.is_headless:
-            self._driver.write(sequence)
+            self.send(9, line(event.words)[:120])
 
     def _entitle(self, words: str) -> None:
-        self._send(f"\x1b]2;{words}\x07")
+        self.send(2, words)
 
     def on_app_blur(self, _: events.AppBlur) -> None:
         self._focused = False

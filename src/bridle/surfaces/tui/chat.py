@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.message import Message
 from textual.reactive import reactive
 from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.widgets import Footer
 
 from bridle.core.events import Entry
 from bridle.core.inbox import TurnOptions
@@ -28,12 +28,12 @@ from bridle.runtime.submitting import submit
 from bridle.runtime.watching import account_of_tree
 from bridle.surfaces.levels import NAMES, NEAR, nearest
 from bridle.surfaces.plain import line
-from bridle.surfaces.tui.dialogs import AskScreen, Confirm, Reply
+from bridle.surfaces.tui.asks import AskScreen, Confirm, Reply
 from bridle.surfaces.tui.editor import Completions, Editor
 from bridle.surfaces.tui.gauge import Gauge
 from bridle.surfaces.tui.pasting import Pasted
 from bridle.surfaces.tui.transcript import Transcript
-from bridle.surfaces.tui.views import text
+from bridle.surfaces.tui.widgets import Static
 
 TICK_SECONDS = 0.5
 DOUBT_SECONDS = 1.0
@@ -67,6 +67,7 @@ class Chat(Screen[None]):
         self.editor = Editor(completions, self._known, runtime.directory)
         self._completions = completions
         self._asking = False
+        self._put: AskScreen | None = None
         self._driving: Counter[str] = Counter()
         self._status = ""
         self._near: tuple[str, str] = ("", "")
@@ -144,7 +145,9 @@ class Chat(Screen[None]):
         self._tree = await account_of_tree(self.runtime, session)
         self.show_state()
         asks = session.running.asks if session.running is not None else ()
-        if asks and not self._asking:
+        if self._put is not None and all(ask.id != self._put.ask.id for ask in asks):
+            self._put.withdraw()
+        elif asks and not self._asking:
             self._asking = True
             self._ask(asks[0])
 
@@ -184,7 +187,7 @@ class Chat(Screen[None]):
         title = info.title if info is not None and info.title else first
         who = self.agent or (turn.start.agent if turn is not None else self.runtime.settings.agent)
         model = self.model or (turn.start.model if turn is not None else self.runtime.settings.model or "")
-        self.query_one("#head", Static).update(text(f" {line(title)[:60]}   {who} · {model}"))
+        self.query_one("#head", Static).update(f" {line(title)[:60]}   {line(who)} · {line(model)}")
         self.gauge.show(session, self._elapsed(), self._status, self._tree)
         step = f" · step {turn.steps}/{turn.cap}" if turn is not None and self._status != "idle" else ""
         self.headline = f"bridle: {self._status or 'idle'}{step}"
@@ -203,12 +206,16 @@ class Chat(Screen[None]):
 
     @work
     async def _ask(self, ask: Ask) -> None:
-        reply: Reply | None = await self.app.push_screen_wait(AskScreen(ask))
+        session, self._put = self.id_of_session, AskScreen(ask, self.editor)
+        reply: Reply | None = await self.app.push_screen_wait(self._put)
+        over, self._put = self._put.over, None
         if reply is not None:
-            await self.runtime.answer(self.id_of_session, ask.id, *reply)
-            self.runtime.resume(self.id_of_session)
+            await self.runtime.answer(session, ask.id, *reply)
+            self.runtime.resume(session)
         # What is put off stays open; a prompt rejects it, and so does an abort.
-        self._asking = reply is None
+        self._asking = reply is None and not over
+        if over:
+            await self._look()
 
     async def on_editor_sent(self, event: Editor.Sent) -> None:
         self.send(event.text, event.pasted)
@@ -246,7 +253,7 @@ class Chat(Screen[None]):
         self._drive(session, id)
 
     async def _confirm(self, command: str) -> bool:
-        return await self.app.push_screen_wait(Confirm("Do this for the prompt?", command))
+        return await self.app.push_screen_wait(Confirm("Do this for the prompt?", command, self.editor))
 
     @work(group="drive")
     async def _drive(self, session: str, prompt: str) -> None:

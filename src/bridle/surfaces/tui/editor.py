@@ -10,11 +10,11 @@ from typing import ClassVar
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.widgets import OptionList, TextArea
 
 from bridle.errors import ConfigError
 from bridle.surfaces.plain import line
 from bridle.surfaces.tui.pasting import Pasted, clipboard_image
+from bridle.surfaces.tui.widgets import OptionList, TextArea
 
 MOST_FILES = 5_000
 MOST_SHOWN = 6
@@ -124,8 +124,7 @@ class Editor(TextArea):
     def on_text_area_changed(self) -> None:
         word = self._word()
         found = list(self._matching(word)) if word[:1] in ("@", "/") else []
-        self._completions.clear_options()
-        self._completions.add_options(found)
+        self._completions.show(found)
         self._completions.display = bool(found)
         if found:
             self._completions.highlighted = 0

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from textual.content import Content
-from textual.widgets import Static
 
 from bridle.core.ledger import Account
 from bridle.core.session import Session
 from bridle.surfaces.levels import NAMES, NEAR, bar, levels, tree_words
+from bridle.surfaces.tui.widgets import Static, text
 
 WIDTH = 8
 
@@ -21,7 +21,7 @@ class Gauge(Static):
     def show(self, session: Session, elapsed: float, status: str, tree: Account | None = None) -> None:
         turn = session.turn
         if turn is None:
-            self.update(Content("no turn yet"))
+            self.update("no turn yet")
             return
         pieces: list[Content] = [Content.styled(f" {status} ", "reverse")]
         for level in levels(turn, elapsed):
@@ -29,7 +29,7 @@ class Gauge(Static):
             drawn = Content.styled(bar(level.share, WIDTH), style) if level.share is not None else Content("")
             pieces.append(Content.assemble((NAMES[level.name], "dim"), " ", drawn, " ", (level.words, style)))
         if tree is not None and tree.total:
-            pieces += [Content(words) for words in tree_words(tree)]
+            pieces += [text(words) for words in tree_words(tree)]
         self.update(Content("  ").join(pieces))
 
 

@@ -16,7 +16,7 @@ f8 f9         undo the last turn with its files, redo it
 ctrl+o        copy the last answer; ctrl+c copies what is marked
 ctrl+p        all else: new session, fork, compact, diff, themes
 tab, enter    go through calls and thoughts, and open them
-o a r esc     to an ask: once, always, reject, later
+arrows, enter choose an answer to an ask and give it; esc: later
 
 Everything works with the mouse as well.
 A file that is dropped here goes with the prompt.

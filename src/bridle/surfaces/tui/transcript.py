@@ -6,7 +6,6 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Button
 
 from bridle.core.events import (
     CallMoved,
@@ -25,6 +24,7 @@ from bridle.core.session import Session
 from bridle.core.states import Open
 from bridle.core.undo import has_mark
 from bridle.surfaces.tui.views import CallView, NoticeView, ThoughtView, WelcomeView, view_of
+from bridle.surfaces.tui.widgets import Button
 from bridle.surfaces.tui.words import WordsView
 
 AT_ONCE = 80

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen, Screen
-from textual.widgets import Footer, Static, Tree
+from textual.widgets import Footer
 from textual.widgets.tree import TreeNode
 
 from bridle.core.events import Entry
@@ -25,7 +24,7 @@ from bridle.surfaces.plain import line
 from bridle.surfaces.telling import telling
 from bridle.surfaces.tui.gauge import Gauge
 from bridle.surfaces.tui.transcript import Transcript
-from bridle.surfaces.tui.views import text
+from bridle.surfaces.tui.widgets import Static, Tree
 
 LOOK_SECONDS = 0.5
 MARKS = {"busy": "●", "retry": "↻", "paused": "?", "interrupted": "✗", "idle": "✓"}
@@ -45,8 +44,8 @@ class Subagents(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog tall"):
-            yield Static(text("Subagents"), classes="title")
-            tree: Tree[str] = Tree("this session", id="tree")
+            yield Static("Subagents", classes="title")
+            tree = Tree("this session", id="tree")
             tree.show_root = False
             yield tree
 
@@ -60,14 +59,14 @@ class Subagents(ModalScreen[str | None]):
         if found == self._shown:
             return
         self._shown = found
-        tree: Tree[str] = self.query_one("#tree", Tree)
+        tree = self.query_one("#tree", Tree)
         at = tree.cursor_line
         tree.clear()
         _fill(tree.root, found)
         tree.root.expand()
         tree.cursor_line = max(0, at)
         if not found:
-            tree.root.add_leaf(Text("there are none: a task call starts one"))
+            tree.root.add_leaf("there are none: a task call starts one")
 
     def on_tree_node_selected(self, event: Tree.NodeSelected[str]) -> None:
         if event.node.data:
@@ -79,9 +78,9 @@ def _fill(node: TreeNode[str], found: Iterable[Branch]) -> None:
         steps = f"step {branch.steps}/{branch.cap}"
         words = f"{MARKS[branch.state]} {line(branch.agent)}  {line(telling(branch.arguments))[:60]}  {steps}"
         if branch.below:
-            _fill(node.add(Text(words), branch.session, expand=True), branch.below)
+            _fill(node.add(words, branch.session, expand=True), branch.below)
         else:
-            node.add_leaf(Text(words), branch.session)
+            node.add_leaf(words, branch.session)
 
 
 class Watch(Screen[None]):
@@ -97,7 +96,7 @@ class Watch(Screen[None]):
         self._gauge = Gauge()
 
     def compose(self) -> ComposeResult:
-        yield Static(text(f" subagent {self.id_of_session}"), id="head")
+        yield Static(f" subagent {self.id_of_session}", id="head")
         yield self.transcript
         yield self._gauge
         yield Footer()
@@ -148,11 +147,11 @@ class Backgrounds(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog tall"):
-            yield Static(text("In the background"), classes="title")
+            yield Static("In the background", classes="title")
             yield Static("", id="commands")
             with VerticalScroll(classes="about"):
                 yield Static("", id="printed")
-            yield Static(text("up, down: another one   e: end it   esc: back"), classes="hint")
+            yield Static("up, down: another one   e: end it   esc: back", classes="hint")
 
     def on_mount(self) -> None:
         self._look()
@@ -165,8 +164,8 @@ class Backgrounds(ModalScreen[None]):
             f"{'▶' if place == self._at else ' '} {each.id}  {_state(each.status)}  {line(each.command)[:100]}"
             for place, each in enumerate(found)
         ]
-        self.query_one("#commands", Static).update(text("\n".join(rows) or "nothing runs there"))
-        self.query_one("#printed", Static).update(text(found[self._at].tail if found else ""))
+        self.query_one("#commands", Static).update("\n".join(rows) or "nothing runs there")
+        self.query_one("#printed", Static).update(found[self._at].tail if found else "")
 
     def action_turn(self, by: int) -> None:
         self._at = max(0, self._at + by)

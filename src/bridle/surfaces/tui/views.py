@@ -9,7 +9,6 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Button, Static
 
 from bridle.core.parts import (
     Call,
@@ -28,16 +27,12 @@ from bridle.core.states import Asking, CallState, Done, Failed, Refused, Running
 from bridle.runtime.watching import child_of
 from bridle.surfaces.plain import line, plain
 from bridle.surfaces.telling import compaction, telling
+from bridle.surfaces.tui.widgets import Button, Static
 from bridle.surfaces.tui.words import WordsView
 
 MOST_LIVE_LINES = 8
 MOST_LINES = 400
 MARKS = {"running": "●", "done": "✓", "failed": "✗", "refused": "⊘", "asking": "?", "waiting": "◌", "pending": "·"}
-
-
-def text(words: str) -> Content:
-    """Words as they are: nothing in them is markup."""
-    return Content(plain(words))
 
 
 WELCOME = """\
@@ -64,14 +59,14 @@ class WelcomeView(Static):
     """What a person reads who has not asked anything yet."""
 
     def __init__(self, model: str) -> None:
-        super().__init__(text(WELCOME.format(model=model)), classes="welcome")
+        super().__init__(WELCOME.format(model=model), classes="welcome")
 
 
 class PromptView(Static):
     """What a person asked."""
 
     def __init__(self, part: Prompt) -> None:
-        super().__init__(text(part.text.strip() or "(nothing)"), classes="prompt")
+        super().__init__(part.text.strip() or "(nothing)", classes="prompt")
 
 
 class Folded(Vertical):
@@ -81,8 +76,8 @@ class Folded(Vertical):
 
     def __init__(self, head: str, body: str = "", *, classes: str, opened: bool = False) -> None:
         super().__init__(classes=f"folded {classes}")
-        self._head = Static(text(head), classes="head")
-        self._body = Static(text(body), classes="body")
+        self._head = Static(head, classes="head")
+        self._body = Static(body, classes="body")
         self.opened = opened
         self._body.display = opened and bool(body)
 
@@ -91,8 +86,8 @@ class Folded(Vertical):
         yield self._body
 
     def show(self, head: str, body: str) -> None:
-        self._head.update(text(head))
-        self._body.update(text(body))
+        self._head.update(head)
+        self._body.update(body)
         self._body.display = self.opened and bool(body)
         self.body_text = body
 
@@ -180,7 +175,7 @@ class CallView(Folded):
         """Show the last lines of what it prints while it runs."""
         self._live = self._live[:offset] + words
         tail = "\n".join(self._live.splitlines()[-MOST_LIVE_LINES:])
-        self._body.update(text(tail))
+        self._body.update(tail)
         self._body.display = bool(tail)
 
     def _says(self) -> str:
@@ -209,7 +204,7 @@ class StepView(Static):
 
     def __init__(self, part: StepStart) -> None:
         closing = f" · closing: {part.closing}" if part.closing else ""
-        super().__init__(text(f"step {part.number}/{part.cap}{closing}"), classes="step")
+        super().__init__(f"step {part.number}/{part.cap}{closing}", classes="step")
 
 
 class PatchView(Static):
@@ -219,14 +214,14 @@ class PatchView(Static):
         named = [f"{each.path} +{each.added} -{each.removed}" for each in part.files[:6]]
         rest = len(part.files) - 6 + part.more
         words = ", ".join(named) + (f" and {rest} more" if rest > 0 else "")
-        super().__init__(text(f"~ {words}"), classes="patch")
+        super().__init__(f"~ {words}", classes="patch")
 
 
 class NoticeView(Static):
     """Something that the reader is told."""
 
     def __init__(self, words: str) -> None:
-        super().__init__(text(f"! {words}"), classes="notice")
+        super().__init__(f"! {words}", classes="notice")
 
     @classmethod
     def of(cls, part: Notice | Compaction) -> NoticeView | None:
@@ -248,7 +243,7 @@ class SentinelView(Vertical):
         self._part = part
 
     def compose(self) -> ComposeResult:
-        yield Static(text(f"■ {self._part.text}"))
+        yield Static(f"■ {self._part.text}")
         yield Button("Continue (ctrl+t)", id="continue", variant="warning", compact=True)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
@@ -264,7 +259,7 @@ class EndView(Static):
         cost = f" · ${spent.cost:.4f}" if spent.cost else ""
         steps, calls = counted(spent.steps, "step"), counted(spent.tool_calls, "call")
         words = f"{part.reason} · {steps} · {calls} · {spent.tokens:,} tokens{cost}"
-        super().__init__(text(f"{words} · {spent.seconds:.1f} s"), classes="end")
+        super().__init__(f"{words} · {spent.seconds:.1f} s", classes="end")
 
 
 def view_of(part: Part) -> Widget | None:

@@ -1,0 +1,110 @@
+"""The only way to standard output and standard error: all text passes `plain` here, and no other module writes.
+
+What is drawn on a terminal as it goes passes through `paper` and `screen` beside it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any, TextIO
+
+import typer
+
+from bridle.surfaces.cli.paper import is_lively
+from bridle.surfaces.plain import plain, plain_json
+
+COLORS = {"+": "32", "-": "31", "@": "36"}
+
+
+def say(words: object = "", *, end: str = "\n") -> None:
+    """Write to standard output."""
+    _write(sys.stdout, f"{plain(str(words))}{end}")
+
+
+def tell(words: object = "", *, end: str = "\n") -> None:
+    """Write to standard error, where everything goes that is not the result of a command."""
+    _write(sys.stderr, f"{plain(str(words))}{end}")
+
+
+def tell_notices(notices: Iterable[str]) -> None:
+    """Write what the reader must know of the settings."""
+    for notice in notices:
+        tell(f"! {notice}")
+
+
+def tell_at_last(words: str) -> None:
+    """Write to standard error, if that is still possible."""
+    with suppress(OSError, ValueError):
+        tell(words)
+
+
+def say_json(value: Any) -> None:
+    """Write a value as one line of JSON."""
+    # Loaded only here: most commands write none.
+    import msgspec
+
+    _write(sys.stdout, f"{plain_json(msgspec.json.encode(value).decode())}\n")
+
+
+def say_json_document(raw: bytes) -> None:
+    """Write a JSON document that is encoded already."""
+    _write(sys.stdout, plain_json(raw.decode()))
+
+
+def say_diff(words: str) -> None:
+    """Write a diff to standard output, in colors on a terminal that has them."""
+    _write(sys.stdout, _diff(words, sys.stdout))
+
+
+def tell_diff(words: str, margin: str = "") -> None:
+    """Write a diff to standard error, each line behind a margin."""
+    lines = _diff(words, sys.stderr).removesuffix("\n").split("\n")
+    _write(sys.stderr, "".join(f"{margin}{each}\n" for each in lines))
+
+
+def confirmed(question: str) -> bool:
+    """Ask the person at the terminal for a yes or a no."""
+    return typer.confirm(plain(question), err=True)
+
+
+def secret(question: str) -> str:
+    """Ask the person at the terminal for something that is not shown as it is typed."""
+    return str(typer.prompt(plain(question), hide_input=True, err=True))
+
+
+def mend_streams() -> None:
+    """Replace closed streams, and have characters replaced that the terminal's encoding does not have."""
+    nowhere = Path(os.devnull)
+    sys.stdout = sys.stdout or nowhere.open("w")
+    sys.stderr = sys.stderr or nowhere.open("w")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _write(stream: TextIO, text: str) -> None:
+    stream.write(text)
+    stream.flush()
+
+
+def _diff(words: str, stream: TextIO) -> str:
+    text = plain(words)
+    text += "" if not text or text.endswith("\n") else "\n"
+    return _colored(text) if _has_colors(stream, os.environ) else text
+
+
+def _has_colors(stream: TextIO, environment: Mapping[str, str]) -> bool:
+    return is_lively(stream, environment) and not environment.get("NO_COLOR")
+
+
+def _colored(text: str) -> str:
+    lines = []
+    for line in text.split("\n"):
+        color = "1" if line.startswith(("diff ", "+++", "---")) else COLORS.get(line[:1], "")
+        lines.append(f"\x1b[{color}m{line}\x1b[0m" if color else line)
+    return "\n".join(lines)

@@ -1,0 +1,250 @@
+"""Screens that wait for a decision: a permission, a question, a command to confirm.
+
+Typing never decides anything: it goes on into the draft of the prompt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Literal, NamedTuple, TypeVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.timer import Timer
+from textual.widget import Widget
+
+from bridle.core.states import Ask
+from bridle.surfaces.plain import line
+from bridle.surfaces.tui.editor import Editor
+from bridle.surfaces.tui.views import diff_text
+from bridle.surfaces.tui.widgets import Button, Input, OptionList, Static
+
+Decision = TypeVar("Decision")
+FRAME = 2
+HINT = "←→ choose, enter answers, ↑↓ scroll, tab: other fields, esc: later"
+DRAFT_HINT = "Typing goes into your draft. ←→ choose, enter answers, esc: later"
+
+
+class Deliberate(ModalScreen[Decision]):
+    """A decision that needs a moment of quiet and then enter on a button that has the focus.
+
+    Until no key was typed for a moment, nothing can be chosen. Letters go into the draft of the prompt and take the
+    focus from the buttons; while there is a draft, none has it until an arrow key gives it to one.
+    """
+
+    QUIET_SECONDS: ClassVar[float] = 0.7
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "choose(-1)", show=False),
+        Binding("right", "choose(1)", show=False),
+        Binding("up", "read('scroll_up')", show=False),
+        Binding("down", "read('scroll_down')", show=False),
+        Binding("home", "read('scroll_home')", show=False),
+        Binding("end", "read('scroll_end')", show=False),
+        # The list of a question would take these for its own.
+        Binding("pageup", "read('scroll_page_up')", show=False, priority=True),
+        Binding("pagedown", "read('scroll_page_down')", show=False, priority=True),
+        Binding("tab", "onward", show=False),
+    ]
+
+    def __init__(self, draft: Editor) -> None:
+        super().__init__()
+        self._draft = draft
+        self._waiting: Timer | None = None
+        self.ready = False
+        """Whether there was quiet long enough for a choice."""
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog asks"):
+            with VerticalScroll(classes="about", id="about"):
+                yield from self.about()
+            with Vertical(id="answers"):
+                yield from self.answers()
+            yield Static("", id="hint", classes="hint")
+
+    def about(self) -> Iterator[Widget]:
+        """Everything that the decision is about."""
+        raise NotImplementedError
+
+    def answers(self) -> Iterator[Widget]:
+        """The answers; the first that can have the focus gets it."""
+        raise NotImplementedError
+
+    def on_mount(self) -> None:
+        self.query_one("#about").focus()
+        self._fit()
+        self._wait()
+
+    def on_resize(self) -> None:
+        self._fit()
+
+    def _fit(self) -> None:
+        """Leave the answers their place; what the decision is about gets the rest, and scrolls."""
+        height = self.app.size.height
+        listed = self.query(OptionList)
+        for each in listed:
+            each.styles.max_height = max(1, height // 3)
+        fields = len(self.query(Input)) + len(self.query(Horizontal))
+        taken = FRAME + 1 + fields + sum(max(1, min(each.option_count, height // 3)) for each in listed)
+        self.query_one("#about").styles.max_height = max(1, height - taken)
+
+    def _wait(self) -> None:
+        """Nothing can be chosen before there was a moment of quiet."""
+        self.ready = False
+        self.query_one("#answers").disabled = True
+        self.query_one("#hint", Static).update(DRAFT_HINT if self._has_draft else HINT)
+        if self._waiting is not None:
+            self._waiting.stop()
+        self._waiting = self.set_timer(self.QUIET_SECONDS, self._rest)
+
+    def _rest(self) -> None:
+        self.query_one("#answers").disabled = False
+        self.ready = True
+        if not self._has_draft:
+            self._choices()[0].focus()
+
+    @property
+    def _has_draft(self) -> bool:
+        return bool(self._draft.text.strip())
+
+    def _choices(self) -> list[Widget]:
+        found = self.query("#answers Button, #answers OptionList, #answers Input").results(Widget)
+        return [each for each in found if not isinstance(each, OptionList) or each.option_count]
+
+    def on_key(self, event: events.Key) -> None:
+        """Keys that nothing else has taken: somebody types."""
+        if event.is_printable and event.character:
+            self._type(event.character)
+        elif event.key == "backspace":
+            self._draft.action_delete_left()
+            self._type("")
+        else:
+            return
+        event.stop()
+
+    def on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        self._type(event.text)
+
+    def _type(self, words: str) -> None:
+        self._draft.insert(words)
+        self.query_one("#about").focus()
+        self._wait()
+
+    def action_onward(self) -> None:
+        """Go to the next field; a tab in the middle of a draft is typing."""
+        if self._has_draft and self.focused is self.query_one("#about"):
+            self._wait()
+        else:
+            self.focus_next()
+
+    def action_choose(self, by: int) -> None:
+        if not self.ready:
+            return
+        choices = self._choices()
+        at = choices.index(self.focused) if self.focused in choices else -1 if by > 0 else 0
+        buttons = [each for each in choices if isinstance(each, Button)] or choices
+        buttons[(at + by) % len(buttons)].focus()
+
+    def action_read(self, way: str) -> None:
+        """Scroll what the decision is about."""
+        getattr(self.query_one("#about", VerticalScroll), way)(animate=False)
+
+
+class Reply(NamedTuple):
+    """What a person said to an ask."""
+
+    choice: Literal["once", "always", "reject"]
+    feedback: str = ""
+
+
+class AskScreen(Deliberate[Reply | None]):
+    """An ask with everything that it is about: the exact command, paths and diff."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "later", "Later", show=False)]
+
+    def __init__(self, ask: Ask, draft: Editor) -> None:
+        super().__init__(draft)
+        self.ask = ask
+        self._replied = False
+        self.over = False
+        """Whether it needs no answer any more: somebody else gave one, or the turn has ended."""
+
+    def about(self) -> Iterator[Widget]:
+        ask = self.ask
+        who = f"  (subagent {ask.session})" if ask.session else ""
+        yield Static(f"? {ask.text}{who}", classes="title")
+        yield Static(diff_text(ask.diff) if ask.diff else ask.detail or self._accesses())
+        wider = ", ".join(access.always for access in ask.accesses if access.always)
+        if wider:
+            yield Static(f"Always lets pass: {line(wider)}", classes="wider")
+
+    def answers(self) -> Iterator[Widget]:
+        if self.ask.kind == "question":
+            yield OptionList(*self.ask.choices, id="choices")
+            yield Input(placeholder="or your own words (enter)", id="words", compact=True)
+            return
+        with Horizontal(classes="buttons"):
+            yield Button("Once", id="once", variant="success", compact=True)
+            yield Button("Always", id="always", compact=True)
+            yield Button("Reject", id="reject", variant="error", compact=True)
+        yield Input(placeholder="why not: the model reads it and goes on (enter)", id="words", compact=True)
+
+    def _accesses(self) -> str:
+        return "\n".join(f"{access.permission}: {access.pattern}" for access in self.ask.accesses)
+
+    def _reply(self, reply: Reply | None) -> None:
+        """Close the screen once: the turn may end while a key is on its way."""
+        if not self._replied:
+            self._replied = True
+            self.dismiss(reply)
+
+    def withdraw(self) -> None:
+        """Go away unanswered, at once or as soon as nothing covers this screen."""
+        self.over = True
+        if self.app.screen is self:
+            self._reply(None)
+
+    def on_screen_resume(self) -> None:
+        if self.over:
+            self._reply(None)
+
+    def action_later(self) -> None:
+        self._reply(None)
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        said = event.button.id
+        self._reply(Reply("once" if said == "once" else "always" if said == "always" else "reject"))
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        self._reply(Reply("once", self.ask.choices[event.option_index]))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        words = event.value.strip()
+        if words:
+            self._reply(Reply("once" if self.ask.kind == "question" else "reject", words))
+
+
+class Confirm(Deliberate[bool]):
+    """Yes or no."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(False)", "No", show=False)]
+
+    def __init__(self, title: str, about: str, draft: Editor) -> None:
+        super().__init__(draft)
+        self._title = title
+        self._about = about
+
+    def about(self) -> Iterator[Widget]:
+        yield Static(self._title, classes="title")
+        yield Static(self._about)
+
+    def answers(self) -> Iterator[Widget]:
+        with Horizontal(classes="buttons"):
+            yield Button("Yes", id="yes", variant="success", compact=True)
+            yield Button("No", id="no", variant="error", compact=True)
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        self.dismiss(event.button.id == "yes")

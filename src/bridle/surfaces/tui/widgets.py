@@ -1,0 +1,108 @@
+"""Textual's widgets without markup: all text that they show passes `plain`, and brackets in it are brackets.
+
+No other module of the application takes these from Textual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import textual.widgets as theirs
+from rich.text import Text
+from textual.app import App
+from textual.content import Content
+from textual.notifications import SeverityLevel
+from textual.visual import VisualType
+from textual.widgets.button import ButtonVariant
+from textual.widgets.option_list import Option
+
+from bridle.surfaces.plain import line, plain
+
+Shown = str | Content
+
+
+def text(words: Shown) -> Content:
+    """Words as they are: nothing in them is markup."""
+    return Content(plain(words)) if isinstance(words, str) else words
+
+
+class PlainApp(App[None]):
+    """An application whose toasts and messages to the terminal are text."""
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """Show a toast; widgets and screens call this too, and what they say of markup does not count."""
+        words = f"{title}: {message}" if title else message
+        super().notify(plain(words), severity=severity, timeout=timeout, markup=False)
+
+    def send(self, command: int, words: str) -> None:
+        """Send the terminal an operating system command: 2 sets its title, 9 shows a message."""
+        if self._driver is not None and not self._driver.is_headless:
+            self._driver.write(f"\x1b]{command};{line(words)}\x07")
+
+
+class Static(theirs.Static):
+    """Text that does not change by itself."""
+
+    def __init__(self, words: Shown = "", *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(text(words), id=id, classes=classes, markup=False)
+
+    def update(self, content: VisualType = "", *, layout: bool = True) -> None:
+        super().update(text(content) if isinstance(content, str) else content, layout=layout)
+
+
+class Button(theirs.Button):
+    """A button whose label is text."""
+
+    def __init__(
+        self, label: str, *, id: str | None = None, variant: ButtonVariant = "default", compact: bool = False
+    ) -> None:
+        super().__init__(text(label), variant, id=id, compact=compact)
+
+    def validate_label(self, label: object) -> Content:
+        return label if isinstance(label, Content) else text(str(label))
+
+
+class OptionList(theirs.OptionList):
+    """A list to choose from."""
+
+    def __init__(self, *choices: str, id: str | None = None) -> None:
+        super().__init__(id=id, markup=False)
+        self.show(choices)
+        self.highlighted = 0 if choices else None
+
+    def show(self, choices: Iterable[str], ids: Iterable[str] | None = None) -> None:
+        """Show other choices."""
+        self.clear_options()
+        if ids is None:
+            self.add_options([Option(text(each)) for each in choices])
+        else:
+            self.add_options([Option(text(each), id=id) for each, id in zip(choices, ids, strict=True)])
+
+
+class Tree(theirs.Tree[str]):
+    """A tree whose labels are text, one line each."""
+
+    def process_label(self, label: str | Text) -> Text:
+        return Text(plain(str(label)).partition("\n")[0])
+
+
+class Input(theirs.Input):
+    """A line to type into."""
+
+    def validate_value(self, value: str) -> str:
+        return plain(value)
+
+
+class TextArea(theirs.TextArea):
+    """Lines to type into; what is pasted stays as it is, and is shown as text."""
+
+    def get_line(self, line_index: int) -> Text:
+        return Text(plain(self.document.get_line(line_index)), end="", no_wrap=True)
