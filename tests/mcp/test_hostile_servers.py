@@ -7,6 +7,7 @@ import json
 import sys
 import threading
 import time
+from contextlib import contextmanager
 
 import pytest
 from test_servers import World
@@ -136,16 +137,54 @@ class Packed(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def test_an_answer_that_unfolds_is_not_taken(place):
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Packed)
+class Spelled(Packed):
+    """Answers in events whose charset Python knows, and which it takes very long to decode."""
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        found = {
+            "initialize": {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "spelled", "version": "1"},
+            },
+            "tools/list": {"tools": [{"name": "one", "description": "One.", "inputSchema": {"type": "object"}}]},
+            "tools/call": {"content": [{"type": "text", "text": "plain-words"}]},
+        }.get(asked.get("method"))
+        answer = {"jsonrpc": "2.0", "id": asked.get("id"), "result": found}
+        body = f"event: message\ndata: {json.dumps(answer)}\n\n".encode() if found else b""
+        self.send_response(200 if found else 202)
+        self.send_header("Content-Type", "text/event-stream; charset=punycode")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        self.send_error(405)
+
+
+@contextmanager
+def served(answers):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), answers)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        turn = World(place, packed=McpServer(url=f"http://127.0.0.1:{server.server_address[1]}/mcp")).turn("Done.")
+        yield McpServer(url=f"http://127.0.0.1:{server.server_address[1]}/mcp")
     finally:
         server.shutdown()
         server.server_close()
+
+
+def test_an_answer_that_unfolds_is_not_taken(place):
+    with served(Packed) as server:
+        turn = World(place, packed=server).turn("Done.")
     assert len(turn.told) == 1 and turn.told[0].startswith("mcp server packed: ")
+
+
+def test_events_are_decoded_as_utf_8_whatever_charset_the_server_names(place):
+    with served(Spelled) as server:
+        turn = World(place, spelled=server).turn(call("spelled_one"), "Done.")
+    assert (turn.told, turn.outputs) == ([], ["plain-words"])
 
 
 def test_closing_while_a_server_connects_takes_no_time(place):

@@ -1097,6 +1097,7 @@ SED = [
 ]
 
 HIDDEN = [
+    *("patch -e < x", "patch -p1 -e < x", "patch -Ne < x", "patch --ed < x", "patch -g1 x", "patch --get=1 x"),
     *(
         "fd -Hx rm",
         "fd -Hx rm {}",

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from shell_corpus import EVERYDAY, ROWS
 from shell_differential import denied_runs, false_allows
-from shell_judge import PROJECT, SETS, verdict
+from shell_judge import PROJECT, SETS, rules, verdict
 
 from bridle.core.permission import DEFAULT_RULES, Access, Rule, judge, strictest
 from bridle.shell.needs import needs_of
@@ -76,6 +76,24 @@ def test_a_rule_for_part_of_a_program_holds_for_what_is_not_known():
         ("gitx $x", "allow"),
     ):
         assert verdict((*rules, Rule("external_directory", "*", "ask")), line) == expected, line
+
+
+LONG = [
+    "1" * 90_000 + "! a",
+    "ls " + "1" * 90_000 + "! a; x",
+    "tool " + "rm," * 30_000,
+    "sed 's/" + "[" * 40_000 + "/' f",
+    "sed 's/" + "[a]" * 20_000 + "[/' f",
+    "git -C " + "../" * 20_000 + " status",
+    "x " + "-" * 90_000,
+    "g" * 90_000 + " -C evil",
+]
+
+
+@pytest.mark.parametrize("line", LONG, ids=lambda line: line[:12])
+def test_a_line_that_is_long_and_tangled_gets_a_verdict(line):
+    assert verdict(SETS["CAREFUL"], line) == "ask"
+    verdict(rules({"*": "allow", "*x*y*": "ask", "rm *x": "deny"}), line)
 
 
 @pytest.mark.parametrize("line", ["(" * 3_000, "$(" * 500 + ")" * 500, "x" * 200_000, "\0", "'", "$((", "`" * 99])

@@ -10,7 +10,7 @@ NOT_KNOWN = "\ufffd"
 _PARTS = re.compile(r"[;&|(){}\[\]<>$`\n]+")
 _STARTS = re.compile(r"(?:^|[\s=!@:+/]|(?<=\s-)\w)(?=[^\s=!@:+/])")
 _QUOTES = str.maketrans(",", " ", "'\"\\")
-MOST_STARTS = 2_000
+MOST_STARTS = 500
 
 
 def passed_on(text: str) -> Iterable[str]:

@@ -71,7 +71,7 @@ def host_of(text: str) -> str:
         if number.scope_id:
             raise ValueError("an address with a zone")
         return str(number.ipv4_mapped or number)
-    host = unicodedata.normalize("NFKC", text).lower().removesuffix(".")
+    host = unicodedata.normalize("NFKC", text).lower().removesuffix(".") if len(text) <= 4 * LONGEST_HOST else text
     if len(host) > LONGEST_HOST:
         raise ValueError("a host that is too long")
     if not host.isascii():

@@ -169,6 +169,8 @@ class Remote:
             if response.headers.get("content-encoding", "identity") != "identity":
                 # A small body may unfold to more than any memory holds.
                 raise httpx2.ReadError("the server packs what it sends, although it was asked not to")
+            # JSON and events are UTF-8; some of the encodings that a server may name instead take hours to decode.
+            response.encoding = "utf-8"
             stream = response.stream
             assert isinstance(stream, httpx2.AsyncByteStream)
             response.stream = _Bounded(stream)

@@ -237,6 +237,7 @@ HIDES: dict[str, Callable[[Sequence[Word]], bool]] = {
     **dict.fromkeys(("shuf", "iconv", "tree"), _odd_options(r"-\w*o|--o")),
     "yq": _odd_options(r"-\w*[is]|--(in|split)"),
     "install": _odd_options(r"--strip-p"),
+    "patch": _odd_options(r"-\w*[eg]|--(ed|get)"),
     "diff": _odd_options(r"--to-file"),
     "sdiff": _odd_options(r"-\w*o|--(o|diff)"),
 }

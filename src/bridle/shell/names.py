@@ -107,12 +107,17 @@ _ENDINGS = (
 )
 """Versions, variants of a distribution, ways of building, and machines that are compiled for."""
 MOST_SPELLINGS = 40
+LONGEST_NAME = 60
 
 
-@lru_cache(maxsize=4096)
 def program(text: str) -> str:
     """The one name by which a program is known, whatever version or variant of it is named, and by which path."""
     called = posixpath.basename(text)
+    return _known_as(called) if len(called) <= LONGEST_NAME else called
+
+
+@lru_cache(maxsize=4096)
+def _known_as(called: str) -> str:
     spelled = [called]
     for name in spelled:
         if name in _KNOWN or _RUNS_OTHERS.fullmatch(name):

@@ -43,7 +43,7 @@ def looks_bare(folder: Path) -> bool:
 
 
 def runs_git(words: Sequence[Word]) -> bool:
-    return any(word.known and program(word.text) == "git" for word in words[:8])
+    return any(word.known and program(word.text) == "git" for word in words[:40])
 
 
 def goes_to(words: Sequence[Word]) -> Iterator[Word]:
