@@ -13,6 +13,7 @@ from bridle.core.limits import (
     Spent,
     closing_seconds,
     effective_cap,
+    seconds_left,
     wrong_limit,
 )
 
@@ -51,6 +52,8 @@ def test_the_smallest_price_that_is_still_told_from_nothing():
         (Limits(seconds=100.0), Spent(seconds=90.0), "seconds"),
         # A timer that was set for 14.58 s has fired.
         (Limits(seconds=16.2), Spent(seconds=14.579999999999998), "seconds"),
+        (Limits(seconds=100.0), Spent(seconds=89.98), None),
+        (Limits(seconds=100.0), Spent(seconds=90.0 - 0.01), "seconds"),
         (ALL, Spent(10, 20, 30, 4.0, 50.0), "tool_calls"),
         (ALL, Spent(10, 19, 30, 4.0, 50.0), "tokens"),
         (ALL, Spent(10, 19, 29, 4.0, 50.0), "cost"),
@@ -62,6 +65,7 @@ def test_a_limit_is_reached_when_nothing_of_it_is_left(limits, spent, reached):
 
 
 def test_a_tenth_of_the_time_is_held_back_for_the_closing_request_but_no_more_than_half_a_minute():
+    assert [seconds_left(100.0, elapsed) for elapsed in (0.0, 30.0, 89.5, 95.0)] == [90.0, 60.0, 0.5, 0.01]
     assert [closing_seconds(seconds) for seconds in (100.0, 299.0, 300.0, 3_000.0)] == [10.0, 29.9, 30.0, 30.0]
 
 

@@ -1,4 +1,4 @@
-"""The length limit of a reply, held where it is read: servers that know no such limit would be paid without end."""
+"""The length limit of a reply, enforced while it streams, because some servers ignore it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from bridle.core.stream import ReasoningDelta, StreamEvent, TextDelta, ToolInput
 from bridle.turn.processor import Processor
 
 MOST_CHARACTERS_PER_TOKEN = 8
-"""A reply with more characters for each token that it was allowed is longer than it may be."""
+"""Above the average of any text: a reply with more has ignored its limit."""
 
 
 class Length:
-    """How much of a reply is still taken."""
+    """The characters that a reply may still have."""
 
     __slots__ = ("_left",)
 
@@ -18,7 +18,7 @@ class Length:
         self._left = tokens * MOST_CHARACTERS_PER_TOKEN
 
     def hold(self, processor: Processor, event: StreamEvent) -> None:
-        """Count an event that was fed; a reply that is too long ends as if its model had kept the limit."""
+        """Count an event that the processor was fed. A reply that is too long ends with the finish word `length`."""
         if isinstance(event, (TextDelta, ReasoningDelta, ToolInputDelta)):
             self._left -= len(event.text)
             if self._left < 0:
