@@ -19,6 +19,7 @@ from bridle.core.messages import ResultMessage, UserMessage
 from bridle.core.parts import Compaction, TurnFinish
 from bridle.core.session import Session
 from bridle.core.states import Done, Failed, Refused
+from bridle.engine.local import _interrupted
 from bridle.runtime.keeping import delete_session
 from bridle.runtime.undoing import undo
 from bridle.testing.scripted import ScriptedError
@@ -331,3 +332,15 @@ def test_one_that_could_not_be_started_is_told_of_too():
 
 def _reports(event):
     return isinstance(event, CallMoved) and isinstance(event.state, Failed)
+
+
+def test_a_turn_that_lost_its_process_is_gone_on_with_though_a_subagent_works_in_its_background():
+    """What was recorded up to the middle of a step says that nobody is awaited, whoever works beside it."""
+    story = family(root=[beside("dig"), "meanwhile", "all"], child=lambda request: Reply(text="gold", delay=20.0))
+    session, seen = Session(), []
+    for entry in story.journal._sessions[ROOT].entries:
+        fold(session, entry)
+        if session.running is not None and session.turn.background:
+            seen.append((session.turn.step.number, session.turn.step.state, _interrupted(session)))
+    # While it asks for its second step it must be driven; with the answer given, it awaits the report.
+    assert seen == [(1, "finished", True), (2, "open", True), (2, "finished", False)]

@@ -122,23 +122,27 @@ def test_changed_arguments_are_judged_by_the_rules(shelf):
     assert "closed words" not in made.state.output
 
 
-def test_changed_arguments_are_asked_about_and_run_as_they_were_approved(shelf):
+@pytest.mark.parametrize("asked", [["closed"], ["open", "closed"]])
+def test_changed_arguments_are_asked_about_and_run_as_they_were_approved(shelf, asked):
     seen = []
 
     async def people(runtime, session):
-        while not (state := await runtime.load(session)).running or not state.running.asks:
+        while len(seen) < len(asked):
+            running = (await runtime.load(session)).running
+            for ask in running.asks if running is not None else ():
+                if (ask.text, ask.detail) not in seen:
+                    seen.append((ask.text, ask.detail))
+                    await runtime.journal.submit(session, AnswerItem(f"ans {ask.id}", ask.id, "once"))
+                    runtime.resume(session)
             await asyncio.sleep(0.01)
-        (ask,) = state.running.asks
-        seen.append((ask.text, ask.detail))
-        await runtime.journal.submit(session, AnswerItem("ans", ask.id, "once"))
-        runtime.resume(session)
 
     # A hook that would change them at every look is not asked again about what a person has approved.
     hooks = [changing(arguments={"path": "closed"}), hook(shelf, "before_call")]
-    session, result, _ = reading(shelf, hooks, {"*": "allow", "closed": "ask"}, people=people)
+    rules = {"*": "allow", **dict.fromkeys(asked, "ask")}
+    session, result, _ = reading(shelf, hooks, rules, people=people)
     (made,) = calls(session)
     assert "closed words" in made.state.output and result.reason == "answered"
-    assert seen == [("Allow read: closed?", '{"path":"closed"}')]
+    assert seen == [(f"Allow read: {path}?", f'{{"path":"{path}"}}') for path in asked]
     assert len(given(shelf)) == 1
 
 

@@ -9,7 +9,7 @@ import msgspec
 from bridle.core.events import PartPut, Recorded
 from bridle.core.parts import Call, Notice
 from bridle.core.repair import arguments_of
-from bridle.core.states import Approved, CallState, Refusal, Refused, Repeat, Running, Waiting
+from bridle.core.states import CallState, Refusal, Refused, Repeat, Running, Waiting
 from bridle.tools.tool import Output
 from bridle.turn.authorise import Authority
 from bridle.turn.hooks import Said, each_hook
@@ -94,8 +94,8 @@ def _judged_again(rig: Rig, call: Call) -> CallState:
     except msgspec.ValidationError as error:
         text = f"not executed: a hook changed the arguments, and they do not fit {call.name}: {error}"
         return Refused(Refusal("hook"), text)
-    granted = call.state.accesses if isinstance(call.state, Approved) else ()
-    return Authority(rig).permitted(call, granted)
+    # An approval was given to other arguments: everything that these need is asked for together.
+    return Authority(rig).permitted(call, ())
 
 
 def change_notices(rig: Rig, changed: dict[str, str]) -> list[Recorded]:
