@@ -12,6 +12,7 @@ from bridle.core.limits import Limits
 from bridle.core.options import layered
 from bridle.core.permission import DEFAULT_RULES, SANDBOXED_RULES, Rule
 from bridle.errors import ConfigError
+from bridle.workspace.bounded import read_text
 
 _PROMPTS = Path(__file__).with_name("prompts")
 
@@ -121,7 +122,7 @@ def _prompt(name: str, given: AgentSettings) -> str:
     if not given.prompt_file:
         return given.prompt
     try:
-        return Path(given.prompt_file).expanduser().read_text(encoding="utf-8").strip()
+        return read_text(Path(given.prompt_file).expanduser()).strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"the prompt of agent {name}, {given.prompt_file}, cannot be read: {error}") from error
 

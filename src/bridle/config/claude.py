@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from bridle.core.permission import Rule, Verdict
+from bridle.workspace.bounded import SETTINGS_BYTES, read_bounded
 
 FILES = (".claude/settings.json", ".claude/settings.local.json")
 TOOLS = {
@@ -52,7 +53,7 @@ def claude_rules(project: Path, home: Path) -> tuple[tuple[Rule, ...], list[str]
 def _permissions(path: Path) -> Mapping[str, Iterable[Any]]:
     if not path.is_file():
         return {}
-    content = msgspec.json.decode(path.read_bytes())
+    content = msgspec.json.decode(read_bounded(path, SETTINGS_BYTES))
     permissions = content.get("permissions") if isinstance(content, dict) else None
     if not isinstance(permissions, dict):
         return {}

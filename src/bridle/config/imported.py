@@ -14,6 +14,7 @@ from bridle.config.markdown import Found, agents_md, claude_agents, commands, op
 from bridle.config.opencode import from_opencode
 from bridle.config.servers import servers_from_claude
 from bridle.errors import ConfigError
+from bridle.workspace.bounded import read_text
 from bridle.workspace.instructions import NAME as AGENTS_MD
 
 CLAUDE_SERVERS = ".mcp.json"
@@ -99,9 +100,7 @@ def _opencode(path: Path) -> Iterator[Imported]:
 def read_json(path: Path) -> Table:
     """A JSON object, with comments and trailing commas if it has any; raises `ConfigError`."""
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise ConfigError(f"{path}: larger than {MOST_BYTES} bytes")
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path, MOST_BYTES, "utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
     try:

@@ -23,6 +23,7 @@ from bridle.core.limits import MAX_STEPS
 from bridle.core.permission import Rule
 from bridle.core.secrets import is_secret, redacted
 from bridle.errors import ConfigError
+from bridle.workspace.bounded import read_text
 from bridle.workspace.fill import PLACE
 
 PROJECT_FILE = "bridle.toml"
@@ -150,7 +151,7 @@ def faults(directory: Path, *, environment: Mapping[str, str] | None = None) -> 
         except ConfigError as error:
             found.append(str(error))
             continue
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
         for problem in problems(table):
             line = line_of(text, problem.key)
             found.append(f"{path}{f':{line}' if line else ''}: {problem.text}")
@@ -235,7 +236,7 @@ def _read(path: Path) -> Table:
     if not path.is_file():
         return {}
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(read_text(path))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:

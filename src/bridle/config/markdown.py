@@ -9,9 +9,13 @@ from typing import Any
 
 from bridle.config.borrowed import Table, agent_from_claude, agent_from_opencode
 from bridle.errors import ConfigError
+from bridle.workspace.bounded import read_bounded, read_text
 from bridle.workspace.frontmatter import Document, document, fields
 
 MOST_BYTES = 1_000_000
+MOST_PINNED = 50_000_000
+"""For what is only compared, and never understood."""
+MOST_AGENTS = 100
 MOST_FILES = 500
 NAMED = re.compile(r"^name:[ \t]*[\"']?([\w/-]+)", re.MULTILINE)
 
@@ -105,7 +109,7 @@ def definitions_in(path: Path) -> bytes:
     try:
         _, blocks = split(_text(path))
     except ConfigError:
-        return path.read_bytes()
+        return read_bounded(path, MOST_PINNED)
     return repr(blocks).encode("utf-8", errors="replace") if blocks else b""
 
 
@@ -123,6 +127,8 @@ def split(text: str) -> tuple[str, list[tuple[dict[str, Any], str]]]:
         head = _head(text[after:end])
         if head is not None:
             heads.append((start, behind, head))
+        if len(heads) > MOST_AGENTS:
+            raise ConfigError(f"it has more than {MOST_AGENTS} agents")
         place += 1 if head is None else 2
     if not heads:
         return text, []
@@ -169,8 +175,6 @@ def _files(folder: Path) -> list[Path]:
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise ConfigError(f"larger than {MOST_BYTES} bytes")
-        return path.read_text(encoding="utf-8")
+        return read_text(path, MOST_BYTES)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot be read: {error}") from error

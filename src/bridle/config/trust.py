@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -13,6 +14,7 @@ from bridle.config.imported import FOLDERS as DEFINITIONS
 from bridle.config.kept import Kept
 from bridle.config.markdown import definitions_in
 from bridle.errors import ConfigError
+from bridle.workspace.bounded import read_bounded
 from bridle.workspace.instructions import NAME as AGENTS_MD
 
 FILES = ("bridle.toml", CLAUDE_SERVERS, *OPENCODE)
@@ -57,13 +59,24 @@ class Trust:
 
 
 def project_folders(directory: Path) -> list[Path]:
-    """A folder and those above it, as far as they may bring something: up to the root of git, where there is one."""
-    found: list[Path] = []
-    for folder in (directory, *directory.parents):
-        found.append(folder)
-        if (folder / ".git").exists():
-            break
-    return found
+    """A folder and those above it that may bring something: up to the root of git, where there is one.
+
+    Without git, those above it count only if they are this user's: what another user puts there is not obeyed.
+    """
+    above = list(directory.parents)
+    for place, folder in enumerate((directory, *above)):
+        if (folder / ".git").exists() and (folder == directory or _owner(folder) in (os.getuid(), _owner(directory))):
+            return [directory, *above[:place]]
+    return [directory, *(folder for folder in above if _owner(folder) == os.getuid())]
+
+
+def _owner(folder: Path) -> int:
+    """The user who alone decides what lies in a folder; -1 where everybody may put something, as in /tmp."""
+    try:
+        there = folder.stat()
+    except OSError:
+        return -1
+    return -1 if there.st_mode & stat.S_ISVTX and there.st_mode & stat.S_IWOTH else there.st_uid
 
 
 def project_root(directory: Path) -> Path:
@@ -80,7 +93,7 @@ def fingerprint(project: Path) -> str:
     size = 0
     for path in (path for folder in project_folders(project) for path in _brought(folder)):
         try:
-            content = path.read_bytes() if path.name != AGENTS_MD else definitions_in(path)
+            content = read_bounded(path, MOST_BYTES) if path.name != AGENTS_MD else definitions_in(path)
         except OSError as error:
             raise ConfigError(f"{path}: cannot be read: {error}") from error
         if path.name == AGENTS_MD and not content:
