@@ -102,7 +102,7 @@ ALL = [
     "runs the formatter `fmt {file}` on *.py",
     "sends prompts to the provider mock at http://127.0.0.1:9/v1",
     "reads the environment variable TOKEN for providers.mock.headers.X-Token",
-    "starts the MCP server stable outside the sandbox: npx server --token [hidden]",
+    "starts the MCP server stable: npx server --token [hidden]",
     "reads the file ~/notes for mcp.stable.environment.NOTES",
     "connects to the MCP server far at https://far.example/mcp",
     "runs `git diff` in the command /look",

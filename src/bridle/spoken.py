@@ -17,6 +17,7 @@ from bridle.errors import ConfigError
 from bridle.model.model import Model
 from bridle.toolbox import PATCHES
 from bridle.turn.rig import Small
+from bridle.workspace.bounded import read_text
 
 MENTION = re.compile(r"(?<![\w@./-])@([A-Za-z][\w/-]*)")
 NO_EDITS = Rule("edit", "*", "deny")
@@ -57,7 +58,7 @@ def spoken(given: PromptSettings, agents: Mapping[str, Agent]) -> dict[str, str]
             found[name] = own.prompt
             continue
         try:
-            found[name] = Path(path).expanduser().read_text(encoding="utf-8") if path else prompt_file(f"{name}.md")
+            found[name] = read_text(Path(path).expanduser()) if path else prompt_file(f"{name}.md")
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"prompts.{name}: {path} cannot be read: {error}") from error
     found["title"] = prompt_file("title.md")

@@ -98,7 +98,7 @@ def test_settings_above_are_read_only_from_folders_that_nobody_else_can_write_to
 def test_files_of_settings_are_read_within_bounds(world):
     folder, directory, environment = world
     (folder / "project" / "bridle.toml").write_bytes(b"# " + b"x" * 5_000_000)
-    with pytest.raises(ConfigError, match=r"bridle\.toml: cannot be read: larger than 5000000 bytes"):
+    with pytest.raises(ConfigError, match=r"bridle\.toml: cannot be read: it is larger than 1,000,000 bytes"):
         load(directory, environment=environment)
     (folder / "project" / "bridle.toml").unlink()
     (directory / "AGENTS.md").write_text("---\nname: a\n---\nWords.\n" * 2_000)

@@ -14,6 +14,7 @@ import msgspec
 
 from bridle.config.settings import McpServer
 from bridle.errors import ConfigError
+from bridle.workspace.bounded import SETTINGS_BYTES, read_bounded
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -25,7 +26,7 @@ def add_server(path: Path, name: str, server: McpServer) -> None:
     if bool(server.command) == bool(server.url):
         raise ConfigError("a server needs a command or a url, and not both")
     try:
-        text = path.read_bytes().decode("utf-8") if path.exists() else ""
+        text = read_bounded(path, SETTINGS_BYTES).decode("utf-8") if path.exists() else ""
         known = tomllib.loads(text.replace("\r\n", "\n")).get("mcp", {})
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error

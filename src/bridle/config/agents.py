@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from bridle.config.bounded import read_bounded
 from bridle.config.settings import AgentSettings, AnyPermissions, Settings
 from bridle.core.agent import Agent
 from bridle.core.limits import Limits
 from bridle.core.options import layered
 from bridle.core.permission import DEFAULT_RULES, SANDBOXED_RULES, Rule
 from bridle.errors import ConfigError
+from bridle.workspace.bounded import read_text
 
 _PROMPTS = Path(__file__).with_name("prompts")
 
@@ -122,8 +122,8 @@ def _prompt(name: str, given: AgentSettings) -> str:
     if not given.prompt_file:
         return given.prompt
     try:
-        return read_bounded(Path(given.prompt_file).expanduser()).decode("utf-8").replace("\r\n", "\n").strip()
-    except (OSError, UnicodeDecodeError, ConfigError) as error:
+        return read_text(Path(given.prompt_file).expanduser()).strip()
+    except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"the prompt of agent {name}, {given.prompt_file}, cannot be read: {error}") from error
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from bridle.config.bounded import read_bounded
 from bridle.core.permission import Rule, Verdict
 from bridle.errors import ConfigError
+from bridle.workspace.bounded import SETTINGS_BYTES, read_bounded
 
 FILES = (".claude/settings.json", ".claude/settings.local.json")
 TOOLS = {
@@ -54,7 +54,7 @@ def claude_rules(project: Path, home: Path) -> tuple[tuple[Rule, ...], list[str]
 def _permissions(path: Path) -> Mapping[str, Iterable[Any]]:
     if not path.is_file():
         return {}
-    content = msgspec.json.decode(read_bounded(path))
+    content = msgspec.json.decode(read_bounded(path, SETTINGS_BYTES))
     permissions = content.get("permissions") if isinstance(content, dict) else None
     if not isinstance(permissions, dict):
         return {}

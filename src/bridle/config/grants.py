@@ -139,11 +139,10 @@ def _care(section: str, value: Any) -> Iterator[str]:
 def _servers(section: str, value: Any) -> Iterator[str]:
     for name, server in _named(value):
         command = server.get("command")
-        outside = " outside the sandbox" if server.get("sandbox") is False else ""
         network = " with the network" if server.get("network") is True else ""
         if isinstance(command, list) and command:
             words = " ".join(without_secret_words([str(word) for word in command]))
-            yield f"starts the MCP server {name}{outside}{network}: {redacted(words)}"
+            yield f"starts the MCP server {name}{network}: {redacted(words)}"
         elif server.get("enabled") is not False:
             yield f"connects to the MCP server {name} at {redacted(str(server.get('url', '')))}"
     if isinstance(value, Mapping):

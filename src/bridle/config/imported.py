@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from bridle.config.borrowed import Table
-from bridle.config.bounded import read_bounded
 from bridle.config.markdown import Found, agents_md, claude_agents, commands, opencode_agents
 from bridle.config.opencode import from_opencode
 from bridle.config.servers import servers_from_claude
 from bridle.errors import ConfigError
+from bridle.workspace.bounded import read_text
 from bridle.workspace.instructions import NAME as AGENTS_MD
 
 CLAUDE_SERVERS = ".mcp.json"
@@ -99,8 +99,8 @@ def _opencode(path: Path) -> Iterator[Imported]:
 def read_json(path: Path) -> Table:
     """A JSON object, with comments and trailing commas if it has any; raises `ConfigError`."""
     try:
-        text = read_bounded(path).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError, ConfigError) as error:
+        text = read_text(path, encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
     try:
         content = msgspec.json.decode(text)

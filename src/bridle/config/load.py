@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from bridle.config.agents import builtin_agents, rules_of
-from bridle.config.bounded import read_bounded
 from bridle.config.check import line_of, problems
 from bridle.config.grants import granted
 from bridle.config.imported import Imported, imported, imported_for_user
@@ -25,6 +24,7 @@ from bridle.config.values import value_in_words
 from bridle.core.limits import MAX_STEPS
 from bridle.core.permission import Rule
 from bridle.errors import ConfigError
+from bridle.workspace.bounded import read_text
 
 PROJECT_FILE = "bridle.toml"
 ENVIRONMENT_PREFIX = "BRIDLE_"
@@ -185,7 +185,7 @@ def faults(directory: Path, *, environment: Mapping[str, str] | None = None) -> 
         except ConfigError as error:
             found.append(str(error))
             continue
-        text = read_bounded(path).decode("utf-8")
+        text = read_text(path)
         for problem in problems(table):
             line = line_of(text, problem.key)
             found.append(f"{path}{f':{line}' if line else ''}: {problem.text}")
@@ -259,8 +259,8 @@ def _read(path: Path) -> Table:
     if not path.is_file():
         return {}
     try:
-        return tomllib.loads(read_bounded(path).decode("utf-8").replace("\r\n", "\n"))
-    except (OSError, UnicodeDecodeError, ConfigError) as error:
+        return tomllib.loads(read_text(path))
+    except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from bridle.config.borrowed import Table, agent_from_claude, agent_from_opencode
-from bridle.config.bounded import read_bounded
 from bridle.errors import ConfigError
+from bridle.workspace.bounded import read_bounded, read_text
 from bridle.workspace.frontmatter import Document, document, fields
 
 MOST_BYTES = 1_000_000
+MOST_PINNED = 50_000_000
+"""For what is only compared, and never understood."""
+MOST_AGENTS = 100
 MOST_FILES = 500
 HEAD_LINE = re.compile(r"^name:", re.MULTILINE)
 NAMED = re.compile(r"^name:[ \t]*[\"']?([\w/-]+)", re.MULTILINE)
@@ -111,7 +114,7 @@ def definitions_in(path: Path) -> bytes:
     try:
         _, blocks = split(_text(path))
     except ConfigError:
-        return read_bounded(path)
+        return read_bounded(path, MOST_PINNED)
     return repr(blocks).encode("utf-8", errors="replace") if blocks else b""
 
 
@@ -132,6 +135,8 @@ def split(text: str) -> tuple[str, list[tuple[dict[str, Any], str]]]:
         head = _head(text[after:end])
         if head is not None:
             heads.append((start, behind, head))
+        if len(heads) > MOST_AGENTS:
+            raise ConfigError(f"it has more than {MOST_AGENTS} agents")
         place += 1 if head is None else 2
     if not heads:
         return text, []
@@ -178,6 +183,6 @@ def _files(folder: Path) -> list[Path]:
 
 def _text(path: Path) -> str:
     try:
-        return read_bounded(path, MOST_BYTES).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+        return read_text(path, MOST_BYTES)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot be read: {error}") from error

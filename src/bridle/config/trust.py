@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from bridle.config.bounded import read_bounded
 from bridle.config.imported import CLAUDE_SERVERS, OPENCODE
 from bridle.config.imported import FOLDERS as DEFINITIONS
 from bridle.config.kept import Kept
 from bridle.config.markdown import definitions_in
 from bridle.errors import ConfigError
+from bridle.workspace.bounded import read_bounded
 from bridle.workspace.instructions import NAME as AGENTS_MD
 
 FILES = ("bridle.toml", CLAUDE_SERVERS, *OPENCODE)
@@ -78,24 +78,24 @@ def pointing_to_trust(wanted: Sequence[str], ref: str = "") -> Iterator[None]:
 
 
 def project_folders(directory: Path) -> list[Path]:
-    """A folder and those above it, as far as they may bring something: up to the root of git, where there is one.
+    """A folder and those above it that may bring something: up to the root of git, where there is one.
 
-    A folder above counts only if nobody else can put files there: this user owns it, and not everybody may write to it.
+    Without git, those above it count only if they are this user's: what another user puts there is not obeyed.
     """
-    found = [directory]
-    for folder in directory.parents:
-        if (found[-1] / ".git").exists() or not _is_ours(folder):
-            break
-        found.append(folder)
-    return found
+    above = list(directory.parents)
+    for place, folder in enumerate((directory, *above)):
+        if (folder / ".git").exists() and (folder == directory or _owner(folder) in (os.getuid(), _owner(directory))):
+            return [directory, *above[:place]]
+    return [directory, *(folder for folder in above if _owner(folder) == os.getuid())]
 
 
-def _is_ours(folder: Path) -> bool:
+def _owner(folder: Path) -> int:
+    """The user who alone decides what lies in a folder; -1 where everybody may put something, as in /tmp."""
     try:
-        status = folder.stat()
+        there = folder.stat()
     except OSError:
-        return False
-    return status.st_uid == os.geteuid() and not status.st_mode & stat.S_IWOTH
+        return -1
+    return -1 if there.st_mode & stat.S_ISVTX and there.st_mode & stat.S_IWOTH else there.st_uid
 
 
 def project_root(directory: Path) -> Path:
@@ -112,8 +112,8 @@ def fingerprint(project: Path) -> str:
     size = 0
     for path in (path for folder in project_folders(project) for path in _brought(folder)):
         try:
-            content = definitions_in(path) if path.name == AGENTS_MD else read_bounded(path, MOST_BYTES)
-        except (OSError, ConfigError) as error:
+            content = read_bounded(path, MOST_BYTES) if path.name != AGENTS_MD else definitions_in(path)
+        except OSError as error:
             raise ConfigError(f"{path}: cannot be read: {error}") from error
         if path.name == AGENTS_MD and not content:
             continue

@@ -123,16 +123,13 @@ def _put_in_session(session: Session, part: TurnStart | Prompt | Notice | Undone
 
 def _put_in_turn(session: Session, turn: OpenTurn, part: Part) -> None:
     match part:
-        case Text() | Reasoning():
-            if isinstance(part, Text) and (part.by == "bridle" or turn.synthesis == "due"):
-                if turn.prompts:
-                    # A turn without a prompt only compacts: what it says of that is for the reader.
-                    session.say(AssistantMessage(part.id, (Words(part.text),)))
-                turn.words = [part.id]
-                turn.synthesis = "done" if turn.synthesis == "due" else turn.synthesis
-            else:
-                turn.reply.append(part.id)
-        case Call():
+        case Text() if part.by == "bridle" or turn.synthesis == "due":
+            if turn.prompts:
+                # A turn without a prompt only compacts: what it says of that is for the reader.
+                session.say(AssistantMessage(part.id, (Words(part.text),)))
+            turn.words = [part.id]
+            turn.synthesis = "done" if turn.synthesis == "due" else turn.synthesis
+        case Text() | Reasoning() | Call():
             turn.reply.append(part.id)
         case Request():
             begin_request(session, turn, part)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
@@ -18,10 +19,12 @@ from bridle.core.permission import Rule
 from bridle.errors import ConfigError
 from bridle.spoken import with_mentions
 from bridle.tools.tool import Tool
+from bridle.workspace.bounded import SETTINGS_BYTES, read_given, read_stream
 
 LONGEST_NAME = 200
 ACCOUNTS = ("day", "month")
 """The ledger has accounts that begin with these: a session of that name would share them."""
+MOST_PROMPT_BYTES = 20_000_000
 PART = re.compile(r"\d+\.")
 """The beginning of every id that a turn gives to its own parts."""
 
@@ -69,6 +72,22 @@ def _unwritable(value: object) -> Iterator[str]:
             yield field
             yield from _unwritable(inner)
             return
+
+
+def file_bytes(path: Path, said: str, most: int = SETTINGS_BYTES) -> bytes:
+    """Return what a file holds that a person named; raises `ConfigError` that begins with what was said."""
+    try:
+        return read_given(path, most)
+    except OSError as error:
+        raise ConfigError(f"{said} cannot be read: {error}") from error
+
+
+def stream_text(said: str) -> str:
+    """Return what comes from standard input; raises `ConfigError` that begins with what was said."""
+    try:
+        return read_stream(MOST_PROMPT_BYTES).decode("utf-8", "replace")
+    except OSError as error:
+        raise ConfigError(f"{said} cannot be read: {error}") from error
 
 
 def session_id(id: str) -> str:

@@ -23,7 +23,7 @@ from bridle.errors import ConfigError, JournalRefused, LeaseLost, NoSuchSession
 from bridle.journal.journal import folded, session_entry
 from bridle.runtime.disarming import check_open_turn, disarmed
 from bridle.runtime.finding import children_in
-from bridle.runtime.given import fitting, safe_name, session_id
+from bridle.runtime.given import file_bytes, fitting, safe_name, session_id
 from bridle.runtime.runtime import Runtime
 from bridle.turn.record import Record, copied
 
@@ -33,6 +33,8 @@ OUTPUTS = "{outputs}"
 DIRECTORY = "{directory}"
 """Where a session works, which is where it was imported."""
 STORED = ".txt"
+MOST_BYTES = 1 << 29
+"""The largest file that is imported."""
 LAST_TIME = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
 
@@ -327,8 +329,5 @@ def _begins(entries: Sequence[Entry], turn: int) -> int:
 
 
 def read_bundle(path: Path) -> bytes:
-    """What a file holds; raises `ConfigError`."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error
+    """What a file or standard input (`-`) holds; raises `ConfigError`."""
+    return file_bytes(path, str(path), MOST_BYTES)

@@ -32,6 +32,7 @@ from bridle.core.stream import (
     ToolInputStart,
 )
 from bridle.errors import ConfigError
+from bridle.workspace.bounded import read_text
 
 
 class ScriptedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,6 +55,10 @@ class ScriptedError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     headers: dict[str, str] = {}
     retryable: bool | None = None
     overflow: bool = False
+
+
+MOST_BYTES = 100_000_000
+"""The largest scenario that is read."""
 
 
 class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -234,7 +239,7 @@ def unrolled(replies: Iterable[Reply]) -> list[Reply]:
 def read_scenario(path: Path) -> Scenario:
     """The scenario in a file; raises `ConfigError`."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path, MOST_BYTES)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
     try:

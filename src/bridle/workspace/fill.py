@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bridle.errors import ConfigError
+from bridle.workspace.bounded import read_text
 
 SHORTEST_SECRET = 3
 PLACE = re.compile(r"\{(env|file):([^{}]+)\}")
@@ -20,7 +21,7 @@ def filled(text: str, environment: Mapping[str, str], folder: Path) -> str:
         if sort == "file":
             try:
                 path = folder / Path(name).expanduser()
-                return path.read_text(encoding="utf-8").strip()
+                return read_text(path).strip()
             except (OSError, ValueError, RuntimeError) as error:
                 raise ConfigError(f"{place[0]} cannot be read: {error}") from error
         variable, given, otherwise = name.partition(":-")

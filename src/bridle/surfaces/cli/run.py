@@ -18,6 +18,7 @@ from bridle.core.parts import OnAsk
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
 from bridle.runtime.finding import last_session
+from bridle.runtime.given import file_bytes, stream_text
 from bridle.runtime.submitting import Expanded, submit
 from bridle.runtime.within import refuse_inside_call
 from bridle.surfaces.attaching import attached
@@ -145,8 +146,8 @@ def _schema(path: Path | None) -> dict[str, Any] | None:
     if path is None:
         return None
     try:
-        found = msgspec.json.decode(path.read_bytes())
-    except (OSError, msgspec.MsgspecError) as error:
+        found = msgspec.json.decode(file_bytes(path, f"--schema {path}"))
+    except msgspec.MsgspecError as error:
         raise ConfigError(f"--schema {path} cannot be read: {error}") from error
     if not isinstance(found, dict):
         raise ConfigError(f"--schema {path}: a JSON schema is an object, not {found!r}")
@@ -198,7 +199,7 @@ def _prompt(words: list[str]) -> tuple[str, str]:
     """The words of the command line, and what is piped in."""
     piped = ""
     if sys.stdin is not None and not sys.stdin.isatty():
-        piped = sys.stdin.buffer.read().decode("utf-8", "replace")
+        piped = stream_text("the prompt on standard input")
     said, piped = " ".join(words).strip(), piped.strip()
     if not said and not piped:
         raise ConfigError('no prompt: give one as in `bridle run "fix the test"`, or pipe it in')

@@ -1,0 +1,55 @@
+"""Files that others name are read within a bound, and only if they are regular files."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+
+SETTINGS_BYTES = 1_000_000
+"""For files with settings, definitions and schemas, which people write by hand."""
+STREAM = ("-", "/dev/stdin")
+
+
+def read_bounded(path: Path, most: int) -> bytes:
+    """Return what a file holds. Raises `OSError` for a device, a pipe or a folder, and for more bytes than `most`."""
+    # A pipe without a writer must not hold this up; a regular file does not know the difference.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    try:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError("it is no regular file")
+        if found.st_size > most:
+            raise _too_large(most)
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            # It may grow meanwhile, and some files of the kernel's have no size.
+            return _within(file.read(most + 1), most)
+    finally:
+        os.close(handle)
+
+
+def read_text(path: Path, most: int = SETTINGS_BYTES, encoding: str = "utf-8") -> str:
+    """Return the text of a file, with line ends as Python has them; raises `OSError` and `UnicodeDecodeError`."""
+    text = read_bounded(path, most).decode(encoding)
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def read_given(path: Path, most: int) -> bytes:
+    """Return what a file holds that a person named; `-` and `/dev/stdin` are standard input. Raises `OSError`."""
+    return read_stream(most) if str(path) in STREAM else read_bounded(path, most)
+
+
+def read_stream(most: int) -> bytes:
+    """Return what comes from standard input; raises `OSError` if that is more bytes than `most`."""
+    return _within(sys.stdin.buffer.read(most + 1) if sys.stdin is not None else b"", most)
+
+
+def _within(content: bytes, most: int) -> bytes:
+    if len(content) > most:
+        raise _too_large(most)
+    return content
+
+
+def _too_large(most: int) -> OSError:
+    return OSError(f"it is larger than {most:,} bytes")
