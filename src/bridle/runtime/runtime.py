@@ -199,13 +199,12 @@ class Runtime:
         words = with_mentions(sound(text), self.room.subagents or ())
         item = PromptItem(id or self.seams.new_id("prm"), words, attached, queue, reply, options)
         if reply:
-            await self._check(session, item)
+            await self.check(self.engine.session(session) or await self.load(session), item)
         await self._submit(session, item)
         return item.id
 
-    async def _check(self, session: str, item: PromptItem) -> None:
+    async def check(self, state: Session, item: PromptItem) -> None:
         """Refuse a prompt whose turn could not begin, while there is still somebody to tell."""
-        state = self.engine.session(session) or await self.load(session)
         if self.servers is not None:
             await self.servers.prepare()
         await self.models.prepare(self.room.model_ref(state, item.options))
