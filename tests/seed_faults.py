@@ -484,7 +484,7 @@ FAULTS = [
     Fault(
         "004.87",
         "src/bridle/core/permission.py",
-        "return access.permission != DOOM_LOOP and matches(",
+        "return access.permission not in NAMED_ALONE and matches(",
         "return matches(",
         "tests/test_doom_loops.py::test_only_a_rule_that_names_doom_loop_answers_it",
     ),

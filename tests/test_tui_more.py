@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import time
 
 import msgspec
@@ -13,7 +14,7 @@ from textual import events
 from bridle import Reply, Runtime, ScriptedModel, call
 from bridle.config.settings import CommandSettings, ModelSettings, SandboxSettings
 from bridle.core.agent import Agent
-from bridle.core.parts import Prompt
+from bridle.core.parts import Prompt, StepStart
 from bridle.core.permission import Rule
 from bridle.runtime.keeping import delete_session
 from bridle.surfaces.tui.app import BridleApp
@@ -296,5 +297,37 @@ def test_a_command_that_runs_something_asks_first(tmp_path, keys, made):
             await seat.pilot.press(*keys.split())
             await seat.until(lambda: seat.chat.editor.text == "/do" or "EndView" in seat.kinds())
             assert ((tmp_path / "made").exists(), "Say: ran" in seat.read()) == (made, made)
+
+    told(story)
+
+
+def test_the_application_uses_the_cap_of_the_configuration(tmp_path):
+    """Opened as `bridle` opens it: what the file says is the cap, and another number in the application would show."""
+    (tmp_path / "config" / "bridle").mkdir(parents=True)
+    (tmp_path / "config" / "bridle" / "config.toml").write_text("[behavior]\nmax_steps = 50\n")
+    (tmp_path / "project").mkdir()
+    script = tmp_path / "script.json"
+    looks = [{"calls": [{"name": "list", "arguments": {"path": f"folder-{number}"}}]} for number in range(60)]
+    for number in range(60):
+        (tmp_path / "project" / f"folder-{number}").mkdir()
+    script.write_text(json.dumps({"replies": looks, "then": "Closed."}))
+    environment = {
+        "HOME": str(tmp_path),
+        "PATH": os.environ["PATH"],
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        "BRIDLE_MODEL": f"scripted:{script}",
+        "BRIDLE_SANDBOX__MODE": "off",
+    }
+
+    async def story():
+        async with Runtime.open(tmp_path / "project", environment=environment) as runtime:
+            app = BridleApp(runtime, None)
+            async with app.run_test(size=(100, 34)) as pilot:
+                seat = Seat(app, pilot, runtime, None)
+                await seat.ask()
+                await seat.until(lambda: seat.kinds().count("EndView") >= 1 and not seat.chat.busy, seconds=60)
+                steps = [part for part in seat.chat.transcript.session.parts.values() if isinstance(part, StepStart)]
+                assert [(step.number, step.cap) for step in steps] == [(number, 50) for number in range(1, 51)]
+                assert steps[-1].closing == "step_cap" and "50/50" in seat.read()
 
     told(story)

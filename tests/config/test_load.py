@@ -105,7 +105,7 @@ def test_files_of_settings_are_read_within_bounds(world):
     (directory / ".claude").mkdir()
     os.mkfifo(directory / ".claude" / "agents")
     loaded = load(directory, environment=environment)
-    assert loaded.notices == (f"{directory / 'AGENTS.md'}: its agents are left out: it has more than 500 heads",)
+    assert loaded.notices == (f"{directory / 'AGENTS.md'}: its agents are left out: it has more than 100 agents",)
 
 
 def test_a_command_in_markdown_may_be_a_subtask_and_other_fields_are_named(world):

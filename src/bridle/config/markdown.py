@@ -126,12 +126,9 @@ def split(text: str) -> tuple[str, list[tuple[dict[str, Any], str]]]:
     text = text.removeprefix("\ufeff")
     lines = _dashes(text)
     heads: list[tuple[int, int, dict[str, Any]]] = []
-    place = tried = 0
+    place = 0
     while place + 1 < len(lines):
         (start, after), (end, behind) = lines[place], lines[place + 1]
-        tried += HEAD_LINE.search(text[after:end]) is not None
-        if tried > MOST_FILES:
-            raise ConfigError(f"it has more than {MOST_FILES} heads")
         head = _head(text[after:end])
         if head is not None:
             heads.append((start, behind, head))

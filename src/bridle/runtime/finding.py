@@ -12,6 +12,7 @@ from bridle.core.session import Session
 from bridle.core.states import Waiting
 from bridle.errors import ConfigError, JournalRefused, NoSuchSession
 from bridle.journal.journal import SessionRow
+from bridle.runtime.beginning import is_begun
 from bridle.runtime.runtime import Runtime
 
 MOST_LOOKED_AT = 50
@@ -19,10 +20,10 @@ LAST_ENTRIES = 2
 
 
 async def last_session(runtime: Runtime, wanted: str = "") -> str:
-    """The session of this directory that changed last; raises `ConfigError` if there is none."""
+    """The session of this directory that changed last and has a prompt; raises `ConfigError` if there is none."""
     here = str(runtime.directory)
     for row in await runtime.sessions():
-        if row.info.directory == here and not row.info.parent:
+        if row.info.directory == here and not row.info.parent and await is_begun(runtime, row):
             return row.info.id
     raise ConfigError(f"{wanted}there is no session in {here} yet")
 

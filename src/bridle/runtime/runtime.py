@@ -216,14 +216,13 @@ class Runtime:
         item = given.prompt_item(id, text, files, options, self.room.subagents or (), queue=queue, reply=reply)
         item = msgspec.structs.replace(item, wants=tuple(wants), subtask=subtask)
         if reply:
-            await self._check(session, item)
+            await self.check(self.engine.session(session) or await self.load(session), item)
         if not await self._submit(session, item):
             await refuse_other(self.journal, session, item)
         return item.id
 
-    async def _check(self, session: str, item: PromptItem) -> None:
+    async def check(self, state: Session, item: PromptItem) -> None:
         """Refuse a prompt whose turn could not begin, while there is still somebody to tell."""
-        state = self.engine.session(session) or await self.load(session)
         if self.servers is not None:
             await self.servers.prepare()
         await self.room.user.prepare()

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bridle.errors import ConfigError
 from bridle.runtime import Runtime
 from bridle.runtime.moving import export_session, fork_session, import_bundle, read_bundle
+from bridle.surfaces.cli.files import write_file
 from bridle.surfaces.cli.manage import SessionId
 from bridle.surfaces.cli.output import say, say_json_document
 
@@ -34,12 +33,7 @@ def export(
     if output is None:
         say_json_document(raw)
         return
-    try:
-        handle = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(raw)
-    except OSError as error:
-        raise ConfigError(f"{output} cannot be written: {error}") from error
+    write_file(output, raw)
     say(f"written: {output}")
 
 

@@ -18,6 +18,7 @@ from bridle.core.undo import visible
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
 from bridle.runtime.finding import entries_of
+from bridle.surfaces.cli.files import write_file
 from bridle.surfaces.cli.manage import SessionId, with_runtime
 from bridle.surfaces.cli.output import say, tell
 from bridle.surfaces.cli.paper import paper
@@ -122,8 +123,5 @@ def record(
     if output is None:
         say(text, end="")
         return
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"{output} cannot be written: {error}") from error
+    write_file(output, text.encode())
     say(f"written: {output}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +12,7 @@ from bridle.errors import ConfigError
 from bridle.runtime import Runtime
 from bridle.runtime.finding import last_session, tree_entries
 from bridle.runtime.undoing import diff
+from bridle.surfaces.cli.files import write_file
 from bridle.surfaces.cli.manage import with_runtime
 from bridle.surfaces.cli.output import say
 from bridle.surfaces.cli.undoing import MaybeSession
@@ -33,12 +33,7 @@ def report(
         return await made(runtime, session or await last_session(runtime))
 
     page = asyncio.run(with_runtime(Path(), work))
-    try:
-        handle = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(page)
-    except OSError as error:
-        raise ConfigError(f"{output} cannot be written: {error}") from error
+    write_file(output, page.encode())
     say(f"written: {output}")
 
 

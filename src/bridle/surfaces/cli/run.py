@@ -12,11 +12,12 @@ from typing import Annotated, Any, Literal, TextIO, cast
 import msgspec
 import typer
 
-from bridle.core.inbox import TurnOptions
+from bridle.core.inbox import PromptItem, TurnOptions
 from bridle.core.limits import LIMIT_NAMES, LimitName, wrong_limit
 from bridle.core.parts import OnAsk
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
+from bridle.runtime.beginning import begin_session, reserve
 from bridle.runtime.finding import last_session
 from bridle.runtime.given import file_bytes, stream_text
 from bridle.runtime.submitting import Expanded, submit
@@ -74,7 +75,8 @@ def run(
     async def work(runtime: Runtime) -> tuple[str, str]:
         asked = await _expanded(runtime, *text, options)
         files = [attached(path, f"--file {path}") for path in file or []]
-        where = await _session(runtime, session, continue_last, fork)
+        wanted = asked.over(options) if not no_reply else None
+        where = await _session(runtime, session, continue_last, fork, asked.text, wanted)
         return where, await submit(runtime, where, asked, options, files=files, queue=queue, reply=not no_reply)
 
     sys.exit(asyncio.run(drive(folder, work, Shown(*levels, tells_of_others=True), trusted=trust)))
@@ -106,16 +108,21 @@ def _confirm(on_ask: OnAsk | None) -> Callable[[str], Awaitable[bool]]:
     return confirm
 
 
-async def _session(runtime: Runtime, given: str | None, continue_last: bool, fork: bool) -> str:
+async def _session(
+    runtime: Runtime, given: str | None, continue_last: bool, fork: bool, words: str, wanted: TurnOptions | None
+) -> str:
+    """The session for a prompt; a new one is made only if the turn that is wanted can begin."""
     found = await _found(runtime, given, continue_last)
     if found is None:
         if fork:
             raise ConfigError("--fork needs a session: give --session or --continue")
-        return await runtime.create()
+        return await begin_session(runtime, reserve(runtime), words, wanted)
     if not fork:
         return found
     from bridle.runtime.moving import fork_session
 
+    if wanted is not None:
+        await runtime.check(await runtime.load(found), PromptItem("first", words, options=wanted))
     return await fork_session(runtime, found)
 
 

@@ -14,6 +14,7 @@ from bridle.core.parts import Call, Prompt, Text
 from bridle.core.session import Session
 from bridle.errors import ConfigError, JournalRefused
 from bridle.runtime import Runtime
+from bridle.runtime.beginning import is_begun
 from bridle.runtime.keeping import delete_session, expired, prune, size_of
 from bridle.runtime.moving import rename_session
 from bridle.surfaces.cli.manage import SessionId, with_runtime
@@ -27,7 +28,7 @@ LONGEST_TITLE = 100
 @sessions.callback()
 def listed(
     context: typer.Context,
-    all: Annotated[bool, typer.Option("--all", help="Also those of subagents.")] = False,
+    all: Annotated[bool, typer.Option("--all", help="Also those of subagents, and those without a prompt.")] = False,
     search: Annotated[str, typer.Option(help="Only those in which these words occur.")] = "",
 ) -> None:
     """List sessions, the one that changed last first.
@@ -39,7 +40,7 @@ def listed(
 
     async def work(runtime: Runtime) -> None:
         for row in await runtime.sessions():
-            if row.info.parent and not all:
+            if not all and (row.info.parent or not await is_begun(runtime, row)):
                 continue
             try:
                 state = await runtime.load(row.info.id)

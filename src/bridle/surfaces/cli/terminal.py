@@ -30,6 +30,6 @@ async def _open() -> int:
 
     async with Runtime.open(Path()) as runtime:
         left = await interrupted_here(runtime)
-        app = BridleApp(runtime, left[0] if left else await runtime.create())
+        app = BridleApp(runtime, left[0] if left else None)
         await app.run_async()
     return app.return_code or 0

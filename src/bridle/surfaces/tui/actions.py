@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from bridle.core.parts import Text
@@ -26,9 +26,12 @@ class SessionActions(PlainApp):
     runtime: Runtime
     chat: Chat
 
-    async def _tried(self, work: Awaitable[str]) -> None:
+    async def _tried(self, work: Callable[[], Awaitable[str]]) -> None:
+        if not self.chat.begun:
+            self.notify("there is nothing yet: a session begins with its first prompt")
+            return
         try:
-            said = await work
+            said = await work()
         except BridleError as error:
             self.notify(line(str(error)), severity="error", timeout=20)
             return
@@ -36,7 +39,7 @@ class SessionActions(PlainApp):
             self.notify(said)
 
     async def action_extend(self) -> None:
-        await self._tried(self.chat.extend())
+        await self._tried(self.chat.extend)
 
     async def action_undo(self) -> None:
         async def work() -> str:
@@ -45,14 +48,14 @@ class SessionActions(PlainApp):
             told = "".join(f"\n{line(words)}" for words in undone.unknown[:3])
             return f"undone: turn {undone.turn}, {len(undone.files)} files{told}"
 
-        await self._tried(work())
+        await self._tried(work)
 
     async def action_redo(self) -> None:
         async def work() -> str:
             done = await redo(self.runtime, self.chat.id_of_session)
             return f"redone: turn {done.turn}, {len(done.files)} files"
 
-        await self._tried(work())
+        await self._tried(work)
 
     async def action_fork(self) -> None:
         async def work() -> str:
@@ -60,7 +63,7 @@ class SessionActions(PlainApp):
             await self.chat.open(forked)
             return f"this is {forked} now"
 
-        await self._tried(work())
+        await self._tried(work)
 
     async def action_diff(self) -> None:
         async def work() -> str:
@@ -68,13 +71,17 @@ class SessionActions(PlainApp):
             await self.push_screen(Shown("What this session has changed", diff_text(shown or "nothing")))
             return ""
 
-        await self._tried(work())
+        await self._tried(work)
 
     async def action_compact(self) -> None:
-        await self.runtime.compact(self.chat.id_of_session)
+        async def work() -> str:
+            await self.runtime.compact(self.chat.id_of_session)
+            return ""
+
+        await self._tried(work)
 
     async def action_fresh(self) -> None:
-        await self.chat.open(await self.runtime.create())
+        await self.chat.fresh()
 
     def action_copy_answer(self) -> None:
         """Put the last words of the model on the clipboard, by way of the terminal."""

@@ -13,6 +13,7 @@ from textual.screen import Screen
 
 from bridle.core.parts import Prompt
 from bridle.runtime import Runtime
+from bridle.runtime.beginning import is_begun
 from bridle.runtime.finding import interrupted_here
 from bridle.runtime.news import news
 from bridle.surfaces.plain import line
@@ -48,7 +49,7 @@ class BridleApp(SessionActions):
         Binding("ctrl+c", "interrupt", "Stop", priority=True, show=False),
     ]
 
-    def __init__(self, runtime: Runtime, session: str) -> None:
+    def __init__(self, runtime: Runtime, session: str | None) -> None:
         super().__init__()
         self.runtime = runtime
         self.chat = Chat(runtime, session)
@@ -87,7 +88,7 @@ class BridleApp(SessionActions):
         """Once ends the turn and keeps everything; when nothing runs, or twice, it leaves. It copies what is marked."""
         if self.screen.get_selected_text() or getattr(self.focused, "selected_text", ""):
             raise SkipAction
-        if self.chat.busy and not self._leaving:
+        if self.chat.begun and self.chat.busy and not self._leaving:
             self._leaving = True
             await self.runtime.abort(self.chat.id_of_session, detail="from the terminal")
             self.notify("the turn is ended; ctrl+c again leaves")
@@ -107,7 +108,8 @@ class BridleApp(SessionActions):
         await self.push_screen(Shown("Keys", HELP))
 
     async def action_sessions(self) -> None:
-        rows = [row for row in await self.runtime.sessions() if not row.info.parent][:MOST_LISTED]
+        found = [row for row in await self.runtime.sessions() if not row.info.parent]
+        rows = [row for row in found[:MOST_LISTED] if await is_begun(self.runtime, row)]
         choices = [Choice(row.info.id, await self._label(row.info.id, row.info.title)) for row in rows]
         await self.push_screen(Picker("Sessions", choices), self._opened)
 

@@ -17,11 +17,12 @@ from bridle.core.inbox import TurnOptions
 from bridle.core.ledger import Account
 from bridle.core.limits import LimitName
 from bridle.core.parts import Prompt
-from bridle.core.session import OpenTurn
+from bridle.core.session import OpenTurn, Session
 from bridle.core.states import Ask
 from bridle.core.status import status_of
 from bridle.errors import BridleError
 from bridle.runtime import Runtime
+from bridle.runtime.beginning import begin_session, reserve
 from bridle.runtime.commanded import commanded
 from bridle.runtime.following import follow
 from bridle.runtime.submitting import submit
@@ -55,10 +56,12 @@ class Chat(Screen[None]):
     headline: reactive[str] = reactive("bridle")
     """What the title of the terminal says."""
 
-    def __init__(self, runtime: Runtime, session: str) -> None:
+    def __init__(self, runtime: Runtime, session: str | None) -> None:
         super().__init__()
         self.runtime = runtime
-        self.id_of_session = session
+        self.id_of_session = session or reserve(runtime)
+        self.begun = session is not None
+        """Whether the session is there already: a new one is made with its first prompt."""
         self.agent: str | None = None
         self.model: str | None = None
         self.transcript = Transcript()
@@ -91,7 +94,7 @@ class Chat(Screen[None]):
         self._completions.display = False
         self.editor.focus()
         self.set_interval(TICK_SECONDS, self._tick)
-        await self.open(self.id_of_session)
+        await (self.open(self.id_of_session) if self.begun else self.fresh())
         if not self.transcript.session.parts:
             self._welcome()
 
@@ -106,15 +109,25 @@ class Chat(Screen[None]):
             words = str(error)
         await self.transcript.greet(words)
 
+    async def fresh(self) -> None:
+        """Show a session that is yet to begin."""
+        self.workers.cancel_group(self, "follow")
+        await self._show(reserve(self.runtime), Session())
+        self.begun = False
+
     async def open(self, session: str) -> None:
         """Show a session, and follow it from here on."""
+        state = await self.runtime.load(session)
+        self.begun = True
+        await self._show(session, state)
+        self._follow(session, state.sequence)
+
+    async def _show(self, session: str, state: Session) -> None:
         self.id_of_session = session
         self._asking = False
         self._status = ""
-        state = await self.runtime.load(session)
         await self.transcript.open(state)
         self.editor.asked = [part.text for part in state.parts.values() if isinstance(part, Prompt)]
-        self._follow(session, state.sequence)
         await self._look()
 
     @work(exclusive=True, group="follow")
@@ -227,7 +240,7 @@ class Chat(Screen[None]):
         """Go on after a limit, or with a turn that was interrupted."""
         if self._status == "interrupted":
             self.resume()
-        else:
+        elif self.begun:
             self.send(CONTINUE, Pasted())
 
     def resume(self) -> None:
@@ -244,6 +257,8 @@ class Chat(Screen[None]):
         words, files = pasted.sent(typed)
         try:
             asked = await commanded(self.runtime, words, self._confirm, typed=typed, agent=self.agent)
+            if not self.begun:
+                await self.open(await begin_session(self.runtime, session, asked.text, asked.over(options)))
             id = await submit(self.runtime, session, asked, options, files=files)
         except BridleError as error:
             self.notify(line(str(error)), severity="error", timeout=20)
