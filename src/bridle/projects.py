@@ -14,12 +14,13 @@ import msgspec
 from bridle.config.approvals import Approvals, described
 from bridle.config.claude import claude_rules
 from bridle.config.kept import Kept
-from bridle.config.load import approvals_file, config_home, load, state_home, trust_file
+from bridle.config.load import approvals_file, config_home, data_home, load, state_home, trust_file
 from bridle.config.trust import TOOLS, Trust, TrustState, fingerprint, project_root
 from bridle.core.permission import Rule
+from bridle.effective import effective_sandbox
 from bridle.errors import ConfigError
 from bridle.process.sandbox import sandbox_program
-from bridle.shelter import Shelter
+from bridle.shelter import Shelter, sheltered
 from bridle.tools.brought import brought_tools, without_doubles
 from bridle.tools.hosted import hosted_tools
 from bridle.tools.tool import Tool
@@ -94,6 +95,14 @@ class Project:
             # A folder that cannot be written remembers nothing, and a damaged file neither: all of them are news.
             return tuple(notices)
         return tuple(fresh)
+
+    def sandbox(self) -> list[tuple[bool, str]]:
+        """What commands can write, read and not see in this project, as it is now, and why."""
+        loaded = load(self.directory, environment=self._environment)
+        homes = (config_home, data_home, state_home)
+        guarded = tuple(home(self._environment).resolve() for home in homes)
+        shelter = sheltered(loaded.settings, self._environment, guarded, None, self.directory)
+        return effective_sandbox(shelter, self.directory)
 
     def in_force(self) -> list[tuple[bool, str]]:
         """What holds commands and files here: whether each piece is there, and the words for it."""

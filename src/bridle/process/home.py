@@ -186,6 +186,10 @@ class Home:
         targets = (path.resolve() for path in links if path.name.startswith(".") or path.parent != self.folder)
         return [path for path in targets if path.exists() and not path.is_relative_to(self.folder)]
 
+    def seen(self) -> list[str]:
+        """The tool chains, caches and settings that are there for commands, by their names below the home."""
+        return [name for name in (*TOOL_CHAINS, *CACHES) if (self.folder / name).exists()] + list(self.settings)
+
     def variables(self, *, network: bool) -> dict[str, str]:
         """The environment variables that point programs to their caches."""
         found: dict[str, str] = {}

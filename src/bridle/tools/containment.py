@@ -41,8 +41,12 @@ class Contained:
     """The sandbox's own words; those of the command follow."""
     environment: dict[str, str]
     watch: Watch
-    masked: tuple[str, ...] = ()
-    """Files that the command cannot open, relative to the project."""
+    layout: Layout
+
+    @property
+    def masked(self) -> tuple[str, ...]:
+        """Files that the command cannot open, relative to the project."""
+        return tuple(str(path.relative_to(self.layout.project)) for path in self.layout.masked)
 
 
 @dataclass(slots=True)
@@ -99,8 +103,7 @@ def contain(
     masked = [Path(path) for path in found.files if not _may_read(path, project, allowed, permits)]
     layout = _layout(survey, place, _denied(place, named, project, allowed), masked, lasting=lasting)
     layout = replace(layout, folder=folder)
-    shown = tuple(str(path.relative_to(project)) for path in layout.masked)
-    return Contained(sandbox.around((), layout, opened), sandbox.environment(environment, opened), watch, shown)
+    return Contained(sandbox.around((), layout, opened), sandbox.environment(environment, opened), watch, layout)
 
 
 def _layout(survey: Survey, place: GitPlace, denied: list[Path], masked: list[Path], *, lasting: bool) -> Layout:

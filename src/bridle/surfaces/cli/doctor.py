@@ -29,6 +29,7 @@ def doctor(dir: Annotated[Path, typer.Option("--dir", help="The project.")] = Pa
     sections = {
         "machine": _machine(),
         "project": _project(dir),
+        "sandbox": _sandbox(dir),
         "configuration": _configuration(dir),
         "models": _models(dir),
         "journal": asyncio.run(_journal(dir)),
@@ -54,6 +55,13 @@ def _machine() -> Iterator[Finding]:
 def _project(directory: Path) -> list[Finding]:
     try:
         return open_project(directory).in_force()
+    except BridleError as error:
+        return [(False, f"not known, since the configuration cannot be read: {error}")]
+
+
+def _sandbox(directory: Path) -> list[Finding]:
+    try:
+        return open_project(directory).sandbox()
     except BridleError as error:
         return [(False, f"not known, since the configuration cannot be read: {error}")]
 
