@@ -173,6 +173,8 @@ def test_a_screen_looks_as_it_did(tmp_path, monkeypatch, name, size, theme):
     async def story():
         scout = with_scout("Seen.") if name in ("subagents", "watch") else {}
         async with seated(tmp_path, task(), "Done.", size=size, ui=UiSettings(theme=theme), **scout) as seat:
+            # Its cursor is seen below every dialog, if it had the focus before.
+            await seat.until(lambda: seat.chat.editor.has_focus)
             await SCREENS[name](seat)
             # Where its thumb ends depends on how it got there.
             seat.chat.transcript.styles.scrollbar_size_vertical = 0
