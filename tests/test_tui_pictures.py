@@ -165,14 +165,17 @@ def steady(svg):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [(80, 24), (140, 44)], ids=lambda size: f"{size[0]}x{size[1]}")
 @pytest.mark.parametrize("name", SCREENS)
-def test_a_screen_looks_as_it_did(tmp_path, name, size, theme):
+def test_a_screen_looks_as_it_did(tmp_path, monkeypatch, name, size, theme):
+    # A cursor that has blinked once before it is told not to stays as it was: none may blink from the start.
+    monkeypatch.setattr(TextArea, "_toggle_cursor_blink_visible", lambda _: None)
+    monkeypatch.setattr(Input, "_toggle_cursor", lambda _: None)
+
     async def story():
         scout = with_scout("Seen.") if name in ("subagents", "watch") else {}
         async with seated(tmp_path, task(), "Done.", size=size, ui=UiSettings(theme=theme), **scout) as seat:
-            seat.chat.editor.cursor_blink = False
+            # Its cursor is seen below every dialog, if it had the focus before.
+            await seat.until(lambda: seat.chat.editor.has_focus)
             await SCREENS[name](seat)
-            for blinking in (*seat.app.screen.query(Input), *seat.app.screen.query(TextArea)):
-                blinking.cursor_blink = False
             # Where its thumb ends depends on how it got there.
             seat.chat.transcript.styles.scrollbar_size_vertical = 0
             return await at_rest(seat)
