@@ -163,6 +163,16 @@ def test_every_promise_names_tests_that_are_there():
         assert [name for path, name in named if f"def {name}(" not in (ROOT / "tests" / path).read_text()] == []
 
 
+def test_every_security_fix_names_tests_that_are_there():
+    page = (ROOT / "docs" / "security-fixes.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("| ") and ".py::" in line]
+    assert len(rows) >= 25
+    for row in rows:
+        named = re.findall(r"`([a-z_/]+\.py)::(test_[a-z0-9_]+)`", row)
+        assert named, row
+        assert [name for path, name in named if f"def {name}(" not in (ROOT / "tests" / path).read_text()] == []
+
+
 def test_the_demo_runs_a_turn_in_this_repository(tmp_path):
     bridle = Path(sys.executable).parent / "bridle"
     command = [bridle, "run", "--model", "scripted:examples/tour.yaml", "What is in this repository?"]
