@@ -10,24 +10,28 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 UV = ROOT / ".uv" / "bin" / "uv"
+ENVIRONMENT = {**os.environ, "UV_SYSTEM_CERTS": "1"}
+"""With the certificates of the system it also works behind a proxy that has its own."""
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run([UV, "build", "--wheel", "--out-dir", folder, ROOT], check=True, capture_output=True)
+    subprocess.run(
+        [UV, "build", "--wheel", "--out-dir", folder, ROOT], env=ENVIRONMENT, check=True, capture_output=True
+    )
     (found,) = folder.glob("*.whl")
     return found
 
 
 def installed_by_uv(wheel, folder):
-    environment = {**os.environ, "UV_TOOL_DIR": str(folder / "tools"), "UV_TOOL_BIN_DIR": str(folder / "bin")}
+    environment = {**ENVIRONMENT, "UV_TOOL_DIR": str(folder / "tools"), "UV_TOOL_BIN_DIR": str(folder / "bin")}
     subprocess.run([UV, "tool", "install", wheel], env=environment, check=True, capture_output=True)
     return environment, [UV, "tool", "uninstall", "bridle"]
 
 
 def installed_by_pipx(wheel, folder):
-    environment = {**os.environ, "PIPX_HOME": str(folder / "pipx"), "PIPX_BIN_DIR": str(folder / "bin")}
+    environment = {**ENVIRONMENT, "PIPX_HOME": str(folder / "pipx"), "PIPX_BIN_DIR": str(folder / "bin")}
     pipx = [UV, "tool", "run", "pipx"]
     subprocess.run([*pipx, "install", wheel], env=environment, check=True, capture_output=True)
     return environment, [*pipx, "uninstall", "bridle"]
