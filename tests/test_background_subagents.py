@@ -250,7 +250,7 @@ def test_undo_aborts_what_works_in_the_background():
         child = await runtime.load(FIRST)
         seen.append([part.reason for part in child.parts.values() if isinstance(part, TurnFinish)])
         seen.append(list((await runtime.load(session)).messages))
-        await runtime.prompt(session, "again", id=prompt)
+        await runtime.prompt(session, "go", id=prompt)
 
     story = family(root=[beside("dig"), "meanwhile", "again"], child=lambda request: Reply(hang=True), people=people)
     assert seen == [["aborted"], []]
