@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def _files(shelter: Shelter, sandbox: Sandbox, contained: Contained) -> Iterable
     if home.opened:
         yield f"readable in your home, as sandbox.home says: {_listed(home.opened)}"
     yield f"hidden: the rest of {home.named}, keys and configuration among it"
-    hidden = [path for path in sandbox.hidden if path.exists()]
+    hidden = [path for path in sandbox.hidden if os.path.exists(path)]
     if hidden:
         yield f"hidden: {_listed(hidden)}, as Bridle's own or as sandbox.hidden says"
     inner = layout.project

@@ -107,7 +107,7 @@ class Shelter:
     def _path(self) -> list[Path]:
         """The folders of programs; of a virtual environment, the whole of it."""
         entries = [Path(entry) for entry in self.environment.get("PATH", "").split(":") if entry.startswith("/")]
-        return [entry.parent if (entry.parent / "pyvenv.cfg").exists() else entry for entry in entries]
+        return [entry.parent if os.path.exists(entry.parent / "pyvenv.cfg") else entry for entry in entries]
 
     def guarded_in(self, directory: str) -> tuple[Path, ...]:
         """What no file tool writes in or around a project, besides what is protected by its name."""

@@ -184,3 +184,10 @@ def test_packages_are_installed_from_a_host_that_was_allowed(shut_in, index, way
     )
     output = run(shut_in, command, host(index), outside=[index])
     assert output.text.endswith("installed\n"), output.text
+
+
+def test_a_folder_on_the_path_that_cannot_be_looked_at_is_passed_over(place):
+    machine = Sheltered(place)
+    # No file system takes such a name: for whoever asks it is like a folder that may not be searched, also for root.
+    machine.environment["PATH"] += f":/{'x' * 300}/bin"
+    assert machine("echo there").text == "there\n"

@@ -108,7 +108,7 @@ def _listed(folder: Path) -> list[Path]:
 
 def _small(path: Path) -> str:
     try:
-        if not path.is_file() or path.stat().st_size > MOST_SETTINGS:
+        if not os.path.isfile(path) or path.stat().st_size > MOST_SETTINGS:
             return ""
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -167,7 +167,7 @@ class Home:
         words = ["--tmpfs", home]
         seen = [self.folder / name for name in (*TOOL_CHAINS, *CACHES)]
         for path in dict.fromkeys((*seen, *(path for path in programs if path.is_relative_to(self.folder)))):
-            words += ["--ro-bind-try", str(path), str(path)] if path.exists() else []
+            words += ["--ro-bind-try", str(path), str(path)] if os.path.exists(path) else []
         for cache in OWN_CACHES:
             if self._is_own(cache, network=network):
                 own = str(self.caches / cache.name)
@@ -182,13 +182,13 @@ class Home:
         """Where hidden entries of the home lead that are links: a folder of secrets may lie elsewhere."""
         seen = {self.folder / name for name in (*TOOL_CHAINS, *CACHES)}
         entries = [path for folder in (self.folder, self.folder / ".config") for path in _listed(folder)]
-        links = (path for path in entries if path.is_symlink() and path not in seen)
+        links = (path for path in entries if os.path.islink(path) and path not in seen)
         targets = (path.resolve() for path in links if path.name.startswith(".") or path.parent != self.folder)
-        return [path for path in targets if path.exists() and not path.is_relative_to(self.folder)]
+        return [path for path in targets if os.path.exists(path) and not path.is_relative_to(self.folder)]
 
     def seen(self) -> list[str]:
         """The tool chains, caches and settings that are there for commands, by their names below the home."""
-        return [name for name in (*TOOL_CHAINS, *CACHES) if (self.folder / name).exists()] + list(self.settings)
+        return [name for name in (*TOOL_CHAINS, *CACHES) if os.path.exists(self.folder / name)] + list(self.settings)
 
     def variables(self, *, network: bool) -> dict[str, str]:
         """The environment variables that point programs to their caches."""
@@ -201,7 +201,7 @@ class Home:
 
     def _is_own(self, cache: OwnCache, *, network: bool) -> bool:
         own = self.caches / cache.name
-        if network or cache.name in WRITTEN_BY_BUILDS or not (self.folder / cache.place).is_dir():
+        if network or cache.name in WRITTEN_BY_BUILDS or not os.path.isdir(self.folder / cache.place):
             own.mkdir(mode=0o700, parents=True, exist_ok=True)
             return True
-        return own.is_dir() and any(own.iterdir())
+        return os.path.isdir(own) and any(own.iterdir())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
@@ -27,6 +28,6 @@ def named_files(commands: Iterable[str], folder: Path) -> tuple[Path, ...]:
             words = command.split()
         for word in words:
             path = (folder / word.strip("'\";&|()<>")).absolute()
-            if path != folder and path.is_relative_to(folder) and ("/" in word or path.exists()):
+            if path != folder and path.is_relative_to(folder) and ("/" in word or os.path.exists(path)):
                 found[path] = None
     return tuple(found)

@@ -144,7 +144,7 @@ class Sandbox:
     def _without_sockets(*, network: bool) -> list[str]:
         words: list[str] = []
         for path in SOCKETS:
-            if Path(path).is_dir() and not Path(path).is_symlink():
+            if os.path.isdir(path) and not os.path.islink(path):
                 words += ["--size", SMALL, "--tmpfs", path]
         for path in RESOLVERS if network else ():
             words += ["--ro-bind-try", path, path]
@@ -155,9 +155,9 @@ class Sandbox:
         words: list[str] = []
         home = self.home.folder
         for path in HOMES:
-            if Path(path).is_dir() and not Path(path).is_symlink() and Path(path) != home:
+            if os.path.isdir(path) and not os.path.islink(path) and Path(path) != home:
                 words += ["--size", SMALL, "--tmpfs", path]
-        if home == Path("/") or not home.is_dir():
+        if home == Path("/") or not os.path.isdir(home):
             return words
         words += ["--size", LARGE, *self.home.words(self.programs, network=network)]
         if self.home.named != home and _is_covered(str(self.home.named)):
@@ -174,8 +174,8 @@ class Sandbox:
         # The home as a project: of the home itself only what is not hidden by its name.
         words = [bind, str(project), str(project)] if project != home else []
         words += self.home.words(self.programs, network=False) if project != home else []
-        for path in sorted(home.iterdir()) if home.is_dir() else ():
-            if not path.name.startswith(".") and not path.is_symlink():
+        for path in sorted(home.iterdir()) if os.path.isdir(home) else ():
+            if not path.name.startswith(".") and not os.path.islink(path):
                 words += [bind, str(path), str(path)]
         return words
 
@@ -188,7 +188,7 @@ class Sandbox:
             words += ["--ro-bind-try", path, path]
         closed = self.scratch / "closed"
         for path in map(str, layout.masked):
-            if Path(path).is_dir():
+            if os.path.isdir(path):
                 words += ["--size", SMALL, "--tmpfs", path, "--remount-ro", path]
             else:
                 closed.touch(mode=0o000, exist_ok=True)
@@ -202,11 +202,11 @@ class Sandbox:
         away = (path for path in self.home.linked_away() if not any(one.is_relative_to(path) for one in needed))
         hidden = _real((*secrets, *away, *self.hidden))
         for path in hidden:
-            words += ["--size", SMALL, "--tmpfs", path] if Path(path).is_dir() else ["--ro-bind", "/dev/null", path]
+            words += ["--size", SMALL, "--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
         for path in _real(self.readable):
             words += ["--ro-bind", path, path]
         for path in hidden:
-            words += ["--remount-ro", path] if Path(path).is_dir() else []
+            words += ["--remount-ro", path] if os.path.isdir(path) else []
         return words
 
     def environment(self, environment: Mapping[str, str], opened: Openings = CLOSED) -> dict[str, str]:
@@ -225,7 +225,7 @@ def _real(paths: Iterable[Path]) -> list[str]:
     found: dict[str, None] = {}
     for path in paths:
         with suppress(OSError, RuntimeError):
-            found.update({str(path.resolve()): None} if path.exists() else {})
+            found.update({str(path.resolve()): None} if os.path.exists(path) else {})
     return list(found)
 
 

@@ -161,7 +161,7 @@ def _doorway(invocation: Invocation) -> Doorway:
 
 
 def _is_host(text: str, directory: Path) -> bool:
-    return text != NETWORK and is_host(text) and not (directory / text).exists()
+    return text != NETWORK and is_host(text) and not os.path.exists(directory / text)
 
 
 async def _run(ready: Prepared, given: BashArguments, invocation: Invocation) -> tuple[int | None, float | None]:

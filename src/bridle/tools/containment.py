@@ -157,7 +157,11 @@ def _denied(place: GitPlace, named: Iterable[Path], project: Path, allowed: Sequ
         # Not those of submodules: git writes their configuration anew with every update, so they are compared.
         found += [Path(folder, name) for name in GIT_FILES]
         found += [Path(tree, name) for tree in folders(f"{folder}/worktrees") for name in WORKTREE_FILES]
-    return [path for path in (*found, *named) if path.exists() and not path.is_symlink() and str(path) not in allowed]
+    return [
+        path
+        for path in (*found, *named)
+        if os.path.exists(path) and not os.path.islink(path) and str(path) not in allowed
+    ]
 
 
 def _standing(survey: Survey, place: GitPlace, project: Path, *, every: bool) -> list[Path]:

@@ -82,7 +82,7 @@ def _is_private(path: Path, project: Path) -> bool:
 def is_link(project: Path, given: str) -> bool:
     """Whether the path itself, and not only one of its folders, is a link."""
     try:
-        return (project / given).is_symlink()
+        return os.path.islink(project / given)
     except (OSError, ValueError):
         return False
 
@@ -108,7 +108,7 @@ def beyond(place: Place) -> str:
 def is_folder(place: Place) -> bool:
     """Whether a folder lies there; what may not be looked at, or could not have such a name, is none."""
     try:
-        return place.path.is_dir()
+        return os.path.isdir(place.path)
     except OSError:
         return False
 
@@ -361,4 +361,4 @@ def _names(folder: int, most: int) -> list[str]:
 
 def _is_repository(folder: Path) -> bool:
     """Whether git takes a folder for a repository, whatever it is called."""
-    return sum((folder / name).exists() for name in ("HEAD", "objects", "refs")) > 1
+    return sum(os.path.exists(folder / name) for name in ("HEAD", "objects", "refs")) > 1

@@ -41,11 +41,11 @@ def git_place(project: Path) -> GitPlace:
     """Find the git of a project. What is not understood is locked, never ignored."""
     for folder in (project, *project.parents):
         found = folder / ".git"
-        if found.is_symlink():
+        if os.path.islink(found):
             return GitPlace(folder, locked=(found.resolve(),))
-        if found.is_dir():
+        if os.path.isdir(found):
             return GitPlace(folder, (found,)) if _is_ordinary(found) else GitPlace(folder, locked=(found,))
-        if found.exists():
+        if os.path.exists(found):
             return GitPlace(folder, _pointed(found), (found,))
     return GitPlace(project)
 
@@ -56,12 +56,12 @@ def git_folders(project: Path) -> tuple[Path, ...]:
 
 
 def _is_git(folder: Path) -> bool:
-    return folder.is_dir() and all((folder / name).exists() for name in ESSENTIAL)
+    return os.path.isdir(folder) and all(os.path.exists(folder / name) for name in ESSENTIAL)
 
 
 def _is_ordinary(folder: Path) -> bool:
-    links = any((folder / name).is_symlink() for name in (*STEERING, *ESSENTIAL[1:]))
-    return _is_git(folder) and not links and not (folder / "commondir").exists()
+    links = any(os.path.islink(folder / name) for name in (*STEERING, *ESSENTIAL[1:]))
+    return _is_git(folder) and not links and not os.path.exists(folder / "commondir")
 
 
 def _pointed(file: Path) -> tuple[Path, ...]:
@@ -86,7 +86,7 @@ def _pointed(file: Path) -> tuple[Path, ...]:
 
 def _text(file: Path) -> str:
     """What a small regular file says; nothing if it is anything else."""
-    if file.is_symlink() or not file.is_file():
+    if os.path.islink(file) or not os.path.isfile(file):
         return ""
     try:
         with file.open("rb") as opened:
@@ -118,7 +118,7 @@ def named_by_config(place: GitPlace, git: str | None) -> tuple[Path, ...]:
 def _named(file: Path, git: str | None) -> Iterator[tuple[str, str]]:
     try:
         with file.open("rb") as opened:
-            content = opened.read(MOST_CONFIG) if file.is_file() else b""
+            content = opened.read(MOST_CONFIG) if os.path.isfile(file) else b""
     except OSError:
         return
     lowered = content.lower()
