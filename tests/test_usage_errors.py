@@ -87,3 +87,11 @@ def test_an_unknown_ask_exits_with_2(home):
     session = home.json("--model", model, "go")[1][0]["session"]
     done = home.run("answer", session, "1.1.no", "once")
     assert (done.returncode, "does not ask '1.1.no'" in done.stderr) == (2, True)
+
+
+def test_a_file_that_cannot_be_used_is_named_and_not_taken_for_the_output(home):
+    name = "/" + "x" * 300
+    done = home.run("run", "--format", "json", "go", XDG_CONFIG_HOME=name)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"bridle: {name}/bridle") and "output" not in done.stderr
+    assert [json.loads(line)["type"] for line in done.stdout.splitlines()] == ["error", "result"]

@@ -72,6 +72,10 @@ def main() -> None:
     except KeyboardInterrupt:
         _leave(130)
     except OSError as error:
+        if error.filename is not None:
+            tell_at_last(f"bridle: {error.filename}: {error.strerror}")
+            _result(str(error))
+            _leave(1)
         # Whoever read our output has left, or it cannot be written; flushing it at exit would fail once more.
         tell_at_last(f"bridle: the output cannot be written: {error}")
         os._exit(1)
