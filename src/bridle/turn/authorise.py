@@ -91,8 +91,10 @@ class Authority:
             # A tool is foreign code, and arguments come from a model: what cannot be judged is not run.
             return Refused(Refusal("invalid"), f"{call.name} cannot be run with these arguments: {error}")
         asked: list[Access] = []
-        # Approvals were once recorded without what they were for: then they were for all that the call needs.
-        old = isinstance(call.state, Approved) and not granted and call.state.permission != DOOM_LOOP
+        # Approvals were once recorded without what they were for: then they were for all that the call needs. That was
+        # before hooks could change arguments, for which no approval counts but their own.
+        unnamed = isinstance(call.state, Approved) and call.state.permission != DOOM_LOOP and not call.changed
+        old = unnamed and not granted
         for access in needed:
             verdict = rig.tack.judge(access)
             if verdict == "deny":
