@@ -670,13 +670,6 @@ FAULTS = [
         "if before is None or before.agent:",
         "tests/test_agents.py::test_a_switch_of_agents_is_told_to_the_model",
     ),
-    Fault(
-        "004.100",
-        "src/bridle/core/system_prompt.py",
-        "for piece in pieces if piece.strip())",
-        "for piece in pieces)",
-        "tests/core/test_system_prompt.py::test_pieces_are_joined_in_their_order_and_empty_ones_are_left_out",
-    ),
 ]
 
 

@@ -346,7 +346,7 @@ def test_the_doctor_says_what_is_in_force(home):
     said = doctor(home)
     assert "✗ no sandbox: it is switched off" in said and "✓ every file makes sense" in said
     assert [line for line in said if line[:1] not in "✓✗"] == [
-        *("machine", "project", "configuration", "models", "journal", "terminal")
+        *("machine", "project", "sandbox", "configuration", "models", "journal", "terminal")
     ]
     home.environment["BRIDLE_SANDBOX__MODE"] = "auto"
     assert any(line.startswith("✓ commands run in a sandbox (") for line in doctor(home))

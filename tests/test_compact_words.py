@@ -34,7 +34,7 @@ def test_a_compaction_without_gain_says_nothing_to_the_model():
 
 
 def test_a_compaction_that_gained_leaves_its_summary_and_no_words_about_itself():
-    long = Reply(text="Many words. " * 4_000, usage=Usage(12_000, 12_000))
+    long = Reply(text=" ".join(f"Word {n}." for n in range(4_000)), usage=Usage(12_000, 12_000))
     part, read = compacted(long, summary="In short.")
     assert part.outcome == "smaller"
     assert "In short." in read[0] and not any("compacted from about" in text for text in read)

@@ -1,7 +1,6 @@
 """A call is shown as soon as its name is known, and its arguments grow while the model writes them."""
 
 import asyncio
-import io
 import json
 
 from test_screen import Tty, seen
@@ -60,11 +59,11 @@ def followed(lines, look):
     asyncio.run(asyncio.wait_for(play(), 60))
 
 
-def test_json_lines_tell_of_a_call_once_its_name_is_known():
-    out = io.StringIO()
+def test_json_lines_tell_of_a_call_once_its_name_is_known(capsys):
     early = []
-    followed(JsonLines(out), lambda: early.append(out.getvalue()))
-    uses = [line for line in map(json.loads, out.getvalue().splitlines()) if line["type"] == "tool_use"]
+    followed(JsonLines(), lambda: early.append(capsys.readouterr().out))
+    told = "".join(early) + capsys.readouterr().out
+    uses = [line for line in map(json.loads, told.splitlines()) if line["type"] == "tool_use"]
     assert [(use["tool"], use["state"], use["input"]) for use in uses] == [
         ("note", "pending", None),
         ("note", "done", {"words": "something"}),

@@ -1,10 +1,9 @@
 """Calls as other harnesses write them are repaired; what cannot be repaired is told to the model before it counts."""
 
 import pytest
-from families import family, spawn
 from stories import tell
 
-from bridle import ScriptedModel, call
+from bridle import Agent, ScriptedModel, call
 from bridle.core.inbox import TurnOptions
 from bridle.core.messages import ResultMessage
 from bridle.core.parts import Call
@@ -136,13 +135,10 @@ def test_an_error_lists_only_the_tools_that_this_turn_offers():
 
 
 def test_a_task_that_is_not_offered_is_not_listed():
-    def child(request):
-        return bad() if len(request.messages) == 1 else "Done."
-
-    story = family(root=[spawn("look around"), "Done."], child=child)
-    assert "task" in [spec.name for spec in story.requests("root")[0].tools]
-    told = story.requests("child")[-1].messages[-1].text
-    assert told == 'There is no tool "no_such_tool_0". Available tools: look, slow.'
+    child = Agent("child", model=ScriptedModel(["never asked"], ref="child"), description="digs")
+    model = ScriptedModel([bad(), "Done."])
+    story = tell(model, subagents=[child], options=TurnOptions(tools={"task": False}))
+    assert outputs(story) == ['There is no tool "no_such_tool_0". Available tools: broken, look, poll, silent.']
 
 
 def test_the_hidden_tool_for_invalid_calls_answers_with_the_error_and_is_never_offered_or_listed():

@@ -192,7 +192,8 @@ def refused(home, inside, *words):
 
 def within(home, inside, *words):
     return subprocess.run(
-        [*inside, BRIDLE, *words],
+        # What enters a namespace begins at its root.
+        [*inside, "env", "-C", str(home.project), BRIDLE, *words],
         cwd=home.project,
         env=home.environment,
         capture_output=True,

@@ -9,6 +9,7 @@ import shlex
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 
 from bridle.config.settings import TEMPLATE_SHELL, CommandSettings
@@ -112,7 +113,8 @@ async def run_shell(
     if "ask" in verdicts and not await confirm(command):
         raise ConfigError(f"!`{command}` needs a person's permission; a rule for bash may allow it beforehand")
     invocation = Invocation("command", "command", directory, {}, SHELL_SECONDS, environment=environment)
-    invocation.sandbox, invocation.bounds = shelter.sandbox("command", read_only=read_only), shelter.bounds()
+    invocation.find_sandbox = partial(shelter.sandbox, "command", read_only=read_only)
+    invocation.bounds = shelter.bounds()
     invocation.permits = lambda access: access in needed or judge(access) == "allow"
     try:
         async with asyncio.timeout(SHELL_SECONDS):

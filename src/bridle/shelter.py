@@ -7,8 +7,9 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from bridle.config.agents import rules_of
@@ -60,6 +61,10 @@ class Shelter:
     def permits(self, access: Access) -> bool:
         """Whether the rules allow something to what runs without a turn."""
         return judge(self.rules, access) == "allow"
+
+    def finder(self, session: str, *, read_only: bool, rules: Sequence[Rule]) -> Callable[[], Sandbox | None]:
+        """Finds the sandbox once a command is to run: whoever runs none pays nothing for it."""
+        return partial(self.sandbox, session, read_only=read_only, rules=rules)
 
     def sandbox(self, session: str, *, read_only: bool = False, rules: Sequence[Rule] | None = None) -> Sandbox | None:
         """The sandbox for the commands of a session, with masks by the rules; None if there is none."""

@@ -353,7 +353,7 @@ class SettingsTackRoom:
             reads_only=reads_only,
             small=small_model(self.settings.small_model, self._model),
             snapshots=None if reads_only else self.user.files,
-            sandbox=self.shelter.sandbox(session.info.id, read_only=reads_only, rules=(*own, *chain(*stricter))),
+            find_sandbox=self.shelter.finder(session.info.id, read_only=reads_only, rules=(*own, *chain(*stricter))),
             bounds=self.shelter.bounds(),
             approvals=Approvals(saved, Path(session.info.directory)) if saved is not None else None,
             backgrounds=self.shelter.backgrounds,

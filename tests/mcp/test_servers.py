@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -77,6 +78,12 @@ def notices(parts):
 
 def stdio(*words, **more):
     return McpServer(command=[sys.executable, str(SERVER), "stdio", *map(str, words)], **more)
+
+
+def seen(place, **more):
+    """A server that commands in the sandbox can see, also where these tests lie in a folder that is hidden there."""
+    copied = str(shutil.copy(SERVER, place / "server.py"))
+    return McpServer(command=[sys.executable, copied, "stdio"], **more)
 
 
 def habit(name, **more):
@@ -271,7 +278,7 @@ def test_a_tool_that_changes_in_the_middle_of_a_turn_is_not_called(place):
 
 def test_a_local_server_is_shut_in(place):
     outside = place / "outside"
-    world = World(place, stable=stdio(environment={"GIVEN": "{env:SECRET_TOKEN}"}))
+    world = World(place, stable=seen(place, environment={"GIVEN": "{env:SECRET_TOKEN}"}))
     world.mode = "required"
     turn = world.turn(
         [
@@ -293,8 +300,9 @@ def test_no_server_outlives_a_killed_bridle(place, mode):
 import asyncio, sys
 sys.path[:0] = {[str(Path(__file__).parent)]!r}
 from pathlib import Path
-from test_servers import World, stdio, call
-world = World(Path({str(place)!r}), stable=stdio())
+from test_servers import World, call, seen
+place = Path({str(place)!r})
+world = World(place, stable=seen(place))
 world.mode = {mode!r}
 world.turn(call("stable_wait", seconds=60), "never")
 """

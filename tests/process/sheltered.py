@@ -3,6 +3,7 @@
 import asyncio
 import os
 import subprocess
+from functools import partial
 from pathlib import Path
 
 from hands import TOOLS
@@ -44,7 +45,7 @@ class Sheltered:
 
     def invocation(self):
         invocation = Invocation("c", "s", self.project, {}, 60.0, environment=self.environment)
-        invocation.sandbox, invocation.bounds = self.shelter.sandbox("s"), self.shelter.bounds()
+        invocation.find_sandbox, invocation.bounds = partial(self.shelter.sandbox, "s"), self.shelter.bounds()
         return invocation
 
     def __call__(self, command, **more):

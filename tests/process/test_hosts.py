@@ -4,6 +4,7 @@ import asyncio
 import http.server
 import socket
 import threading
+from functools import partial
 
 import pytest
 from sheltered import BASH
@@ -60,7 +61,7 @@ def run(shut_in, command, *granted, outside=(), hosts=False, private=True):
     """A call to which a person said yes as far as `granted` goes."""
     given = BASH.check({"command": command, "outside": list(outside)})
     invocation = Invocation("c", "s", shut_in.project, {}, 60.0, environment=shut_in.environment, hosts=hosts)
-    invocation.sandbox, invocation.bounds = shut_in.shelter.sandbox("s"), shut_in.shelter.bounds()
+    invocation.find_sandbox, invocation.bounds = partial(shut_in.shelter.sandbox, "s"), shut_in.shelter.bounds()
     invocation.permits = lambda access: access in granted or (private and access.permission == "private_network")
 
     async def work():

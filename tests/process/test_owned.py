@@ -81,7 +81,7 @@ async def gone(sign, seconds=2.0):
 
 def invocation(folder, sandbox="off"):
     shelter = Shelter(SandboxSettings(mode=sandbox), os.environ)
-    return Invocation("c", "s", folder, {}, 60.0, sandbox=shelter.sandbox("s"), bounds=shelter.bounds())
+    return Invocation("c", "s", folder, {}, 60.0, find_sandbox=lambda: shelter.sandbox("s"), bounds=shelter.bounds())
 
 
 async def run(command, folder, timeout=None, sandbox="off"):
@@ -133,7 +133,7 @@ def test_a_supervisor_that_was_stopped_is_woken_to_end_what_it_keeps(tmp_path):
 
 def test_the_memory_of_all_processes_together_is_bounded(tmp_path):
     small = Shelter(SandboxSettings(mode="off", total_memory_mb=300), os.environ)
-    call = Invocation("c", "s", tmp_path, {}, 60.0, sandbox=None, bounds=small.bounds())
+    call = Invocation("c", "s", tmp_path, {}, 60.0, bounds=small.bounds())
     grows = f"{sys.executable} -c 'x = bytearray(b\"x\") * 150_000_000; import time; time.sleep(30)' &"
     given = BASH.check({"command": f"{grows} {grows} {grows} wait"})
     output = asyncio.run(BASH.run(given, call))

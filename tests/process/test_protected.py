@@ -248,7 +248,8 @@ def test_what_bridle_runs_from_is_read_only_inside_the_project(machine):
     package.mkdir(parents=True)
     (package / "keeper.py").write_text("ours\n")
     invocation = machine.invocation()
-    invocation.sandbox = replace(invocation.sandbox, own=(machine.project / ".venv",))
+    found = replace(invocation.sandbox, own=(machine.project / ".venv",))
+    invocation.find_sandbox = lambda: found
     given = BASH.check({"command": "echo evil > .venv/lib/bridle/keeper.py; mv .venv old"})
     assert asyncio.run(BASH.run(given, invocation)).failed
     assert (package / "keeper.py").read_text() == "ours\n"

@@ -549,8 +549,8 @@ FAULTS = [
     Fault(
         "a subagent has all the time of its parent again",
         "turn/children.py",
-        "max(1.0, allowed - closing_seconds(allowed) - rig.record.elapsed)",
-        "max(1.0, allowed - closing_seconds(allowed))",
+        "seconds_left(allowed, rig.record.elapsed)",
+        "seconds_left(allowed, 0.0)",
     ),
     Fault(
         "a turn ends before its subagents in the background",

@@ -48,7 +48,7 @@ class BashArguments(msgspec.Struct, forbid_unknown_fields=True):
     background: Annotated[bool, msgspec.Meta(description="Let it go on")] = False
     outside: Annotated[
         list[str],
-        msgspec.Meta(description='Needed beyond the sandbox: "network", a host, a folder, or a protected file'),
+        msgspec.Meta(description='Beyond the sandbox: "network", a host, folder or protected file'),
     ] = []
 
 

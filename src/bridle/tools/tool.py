@@ -76,8 +76,8 @@ class Invocation:
     """Whether an access was granted to this call; none means that nobody judges."""
     guarded: tuple[Path, ...] = ()
     """Folders of Bridle's own, which no file tool writes to."""
-    sandbox: Sandbox | None = None
-    """What commands run in; None means that there is none."""
+    find_sandbox: Callable[[], Sandbox | None] = field(default=lambda: None)
+    """Finds what commands run in, once there is one to run; None means that there is none."""
     hosts: bool = False
     """Whether there are hosts that commands in the sandbox may reach without being asked about."""
     bounds: Mapping[str, int] = field(default_factory=dict)
@@ -89,6 +89,11 @@ class Invocation:
 
     recall: Callable[[str], str] = field(default=lambda name: "")
     """The output of the last call of a tool in this session; empty if there is none."""
+
+    @property
+    def sandbox(self) -> Sandbox | None:
+        """What commands run in."""
+        return self.find_sandbox()
 
     @property
     def files(self) -> Files:

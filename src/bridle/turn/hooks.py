@@ -70,7 +70,7 @@ async def _run(rig: Rig, hook: HookSettings, payload: Mapping[str, Any]) -> Said
     tack, project = rig.tack, rig.tack.directory.resolve()
     command = ["/bin/sh", "-c", hook.command]
     environment: Mapping[str, str] | None = tack.environment
-    sandbox, watch = tack.sandbox, None
+    sandbox, watch = tack.find_sandbox(), None
     if sandbox is not None and hook.sandbox:
         contained = await in_thread(
             lambda: contain(

@@ -25,7 +25,7 @@ def invocation_of(rig: Rig, id: str, seconds: float) -> Invocation:
         show=_shower(rig, id),
         environment=tack.environment,
         guarded=tack.guarded,
-        sandbox=tack.sandbox,
+        find_sandbox=tack.find_sandbox,
         bounds=tack.bounds,
         hosts=rig.hosts,
         backgrounds=tack.backgrounds,

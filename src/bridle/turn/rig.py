@@ -103,8 +103,8 @@ class Tack:
     """The path of a file for the output of a call, which it may grow into."""
     reads_only: bool = False
     """Whether commands find the project read-only, here and below."""
-    sandbox: Sandbox | None = None
-    """What commands run in."""
+    find_sandbox: Callable[[], Sandbox | None] = field(default=lambda: None)
+    """Finds what commands run in. Whoever runs none pays nothing for it."""
     bounds: Mapping[str, int] = field(default_factory=dict)
     """How much a command may take."""
     backgrounds: Backgrounds = field(default_factory=Backgrounds)
