@@ -25,7 +25,13 @@ ROOT = TESTS.parent
 TABLE = ROOT / "docs" / "mutants.md"
 EQUIVALENT = Path(__file__).parent / "equivalent.toml"
 MODULES = {
-    "core/decide.py": ("core/test_decide.py", "test_reasons.py", "test_compaction.py", "test_synthesis.py"),
+    "core/decide.py": (
+        "core/test_decide.py",
+        "test_reasons.py",
+        "test_compaction.py",
+        "test_synthesis.py",
+        "test_outputs.py",
+    ),
     "core/limits.py": (
         "core/test_limits.py",
         "core/test_decide.py",
