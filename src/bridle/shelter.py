@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from bridle.config.agents import rules_of
@@ -24,6 +25,7 @@ from bridle.workspace.git import git_place, named_by_config
 
 OWN = (Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parent)
 """The interpreter and the packages that Bridle runs from."""
+MOST_FOLDERS = 1_000
 
 
 @dataclass(slots=True)
@@ -118,7 +120,7 @@ class Shelter:
         """What no file tool writes in or around a project, besides what is protected by its name."""
         place = git_place(Path(directory).resolve())
         git = shutil.which("git", path=outside(self.environment.get("PATH", ""), Path(directory)) or os.defpath)
-        return (*place.folders, *place.locked, *named_by_config(place, git), *self.protected, *OWN)
+        return (*place.folders, *place.locked, *named_by_config(place, git, self.environment), *self.protected, *OWN)
 
     def bounds(self) -> dict[str, int]:
         """How much a command may take; what is 0 is not bounded."""
@@ -153,7 +155,18 @@ def sheltered(
 ) -> Shelter:
     """The shelter for a project, by its settings."""
     known = (*DEFAULT_RULES, *rules_of(settings.permission))
-    return Shelter(settings.sandbox, environment, guarded, outputs, known, run_outside(settings, directory))
+    protected = (*run_outside(settings, directory), *linked_from(guarded, directory.resolve()))
+    return Shelter(settings.sandbox, environment, guarded, outputs, known, protected)
+
+
+def linked_from(guarded: Sequence[Path], project: Path) -> tuple[Path, ...]:
+    """The files of a project to which the user's own configuration links: what they say counts for every project."""
+    found: list[Path] = []
+    for folder in guarded:
+        for place, below, files in islice(os.walk(folder), MOST_FOLDERS):
+            links = (Path(place, name) for name in (*below, *files) if os.path.islink(Path(place, name)))
+            found += [target for link in links if (target := link.resolve()).is_relative_to(project)]
+    return tuple(dict.fromkeys(found))
 
 
 def run_outside(settings: Settings, directory: Path) -> tuple[Path, ...]:

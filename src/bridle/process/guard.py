@@ -11,19 +11,10 @@ import os
 import stat
 from contextlib import suppress
 
+from bridle.process.new_repository import planted
 from bridle.process.places import Difference, Entry, Survey, Watch
 
 MOST_REPORTED = 20
-MOST_CONFIG = 65_536
-SWITCHES = frozenset(
-    {
-        *("repositoryformatversion", "bare", "filemode", "symlinks", "ignorecase", "precomposeunicode"),
-        *("logallrefupdates", "active"),
-    }
-)
-TEXTS = frozenset({"url", "fetch", "merge", "remote", "pushremote", "name", "email", "defaultbranch"})
-FORMATS = {"objectformat": ("sha1", "sha256"), "refstorage": ("files", "reftable")}
-SECTIONS = ("[core]", "[user]", "[init]", "[extensions]", '[remote "', '[branch "', '[submodule "')
 
 
 class Guard:
@@ -34,10 +25,30 @@ class Guard:
         self._roots = {root: _handle(root) for root in (watch.root, *watch.git)}
         self._before = Survey(watch)
         self._number = 0
+        self._lent: list[tuple[int, int]] = []
+        """Folders that were made readable for the look, each with its mode."""
+
+    def _lend(self, folder: str) -> bool:
+        """Make a folder readable until the look is over: a command may have taken that right away to hide something."""
+        try:
+            with self._parent(f"{folder}/.", make=False) as parent:
+                self._lent += parent.taken()
+        except OSError:
+            return False
+        return True
+
+    def _give_back(self) -> None:
+        while self._lent:
+            set_back(*self._lent.pop())
 
     def look(self) -> list[Difference]:
         """Undo the differences; for each, tell the path and what was done about it."""
-        after = Survey(self.watch)
+        try:
+            return self._look(Survey(self.watch, opens=self._lend if self.watch.restore else None))
+        finally:
+            self._give_back()
+
+    def _look(self, after: Survey) -> list[Difference]:
         told: list[Difference] = []
         fresh = sorted(self._new_repositories(after))
         for git in fresh:
@@ -56,6 +67,7 @@ class Guard:
             old = self._before.found.get(path)
             if old is not None and os.path.isdir(old.owner):
                 told.append(self._undone(path, old, after.found.get(path)))
+        told += [Difference(path, "closed") for path in sorted(after.closed - self._before.closed)]
         if not (after.complete and self._before.complete):
             told.append(Difference(self.watch.root, "incomplete"))
         return told[:MOST_REPORTED]
@@ -79,7 +91,7 @@ class Guard:
         if git in self.watch.allowed:
             return []
         entry = after.found.get(git)
-        why = self._misleads(git, entry) if entry is not None and entry.kind != "folder" else _planted(git, after)
+        why = self._misleads(git, entry) if entry is not None and entry.kind != "folder" else planted(git, after)
         if not why:
             return []
         if not self.watch.restore:
@@ -101,17 +113,31 @@ class Guard:
         return "it names a folder that is not of this project's git"
 
     def _harmless(self, path: str, after: Survey) -> bool:
-        """Whether a new entry may stay: part of a plain new work tree, or equal to one of that name from before."""
+        """Whether a new entry may stay: part of a plain new work tree or submodule."""
         folder, name = os.path.split(path)
         if os.path.basename(os.path.dirname(folder)) == "worktrees" and name in ("commondir", "gitdir"):
             return self._is_plain_worktree(folder, after)
-        if path.startswith(tuple(f"{git}/" for git in self.watch.git)):
+        if path.startswith(tuple(f"{git}/modules/" for git in self.watch.git)):
+            owner = after.found[path].owner
+            known = any(path.startswith(f"{owner}/") for path in self._before.found)
+            return not known and not planted(owner, after)
+        if path.startswith(tuple(f"{git}/" for git in self.watch.git)) or not self._in_new_tree(path, after):
             return False
-        suffix = self._suffix(path)
-        entry = after.found[path]
+        # A work tree has the same files again.
+        suffix, entry = self._suffix(path), after.found[path]
         return bool(suffix) and any(
             old.same(entry) for known, old in self._before.found.items() if self._suffix(known) == suffix
         )
+
+    def _in_new_tree(self, path: str, after: Survey) -> bool:
+        """Whether a path lies in a work tree or a submodule that the command has made."""
+        folder = os.path.dirname(path)
+        while folder.startswith(f"{self.watch.root}/"):
+            git = after.found.get(f"{folder}/.git")
+            if git is not None and f"{folder}/.git" not in self._before.found:
+                return git.kind == "file"
+            folder = os.path.dirname(folder)
+        return False
 
     def _is_plain_worktree(self, folder: str, after: Survey) -> bool:
         commondir, gitdir = after.found.get(f"{folder}/commondir"), after.found.get(f"{folder}/gitdir")
@@ -139,8 +165,20 @@ class Guard:
                 if old is not None:
                     parent.make(old)
         except OSError as error:
-            return Difference(path, "changed", error.strerror or str(error))
+            return self._without_link(path) or Difference(path, "changed", error.strerror or str(error))
         return Difference(path, "removed" if old is None else "restored", kept=kept)
+
+    def _without_link(self, path: str) -> Difference | None:
+        """Set aside a link that a command has put in place of a folder above a protected path."""
+        for above in _folders_to(path, self.watch.root):
+            if os.path.islink(above):
+                try:
+                    with self._parent(above, make=False) as parent:
+                        parent.rename(".set-aside")
+                except OSError:
+                    return None
+                return Difference(above, "set aside", f"{os.path.relpath(path, above)}, which it leads to")
+        return None
 
     def _keep(self, path: str, entry: Entry) -> str:
         if not self.watch.kept or entry.content is None:
@@ -174,25 +212,57 @@ class Parent:
     FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
     def __init__(self, root: int, parts: list[str], *, make: bool) -> None:
-        self._folder = os.dup(root)
         self._name = parts[-1]
+        self._modes: list[tuple[int, int]] = []
+        self._folder = self._usable(os.dup(root))
         try:
             for part in parts[:-1]:
                 if make:
                     with suppress(FileExistsError):
                         os.mkdir(part, dir_fd=self._folder)
-                inner = os.open(part, self.FOLDER, dir_fd=self._folder)
+                inner = self._usable(self._opened(part))
                 os.close(self._folder)
                 self._folder = inner
         except BaseException:
-            os.close(self._folder)
+            self.__exit__()
             raise
+
+    def _opened(self, part: str) -> int:
+        try:
+            return os.open(part, self.FOLDER, dir_fd=self._folder)
+        except PermissionError:
+            # By a handle that needs no right to the folder its mode can be changed, and nothing else's.
+            handle = os.open(part, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
+            try:
+                mode = stat.S_IMODE(os.fstat(handle).st_mode)
+                os.chmod(f"/proc/self/fd/{handle}", mode | 0o700)
+                opened = os.open(part, self.FOLDER, dir_fd=self._folder)
+            finally:
+                os.close(handle)
+            self._modes.append((os.dup(opened), mode))
+            return opened
+
+    def _usable(self, folder: int) -> int:
+        """The user has every right in the folder until the end; a command may have taken some away."""
+        found = os.fstat(folder)
+        mode = stat.S_IMODE(found.st_mode)
+        if mode & 0o700 != 0o700 and found.st_uid == os.geteuid():
+            os.fchmod(folder, mode | 0o700)
+            self._modes.append((os.dup(folder), mode))
+        return folder
+
+    def taken(self) -> list[tuple[int, int]]:
+        """The folders whose modes were changed, each with its mode before; from here on they are the caller's."""
+        taken, self._modes = self._modes, []
+        return taken
 
     def __enter__(self) -> Parent:
         return self
 
     def __exit__(self, *error: object) -> None:
         os.close(self._folder)
+        for handle, mode in reversed(self._modes):
+            set_back(handle, mode)
 
     def clear(self) -> None:
         """Remove what lies there, a folder with everything in it."""
@@ -205,7 +275,11 @@ class Parent:
             return
         import shutil
 
-        shutil.rmtree(self._name, dir_fd=self._folder)
+        try:
+            shutil.rmtree(self._name, dir_fd=self._folder)
+        except OSError:
+            # What may not be removed is obeyed by nobody under another name.
+            self.rename(".set-aside")
 
     def make(self, entry: Entry) -> None:
         """Put an entry there as it was copied."""
@@ -240,40 +314,17 @@ class Parent:
         os.rename(self._name, fresh, src_dir_fd=self._folder, dst_dir_fd=self._folder)
 
 
-def _planted(git: str, after: Survey) -> str:
-    """What in a new repository would make git run or obey something; empty if nothing would."""
-    for path, found in after.found.items():
-        inner = path[len(git) + 1 :]
-        if not path.startswith(f"{git}/") or (inner == "hooks" and found.kind == "folder"):
-            continue
-        sample = inner.startswith("hooks/") and inner.endswith(".sample") and found.kind == "file"
-        if not sample and not (inner == "config" and is_plain(found)):
-            return f"its {inner}"
-    return ""
+def set_back(handle: int, mode: int) -> None:
+    """Give a folder the mode that it had, and let go of it."""
+    with suppress(OSError):
+        os.fchmod(handle, mode)
+    os.close(handle)
 
 
-def is_plain(config: Entry) -> bool:
-    """Whether a configuration holds only what git itself writes into that of a new repository."""
-    if config.kind != "file" or config.content is None or len(config.content) > MOST_CONFIG:
-        return False
-    text = config.content.decode("latin-1")
-    return all(_is_plain_line(line.strip(" \t")) for line in text.split("\n"))
-
-
-def _is_plain_line(line: str) -> bool:
-    if not all(" " <= letter <= "~" or letter == "\t" for letter in line) or "\\" in line:
-        return False
-    if not line:
-        return True
-    if line.startswith("["):
-        quoted = line[:-2].partition('"')[2]
-        return line in SECTIONS[:4] or (line.startswith(SECTIONS[4:]) and line.endswith('"]') and '"' not in quoted)
-    name, equals, value = (piece.strip(" \t") for piece in line.partition("="))
-    if name.lower() in FORMATS:
-        return value in FORMATS[name.lower()]
-    if name.lower() in SWITCHES:
-        return bool(equals) and value in ("true", "false", "0", "1")
-    return name.lower() in TEXTS and bool(equals) and not set(value) & set('"#;')
+def _folders_to(path: str, root: str) -> list[str]:
+    """The folders between a root and a path, the uppermost first."""
+    parts = path[len(root) + 1 :].split("/")[:-1] if path.startswith(f"{root}/") else []
+    return ["/".join((root, *parts[:count])) for count in range(1, len(parts) + 1)]
 
 
 def _is_git(path: str) -> bool:

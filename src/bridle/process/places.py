@@ -15,15 +15,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
-GIT_FILES = ("config", "config.worktree", "commondir", "gitdir", "info/attributes", "hooks")
+GIT_FILES = ("config", "config.worktree", "commondir", "gitdir", "info/attributes", "hooks", "remotes", "branches")
 """In a git folder: what makes git run or obey something."""
 WORKTREE_FILES = ("gitdir", "commondir", "config.worktree")
-REPOSITORY = frozenset({"HEAD", "objects", "refs"})
+REPOSITORIES = (frozenset({"HEAD", "objects", "refs"}), frozenset({"HEAD", "commondir"}))
 """A folder with these names is a repository to git, whatever it is called."""
 MOST_ENTRIES = 400_000
 MOST_PROTECTED = 5_000
 MOST_BYTES = 64 << 20
 MOST_DEPTH = 200
+MOST_PATH = 3_000
+"""Letters of a path; the kernel takes no more than 4,096."""
 GIT_SECONDS = 30.0
 
 
@@ -114,15 +116,23 @@ class Difference:
 class Survey:
     """The protected entries of a project at one time, by absolute path."""
 
-    def __init__(self, watch: Watch, seen: Callable[[str], None] | None = None) -> None:
-        """`seen` is called with the path of every other file on the way."""
+    def __init__(
+        self,
+        watch: Watch,
+        seen: Callable[[str], None] | None = None,
+        opens: Callable[[str], bool] | None = None,
+    ) -> None:
+        """`seen` is called with the path of every other file, `opens` may make a folder readable that is not."""
         self.found: dict[str, Entry] = {}
         self.repositories: set[str] = set()
         """Git folders below the root that are not those of the project."""
         self.complete = True
         """Whether everything was looked at; a project may be too large for that."""
+        self.closed: set[str] = set()
+        """The user's own folders that could not be looked into, or lie too deep."""
         self.watch = watch
         self._seen = seen
+        self._opens = opens
         self._entries = 0
         self._bytes = 0
         self._walk()
@@ -132,27 +142,43 @@ class Survey:
             self._put(path, os.path.dirname(path))
 
     def _walk(self) -> None:
-        waiting = [(self.watch.root, 0)]
-        passed: list[tuple[str, int]] = []
-        while waiting:
-            folder, depth = waiting.pop()
+        """Look at every folder, those near the root first: a deep tree must not keep anything else from being seen."""
+        waiting, passed, place = [self.watch.root], list[str](), 0
+        while place < len(waiting):
+            folder, place = waiting[place], place + 1
             names = set()
-            for entry in entries(folder):
+            for entry in self._listed(folder):
                 names.add(entry.name)
-                self._meet(entry, waiting, passed, depth + 1)
+                self._meet(entry, waiting, passed)
             self._entries += len(names)
-            if self._entries > MOST_ENTRIES or depth > MOST_DEPTH:
+            if self._entries > MOST_ENTRIES:
                 self.complete = False
                 return
-            if names >= REPOSITORY and folder not in self.watch.git:
+            if any(names >= known for known in REPOSITORIES) and folder not in self.watch.git:
                 self._repository(folder)
-            if not waiting and passed:
-                ignored = _ignored(self.watch, [path for path, _ in passed])
-                waiting, passed = [each for each in passed if each[0] not in ignored], []
+            if place == len(waiting) and passed:
+                ignored = _ignored(self.watch, passed)
+                waiting += [path for path in passed if path not in ignored]
+                passed = []
 
-    def _meet(
-        self, entry: os.DirEntry[str], waiting: list[tuple[str, int]], passed: list[tuple[str, int]], depth: int
-    ) -> None:
+    def _listed(self, folder: str) -> list[os.DirEntry[str]]:
+        if len(folder) > MOST_PATH or folder.count("/") - self.watch.root.count("/") > MOST_DEPTH:
+            self.complete = False
+            self.closed.add(folder)
+            return []
+        try:
+            return listed(folder)
+        except PermissionError:
+            if self._opens is not None and self._opens(folder):
+                return entries(folder)
+            if _is_own(folder):
+                self.closed.add(folder)
+        except OSError:
+            # It is gone, or no folder any more.
+            pass
+        return []
+
+    def _meet(self, entry: os.DirEntry[str], waiting: list[str], passed: list[str]) -> None:
         is_folder = entry.is_dir(follow_symlinks=False)
         if entry.name == ".git":
             self._put(entry.path, os.path.dirname(entry.path), inner=False)
@@ -161,7 +187,7 @@ class Survey:
         elif entry.name.lower() in self.watch.names:
             self._put(entry.path, os.path.dirname(entry.path))
         elif is_folder:
-            (passed if entry.name in self.watch.dependencies else waiting).append((entry.path, depth))
+            (passed if entry.name in self.watch.dependencies else waiting).append(entry.path)
         elif self._seen is not None:
             self._seen(entry.path)
 
@@ -181,13 +207,15 @@ class Survey:
         entry = self._entry(path) if path not in self.found else None
         if entry is None:
             return
-        if len(self.found) >= MOST_PROTECTED:
-            self.complete = False
-            return
         entry.owner = owner
         self.found[path] = entry
         if entry.kind == "folder" and inner:
-            for child in entries(path):
+            # However much lies in one, the others are still found.
+            children = self._listed(path)
+            if len(self.found) + len(children) > MOST_PROTECTED:
+                self.complete = False
+                return
+            for child in children:
                 self._put(child.path, owner)
 
     def _entry(self, path: str) -> Entry | None:
@@ -237,11 +265,24 @@ def modules(folder: str) -> Iterator[str]:
             waiting += [(inner, depth + 1) for inner in folders(path)]
 
 
+def listed(folder: str) -> list[os.DirEntry[str]]:
+    """What lies in a folder; raises `OSError` if it may not be looked into."""
+    with os.scandir(folder) as found:
+        return list(found)
+
+
 def entries(folder: str) -> list[os.DirEntry[str]]:
-    found: list[os.DirEntry[str]] = []
-    with suppress(OSError), os.scandir(folder) as listed:
-        found.extend(listed)
-    return found
+    """What lies in a folder, as far as it may be looked into."""
+    with suppress(OSError):
+        return listed(folder)
+    return []
+
+
+def _is_own(folder: str) -> bool:
+    try:
+        return os.lstat(folder).st_uid == os.geteuid()
+    except OSError:
+        return False
 
 
 def folders(folder: str) -> list[str]:

@@ -136,6 +136,7 @@ class Sandbox:
         words += self._project(layout)
         for path in _real((*self.writable, *opened.writable)):
             words += ["--bind", path, path]
+        words += self._pinned(layout)
         words += self._locked(layout)
         words += self._hidden(layout)
         return [*words, "--chdir", str(layout.folder), "--", *command]
@@ -178,6 +179,13 @@ class Sandbox:
             if not path.name.startswith(".") and not os.path.islink(path):
                 words += [bind, str(path), str(path)]
         return words
+
+    def _pinned(self, layout: Layout) -> list[str]:
+        """The folders above what is masked or hidden in the project: moved elsewhere, it would be found by nobody."""
+        bind, project = "--ro-bind" if self.read_only else "--bind", layout.project
+        kept = [Path(path) for path in _real((*layout.masked, *self.hidden, *self.own))]
+        above = {folder for path in kept for folder in path.parents if folder.is_relative_to(project)}
+        return [word for path in sorted(map(str, above - {project})) for word in (bind, path, path)]
 
     def _locked(self, layout: Layout) -> list[str]:
         """Protected places, and the folders that Bridle runs from, read-only over what is writable."""
@@ -229,15 +237,25 @@ def _real(paths: Iterable[Path]) -> list[str]:
     return list(found)
 
 
-def fitted(paths: Iterable[Path], most: int = MOST_MOUNTS) -> list[Path]:
-    """At most so many paths; where there are more, whole folders stand for the paths in them."""
+def fitted(paths: Iterable[Path], most: int, root: Path) -> list[Path]:
+    """At most so many paths; where there are more, whole folders stand for the paths in them.
+
+    The root stands for nothing: a project in which no other folder holds several of them gets more mounts.
+    """
     found = list(dict.fromkeys(paths))
     while len(found) > most:
         folders: dict[Path, int] = {}
-        for path in found:
-            folders[path.parent] = folders.get(path.parent, 0) + 1
-        fullest = max(folders, key=lambda folder: (folders[folder], len(folder.parts)))
-        found = [fullest, *(path for path in found if not path.is_relative_to(fullest))]
+        for folder in (folder for path in found for folder in path.parents):
+            if folder != root and not root.is_relative_to(folder):
+                folders[folder] = folders.get(folder, 0) + 1
+        several = {folder: count for folder, count in folders.items() if count > 1}
+        if not several:
+            break
+        # The smallest folder that is enough; else the fullest, and of these the deepest.
+        enough = [folder for folder, count in several.items() if count > len(found) - most]
+        chosen = min(enough, key=lambda one: (several[one], -len(one.parts))) if enough else None
+        chosen = chosen or max(several, key=lambda one: (several[one], len(one.parts)))
+        found = [chosen, *(path for path in found if not path.is_relative_to(chosen))]
     return found
 
 

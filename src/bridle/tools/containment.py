@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bridle.core.permission import DEFAULT_RULES, EDIT_PROTECTED, Access, judge, wildcard
 from bridle.core.protected import DEPENDENCIES, OBEYED, protection
-from bridle.process.places import GIT_FILES, WORKTREE_FILES, Difference, Survey, Watch, folders, read_file
+from bridle.process.places import GIT_FILES, Difference, Survey, Watch, read_file
 from bridle.process.programs import outside
 from bridle.process.sandbox import CLOSED, MOST_MOUNTS, Layout, Openings, Sandbox, fitted
 from bridle.workspace.git import GitPlace, git_place, named_by_config
@@ -82,7 +82,7 @@ def contain(
     permits = permits or _by_default
     git = shutil.which("git", path=outside(environment.get("PATH", ""), project) or os.defpath)
     place = git_place(project)
-    named = (*named_by_config(place, git), *sandbox.protected)
+    named = (*named_by_config(place, git, environment), *sandbox.protected)
     named = tuple(path for path in named if _is_within(path, (project, *place.folders)))
     allowed = tuple(str(path) for path in opened.protected)
     watch = Watch(
@@ -99,8 +99,12 @@ def contain(
     )
     found = _Found(str(project), _compiled(sandbox.masks))
     survey = Survey(watch, found.see)
+    named += tuple(path for path in _obeyed_below(survey, git) if path.is_relative_to(project) and path != project)
+    absent = (path for path in sandbox.hidden if path.is_relative_to(project) and not os.path.exists(path))
+    watch.more = tuple(str(path) for path in (*named, *absent, *_behind_links(survey)))
     watch.allowed = (*allowed, *(path for path in survey.found if _may_write(path, project, permits)))
     masked = [Path(path) for path in found.files if not _may_read(path, project, allowed, permits)]
+    masked = [*(path for path in masked if not os.path.islink(path)), *map(Path, survey.closed)]
     layout = _layout(survey, place, _denied(place, named, project, allowed), masked, lasting=lasting)
     layout = replace(layout, folder=folder)
     return Contained(sandbox.around((), layout, opened), sandbox.environment(environment, opened), watch, layout)
@@ -109,12 +113,31 @@ def contain(
 def _layout(survey: Survey, place: GitPlace, denied: list[Path], masked: list[Path], *, lasting: bool) -> Layout:
     """Which places are mounted: what is denied and masked first, and of the rest what still fits."""
     project = Path(survey.watch.root)
-    locked = fitted([*denied, *place.locked, *(place.folders if lasting else ())])
-    masked = fitted(masked, max(MOST_MOUNTS - len(locked), 1))
+    locked = fitted([*denied, *place.locked, *(place.folders if lasting else ())], MOST_MOUNTS, project)
+    masked = fitted(masked, max(MOST_MOUNTS - len(locked), 1), project)
     standing = _standing(survey, place, project, every=lasting)
     standing = [path for path in standing if str(path) not in survey.watch.allowed]
     room = max(MOST_MOUNTS - len(locked) - len(masked), 0)
     return Layout(project, project, place.folders, (*locked, *standing[:room]), tuple(masked))
+
+
+def _obeyed_below(survey: Survey, git: str | None) -> Iterable[Path]:
+    """What the repositories in a project run or obey besides their own files."""
+    for folder in map(Path, survey.repositories):
+        top = folder.parent if folder.name == ".git" else folder
+        yield from named_by_config(GitPlace(top, (folder,)), git)
+    for path, entry in survey.found.items():
+        if entry.kind == "file" and path.endswith("/.git"):
+            yield from named_by_config(git_place(Path(path).parent), git)
+
+
+def _behind_links(survey: Survey) -> Iterable[Path]:
+    """Where protected links lead inside the project."""
+    project = Path(survey.watch.root)
+    links = (Path(path) for path, entry in survey.found.items() if entry.kind == "link" and not path.endswith("/.git"))
+    for target in (link.resolve() for link in links):
+        if target.is_relative_to(project) and target != project and str(target) not in survey.found:
+            yield target
 
 
 def _is_within(path: Path, tops: Iterable[Path]) -> bool:
@@ -154,9 +177,9 @@ def _denied(place: GitPlace, named: Iterable[Path], project: Path, allowed: Sequ
     """What no command may write, as far as it is there: git's own settings and hooks, and Bridle's files."""
     found: list[Path] = [project / name for name in ROOT_FILES]
     for folder in map(str, place.folders):
-        # Not those of submodules: git writes their configuration anew with every update, so they are compared.
+        # Not those of submodules, whose configuration git writes anew with every update, and not those of work trees,
+        # which git removes with them: both are compared.
         found += [Path(folder, name) for name in GIT_FILES]
-        found += [Path(tree, name) for tree in folders(f"{folder}/worktrees") for name in WORKTREE_FILES]
     return [
         path
         for path in (*found, *named)
@@ -185,6 +208,7 @@ WORDS = {
     "restored": "{path} is protected and was restored{kept}{way_out}",
     "removed": "{path} is protected and was removed{kept}{way_out}",
     "set aside": "the new {path} was set aside because of {why}: git would obey it later",
+    "closed": "{path} may not be looked into, so nothing in it was compared",
     "changed": "{path} is protected and has changed: look at it before you go on",
     "incomplete": "the project is too large to look for all protected files",
     "unknown": "the protected files were not compared, since the supervisor of the command was killed",

@@ -6,6 +6,7 @@ import difflib
 import errno
 import hashlib
 import os
+import shutil
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from bridle.core.permission import EDIT_PROTECTED, Access
 from bridle.core.protected import protection
 from bridle.errors import ToolFailed
+from bridle.workspace.git import obeyed_around
 from bridle.workspace.reach import NAME_ONLY, folder_below, open_below
 
 BLOCK = 65_536
@@ -161,6 +163,11 @@ class Files:
             raise ToolFailed(f"{place.shown} is protected: Bridle or git runs or obeys it.")
         if protection(place.inner.parts) == "deny":
             raise ToolFailed(f"{place.shown} is protected: file tools never write there.")
+        if place.inside:
+            git = shutil.which("git", path=os.defpath)
+            named = obeyed_around(place.path, place.project, git)
+            if any(place.path.is_relative_to(path) for path in named):
+                raise ToolFailed(f"{place.shown} is protected: git runs or obeys it.")
         if _is_repository(place.path.parent) or _is_repository(place.path.parent.parent):
             raise ToolFailed(f"{place.shown} is protected: it lies in a git repository's own folder.")
 

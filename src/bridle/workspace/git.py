@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 MOST_BYTES = 65_536
@@ -42,7 +43,9 @@ def git_place(project: Path) -> GitPlace:
     for folder in (project, *project.parents):
         found = folder / ".git"
         if os.path.islink(found):
-            return GitPlace(folder, locked=(found.resolve(),))
+            target = found.resolve()
+            # A link that leads elsewhere opens nothing there.
+            return GitPlace(folder, locked=(target,) if target.is_relative_to(folder) and target != folder else ())
         if os.path.isdir(found):
             return GitPlace(folder, (found,)) if _is_ordinary(found) else GitPlace(folder, locked=(found,))
         if os.path.exists(found):
@@ -95,12 +98,59 @@ def _text(file: Path) -> str:
         return ""
 
 
-def named_by_config(place: GitPlace, git: str | None) -> tuple[Path, ...]:
+def obeyed_around(path: Path, project: Path, git: str | None) -> tuple[Path, ...]:
+    """What the repositories around a path run or obey besides their own files, up to that of the project."""
+    found: list[Path] = []
+    for folder in (folder for folder in path.parents if folder.is_relative_to(project)):
+        if os.path.lexists(folder / ".git"):
+            place = git_place(folder)
+            found += named_by_config(place, git)
+            found += linked_in(place)
+    return tuple(found)
+
+
+def linked_in(place: GitPlace) -> tuple[Path, ...]:
+    """Where the hooks of a repository lie that are links, or all of them behind one."""
+    found: list[Path] = []
+    for folder in (*place.folders, *place.locked):
+        hooks = folder / "hooks"
+        with suppress(OSError):
+            entries = [hooks] if os.path.islink(hooks) else [Path(entry.path) for entry in os.scandir(hooks)]
+            found += [entry.resolve() for entry in entries if os.path.islink(entry)]
+    return tuple(found)
+
+
+@cache
+def hooks_of_user(git: str | None, home: str, config: str) -> tuple[str, ...]:
+    """The values of `core.hooksPath` in the user's own configuration; git looks for them in each work tree."""
+    own = (Path(config or f"{home}/.config", "git", "config"), Path(home, ".gitconfig"), Path("/etc/gitconfig"))
+    text = "".join(_text(Path(os.path.realpath(path))) for path in own).lower()
+    if git is None or ("hookspath" not in text and "include" not in text):
+        return ()
+    kept = {name: value for name, value in (("HOME", home), ("XDG_CONFIG_HOME", config)) if value}
+    try:
+        done = subprocess.run(
+            [git, "config", "-z", "--get-all", "core.hooksPath"],
+            capture_output=True,
+            cwd="/",
+            env={**kept, "PATH": os.defpath, "GIT_DIR": "/nonexistent"},
+            timeout=GIT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    return tuple(os.fsdecode(value) for value in done.stdout.split(b"\0") if value)
+
+
+def named_by_config(place: GitPlace, git: str | None, environment: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
     """The paths that git's configuration obeys besides itself: `core.hooksPath`, and files that it includes.
 
     The configuration is given to git on standard input, as a copy that git parses and does not obey.
     """
     found: dict[Path, None] = {}
+    for value in hooks_of_user(git, environment.get("HOME", ""), environment.get("XDG_CONFIG_HOME", "")):
+        with suppress(OSError, ValueError, RuntimeError):
+            found[Path(os.path.normpath(place.top / Path(value).expanduser()))] = None
     waiting = [folder / name for folder in place.folders for name in ("config", "config.worktree")]
     while waiting and len(found) < MOST_INCLUDES:
         file = waiting.pop()
