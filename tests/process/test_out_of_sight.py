@@ -7,7 +7,9 @@ import pytest
 from sheltered import Sheltered
 from test_protected import EVIL, background, git, machine, person
 
+from bridle.config.settings import SandboxSettings, Settings
 from bridle.errors import ToolFailed
+from bridle.shelter import sheltered
 from bridle.workspace.files import Files
 
 __all__ = ["machine"]
@@ -221,8 +223,7 @@ def test_a_masked_link_breaks_no_command(machine):
     assert machine("echo fine").text == "fine\n"
 
 
-@pytest.mark.parametrize("variable", ["XDG_CONFIG_HOME", "XDG_DATA_HOME"])
-def test_bridle_s_own_folders_in_the_project_are_neither_made_nor_moved(place, variable):
+def test_bridle_s_own_folders_in_the_project_are_neither_made_nor_moved(place):
     machine = Sheltered(place)
     own = machine.project / "conf" / "bridle"
     machine.shelter.guarded = (own,)
@@ -232,3 +233,18 @@ def test_bridle_s_own_folders_in_the_project_are_neither_made_nor_moved(place, v
     (own / "journal.db").write_text("secret\n")
     machine("mv conf conf2")
     assert "secret" not in machine("cat conf2/bridle/journal.db conf/bridle/journal.db").text
+
+
+@pytest.mark.parametrize("linked", ["config.toml", "tools"])
+def test_what_the_user_s_own_configuration_links_to_in_the_project_is_protected(place, linked):
+    machine = Sheltered(place)
+    own = machine.home / ".config" / "bridle"
+    own.mkdir(parents=True)
+    (machine.project / "stow" / "tools").mkdir(parents=True)
+    (machine.project / "stow" / "config.toml").write_text("[behavior]\n")
+    (own / linked).symlink_to(machine.project / "stow" / linked)
+    settings = Settings(sandbox=SandboxSettings(mode="required"))
+    machine.shelter = sheltered(settings, machine.environment, (own,), None, machine.project)
+    machine("cp /etc/hostname stow/config.toml; cp /etc/hostname stow/tools/evil.py")
+    assert not (machine.project / "stow" / "tools" / "evil.py").exists() or linked != "tools"
+    assert (machine.project / "stow" / "config.toml").read_text() == "[behavior]\n" or linked != "config.toml"
