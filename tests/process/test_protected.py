@@ -377,3 +377,13 @@ def test_a_survey_finds_what_is_protected_and_passes_by_the_rest(machine):
     assert {"x/.MCP.json", ".git", ".git/config", ".git/hooks"} <= names
     assert "a.txt" not in names
     assert git_place(machine.project).folders == (machine.project / ".git",)
+
+
+@pytest.mark.parametrize("command", ["checkout", "stash", "rebase", "worktree", "gc"])
+def test_everyday_git_that_is_cut_off_leaves_no_trace_of_the_sandbox_either(machine, command):
+    project = tracked(machine).project
+    cut(machine, f"{EVERYDAY[command]}; git -C {project} checkout -q main; git add -A")
+    assert {".bridle", "bridle.toml", ".claude", ".mcp.json", ".envrc", ".idea"}.isdisjoint(
+        path.name for path in project.iterdir()
+    )
+    assert git(project, "status", "--porcelain").stdout in ("", " M module\n")
