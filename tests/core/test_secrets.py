@@ -41,6 +41,114 @@ def test_the_user_has_the_last_word():
     assert without_secrets(environment, known={"OURS"}, passes=["NPM_TOKEN"]) == {"PATH": "/bin", "NPM_TOKEN": "a"}
 
 
+SECRET_VALUES = {
+    "REDIS_URL": "redis://:PW@cache:6379/0",
+    "MONGO": "mongodb://u:P/W@h/db",
+    "DATABASE": "postgres://u:P W@h/db",
+    "MYSQL": "u:PW@tcp(db:3306)/shop",
+    "REMOTE": "https://PW@git.example.com/x.git",
+    "STORAGE": "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=PW==;EndpointSuffix=core",
+    "SQL": "Server=db;User Id=sa;Password=PW;",
+    "ODBC": "Driver=x;Uid=sa;Pwd=/PW",
+    "HTTP_HEADER": "Authorization: Basic PW",
+    "CURL_ARGS": "-H 'authorization: token PW'",
+    "HEADER": "Bearer PWPWPWPW",
+    "BASIC": "Basic dXNlcjpQVw==",
+    "MORE": "X-Api-Key: PW",
+    "MAVEN_OPTS": "-Xmx1g -Dserver.password=PW",
+    "JSON": '{"client_secret": "PW"}',
+    "OPTIONS": "--access-token=PW",
+}
+
+
+@pytest.mark.parametrize("name", SECRET_VALUES)
+def test_secrets_are_known_by_their_values(name):
+    assert without_secrets({name: SECRET_VALUES[name]}) == {}
+    assert without_secrets({name: SECRET_VALUES[name]}, passes=[name]) == {name: SECRET_VALUES[name]}
+
+
+ORDINARY = {
+    "PATH": "secret:/opt/token:/home/me/password:/usr/bin",
+    "PYTHONPATH": "/srv/api-key:/srv/lib",
+    "DATA": "/srv/secret:/srv/token",
+    "LANG": "de_DE.UTF-8@euro",
+    "LANGUAGE": "sr:sr@latin:en",
+    "LS_COLORS": "rs=0:di=01;34:*.tar=01;31:*.7z=01;31",
+    "PS1": r"\[\e]0;\u@\h: \w\a\]${debian_chroot:+($debian_chroot)}\u@\h:${PWD:0:9}\$ ",
+    "PROMPT_COMMAND": 'printf "%s@%s:%s" "${USER}" "${HOSTNAME%%.*}" "${PWD:0:20}"',
+    "JAVA_HOME": "/usr/lib/jvm/java-21",
+    "JAVA_TOOL_OPTIONS": "-Xmx1g -Dfile.encoding=UTF-8",
+    "PWD": "/home/me",
+    "OLDPWD": "/home/me/a@b",
+    "NODE_OPTIONS": "--max-old-space-size=4096 --require /x/y.js",
+    "PYTEST_ADDOPTS": "-q -p no:cacheprovider --color=yes",
+    "XMODIFIERS": "@im=ibus",
+    "SESSION_MANAGER": "local/host:@/tmp/.ICE-unix/1,unix/host:/tmp/.ICE-unix/1",
+    "DBUS_SESSION_BUS_ADDRESS": "unix:path=/run/user/1000/bus",
+    "DOCKER_HOST": "ssh://me@build.example.com",
+    "ORIGIN": "git@github.com:me/it.git",
+    "KUBERNETES_PORT": "tcp://10.0.0.1:443",
+    "HOMEPAGE": "https://example.com:8443/a?b=c#d",
+    "GIT_AUTHOR_EMAIL": "ada@example.com",
+    "BASH_FUNC_go%%": "() {  cd /x && OLDPWD=/y ls\n}",
+    "RUSTFLAGS": "--cfg tokio_unstable -C target-cpu=native",
+    "OPTIONS": "--max-tokens=5 --tokenizer: fast",
+    "no_proxy": "localhost,127.0.0.1;.corp.example.com",
+    "EMPTY": "",
+}
+
+
+def test_ordinary_variables_stay_as_they_are():
+    assert without_secrets(ORDINARY) == ORDINARY
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kept"),
+    [
+        ("http_proxy", "u:PW@proxy:3128", "proxy:3128"),
+        ("HTTPS_PROXY", "http://me@corp:PW@proxy:3128/", "http://proxy:3128/"),
+        ("all_proxy", "socks5h://u:p@PW@127.0.0.1:1080", "socks5h://127.0.0.1:1080"),
+        ("http_proxy", "http://u:p@[::1]:3128", "http://[::1]:3128"),
+        ("GOPROXY", "https://u:PW@go.example.com,direct", "https://go.example.com,direct"),
+        ("UV_DEFAULT_INDEX", "https://PW@pypi.example.com/simple", "https://pypi.example.com/simple"),
+        ("UV_INDEX", "a=https://PW@a.example.com/s b=https://u:PW@b.example.com/s", None),
+        ("PIP_EXTRA_INDEX_URL", "https://a.example.com/s\nhttps://u:PW@b.example.com/s", None),
+        ("npm_config_registry", "https://u:PW@npm.example.com/", "https://npm.example.com/"),
+        ("PIP_FIND_LINKS", "/srv/wheels", "/srv/wheels"),
+    ],
+)
+def test_proxies_and_indexes_stay_without_their_logins(name, value, kept):
+    kept = kept or value.replace("u:PW@", "").replace("PW@", "")
+    assert without_secrets({name: value}) == {name: kept}
+    assert without_secrets({name: value}, passes=[name]) == {name: value}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("https://u:P W@h/", "https://u:P/W@h/", "https://u:P#W@h/", "https://u:P,W@h/", "u:P W@h:1", "https:/u:PW@h"),
+        *("https://u:PW", "https://h/;_authToken=PW", "https://h/?token=PW", "https://h/ _authToken=PW", "u:P\\W@h:1"),
+        *("https://h/t/PW/main", "https://h/4f9d0c1e7ab24c6d8e01/simple", "https://h/aB3dE5fG7hJ9/simple"),
+        *(
+            "https:\\u002f/u:PW@h",
+            "https://h/x/https://u:PW@h/",
+            "https://h/%3Ftoken=PW",
+            "https://h/a@PW",
+            "https://h?x=a@PW",
+        ),
+    ],
+)
+def test_an_index_goes_as_a_whole_where_a_login_cannot_be_told_from_the_rest(value):
+    assert without_secrets({"PIP_INDEX_URL": value}) == {}
+
+
+def test_settings_of_git_in_the_environment_go_together():
+    pairs = {"GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*", "GIT_CONFIG_KEY_1": "http.extraheader"}
+    plain = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"}
+    given = {"GIT_CONFIG_COUNT": "2", **pairs, "GIT_CONFIG_VALUE_1": "Authorization: Basic PW"}
+    assert (without_secrets(given), without_secrets(plain)) == ({}, plain)
+
+
 @pytest.mark.parametrize(
     "text",
     ['"content": "API_KEY=planted"', "export X=1 API_KEY=planted", "env: API_KEY=planted", '{"api_key": "planted"}'],

@@ -3,12 +3,17 @@
 import base64
 import hashlib
 import io
+import os
+import shutil
 import subprocess
+import tomllib
 import zipfile
 
 import pytest
 from sheltered import Sheltered
 from test_hosts import Stable, host, port, run
+
+from bridle.process.home import git_identity, plain_settings
 
 __all__ = ["port"]
 
@@ -99,6 +104,116 @@ def test_settings_of_package_managers_come_without_credentials(machine):
     assert all(
         name in text for name in ("https://npm.example.com/", "https://pypi.example.com/simple", "cargo.example.com")
     )
+
+
+LEAKS = {
+    ".npmrc": [
+        *("proxy=u:PW@proxy:3128", "registry=//u:PW@h/", "registry=https://h/;_authToken=PW", "proxy=http://u:P W@h/"),
+        *("registry=https://me@corp:PW@h/", "registry=https://u:p@PW@h/", "registry=https://u:PW/x@h/"),
+        *("registry=https://h/?token=ghp_PW", "registry=https://h/PW0123456789abcdefghij/", 'proxy="u:PW@h:1"'),
+        *("registry=https://h/ ; _authToken=PW", "registry=https://h/ _authToken=PW", "  _auth=PW"),
+    ],
+    ".config/pip/pip.conf": [
+        *("[global]\nproxy = u:PW@proxy:3128", "[global]\nindex-url =\n  https://u:PW@h/simple\n"),
+        *("[global]\nindex-url = https://h/simple\npassword =\n  PW", "[global\nindex-url = https://u:PW@h/"),
+    ],
+    ".config/uv/uv.toml": [
+        *(
+            'index-url = "https:\\u002f/u:PW@h/"',
+            'index-url = "https://u:PW\\u0040h/"',
+            "[[index]]\nurl = 'https://PW@h/'",
+        ),
+        *('extra-index-url = [\n  "https://u:PW@h/",\n]', 'index = [{ url = "https://u:P/W@h/" }]', 'url = "PW'),
+    ],
+    ".cargo/config.toml": ['[http]\nproxy = "u:PW@proxy:1"', '[source."https://u:PW@h"]\nregistry = "https://h/"'],
+    ".config/go/env": ["GOPROXY=https://u:PW@h,direct", "GOFLAGS=-ldflags=-X=main.token=PW"],
+    ".condarc": ["channels:\n  - https://h/t/PW/main\n  - https://u:PW@h/", "mine:\n  - PW"],
+    ".yarnrc.yml": ["npmScopes:\n  mine:\n    npmAuthToken: PW\n    npmRegistryServer: https://u:PW@h"],
+}
+
+
+@pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in LEAKS.items() for text in texts])
+def test_no_way_to_write_a_login_gets_it_into_the_settings(tmp_path, name, text):
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text(text + "\n")
+    found = plain_settings(tmp_path).get(name, "")
+    assert not any(part in found for part in ("PW", "P W", "P/W", "u:", "W@"))
+
+
+KEPT = {
+    ".npmrc": (
+        "registry = https://me@corp:PW@npm.example.com/ # ours\n@mine:registry=https://u:PW@b.example.com:8443/npm/\n"
+        "proxy=u:PW@proxy:3128\nnoproxy=localhost,.corp\ncafile=/etc/ssl/corp.pem\n",
+        "registry = https://npm.example.com/\n@mine:registry=https://b.example.com:8443/npm/\n"
+        "proxy=proxy:3128\nnoproxy=localhost,.corp\ncafile=/etc/ssl/corp.pem\n",
+    ),
+    ".config/pip/pip.conf": (
+        "[global]\nindex-url = https://u:PW@a.example.com/simple\n# more\nextra_index_url =\n    https://b.example.com/s\n"
+        "\n    https://u:PW@c.example.com/s\n    https://d.example.com/?token=PW\n[install]\nuser = yes\n",
+        "[global]\nindex-url = https://a.example.com/simple\nextra_index_url =\n    https://b.example.com/s\n"
+        "    https://c.example.com/s\n",
+    ),
+    ".config/uv/uv.toml": (
+        'native-tls = true\nextra-index-url = [\n  "https://u:PW@a.example.com/s", # one\n  "https://b.example.com/s",\n]\n'
+        '[[index]]\nname = "x"\nurl = "https://h/?PW"\n[[index]]\nname = "y"\nurl = "https://PW@h/"\ndefault = true\n',
+        'native-tls = true\nextra-index-url = ["https://a.example.com/s", "https://b.example.com/s"]\n'
+        'index = [{name = "y", url = "https://h/", default = true}]\n',
+    ),
+    ".cargo/config.toml": (
+        '[target.x86_64-unknown-linux-gnu]\nlinker = "x86_64-linux-gnu-gcc-12"\nrustflags = ["-C", "link-arg=-s"]\n'
+        '[target."cfg(unix)"]\nrunner = "evil"\n[registries]\nmine = { index = "sparse+https://h/", token = "PW" }\n'
+        '[registry]\ndefault = "mine"\n',
+        'target = {x86_64-unknown-linux-gnu = {linker = "x86_64-linux-gnu-gcc-12", rustflags = ["-C", "link-arg=-s"]}}'
+        "\n"
+        'registries = {mine = {index = "sparse+https://h/"}}\n',
+    ),
+    ".condarc": (
+        "channels:\n  - https://u:PW@h/main\n  - conda-forge\ncreate_default_packages:\n  - pip\nssl_verify: true\n",
+        "channels:\n  - https://h/main\n  - conda-forge\nssl_verify: true\n",
+    ),
+    ".gemrc": (":sources:\n- https://u:PW@h/\n:backtrace: true\n", ":sources:\n- https://h/\n"),
+    ".yarnrc": ('registry "https://u:PW@h/"\nemail me\n', 'registry "https://h/"\n'),
+    ".config/go/env": ("GOPROXY=https://u:PW@h|direct\nGOBIN=/x\n", "GOPROXY=https://h|direct\n"),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_is_left_of_settings_is_what_the_user_has_set(tmp_path, name):
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text(KEPT[name][0])
+    found = plain_settings(tmp_path)
+    assert found == {name: KEPT[name][1]}
+    if name.endswith(".toml"):
+        assert tomllib.loads(found[name])
+
+
+def test_a_name_and_an_address_of_mail_stay_and_a_proxy_of_git_loses_its_login(tmp_path):
+    environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    for key, value in {
+        "user.name": "Ada @ Example; \\ ?",
+        "user.email": "ada@example.com",
+        "http.proxy": "u:PW@proxy:3128",
+        "http.sslcainfo": "https://u:PW/@h?PW",
+    }.items():
+        subprocess.run(["git", "config", "--global", key, value], env=environment, check=True)
+    (tmp_path / "made").write_text(git_identity(shutil.which("git"), environment))
+    found = subprocess.run(["git", "config", "-f", tmp_path / "made", "-l"], capture_output=True, text=True).stdout
+    assert found.splitlines()[2:] == [
+        *("user.name=Ada @ Example; \\ ?", "user.email=ada@example.com", "http.proxy=proxy:3128"),
+    ]
+
+
+@pytest.mark.parametrize("name", [".gitconfig", ".config/git/config", "elsewhere/git/config"])
+def test_git_is_not_asked_where_its_settings_are_no_file(tmp_path, name):
+    environment = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / name.removesuffix("git/config"))}
+    if not name.startswith("elsewhere"):
+        del environment["XDG_CONFIG_HOME"]
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(tmp_path / name)
+    (tmp_path / "git").write_text(f"#!/bin/sh\ntouch {tmp_path}/asked\n")
+    (tmp_path / "git").chmod(0o755)
+    assert "user" not in git_identity(str(tmp_path / "git"), environment)
+    assert not (tmp_path / "asked").exists()
 
 
 def test_a_home_that_is_a_link_is_found_under_both_names(place):

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -131,6 +132,28 @@ def test_a_supervisor_that_was_stopped_is_woken_to_end_what_it_keeps(tmp_path):
     asyncio.run(asyncio.wait_for(work(), 60))
 
 
+OUTER = "$(ps -o ppid= -p $PPID)"
+STOPPED = {
+    "the inner one stopped, the outer one killed": f"outer={OUTER}; kill -STOP $PPID; kill -9 $outer",
+    "the outer one stopped, the inner one killed": f"kill -STOP {OUTER}; kill -9 $PPID",
+    "both stopped": f"kill -STOP {OUTER}; kill -STOP $PPID; exit",
+    "the inner one stopped": "kill -STOP $PPID; exit",
+}
+
+
+@pytest.mark.parametrize("attack", STOPPED)
+def test_a_command_that_stops_its_supervisors_neither_hangs_nor_sets_free_what_it_started(attack, tmp_path):
+    async def work():
+        for _ in range(ROUNDS):
+            sign = mark()
+            flees = f"setsid sleep {sign} & (setsid sh -c 'sleep {sign} & exit' &)"
+            output = await run(f"{flees}; {STOPPED[attack]}; sleep {sign}", tmp_path, 20_000)
+            assert "timed out" not in output.text
+            assert await gone(sign), alive(sign)
+
+    asyncio.run(asyncio.wait_for(work(), 120))
+
+
 def test_the_memory_of_all_processes_together_is_bounded(tmp_path):
     small = Shelter(SandboxSettings(mode="off", total_memory_mb=300), os.environ)
     call = Invocation("c", "s", tmp_path, {}, 60.0, bounds=small.bounds())
@@ -228,6 +251,28 @@ def test_nothing_survives_the_death_of_bridle(flight, sandbox, tmp_path, bridles
     asyncio.run(asyncio.wait_for(work(), 120))
 
 
+@pytest.mark.parametrize(
+    "stops", [f"kill -STOP {OUTER} $PPID", f"kill -STOP {OUTER}", "kill -STOP $PPID"], ids=["both", "outer", "inner"]
+)
+def test_stopped_supervisors_end_everything_when_bridle_dies(stops, tmp_path, bridles):
+    async def work():
+        for _ in range(ROUNDS):
+            sign = mark()
+            # Bridle, the outer one's parent, is stopped too, so that it wakes nobody.
+            bridle = f"$(ps -o ppid= -p {OUTER})"
+            command = f"bridle={bridle}; setsid sleep {sign} & kill -STOP $bridle; {stops}; sleep {sign}"
+            print(json.dumps([command, "off", str(tmp_path)]), file=bridles.stdin, flush=True)
+            word, pid = bridles.stdout.readline().split()
+            assert word == "began"
+            await begun(sign)
+            await asyncio.sleep(0.1)
+            os.kill(int(pid), signal.SIGKILL)
+            assert bridles.stdout.readline() == "ended -9\n"
+            assert await gone(sign), alive(sign)
+
+    asyncio.run(asyncio.wait_for(work(), 120))
+
+
 def test_a_deadline_ends_it_all(tmp_path):
     async def work():
         sign = mark()
@@ -257,6 +302,14 @@ def test_a_program_that_is_not_there_is_a_failure(tmp_path):
             os.close(write)
 
     assert asyncio.run(work()) == 127
+
+
+def test_nothing_is_started_for_a_bridle_that_is_gone_already(tmp_path):
+    words = [sys.executable, "-I", "-S", KEEPER, f"parent={os.getppid()}", "--", shutil.which("touch"), tmp_path / "x"]
+    lifeline = subprocess.PIPE
+    with subprocess.Popen(words, stdin=lifeline) as keeper:
+        assert keeper.wait(20) == 127
+    assert not (tmp_path / "x").exists()
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):

@@ -15,6 +15,25 @@ _SHAPED = re.compile(
     r"xox[abprs]-[\w-]{10}|AKIA[0-9A-Z]{16}|AIza[\w-]{30}|ya29\.[\w-]{20}|npm_\w{30}|pypi-[\w-]{30}|hf_\w{20}|[rs]k_live_\w{16}|"
     r"SG\.[\w-]{16}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.)|://[^/\s:@]+:[^/\s@]+@"
 )
+_LOGIN = re.compile(
+    # A password may hold a blank; an address of ssh with a user's name alone opens nothing.
+    r"""://[^/\s@]*:[^@\n]{0,4000}@|(?<!ssh)://[^\s"'<>]{0,4000}@|^\s*[\w.+%-]+:[^\s/@]+@[\w\[]|"""
+    r"authorization\s*[:=]\s*\S|cookie:\s*\S|\bbearer\s+\S|^\s*basic\s+(?=\S*[\d=])[A-Za-z0-9+/]{8,}={0,2}\s*$",
+    re.IGNORECASE,
+)
+_GIVEN = re.compile(
+    r"(passw(?:or)?d|passphrase|pwd|secret|token|(?:api|account|access|private)[-_]?key)"
+    r"""["']?\s*([=:])\s*["']?(\S)""",
+    re.IGNORECASE,
+)
+_LISTS = re.compile(r"PATH$|_DIRS$|^(OLD)?PWD$|^HOME$|^LANG|^LC_|COLORS$|^PS\d$|^R?PROMPT", re.IGNORECASE)
+"""Names of variables whose values are paths, languages, colours or prompts, where `:` and `@` part what is harmless."""
+_ADDRESSES = re.compile(
+    r"(?<!no)(?<!no_)proxy$|_INDEX(_URL)?$|_FIND_LINKS$|_REGISTRY(_SERVER)?$|^npm_config_registry$", re.IGNORECASE
+)
+"""Names of variables that tell where packages come from, which are of use without a login too."""
+_GIT_PAIRS = re.compile(r"GIT_CONFIG_(COUNT|KEY_\d+|VALUE_\d+)")
+_WORD = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
 
 def is_secret(name: str) -> bool:
@@ -23,19 +42,91 @@ def is_secret(name: str) -> bool:
 
 
 def looks_secret(value: str) -> bool:
-    """Whether a value has the shape of a key, or is an address with a password in it, whatever it is called."""
-    return _SHAPED.search(value) is not None
+    """Whether a value has the shape of a key, holds a login or gives something secret, whatever it is called."""
+    return bool(_SHAPED.search(value) or _LOGIN.search(value)) or any(
+        not _is_harmless(value, found) for found in _GIVEN.finditer(value)
+    )
+
+
+def _is_harmless(value: str, found: re.Match[str]) -> bool:
+    """Whether it is a list of paths (`/a/secret:/b`), a folder (`OLDPWD=/a`) or an expansion (`${PWD:0:9}`)."""
+    name, sign, first = found.groups()
+    before = value[: found.start()].rstrip(_WORD)
+    if before.endswith(("$", "${")):
+        return True
+    return first in "/.~$" and (name == "PWD" or (sign == ":" and before.endswith("/")))
 
 
 def without_secrets(
     environment: Mapping[str, str], *, known: Collection[str] = (), passes: Collection[str] = ()
 ) -> dict[str, str]:
-    """The environment for a command: without what is called or looks secret, or is `known` to be; but `passes` does."""
-    return {
-        name: value
-        for name, value in environment.items()
-        if name in passes or not (name in known or is_secret(name) or looks_secret(value))
-    }
+    """The environment for a command: without what is called or looks secret, or is `known` to be; but `passes` does.
+
+    Proxies and indexes of packages stay without their logins.
+    """
+    found: dict[str, str] = {}
+    for name, value in environment.items():
+        if name in passes:
+            found[name] = value
+        elif name not in known and not is_secret(name):
+            plain = _plain(name, value)
+            if plain is not None:
+                found[name] = plain
+    pairs = {name for name in environment if _GIT_PAIRS.fullmatch(name)}
+    if pairs <= found.keys():
+        return found
+    # Git fails where one of its numbered settings is missing.
+    return {name: value for name, value in found.items() if name not in pairs or name in passes}
+
+
+def _plain(name: str, value: str) -> str | None:
+    if _ADDRESSES.search(name):
+        return without_logins(value)
+    if _LISTS.search(name):
+        return None if _SHAPED.search(value) else value
+    return None if looks_secret(value) else value
+
+
+_PARTING = re.compile(r"""([\s,|\[\]"']+)""")
+_ADDRESS = re.compile(r"(?:[\w.-]+=)?(?:[\w+.-]+:)?//[\w.*-]*(?::\d*)?(/.*)?")
+_UNCLEAR = re.compile(r"[\\?;#]")
+_TOKEN = re.compile(
+    r"(?=[^/]*\d)(?=[^/]*[A-Za-z])[^/]{20,}|(?=[^/]*\d)(?=[^/]*[a-z])(?=[^/]*[A-Z])[A-Za-z0-9]{12,}|[A-Za-z0-9]{32,}"
+)
+_RANDOM = re.compile(r"(?=[A-Za-z]{0,40}\d)(?=\d{0,40}[A-Za-z])[A-Za-z0-9]{20,}")
+
+
+def without_logins(value: str) -> str | None:
+    """Addresses, paths or plain words without logins; None where something secret may remain, as far as one can tell.
+
+    It is sure or it gives up: a login that holds a blank or a slash cannot be told from an address and what follows.
+    """
+    pieces = _PARTING.split(value)
+    alone = sum(map(bool, pieces[::2])) == 1
+    found: list[str] = []
+    for number, piece in enumerate(pieces):
+        plain = piece if number % 2 else _without_login(piece, alone=alone)
+        if plain is None:
+            return None
+        found.append(plain)
+    text = "".join(found)
+    return None if looks_secret(text) else text
+
+
+def _without_login(piece: str, *, alone: bool) -> str | None:
+    scheme, slashes, rest = piece.rpartition("//") if piece.count("//") == 1 else ("", "", piece)
+    login, at, host = rest.rpartition("@")
+    if not piece.isprintable() or _UNCLEAR.search(piece) or "/" in login or (at and not slashes and not alone):
+        return None
+    piece = scheme + slashes + host
+    if "//" not in piece:
+        return None if _RANDOM.search(piece) else piece
+    address = _ADDRESS.fullmatch(piece)
+    if address is None or "%" in piece:
+        return None
+    path = address[1] or ""
+    # The tokens of conda's channels follow a folder called `t`.
+    return None if "/t/" in path or any(map(_TOKEN.fullmatch, path.split("/"))) else piece
 
 
 _KEY_BLOCK = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
+
+from bridle.core.secrets import without_logins
+from bridle.process.plain import plain_lines, plain_sections, plain_toml
 
 TOOL_CHAINS = (
     *(".local/bin", "bin", ".local/lib", ".local/pipx", ".local/share/pipx", ".local/share/uv/python"),
@@ -68,19 +70,26 @@ SETTINGS = {
     ".npmrc": r"(@[\w-]+:)?registry|(https?-)?proxy|no-?proxy|cafile|ca|strict-ssl|save-exact|engine-strict|fund|audit",
     ".yarnrc": r"\"?(registry|(https?-)?proxy|cafile|strict-ssl)\"?",
     ".yarnrc.yml": r"npmRegistryServer|httpsCaFilePath|https?Proxy|enableStrictSsl|nodeLinker",
-    ".config/pip/pip.conf": r"\[[\w-]+\]|index-url|extra-index-url|find-links|trusted-host|cert|proxy|timeout|no-index",
-    ".pip/pip.conf": r"\[[\w-]+\]|index-url|extra-index-url|find-links|trusted-host|cert|proxy|timeout|no-index",
-    ".config/uv/uv.toml": r"\[\[?[\w.-]+\]?\]|index-url|extra-index-url|find-links|name|url|default|native-tls"
-    r"|system-certs",
-    ".cargo/config.toml": r"\[(source|registries|net|http|build|target|profile|term)[^\]]*\]|replace-with|registry"
-    r"|index|directory|git|branch|offline|cainfo|proxy|linker|rustflags|jobs|incremental|git-fetch-with-cli|target-dir",
     ".config/go/env": r"GOPROXY|GONOPROXY|GONOSUMDB|GOPRIVATE|GOSUMDB|GOFLAGS",
-    ".condarc": r"channels:?|-|default_channels:?|ssl_verify|channel_alias",
-    ".gemrc": r":?sources:?|-",
+    ".condarc": r"channels|default_channels|ssl_verify|channel_alias",
+    ".gemrc": r":?sources",
 }
 """Settings files of package managers, each with the names of the lines that are copied; the rest is left out."""
+PIP_SETTINGS = (".config/pip/pip.conf", ".pip/pip.conf")
+PIP_KEYS = r"index[-_]url|extra[-_]index[-_]url|find[-_]links|trusted[-_]host|cert|proxy|timeout|no[-_]index"
+TOML_SETTINGS = {
+    ".config/uv/uv.toml": (
+        r"index|pip",
+        r"index-url|extra-index-url|find-links|name|url|default|explicit|native-tls|system-certs",
+    ),
+    ".cargo/config.toml": (
+        r"source|registries|net|http|build|target|profile|term",
+        r"replace-with|registry|index|directory|git|branch|offline|cainfo|proxy|linker|rustflags|jobs|incremental"
+        r"|git-fetch-with-cli|target-dir",
+    ),
+}
+"""Likewise, each with the names of its tables and the names in them."""
 MOST_SETTINGS = 65_536
-LOGIN = re.compile(r"(://)[^/@\s]*@")
 GIT_NAMES = (
     r"^(user\.(name|email)|init\.defaultbranch|core\.(autocrlf|eol|quotepath)|safe\.directory|pull\.(rebase|ff)|"
     r"merge\.conflictstyle|diff\.(algorithm|renames)|rebase\.autosquash|http\.(sslcainfo|sslverify|proxy))$"
@@ -90,13 +99,10 @@ GIT_SECONDS = 5.0
 
 def plain_settings(home: Path) -> dict[str, str]:
     """The settings of package managers without credentials, by their path below the home."""
-    found: dict[str, str] = {}
-    for name, keys in SETTINGS.items():
-        text = _small(home / name)
-        kept = [line for line in text.splitlines() if re.match(rf"\s*({keys})(\s*[=:\s]|$)", line)]
-        if kept:
-            found[name] = "".join(LOGIN.sub(r"\1", line) + "\n" for line in kept)
-    return found
+    found = {name: plain_lines(_small(home / name), keys) for name, keys in SETTINGS.items()}
+    found |= {name: plain_sections(_small(home / name), PIP_KEYS) for name in PIP_SETTINGS}
+    found |= {name: plain_toml(_small(home / name), *names) for name, names in TOML_SETTINGS.items()}
+    return {name: text for name, text in found.items() if text}
 
 
 def _listed(folder: Path) -> list[Path]:
@@ -120,13 +126,16 @@ def git_identity(git: str | None, environment: Mapping[str, str]) -> str:
     lines = ["[commit]", "\tgpgsign = false", "[tag]", "\tgpgsign = false"]
     for key, value in _user_settings(git, environment):
         section, _, name = key.rpartition(".")
-        value = LOGIN.sub(r"\1", value).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        plain = value if section == "user" else without_logins(value)
+        if plain is None:
+            continue
+        value = plain.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
         lines += [f"[{section}]", f'\t{name} = "{value}"']
     return "\n".join(lines) + "\n"
 
 
 def _user_settings(git: str | None, environment: Mapping[str, str]) -> Iterable[tuple[str, str]]:
-    if git is None:
+    if git is None or not _is_askable(environment):
         return
     kept = {name: environment[name] for name in ("HOME", "XDG_CONFIG_HOME") if name in environment}
     try:
@@ -144,6 +153,15 @@ def _user_settings(git: str | None, environment: Mapping[str, str]) -> Iterable[
         key, found, value = piece.partition("\n")
         if found:
             yield key, value
+
+
+def _is_askable(environment: Mapping[str, str]) -> bool:
+    """Whether git will not wait for somebody to write its settings: they may be a pipe."""
+    home = environment.get("HOME", "/nonexistent")
+    above = environment.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    return not any(
+        os.path.exists(path) and not os.path.isfile(path) for path in (f"{home}/.gitconfig", f"{above}/git/config")
+    )
 
 
 @dataclass(frozen=True, slots=True)

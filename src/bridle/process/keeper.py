@@ -16,10 +16,12 @@ import select
 import signal
 import sys
 
+PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 LIFELINE = 0
 SWEEP_MILLISECONDS = 5
 LOOK_MILLISECONDS = 50
+WAKE_MILLISECONDS = 1000
 NOT_STARTED = 127
 PAGE = resource.getpagesize()
 LEAST_FREE = 128 << 20
@@ -34,7 +36,8 @@ def main(words: list[str]) -> int:
     """Run the command to its end, or to the lifeline's; returns its exit status, 128 and more for signals.
 
     Before the command stand its bounds, as NAME=NUMBER, and a `--`. Two processes keep it: were there one, a command
-    without a sandbox could kill it, and what the command started would go free.
+    without a sandbox could kill it, and what the command started would go free. Each is woken when the one above it
+    dies or finds it stopped; for the outer one that is Bridle, the `parent` among the bounds.
     """
     split = words.index("--")
     bounds = {name: int(value) for name, _, value in (word.partition("=") for word in words[:split])}
@@ -44,11 +47,16 @@ def main(words: list[str]) -> int:
         os.set_inheritable(bounds["watch"], False)
         guard = guarded(bounds["watch"])
     adopt_orphans()
+    if not woken_without(bounds.get("parent", os.getppid())):
+        return NOT_STARTED
     theirs, ours = os.pipe()
+    outer = os.getpid()
     inner = os.fork()
     if not inner:
         os.close(ours)
         adopt_orphans()
+        if not woken_without(outer):
+            os._exit(NOT_STARTED)
         child = start(words[split + 1 :], bounds)
         code = os.waitstatus_to_exitcode(sweep(child, kept(child, bounds, theirs)))
         os._exit(code if code >= 0 else 128 - code)
@@ -80,19 +88,20 @@ def report(handle: int, found: list[Difference]) -> None:
 
 
 def outlived(inner: int) -> int | None:
-    """Wait for the end of the inner process. At the end of the lifeline it is woken, if a command has stopped it."""
+    """Wait for the end of the inner process, and wake it if a command has stopped it, or the lifeline has ended."""
     poll = select.poll()
     poll.register(LIFELINE, select.POLLIN | select.POLLHUP)
     ended = os.pidfd_open(inner) if hasattr(os, "pidfd_open") else -1
     if ended >= 0:
         poll.register(ended, select.POLLIN)
     while True:
-        events = [handle for handle, _ in poll.poll(LOOK_MILLISECONDS if ended < 0 else None)]
+        events = [handle for handle, _ in poll.poll(LOOK_MILLISECONDS if ended < 0 else WAKE_MILLISECONDS)]
         status, _ = buried(inner)
         if status is not None:
             return status
         if LIFELINE in events:
             poll.unregister(LIFELINE)
+        if LIFELINE in events or not events:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(inner, signal.SIGCONT)
 
@@ -162,6 +171,16 @@ def adopt_orphans() -> None:
     """From here on orphans come to us instead of going to the first process of the system."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def woken_without(parent: int) -> bool:
+    """Ask to be woken when the parent dies, since a command may have stopped us; whether it is still there.
+
+    When only the thread ends that started us, we are woken as well, which does no harm.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGCONT), 0, 0, 0)
+    return os.getppid() == parent
 
 
 def start(command: list[str], bounds: dict[str, int]) -> int:

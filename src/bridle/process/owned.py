@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import marshal
 import os
 import signal
@@ -18,6 +19,7 @@ from bridle.seams import begin
 KEEPER = Path(__file__).with_name("keeper.py")
 END_SECONDS = 2.0
 LOOK_SECONDS = 0.02
+WAKE_SECONDS = 1.0
 
 
 class Owned:
@@ -46,7 +48,7 @@ class Owned:
         processes, and the most bytes of memory, of disk and of a file. The places that `watch` names are compared
         when everything has ended.
         """
-        limits = dict(bounds or {}) | ({"input": given} if given is not None else {})
+        limits = {"parent": os.getpid(), **(bounds or {})} | ({"input": given} if given is not None else {})
         self._report = _written(watch) if watch is not None else -1
         if self._report >= 0:
             limits["watch"] = self._report
@@ -76,18 +78,30 @@ class Owned:
         if not hasattr(os, "pidfd_open"):
             while self._process.poll() is None:
                 await asyncio.sleep(LOOK_SECONDS)
+                self._wake()
             return self._process.wait()
         handle = os.pidfd_open(self._process.pid)
         loop = asyncio.get_running_loop()
         over = asyncio.Event()
         loop.add_reader(handle, over.set)
         try:
-            await over.wait()
+            while not over.is_set():
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(over.wait(), WAKE_SECONDS)
+                self._wake()
         finally:
             loop.remove_reader(handle)
             os.close(handle)
         self._let_go()
         return self._process.wait()
+
+    def _wake(self) -> None:
+        """Wake the keeper if it is stopped: a command without a sandbox may have done that, and nobody would end it."""
+        if hasattr(os, "waitid"):
+            # It may have ended.
+            with contextlib.suppress(ChildProcessError):
+                if os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None:
+                    os.kill(self._process.pid, signal.SIGCONT)
 
     def _let_go(self) -> None:
         if self._lifeline >= 0:
