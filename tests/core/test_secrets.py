@@ -76,6 +76,7 @@ ORDINARY = {
     "LS_COLORS": "rs=0:di=01;34:*.tar=01;31:*.7z=01;31",
     "PS1": r"\[\e]0;\u@\h: \w\a\]${debian_chroot:+($debian_chroot)}\u@\h:${PWD:0:9}\$ ",
     "PROMPT_COMMAND": 'printf "%s@%s:%s" "${USER}" "${HOSTNAME%%.*}" "${PWD:0:20}"',
+    "TITLE_FORMAT": "${PWD:0:9}",
     "JAVA_HOME": "/usr/lib/jvm/java-21",
     "JAVA_TOOL_OPTIONS": "-Xmx1g -Dfile.encoding=UTF-8",
     "PWD": "/home/me",
