@@ -3,12 +3,13 @@
 import asyncio
 
 import pytest
-from families import family, spawn
+from families import ROOT, family, spawn
 
 from bridle import Limits, Reply, Rule, call
+from bridle.core.inbox import ChildEndedItem, PromptItem
 from bridle.core.ledger import TreeLimits
 from bridle.core.limits import NOTHING
-from bridle.core.parts import TurnStart
+from bridle.core.parts import Prompt, TurnStart
 from bridle.core.states import Done, Failed, Refused, Waiting
 from bridle.testing.scripted import ScriptedError
 
@@ -212,3 +213,22 @@ def test_an_abort_reaches_every_level_within_two_seconds():
     assert [finish.reason for finish in story.finishes()] == ["aborted"] * 5
     assert all(account.reserved == NOTHING and account.live == 0 for account in story.accounts)
     assert not any(isinstance(part.state, Waiting) for part in story.calls() + story.calls(depth=1))
+
+
+def test_prompts_are_steered_in_as_they_came_also_with_a_report_between_them():
+    async def people(runtime, session, prompt):
+        submit = runtime.journal.submit
+
+        async def with_another_behind(where, item, **more):
+            await submit(where, item, **more)
+            if isinstance(item, ChildEndedItem):
+                await submit(session, PromptItem("second", "and this"))
+
+        runtime.journal.submit = with_another_behind
+        await asyncio.sleep(1)
+        await runtime.prompt(session, "also this", id="first")
+
+    child = Reply(text="gold", delay=2.0)
+    story = family(root=[spawn("dig"), "one", "two", "three"], child=lambda request: child, people=people)
+    prompts = [part.id for part in story.sessions[ROOT].parts.values() if isinstance(part, Prompt)]
+    assert prompts[1:] == ["first", "second"]

@@ -84,7 +84,15 @@ async def take_inbox(rig: Rig) -> None:
         return
     # What stays, such as a queued prompt, is looked at again; it may be its turn at the next boundary.
     rig.mail = bool(items)
+    # A report may make room for prompts that came before it: they are still taken as they came.
+    waiting: list[InboxItem] = []
     for item in items:
+        steers = isinstance(item, PromptItem) and item.reply and not item.queue
+        if not (steers and waiting):
+            await _take_running(rig, item)
+        if steers and item.id not in rig.session.parts:
+            waiting.append(item)
+    for item in waiting:
         await _take_running(rig, item)
 
 
