@@ -174,7 +174,8 @@ def run_outside(settings: Settings, directory: Path) -> tuple[Path, ...]:
     care: tuple[HookSettings | CareSettings, ...] = (*settings.hooks, *settings.formatters, *settings.diagnostics)
     commands = [one.command for one in care if not one.sandbox]
     servers = (one for one in settings.mcp.values() if isinstance(one, McpServer))
-    commands += [shlex.join(server.command) for server in servers if not server.sandbox]
+    # A server with the network takes out what the model could not: its script is not the model's to write.
+    commands += [shlex.join(server.command) for server in servers if not server.sandbox or server.network]
     return named_files(commands, directory.resolve())
 
 

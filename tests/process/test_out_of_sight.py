@@ -2,14 +2,15 @@
 
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 from sheltered import Sheltered
 from test_protected import EVIL, background, git, machine, person
 
-from bridle.config.settings import SandboxSettings, Settings
+from bridle.config.settings import McpServer, SandboxSettings, Settings
 from bridle.errors import ToolFailed
-from bridle.shelter import sheltered
+from bridle.shelter import run_outside, sheltered
 from bridle.workspace.files import Files
 
 __all__ = ["machine"]
@@ -139,8 +140,9 @@ def test_a_link_in_place_of_a_repository_is_set_aside(machine):
     assert not (machine.project / "lib").exists()
 
 
-def test_what_was_left_behind_in_the_background_does_not_vouch_for_copies(machine):
+def test_what_was_left_behind_in_the_background_is_logged_and_does_not_vouch_for_copies(machine, caplog):
     background(machine, "mkdir s; cp a.txt s/.envrc; cp a.txt s/AGENTS.md")
+    assert "s/AGENTS.md is protected and has changed" in caplog.text
     text = machine("cp s/.envrc s/AGENTS.md .").text
     assert "AGENTS.md is protected and was removed" in text
     assert not (machine.project / ".envrc").exists()
@@ -248,3 +250,17 @@ def test_what_the_user_s_own_configuration_links_to_in_the_project_is_protected(
     machine("cp /etc/hostname stow/config.toml; cp /etc/hostname stow/tools/evil.py")
     assert not (machine.project / "stow" / "tools" / "evil.py").exists() or linked != "tools"
     assert (machine.project / "stow" / "config.toml").read_text() == "[behavior]\n" or linked != "config.toml"
+
+
+def test_the_script_of_a_server_that_has_the_network_is_not_the_model_s_to_write(place):
+    (place / "srv.py").write_text("serve()\n")
+    server = McpServer(command=["python3", "srv.py"], network=True)
+    assert place.resolve() / "srv.py" in run_outside(Settings(mcp={"z": server}), place)
+
+
+def test_the_replaced_version_is_kept_also_where_no_output_was_kept_before(machine):
+    (machine.project / "sub").mkdir()
+    machine.shelter.outputs = machine.home.parent / "elsewhere" / "outputs"
+    text = machine("cp a.txt sub/AGENTS.md").text
+    kept = text.partition("the changed version is in ")[2].partition(";")[0]
+    assert Path(kept).read_text() == "hi\n"

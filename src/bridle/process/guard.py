@@ -187,6 +187,7 @@ class Guard:
         kept = f"{self.watch.kept}.{self._number}.{os.path.basename(path)}"
         # Where there is no room for it, the replaced version is lost; the protected one is not.
         with suppress(OSError):
+            os.makedirs(os.path.dirname(kept), mode=0o700, exist_ok=True)
             handle = os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             with os.fdopen(handle, "wb") as opened:
                 opened.write(entry.content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from bridle.process.places import Watch
 from bridle.seams import begin
 from bridle.tools.containment import told
 
+LOG = logging.getLogger(__name__)
 MOST_KEPT = 200_000
 MOST_TAIL = 8_000
 MOST_RUNNING = 16
@@ -62,7 +64,12 @@ class Background:
 
     async def _read(self) -> None:
         status = await self._piped.run(self._keep)
-        self._keep(told(self._piped.owned.differences(), self._folder))
+        found = told(self._piped.owned.differences(), self._folder)
+        self._keep(found)
+        for line in found.splitlines():
+            # Whoever uses the project must know of it, also if the model never looks at this command again.
+            if line:
+                LOG.warning("a background command has ended: %s", line)
         self.status = status
         self._close_input()
 
