@@ -15,6 +15,7 @@ from bridle.core.context import sound
 from bridle.core.parts import Changed
 from bridle.errors import SnapshotFailed
 from bridle.snapshots.git import Git
+from bridle.workspace.bounded import read_head
 from bridle.workspace.git import git_folders
 
 AT_ONCE = 400
@@ -274,8 +275,7 @@ def _behind_link(root: Path, name: str) -> bool:
 
 def _read(path: Path) -> bytes:
     try:
-        with path.open("rb") as opened:
-            return opened.read(MOST_RULES) if path.is_file() else b""
+        return read_head(path, MOST_RULES)
     except OSError:
         return b""
 

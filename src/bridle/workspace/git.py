@@ -9,6 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from bridle.workspace.bounded import read_head
+
 MOST_BYTES = 65_536
 MOST_CONFIG = 1 << 20
 MOST_INCLUDES = 20
@@ -89,8 +91,7 @@ def _text(file: Path) -> str:
     if os.path.islink(file) or not os.path.isfile(file):
         return ""
     try:
-        with file.open("rb") as opened:
-            return opened.read(MOST_BYTES).decode("utf-8", errors="replace").replace("\0", "")
+        return read_head(file, MOST_BYTES).decode("utf-8", errors="replace").replace("\0", "")
     except OSError:
         return ""
 
@@ -117,8 +118,7 @@ def named_by_config(place: GitPlace, git: str | None) -> tuple[Path, ...]:
 
 def _named(file: Path, git: str | None) -> Iterator[tuple[str, str]]:
     try:
-        with file.open("rb") as opened:
-            content = opened.read(MOST_CONFIG) if os.path.isfile(file) else b""
+        content = read_head(file, MOST_CONFIG)
     except OSError:
         return
     lowered = content.lower()
