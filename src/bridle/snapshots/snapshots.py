@@ -15,6 +15,7 @@ from bridle.core.parts import Patch
 from bridle.errors import SnapshotFailed
 from bridle.seams import Seams, begin, in_thread
 from bridle.snapshots.git import Git
+from bridle.snapshots.leash import Leash
 from bridle.snapshots.pins import DAY, Facts, Pins, quoted, unquoted
 from bridle.snapshots.plan import Plan, Span, changes, plan_redo, plan_undo
 from bridle.snapshots.repository import Bounds, Known, Repository, Taken
@@ -46,7 +47,7 @@ class Snapshots:
     _known: dict[Path, Known] = field(default_factory=dict)
     _tidying: dict[Path, asyncio.Future[None]] = field(default_factory=dict)
 
-    def _repository(self, directory: Path) -> Repository:
+    def _repository(self, directory: Path, leash: Leash) -> Repository:
         project = directory.resolve()
         if not project.is_dir():
             raise SnapshotFailed(f"{directory} is not there any more")
@@ -54,30 +55,29 @@ class Snapshots:
         if tree in (Path("/"), Path(self.environment.get("HOME") or "/").resolve()) and project == tree:
             raise SnapshotFailed(f"{tree} is too much to keep; work in a folder of its own")
         folder = self.home / hashlib.blake2b(os.fsencode(tree), digest_size=12).hexdigest()
-        git = Git(folder, tree, project, self.environment.get("PATH", os.defpath))
+        git = Git(folder, tree, project, self.environment.get("PATH", os.defpath), leash)
         return Repository(git, project, self.environment, self.bounds, self._known.setdefault(tree, Known()))
 
-    def _owned(self, directory: Path) -> Repository:
+    def _owned(self, directory: Path, leash: Leash) -> Repository:
         """The repository for a project; one that the repository around it ignores is its own."""
-        found = self._repository(directory)
+        found = self._repository(directory, leash)
         project = found.project
         if project not in self._trees:
             self._trees[project] = project if found.is_ignored() else found.git.tree
-            return self._repository(directory)
+            return self._repository(directory, leash)
         return found
 
     async def _do(self, directory: Path, job: Callable[[Repository], Result]) -> Result:
-        repository = self._repository(directory)
+        leash = Leash()
 
         def work() -> Result:
-            nonlocal repository
-            repository = self._owned(directory)
-            return job(repository)
+            with leash:
+                return job(self._owned(directory, leash))
 
         try:
             return await in_thread(work)
         except asyncio.CancelledError:
-            repository.git.stop()
+            leash.end("it took too long")
             raise
         except OSError as error:
             raise SnapshotFailed(str(error)) from error

@@ -8,7 +8,6 @@ from pathlib import Path
 from bridle.core.media import media_of
 from bridle.core.parts import File
 from bridle.errors import ConfigError
-from bridle.workspace.bounded import read_head
 
 MOST_BYTES = 20 * 1024 * 1024
 
@@ -18,7 +17,8 @@ def attached(path: Path, said: str) -> File:
     try:
         if not path.is_file():
             raise ConfigError(f"{said} " + ("is no file" if path.exists() else "cannot be read: there is none"))
-        content = read_head(path, MOST_BYTES + 1)
+        with path.open("rb") as stream:
+            content = stream.read(MOST_BYTES + 1)
         if len(content) > MOST_BYTES:
             raise ConfigError(f"{said} is larger than {MOST_BYTES // 2**20} MB")
         return from_bytes(str(path), content) or File(str(path), content.decode("utf-8"))

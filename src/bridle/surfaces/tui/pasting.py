@@ -12,7 +12,6 @@ from bridle.core.media import media_of
 from bridle.core.parts import File
 from bridle.errors import ConfigError
 from bridle.surfaces.attaching import MOST_BYTES, attached, from_bytes
-from bridle.workspace.bounded import read_head
 
 LONG_LINES = 20
 LONG_CHARACTERS = 2_000
@@ -72,7 +71,8 @@ def _path(words: str) -> Path | None:
         path = Path(name.replace("\\ ", " ")).expanduser()
         if not path.is_absolute() or not path.is_file():
             return None
-        return path if media_of(read_head(path, 64)) else None
+        with path.open("rb") as stream:
+            return path if media_of(stream.read(64)) else None
     except (OSError, ValueError, RuntimeError):
         return None
 
