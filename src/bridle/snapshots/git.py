@@ -115,6 +115,12 @@ class Git:
             self._leash.end(f"git took longer than {seconds:g} s")
             return process.communicate()
 
+    def moment_ns(self) -> int:
+        """The time, by the clock that file systems have: it is coarser than others, and lags behind them."""
+        touched = self.folder / "held"
+        touched.touch()
+        return touched.stat().st_ctime_ns
+
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Hold the folder, so that no other session or process works with it; make it first if need be."""
