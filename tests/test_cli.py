@@ -55,8 +55,11 @@ class Home:
         )
 
     def run(self, *words, given="", **environment):
+        return self.started(BRIDLE, *words, given=given, **environment)
+
+    def started(self, *words, given="", **environment):
         return subprocess.run(
-            [BRIDLE, *words],
+            words,
             cwd=self.project,
             env={**self.environment, **environment},
             input=given,

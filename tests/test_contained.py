@@ -54,6 +54,22 @@ def test_what_the_user_configures_runs_in_the_sandbox(home, kind, stricter):
     assert not (home.project / ".git" / "hooks" / "pre-commit").exists()
 
 
+@pytest.mark.parametrize(
+    ("kind", "begins"),
+    [
+        ("formatters", "[the formatter for made.txt ran; about protected files:]"),
+        ("diagnostics", "[the diagnostics for made.txt ran; about protected files:]"),
+    ],
+)
+def test_a_command_that_did_well_and_changed_a_protected_place_is_not_said_to_have_failed(home, kind, begins):
+    own(home, f"[[{kind}]]\nfiles = '*'\ncommand = 'mkdir -p .husky; echo evil > .husky/pre-commit'\n")
+    script = home.script(calls(("write", {"filePath": "made.txt", "content": "made\n"})), {"text": "Done."})
+    _, lines = home.json("--model", script, "go")
+    said = next(line["output"] for line in lines if line["type"] == "tool_use" and "output" in line)
+    assert f"{begins}\n[.husky" in said and "is protected and was removed" in said
+    assert "exit status" not in said and "failed" not in said
+
+
 @pytest.mark.parametrize("kind", ["hooks", "formatters"])
 def test_only_the_user_lets_a_command_out_and_what_it_names_is_protected(home, kind):
     (home.project / "check-call").write_text(f"#!/bin/sh\n{WHERE} > where.txt\n")

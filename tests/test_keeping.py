@@ -9,6 +9,7 @@ from test_cli import ForkedHome, calls
 
 from bridle.errors import SnapshotFailed
 from bridle.snapshots.git import Git
+from bridle.snapshots.leash import Leash
 from bridle.snapshots.pins import REFS, Pins
 from bridle.snapshots.repository import Bounds, Repository
 
@@ -64,8 +65,9 @@ def test_a_deleted_session_takes_its_subagents_outputs_and_snapshots_with_it(hom
 def refs_of(home):
     found = []
     for folder in (home.folder / ".local" / "share" / "bridle" / "snapshots").iterdir():
-        git = Git(folder, home.project, home.project, os.environ["PATH"])
-        found += git.run("for-each-ref", "--format=%(refname)", REFS).decode().split()
+        with Leash() as leash:
+            git = Git(folder, home.project, home.project, os.environ["PATH"], leash)
+            found += git.run("for-each-ref", "--format=%(refname)", REFS).decode().split()
     return found
 
 
@@ -117,8 +119,10 @@ def test_a_project_deletes_no_sessions_even_if_it_is_trusted(home):
 @pytest.fixture
 def kept(tmp_path):
     (tmp_path / "tree").mkdir()
-    git = Git(tmp_path / "git", tmp_path / "tree", tmp_path / "tree", os.environ["PATH"])
-    return Repository(git, tmp_path / "tree", dict(os.environ) | {"HOME": str(tmp_path)}, Bounds(keep_days=30))
+    environment = dict(os.environ) | {"HOME": str(tmp_path)}
+    with Leash() as leash:
+        git = Git(tmp_path / "git", tmp_path / "tree", tmp_path / "tree", os.environ["PATH"], leash)
+        yield Repository(git, tmp_path / "tree", environment, Bounds(keep_days=30))
 
 
 def pins_of(repository):

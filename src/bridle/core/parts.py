@@ -185,7 +185,8 @@ class Patch(msgspec.Struct, frozen=True, tag="patch", tag_field="kind", omit_def
     """What calls of a step have changed in the project's files. An open one is put before the first of them starts.
 
     `before` and `after` name the files as they were kept; `unkept` were changed and are not kept, since they are too
-    large or repositories of their own; `left` was there before though it was not kept, and is kept now.
+    large or repositories of their own; `left` was there before though it was not kept, and is kept now; of that,
+    `moved` tells by what name something was there that has another one now.
     """
 
     id: str
@@ -196,6 +197,7 @@ class Patch(msgspec.Struct, frozen=True, tag="patch", tag_field="kind", omit_def
     """Files that were changed besides these."""
     unkept: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
+    moved: dict[str, str] = {}
     at: float = 0.0
     closed: float = 0.0
     background: bool = False

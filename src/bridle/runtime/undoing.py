@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -62,7 +62,7 @@ async def undo(
             await _kept(runtime).pin(_directory(record), session, undone.id, undone.tree)
         await record.append(PartPut(undone), weight="intent")
         await _follow(runtime, record, undone, planned)
-        return Reverted(turn, undone.files, _words(entries, turn), (*found.unknown, *_left(planned)))
+        return Reverted(turn, undone.files, _words(entries, turn), (*found.unknown, *_left(planned, found.moved)))
 
 
 async def _finish_undo(runtime: Runtime, record: Record, undone: Undone, *, keep_files: bool, force: bool) -> Reverted:
@@ -128,9 +128,21 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:NAMED]) + (" …" if len(names) > NAMED else "")
 
 
-def _left(planned: Planned | None) -> tuple[str, ...]:
-    names = planned.left if planned is not None else ()
-    return tuple(f"{name} was there before, and not kept then: it is left as it is" for name in names[:NAMED])
+def _left(planned: Planned | None, moved: Mapping[str, str]) -> tuple[str, ...]:
+    """What an undo does not touch, and what a person can do about it."""
+    if planned is None:
+        return ()
+    told = [
+        f"{place} was moved there from {former}, which is not kept: it is left where it is, move it back yourself"
+        for place, former in moved.items()
+    ]
+    names = [name for name in planned.left if not any(name == place or name.startswith(f"{place}/") for place in moved)]
+    more = f" (so were {len(names) - NAMED} others)" if len(names) > NAMED else ""
+    told += [
+        f"{name} was there before, and not kept then: it is left as it is, remove it yourself if it is not wanted"
+        for name in names[:NAMED]
+    ]
+    return (*told[:-1], told[-1] + more) if told else ()
 
 
 async def diff(runtime: Runtime, session: str, turn: int = 0) -> str:
@@ -227,6 +239,7 @@ class Found(NamedTuple):
     spans: list[Span]
     sessions: tuple[str, ...]
     unknown: tuple[str, ...]
+    moved: Mapping[str, str]
 
 
 async def _found(runtime: Runtime, session: str, entries: Sequence[Entry], turn: int, *, only: bool = False) -> Found:
@@ -250,7 +263,8 @@ async def _found(runtime: Runtime, session: str, entries: Sequence[Entry], turn:
         for patch in patches
         if patch.state == "taken" and patch.before != patch.after
     ]
-    return Found(spans, tuple(sessions), tuple(dict.fromkeys(unknown)))
+    moved = {place: former for patch in patches for place, former in patch.moved.items()}
+    return Found(spans, tuple(sessions), tuple(dict.fromkeys(unknown)), moved)
 
 
 async def _gather(

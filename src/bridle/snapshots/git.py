@@ -7,11 +7,13 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from bridle.errors import SnapshotFailed
 from bridle.process.programs import outside
+from bridle.snapshots.leash import Leash
+from bridle.snapshots.pipes import pipe_for_git
 
 CONFIGURED = (
     "core.autocrlf=false",
@@ -47,10 +49,19 @@ BYTES_AS_THEY_ARE = "* -text -eol -ident -filter -working-tree-encoding\n"
 MOST_SAID = 300
 
 
-class Git:
-    """One piece of work with git, in a thread of its own; `stop` may be called from another."""
+MOST_SECONDS = 60.0
+"""For one command; whoever waits for it may have less patience."""
+TIDY_SECONDS = 600.0
+SUSPECT_SECONDS = 1.0
+"""When git takes longer than this, it may wait for a pipe."""
 
-    def __init__(self, folder: Path, tree: Path, project: Path, path: str) -> None:
+
+class Git:
+    """One piece of work with git, in a thread of its own."""
+
+    def __init__(
+        self, folder: Path, tree: Path, project: Path, path: str, leash: Leash, *, seconds: float = MOST_SECONDS
+    ) -> None:
         path = outside(path, tree, project)
         found = shutil.which("git", path=path or os.defpath)
         if found is None:
@@ -59,16 +70,9 @@ class Git:
         self.tree = tree
         self._program = found
         self.environment = {**ALONE, "PATH": path, "GIT_DIR": str(folder), "GIT_WORK_TREE": str(tree)}
-        self._process: subprocess.Popen[bytes] | None = None
-        self._stopped = False
-
-    def stop(self) -> None:
-        """End what runs, and start nothing any more."""
-        self._stopped = True
-        process = self._process
-        if process is not None:
-            with suppress(ProcessLookupError):
-                process.kill()
+        self._project = project
+        self._leash = leash
+        self._seconds = seconds
 
     def run(self, *arguments: str, given: bytes = b"", index: Path | None = None) -> bytes:
         """What git prints; raises `SnapshotFailed` if it fails."""
@@ -84,32 +88,38 @@ class Git:
             return b""
 
     def _run(self, arguments: list[str], folder: Path, environment: Mapping[str, str], given: bytes) -> bytes:
-        if self._stopped:
-            raise SnapshotFailed("it took too long")
+        seconds = TIDY_SECONDS if "gc" in arguments else self._seconds
         try:
-            with subprocess.Popen(
-                [self._program, *arguments],
-                cwd=folder,
-                env=environment,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            ) as process:
-                self._process = process
-                if self._stopped:
-                    process.kill()
-                printed, complained = process.communicate(given)
+            with self._leash.start([self._program, *arguments], folder, environment) as process:
+                printed, complained = self._told(process, given, seconds)
         except OSError as error:
             raise SnapshotFailed(f"git cannot be run: {error}") from error
-        finally:
-            self._process = None
-        if self._stopped:
-            raise SnapshotFailed("it took too long")
+        self._leash.check()
         if process.returncode:
             said = complained.decode("utf-8", errors="replace").strip()[:MOST_SAID]
             raise SnapshotFailed(f"git failed: {said or process.returncode}")
         return printed
+
+    def _told(self, process: subprocess.Popen[bytes], given: bytes, seconds: float) -> tuple[bytes, bytes]:
+        """What a command prints and complains about; nothing once the leash has ended."""
+        try:
+            return process.communicate(given, min(SUSPECT_SECONDS, seconds))
+        except subprocess.TimeoutExpired:
+            # Only now: a look at all folders before each command would take as long as the command itself.
+            pipe = pipe_for_git(self.tree, self._project)
+        if pipe:
+            self._leash.end(f"{pipe} is a pipe, for which git would wait for ever: remove it")
+        try:
+            return process.communicate(timeout=max(seconds - SUSPECT_SECONDS, 0.0) if not pipe else None)
+        except subprocess.TimeoutExpired:
+            self._leash.end(f"git took longer than {seconds:g} s")
+            return process.communicate()
+
+    def moment_ns(self) -> int:
+        """The time, by the clock that file systems have: it is coarser than others, and lags behind them."""
+        touched = self.folder / "held"
+        touched.touch()
+        return touched.stat().st_ctime_ns
 
     @contextmanager
     def alone(self) -> Iterator[None]:

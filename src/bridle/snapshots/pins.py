@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
@@ -12,7 +14,7 @@ import msgspec
 
 from bridle.errors import SnapshotFailed
 from bridle.snapshots.git import Git
-from bridle.snapshots.repository import Bounds, Taken
+from bridle.snapshots.repository import Bounds, Taken, seen_at
 
 REFS = "refs/bridle/"
 OPEN = "open"
@@ -30,12 +32,17 @@ class Facts(msgspec.Struct, frozen=True):
     tree: str
     large: dict[str, tuple[int, int]]
     others: list[str]
-    """Files that are ignored, folders that are, and repositories of their own."""
+    """Files that are ignored or may not be read, folders that are ignored, and repositories of their own."""
+    at_ns: int = 0
+    numbers: dict[int, str] = {}
+    """The inodes of the others: one that is met elsewhere later was moved there."""
 
     @classmethod
-    def of(cls, taken: Taken, ignored: Sequence[str]) -> Facts:
+    def of(cls, taken: Taken, ignored: Sequence[str], root: Path) -> Facts:
         large = {quoted(name): facts for name, facts in taken.large.items()}
-        return cls(taken.tree, large, [quoted(name) for name in (*taken.nested, *ignored)])
+        others = (*taken.nested, *taken.unread, *ignored)
+        numbers = {found.st_ino: quoted(name) for name in others if (found := seen_at(root / name)) is not None}
+        return cls(taken.tree, large, [quoted(name) for name in others], taken.at_ns, numbers)
 
     def covering(self, path: str) -> str:
         """What was there at this path, or above it; empty if nothing was."""
@@ -80,6 +87,14 @@ class Pins:
         path = self.git.folder / f"{OPEN}.{session}"
         path.touch(mode=0o600)
         path.write_bytes(msgspec.json.encode(facts))
+        # Git writes each index anew, so that a second name keeps this one.
+        self.index(session).unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            self.index(session).hardlink_to(self.git.folder / "index")
+
+    def index(self, session: str) -> Path:
+        """What git knew of the files in the tree that is held."""
+        return self.git.folder / f"{OPEN}.{session}.index"
 
     def facts(self, session: str) -> Facts | None:
         """What was written down with the tree that is held; None if that is not known."""
@@ -111,6 +126,7 @@ class Pins:
             listed = self.git.run("for-each-ref", "--format=delete %(refname)", f"{REFS}{session}/")
             self.git.run("update-ref", "--stdin", given=listed)
             (self.git.folder / f"{OPEN}.{session}").unlink(missing_ok=True)
+            self.index(session).unlink(missing_ok=True)
 
     def prune(self, now: float) -> None:
         """Let go of what is too old, and of the oldest if all of it is too much; give the room back."""

@@ -15,12 +15,14 @@ from bridle.core.context import sound
 from bridle.core.parts import Changed
 from bridle.errors import SnapshotFailed
 from bridle.snapshots.git import Git
+from bridle.workspace.bounded import read_head
 from bridle.workspace.git import git_folders
 
 AT_ONCE = 400
 """Paths that are given to git by words."""
 MOST_RULES = 1 << 20
 MOST_INDEX = 512 << 20
+SECOND = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +38,16 @@ class Bounds:
 class Taken:
     """The files at one time, and what was there besides.
 
-    `large` are files that are too large to be kept, by size and time of change; `nested` are repositories of their own.
+    `large` are files that are too large to be kept, by size and time of change; `nested` are repositories of their own;
+    `unread` are files that may not be read.
     """
 
     tree: str
     large: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     nested: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+    at_ns: int = 0
+    """The time before they were looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,21 +110,34 @@ class Repository:
     def take(self) -> Taken:
         """The files as they are now: those that git would take, but for the large ones."""
         with self.git.alone():
+            at_ns = self.git.moment_ns()
             self._ignore()
             listed = self.git.run("ls-files", "-z", "--others", "--modified", "--exclude-standard", *self._scope)
             names = dict.fromkeys([*_split(listed), *self._tracked_though_ignored()])
             nested = tuple(name for name in names if name.endswith("/"))
-            fresh, gone, large = self._sorted(name for name in names if not name.endswith("/"))
+            fresh, gone, large, unread = self._sorted(name for name in names if not name.endswith("/"))
             if gone:
                 self.git.run("update-index", "-z", "--force-remove", "--stdin", given=_joined(gone))
             if fresh:
                 self.git.run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", given=_joined(fresh))
-            return Taken(self._tree(), large, nested)
+            return Taken(self._tree(), large, nested, tuple(unread), at_ns)
 
     def ignored(self) -> list[str]:
         """What is there and ignored; of a folder that is ignored as a whole, only the folder."""
         words = ("ls-files", "-z", "--others", "--ignored", "--directory", "--exclude-standard", *self._scope)
         return _split(self.git.run(*words))
+
+    def inodes(self, index: Path) -> dict[tuple[int, int], int]:
+        """The files in an index by the numbers of device and inode, and when each was changed last at that time."""
+        printed = self.git.run("ls-files", "-z", "--debug", *self._scope, index=index) if index.exists() else b""
+        found: dict[tuple[int, int], int] = {}
+        # After each name come five lines of facts, and then the next name.
+        for piece in printed.split(b"\0")[1:]:
+            changed, _, numbers = piece.split(b"\n")[:3]
+            seconds, rest = changed.rpartition(b": ")[2].split(b":")
+            device, inode = (int(number.rpartition(b": ")[2]) for number in numbers.split(b"\t"))
+            found[device, inode] = int(seconds) * SECOND + (int(rest) or SECOND - 1)
+        return found
 
     def _tree(self) -> str:
         index = self.git.folder / "index"
@@ -128,10 +147,11 @@ class Repository:
             self.known.tree = (_changed_at(index), tree)
         return self.known.tree[1]
 
-    def _sorted(self, names: Iterable[str]) -> tuple[list[str], list[str], dict[str, tuple[int, int]]]:
-        """What is to be taken, what is not there any more, and what is too large."""
+    def _sorted(self, names: Iterable[str]) -> tuple[list[str], list[str], dict[str, tuple[int, int]], list[str]]:
+        """What is to be taken, what is not there any more, what is too large, and what may not be read."""
         fresh: list[str] = []
         gone: list[str] = []
+        unread: list[str] = []
         large: dict[str, tuple[int, int]] = {}
         size = 0
         for name in names:
@@ -148,11 +168,13 @@ class Repository:
             elif stat.S_ISLNK(found.st_mode) or os.access(path, os.R_OK):
                 fresh.append(name)
                 size += found.st_size
+            else:
+                unread.append(name)
         if size > self.bounds.quota_bytes:
             raise SnapshotFailed(
                 f"{size >> 20} MB of files have changed, and snapshots.quota_mb is {self.bounds.quota_bytes >> 20}"
             )
-        return fresh, gone, large
+        return fresh, gone, large, unread
 
     def _ignore(self) -> None:
         """What the user's git ignores by rules that lie outside of the files is ignored here too."""
@@ -274,8 +296,7 @@ def _behind_link(root: Path, name: str) -> bool:
 
 def _read(path: Path) -> bytes:
     try:
-        with path.open("rb") as opened:
-            return opened.read(MOST_RULES) if path.is_file() else b""
+        return read_head(path, MOST_RULES)
     except OSError:
         return b""
 

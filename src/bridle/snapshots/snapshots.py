@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -15,10 +16,12 @@ from bridle.core.parts import Patch
 from bridle.errors import SnapshotFailed
 from bridle.seams import Seams, begin, in_thread
 from bridle.snapshots.git import Git
+from bridle.snapshots.leash import Leash
 from bridle.snapshots.pins import DAY, Facts, Pins, quoted, unquoted
 from bridle.snapshots.plan import Plan, Span, changes, plan_redo, plan_undo
-from bridle.snapshots.repository import Bounds, Known, Repository, Taken
+from bridle.snapshots.repository import Bounds, Known, Move, Repository, Taken
 from bridle.snapshots.restore import restore
+from bridle.snapshots.standing import Standing, left_of, standing
 from bridle.turn.kept_files import Compared
 
 MOST_FILES = 200
@@ -44,9 +47,11 @@ class Snapshots:
     seams: Seams = field(default_factory=Seams)
     _trees: dict[Path, Path] = field(default_factory=dict)
     _known: dict[Path, Known] = field(default_factory=dict)
+    _compared: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Of each session the files that were compared last, and when."""
     _tidying: dict[Path, asyncio.Future[None]] = field(default_factory=dict)
 
-    def _repository(self, directory: Path) -> Repository:
+    def _repository(self, directory: Path, leash: Leash) -> Repository:
         project = directory.resolve()
         if not project.is_dir():
             raise SnapshotFailed(f"{directory} is not there any more")
@@ -54,30 +59,29 @@ class Snapshots:
         if tree in (Path("/"), Path(self.environment.get("HOME") or "/").resolve()) and project == tree:
             raise SnapshotFailed(f"{tree} is too much to keep; work in a folder of its own")
         folder = self.home / hashlib.blake2b(os.fsencode(tree), digest_size=12).hexdigest()
-        git = Git(folder, tree, project, self.environment.get("PATH", os.defpath))
+        git = Git(folder, tree, project, self.environment.get("PATH", os.defpath), leash)
         return Repository(git, project, self.environment, self.bounds, self._known.setdefault(tree, Known()))
 
-    def _owned(self, directory: Path) -> Repository:
+    def _owned(self, directory: Path, leash: Leash) -> Repository:
         """The repository for a project; one that the repository around it ignores is its own."""
-        found = self._repository(directory)
+        found = self._repository(directory, leash)
         project = found.project
         if project not in self._trees:
             self._trees[project] = project if found.is_ignored() else found.git.tree
-            return self._repository(directory)
+            return self._repository(directory, leash)
         return found
 
     async def _do(self, directory: Path, job: Callable[[Repository], Result]) -> Result:
-        repository = self._repository(directory)
+        leash = Leash()
 
         def work() -> Result:
-            nonlocal repository
-            repository = self._owned(directory)
-            return job(repository)
+            with leash:
+                return job(self._owned(directory, leash))
 
         try:
             return await in_thread(work)
         except asyncio.CancelledError:
-            repository.git.stop()
+            leash.end("it took too long")
             raise
         except OSError as error:
             raise SnapshotFailed(str(error)) from error
@@ -85,7 +89,7 @@ class Snapshots:
     async def take(self, directory: Path, session: str) -> str:
         def job(repository: Repository) -> str:
             taken = repository.take()
-            self._pins(repository).hold(session, Facts.of(taken, repository.ignored()))
+            self._pins(repository).hold(session, Facts.of(taken, repository.ignored(), repository.git.tree))
             return taken.tree
 
         return await self._do(directory, job)
@@ -100,12 +104,14 @@ class Snapshots:
             moves = repository.moves(patch.before, taken.tree)
             if moves:
                 pins.pin(session, patch.id, (patch.at, closed), (patch.before, taken.tree))
-            fresh = [move.path for move in moves if not move.before.blob]
-            left = {facts.covering(path) for path in fresh} - {""} if facts is not None else set(map(quoted, fresh))
+            found = self._standing(repository, session, patch, facts, moves)
+            self._compared[session] = (taken.tree, taken.at_ns)
+            left = left_of(facts, [move.path for move in moves if not move.before.blob], found)
+            moved = {repository.shown(place): repository.shown(former) for place, former in found.moved.items()}
             files = tuple(repository.changed(move) for move in moves[:MOST_FILES])
             more = max(0, len(moves) - MOST_FILES)
-            unkept = _unkept(repository, facts, taken) if facts is not None else ()
-            return Compared(taken.tree, files, more, unkept, tuple(sorted(left)), closed)
+            unkept = _unkept(repository, facts, taken, set(found.moved.values())) if facts is not None else ()
+            return Compared(taken.tree, files, more, unkept, left, dict(islice(moved.items(), MOST_UNKEPT)), closed)
 
         compared = await self._do(directory, job)
         if directory not in self._tidying:
@@ -113,6 +119,17 @@ class Snapshots:
             # Nobody waits for it, and nothing depends on it: what fails is tried again another day.
             tidying.add_done_callback(lambda task: task.cancelled() or task.exception())
         return compared
+
+    def _standing(
+        self, repository: Repository, session: str, patch: Patch, facts: Facts | None, moves: Sequence[Move]
+    ) -> Standing:
+        if facts is None:
+            return Standing()
+        known, at_ns = self._compared.get(session, ("", 0))
+        # With a command in the background, what it made since the last look counts as made by these calls.
+        since = at_ns if patch.before == known != facts.tree else facts.at_ns
+        unknown = [move for move in moves if not (facts.covering(move.path) and not move.before.blob)]
+        return standing(repository, facts, self._pins(repository).index(session), unknown, since)
 
     async def close(self) -> None:
         """End what goes on beside the turns, after a moment. May be called twice."""
@@ -193,10 +210,10 @@ def _named(repository: Repository, plan: Plan) -> Planned:
     return Planned(plan, *(tuple(map(repository.shown, paths)) for paths in lists))
 
 
-def _unkept(repository: Repository, facts: Facts, taken: Taken) -> tuple[str, ...]:
-    """What was changed or removed and is not kept."""
+def _unkept(repository: Repository, facts: Facts, taken: Taken, moved: Collection[str]) -> tuple[str, ...]:
+    """What was changed or removed and is not kept; of what was moved, more is said elsewhere."""
     now = {quoted(name): facts for name, facts in taken.large.items()}
     changed = {name for name in {*now, *facts.large} if now.get(name) != facts.large.get(name)}
-    folders = [name for name in facts.others if name.endswith("/")]
+    folders = [name for name in facts.others if name.endswith("/") and unquoted(name) not in moved]
     gone = {name for name in folders if not (repository.git.tree / unquoted(name)).exists()}
     return tuple(sorted(repository.shown(unquoted(name)) for name in changed | gone))[:MOST_UNKEPT]

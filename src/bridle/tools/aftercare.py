@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from bridle.core.permission import matches
 from bridle.errors import ToolFailed
@@ -20,26 +21,38 @@ MOST_FOUND = 4_000
 MAX_BYTES = 20_000_000
 
 
+class Ran(NamedTuple):
+    """What came of a command: whether it found fault, its words, and what it changed at protected places."""
+
+    failed: bool
+    said: str
+    refused: str
+
+
 async def cared_for(places: Sequence[Place], invocation: Invocation) -> str:
     """Format and examine files that were written; what was found, for the model to read."""
     found: list[str] = []
     for place in places:
         for care in invocation.formatters:
             if matches(care.files, place.shown):
-                failed, text = await _run(care, place, invocation)
-                if failed:
-                    found.append(f"[the formatter for {place.shown} failed: {text}]")
+                ran = await _run(care, place, invocation)
+                if ran.failed:
+                    found.append(f"[the formatter for {place.shown} failed: {ran.said}{ran.refused}]")
+                elif ran.refused:
+                    found.append(f"[the formatter for {place.shown} ran; about protected files:]{ran.refused}")
                 _see_again(place, invocation)
         for care in invocation.diagnostics:
             if matches(care.files, place.shown):
-                failed, text = await _run(care, place, invocation)
-                if failed:
-                    found.append(f"[diagnostics for {place.shown}]\n{text}")
+                ran = await _run(care, place, invocation)
+                if ran.failed:
+                    found.append(f"[diagnostics for {place.shown}]\n{ran.said}{ran.refused}")
+                elif ran.refused:
+                    found.append(f"[the diagnostics for {place.shown} ran; about protected files:]{ran.refused}")
     return "\n\n".join(found)
 
 
-async def _run(care: Care, place: Place, invocation: Invocation) -> tuple[bool, str]:
-    """Whether a command found fault with a file, and its words. It runs what the project brings, so it is shut in."""
+async def _run(care: Care, place: Place, invocation: Invocation) -> Ran:
+    """What a command makes of a file. It runs what the project brings, so it is shut in."""
     text = care.command.replace("{file}", shlex.quote(str(place.path)))
     command = ["/bin/sh", "-c", text]
     environment: Mapping[str, str] | None = invocation.environment
@@ -63,10 +76,9 @@ async def _run(care: Care, place: Place, invocation: Invocation) -> tuple[bool, 
         async with asyncio.timeout(care.seconds):
             status = await piped.run(printed.add)
     except TimeoutError:
-        return True, f"it took longer than {care.seconds:g} s{told(piped.owned.differences(), place.project)}"
-    found = told(piped.owned.differences(), place.project)
+        return Ran(True, f"it took longer than {care.seconds:g} s", told(piped.owned.differences(), place.project))
     said = printed.text().strip()[:MOST_FOUND] or f"exit status {status}"
-    return status != 0 or bool(found), said + found
+    return Ran(status != 0, said, told(piped.owned.differences(), place.project))
 
 
 def _see_again(place: Place, invocation: Invocation) -> None:

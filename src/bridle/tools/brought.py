@@ -10,6 +10,9 @@ from types import ModuleType
 
 from bridle.errors import BridleError
 from bridle.tools.tool import StructTool, Tool, tool
+from bridle.workspace.bounded import read_bounded
+
+MOST_BYTES = 16 << 20
 
 
 def brought_tools(folder: Path) -> tuple[list[Tool], list[str]]:
@@ -43,7 +46,7 @@ def _loaded(path: Path) -> ModuleType:
     # Type hints of a module are looked up there.
     sys.modules[name] = module
     # From the file that was trusted: compiled code beside it may be of another, and nobody reads it.
-    exec(compile(path.read_bytes(), str(path), "exec", dont_inherit=True), vars(module))
+    exec(compile(read_bounded(path, MOST_BYTES), str(path), "exec", dont_inherit=True), vars(module))
     return module
 
 

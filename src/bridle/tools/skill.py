@@ -35,7 +35,7 @@ def skill_tool(skills: Mapping[str, Skill]) -> Tool:
         try:
             text = skill_text(found)
         except OSError as error:
-            raise ToolFailed(f"{found.folder}/SKILL.md cannot be read: {error.strerror}") from error
+            raise ToolFailed(f"{found.folder}/SKILL.md cannot be read: {error.strerror or error}") from error
         return Output(f"{text}\n\n[the folder of this skill: {found.folder}]{_files(found.folder)}")
 
     def needs(given: SkillArguments, directory: Path) -> tuple[Access, ...]:

@@ -18,6 +18,7 @@ class Compared(msgspec.Struct, frozen=True):
     more: int = 0
     unkept: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
+    moved: dict[str, str] = {}
     closed: float = 0.0
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from bridle.core.events import PartPut, Recorded
+from bridle.core.limits import seconds_left
 from bridle.core.parts import Notice, Patch
 from bridle.core.permission import Access
 from bridle.core.states import CallState, Running
@@ -17,6 +18,8 @@ from bridle.turn.rig import Rig
 from bridle.turn.scope import Aborted, Late
 
 TAKE_SECONDS = 20.0
+CLOSED_SECONDS = 2.0
+"""The files are compared also when a turn's time is up, but then not for longer."""
 ABORTED_SECONDS = 1.0
 """An abort must not wait longer for the files to be compared."""
 ONLY_READS = re.compile(
@@ -39,9 +42,10 @@ async def opened(rig: Rig, verdicts: Mapping[str, CallState]) -> list[Recorded]:
     running = list(_running(verdicts))
     if not any(_may_write(rig, id) for id in running) and not (running and _goes_on(rig)):
         return []
-    problem = f"it took longer than {TAKE_SECONDS:g} s"
+    seconds = _seconds(rig)
+    problem = f"it took longer than {seconds:.3g} s"
     try:
-        before = await rig.scope.run(keeps.take(rig.tack.directory, rig.record.lease.session), TAKE_SECONDS)
+        before = await rig.scope.run(keeps.take(rig.tack.directory, rig.record.lease.session), seconds)
         if isinstance(before, str):
             step = rig.turn.step.number if rig.turn.step is not None else 0
             last = rig.turn.last_patch
@@ -54,6 +58,12 @@ async def opened(rig: Rig, verdicts: Mapping[str, CallState]) -> list[Recorded]:
     except SnapshotFailed as failed:
         problem = str(failed)
     return [PartPut(Notice(missing, "snapshot", f"what this turn changes cannot be undone: {problem}"))]
+
+
+def _seconds(rig: Rig) -> float:
+    """How long a look at the files may take: no longer than the turn may."""
+    allowed = rig.turn.limits.seconds
+    return TAKE_SECONDS if allowed is None else min(TAKE_SECONDS, seconds_left(allowed, rig.record.elapsed))
 
 
 def _goes_on(rig: Rig) -> bool:
@@ -94,8 +104,9 @@ async def closed(rig: Rig) -> None:
         await rig.record.append(_failed(patch, "snapshots are switched off"))
         return
     place = (rig.tack.directory, rig.record.lease.session, patch)
+    seconds = max(CLOSED_SECONDS, _seconds(rig))
     try:
-        compared = await rig.scope.run(keeps.compare(*place), TAKE_SECONDS)
+        compared = await rig.scope.run(keeps.compare(*place), seconds)
         if isinstance(compared, Aborted):
             # What an aborted call has done can be undone too.
             compared = await asyncio.wait_for(keeps.compare(*place), ABORTED_SECONDS)
@@ -103,7 +114,7 @@ async def closed(rig: Rig) -> None:
         await rig.record.append(_failed(patch, str(failed) or "it took too long"))
         return
     if isinstance(compared, (Late, Aborted)):
-        await rig.record.append(_failed(patch, f"it took longer than {TAKE_SECONDS:g} s"))
+        await rig.record.append(_failed(patch, f"it took longer than {seconds:.3g} s"))
         return
     facts = msgspec.structs.asdict(compared)
     done = msgspec.structs.replace(patch, state="taken", background=_goes_on(rig), **facts)

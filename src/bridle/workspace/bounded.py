@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 SETTINGS_BYTES = 1_000_000
 """For files with settings, definitions and schemas, which people write by hand."""
@@ -14,17 +17,28 @@ STREAM = ("-", "/dev/stdin")
 
 def read_bounded(path: Path, most: int) -> bytes:
     """Return what a file holds. Raises `OSError` for a device, a pipe or a folder, and for more bytes than `most`."""
+    with _opened(path) as file:
+        if os.fstat(file.fileno()).st_size > most:
+            raise _too_large(most)
+        # It may grow meanwhile, and some files of the kernel's have no size.
+        return _within(file.read(most + 1), most)
+
+
+def read_head(path: Path, most: int) -> bytes:
+    """Return the first bytes of a file, at most so many. Raises `OSError` for a device, a pipe or a folder."""
+    with _opened(path) as file:
+        return file.read(most)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
     # A pipe without a writer must not hold this up; a regular file does not know the difference.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     try:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise OSError("it is no regular file")
-        if found.st_size > most:
-            raise _too_large(most)
         with os.fdopen(handle, "rb", closefd=False) as file:
-            # It may grow meanwhile, and some files of the kernel's have no size.
-            return _within(file.read(most + 1), most)
+            yield file
     finally:
         os.close(handle)
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from bridle.workspace.bounded import read_head
+
 MOST_BYTES = 65_536
 MOST_CONFIG = 1 << 20
 MOST_INCLUDES = 20
@@ -92,8 +94,7 @@ def _text(file: Path) -> str:
     if os.path.islink(file) or not os.path.isfile(file):
         return ""
     try:
-        with file.open("rb") as opened:
-            return opened.read(MOST_BYTES).decode("utf-8", errors="replace").replace("\0", "")
+        return read_head(file, MOST_BYTES).decode("utf-8", errors="replace").replace("\0", "")
     except OSError:
         return ""
 
@@ -167,8 +168,7 @@ def named_by_config(place: GitPlace, git: str | None, environment: Mapping[str, 
 
 def _named(file: Path, git: str | None) -> Iterator[tuple[str, str]]:
     try:
-        with file.open("rb") as opened:
-            content = opened.read(MOST_CONFIG) if os.path.isfile(file) else b""
+        content = read_head(file, MOST_CONFIG)
     except OSError:
         return
     lowered = content.lower()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from bridle.workspace.bounded import read_head
+
 NAME, OTHER_NAME = "AGENTS.md", "CLAUDE.md"
 MOST_BYTES = 100_000
 
@@ -28,8 +30,7 @@ def instructions_of(path: Path, root: Path) -> str:
         if path.name in (NAME, OTHER_NAME) and real.name not in (NAME, OTHER_NAME):
             # What it leads to was not written as instructions: it may be what nobody else may read.
             return ""
-        with real.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
+        content = read_head(real, MOST_BYTES + 1)
     except (OSError, RuntimeError):
         return ""
     if b"\0" in content:

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from bridle.errors import ConfigError
+from bridle.workspace.bounded import read_head
 from bridle.workspace.frontmatter import document
 
 MOST_SKILLS = 200
@@ -61,16 +62,14 @@ def _found(path: Path, within: Path | None) -> Skill | None:
 
 def skill_text(skill: Skill) -> str:
     """What a skill says, without its head; raises `OSError`."""
-    with (skill.folder / "SKILL.md").open("rb") as file:
-        text = file.read(MOST_BYTES).decode("utf-8", errors="replace")
+    text = read_head(skill.folder / "SKILL.md", MOST_BYTES).decode("utf-8", errors="replace")
     return re.sub(r"\A\ufeff?---\s*\n.*?\n---\s*\n", "", text, count=1, flags=re.DOTALL).strip()
 
 
 def _head(path: Path) -> dict[str, str]:
     """The fields between the first two lines of dashes. A colon that strict YAML refuses does no harm."""
     try:
-        with path.open("rb") as file:
-            text = file.read(MOST_BYTES).decode("utf-8", errors="replace")
+        text = read_head(path, MOST_BYTES).decode("utf-8", errors="replace")
     except OSError:
         return {}
     try:

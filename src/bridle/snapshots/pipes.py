@@ -1,0 +1,47 @@
+"""Pipes in a work tree that have the names of files which git reads: it would wait for ever for what they say."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import deque
+from pathlib import Path
+
+READ_BY_GIT = (".gitignore", ".gitattributes", ".gitmodules")
+MOST_ENTRIES = 200_000
+
+
+def pipe_for_git(tree: Path, project: Path) -> str:
+    """Return the first such pipe in a project or in the folders above it, named from the tree on; empty if none."""
+    above = [folder for folder in project.parents if folder.is_relative_to(tree)] if project != tree else []
+    for folder in above:
+        for name in READ_BY_GIT:
+            if _is_pipe(folder / name):
+                return str((folder / name).relative_to(tree))
+    waiting = deque([str(project)])
+    seen = 0
+    while waiting and seen < MOST_ENTRIES:
+        for entry in _entries(waiting.popleft()):
+            seen += 1
+            if entry.name in READ_BY_GIT:
+                if _is_pipe(Path(entry.path)):
+                    return str(Path(entry.path).relative_to(tree))
+            elif entry.name != ".git" and entry.is_dir(follow_symlinks=False):
+                waiting.append(entry.path)
+    return ""
+
+
+def _is_pipe(path: Path) -> bool:
+    try:
+        # Through a link too: an old git follows it.
+        return stat.S_ISFIFO(path.stat().st_mode)
+    except OSError:
+        return False
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            return list(found)
+    except OSError:
+        return []
