@@ -26,7 +26,7 @@ MOST_BYTES = 64 << 20
 MOST_DEPTH = 200
 MOST_PATH = 3_000
 """Letters of a path; the kernel takes no more than 4,096."""
-GIT_SECONDS = 30.0
+GIT_SECONDS = 5.0
 
 
 class Watch:
