@@ -1536,3 +1536,39 @@ REPOSITORIES = [
         "git -C .//evil status",
     ),
 ]
+
+_SOME = ("git", "ls", "cat", "echo", "sed", "find", "tar", "awk", "wc", "date", "nproc")
+ALLOWS_SOME = {"*": "ask", **{f"{name} *": "allow" for name in _SOME}}
+ALLOWS_SOME |= {"rm *": "deny", "curl *": "deny", "git push*": "deny"}
+_JOINED = ("EO\\\nF", "E\\\nO\\\nF", "E\\\nOF", "\\\nEOF", "EOF\\\n", "\\\n\\\nEOF")
+JOINED_LINES = [
+    *(f"ls <<EOF\n{end}\nrm a.txt\nEOF" for end in _JOINED),
+    *(f"cat <<-EOF\n\t{end}\nrm a.txt\nEOF" for end in _JOINED),
+    *(f'echo "$(ls <<EOF\n{end}\nrm a.txt\nEOF\n)"' for end in _JOINED),
+    *(f"ls <<EOF\ntext $x\n{end}\nrm a.txt\nEOF" for end in _JOINED),
+    *(f"ls <<EOF | cat\n{end}\nrm a.txt\nEOF" for end in _JOINED),
+    *(f"if ls <<EOF\n{end}\nrm a.txt\nEOF\nthen ls; fi" for end in _JOINED),
+    # Here bash goes on where the parser sees an end, so that the next document is none.
+    *("cat <<EOF\ntext\\\nEOF\nls <<'X'\nEOF\nrm a.txt\nX", "cat <<-EOF\n\ttext\\\n\tEOF\nls <<'X'\nEOF\nrm a.txt\nX"),
+]
+
+_EVIL = "echo 'a[$(rm a.txt)]'"
+_COUNTED = (
+    *(f"$({_EVIL})", f"`{_EVIL}`", f"${{x:-$({_EVIL})}}", f"1 + $({_EVIL})", f"$(( $({_EVIL}) ))", f"($({_EVIL}))"),
+    *("$(sed -n 1p ev)", "$(git show :ev)", "$(cat ev)", "${x}", "${x:-1}", "${x:-$y}", "${x#y}", "${x/y/z}"),
+    *("$(wc -l a.txt)", "$(cat ev | sed -n 1p)", "$(cat ev || wc -l)", "$(wc() { cat ev; }; ls | wc -l)"),
+)
+EVALUATED = [
+    *(f"echo $(( {each} ))" for each in _COUNTED),
+    *(f'echo "$(( {each} ))"' for each in _COUNTED),
+    *(f"(( {each} ))" for each in _COUNTED),
+    *(f"if (( {each} > 1 )); then ls; fi" for each in _COUNTED),
+    *(f"echo $[ {each} ]" for each in _COUNTED),
+    *(f"z=$(( {each} )); ls" for each in _COUNTED),
+    *(f"for i in $(( {each} )); do ls; done" for each in _COUNTED),
+    *(f"[[ {each} -eq 1 ]]" for each in _COUNTED if not each.startswith(("1 ", "("))),
+    *(f"for ((i={each}; i<1; i++)); do ls; done" for each in _COUNTED),
+    *("x='a[$(rm a.txt)]'; echo $(( ${x} ))", "read x < ev; echo $(( ${x} ))", "let x=$(cat ev)", "let 'x=$(cat ev)'"),
+    *("echo ${a[$(cat ev)]}", "a[$(cat ev)]=1; ls", "test -v $(cat ev)", "[ -v $(cat ev) ]", "printf -v $(cat ev) x"),
+    *("wc() { cat ev; }; echo $(( $(ls | wc -l) ))", "echo $(( $(nproc) )); nproc() { cat ev; }"),
+]

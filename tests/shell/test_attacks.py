@@ -23,6 +23,8 @@ FAMILIES = {
     "sed": (attacks.ALLOWS_SED, attacks.SED),
     "hidden": (attacks.DENIES_RM, attacks.HIDDEN),
     "repositories": (attacks.ALLOWS_GIT, attacks.REPOSITORIES),
+    "joined lines": (attacks.ALLOWS_SOME, attacks.JOINED_LINES),
+    "evaluated": (attacks.ALLOWS_SOME, attacks.EVALUATED),
 }
 
 
@@ -142,6 +144,25 @@ CALM = {
             "sed 's/[]]/x/' f",
             "sed 's/\\[x\\]/y/' f",
             "sed -n '$=' f",
+        ),
+    ],
+    "joined lines": [
+        *("ls <<EOF\ntext \\\nmore\nEOF", "ls <<'EOF'\nEO\\\nF\nEOF", "ls <<EOF\n  EO\\\n\nEOF"),
+    ],
+    "evaluated": [
+        *(
+            "echo $((1 + 2))",
+            "i=1; echo $((i + 1))",
+            "i=1; echo $(( ${i} + 1 ))",
+            "echo $(( ${#x} + $# ))",
+            "i=2; echo ${i:-1}",
+        ),
+        *(
+            "echo $(( $(git rev-list --count HEAD) + 1 ))",
+            "echo $(( $(ls | cat | wc -l) + 1 ))",
+            "echo $(( $(date +%s) - 5 ))",
+            "(( $(nproc) > 1 )) && ls",
+            '[[ "$(ls | wc -l)" -gt 3 ]] && ls',
         ),
     ],
     "repositories": [

@@ -16,6 +16,7 @@ from bridle.shell.words import (
     Unclear,
     Word,
     check_gaps,
+    ends_only_at_its_end,
     expands,
     is_quoted,
     names,
@@ -193,8 +194,7 @@ class Walk:
         self._script.strays |= script.strays
         self._script.exported += script.exported
         self._script.functions |= script.functions
-        for name, number in script.numbers.given.items():
-            self._script.numbers.assign(name, number=number)
+        self._script.numbers.include(script.numbers)
         if self._folders is not None and any(_moves(command) for command in script.commands):
             self._folders = None
 
@@ -366,9 +366,11 @@ class Walk:
             raise Unclear("the end of a here-document")
         for child in node.children:
             if child.type == "heredoc_body":
-                if any(line.strip() == delimiter for line in text_of(child).split("\n")):
+                quoted = mark != delimiter
+                source = (node.text or b"")[child.start_byte - node.start_byte : end.end_byte - node.start_byte]
+                if not ends_only_at_its_end(source.decode("utf-8", "surrogateescape"), delimiter, quoted=quoted):
                     raise Unclear("the end of a here-document")
-                if mark == delimiter:
+                if not quoted:
                     self._expanded_body(child)
             elif child.type not in ("<<", "<<-", "heredoc_start", "heredoc_end", "file_descriptor"):
                 self.visit(child)
