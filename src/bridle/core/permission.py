@@ -49,6 +49,12 @@ class Access(msgspec.Struct, frozen=True, omit_defaults=True):
     reach: Reach = "exact"
     always: str = ""
     """The pattern that a person who says always lets pass from then on, if it is not the one that was asked for."""
+    words: str = ""
+    """What rules are matched with, where the pattern shows more than is known for sure."""
+
+    @property
+    def judged(self) -> str:
+        return self.words or self.pattern
 
 
 DEFAULT_RULES: tuple[Rule, ...] = (
@@ -126,9 +132,9 @@ def judge(rules: Sequence[Rule], access: Access, default: Verdict = "ask") -> Ve
                 return rule.verdict if rule is not None else default
             return _mixed(_possible(rules, access, ""), default)
         case "open":
-            return _mixed(_possible(rules, access, access.pattern), default)
+            return _mixed(_possible(rules, access, access.judged), default)
         case "runs_open":
-            possible = _possible(rules, access, access.pattern)
+            possible = _possible(rules, access, access.judged)
             if all(rule is not None and _names(rule, access) for rule in possible):
                 return _mixed(possible, default)
             return _mixed([*possible, *_possible(rules, access, "")], default)
@@ -151,7 +157,7 @@ def _judged_by_its_words(rules: Sequence[Rule], access: Access) -> Verdict:
     if rule is not None and rule.verdict == "allow" and _names(rule, access):
         return "allow"
     strict = [rule for rule in rules if rule.verdict != "allow" and rule.pattern[:1] not in ("*", "?")]
-    for words in passed_on(access.pattern) if any(_concerns(rule, access) for rule in strict) else ():
+    for words in passed_on(access.judged) if any(_concerns(rule, access) for rule in strict) else ():
         whole, unknown, _ = words.partition(NOT_KNOWN)
         inner = Access(access.permission, whole)
         found = _possible(rules, inner, whole) if unknown else [_last(rules, inner)]
@@ -164,12 +170,12 @@ def _fits(pattern: str, access: Access, verdict: Verdict = "allow") -> bool:
     if access.permission == WEBFETCH:
         # A deny may also name a piece of an address, wherever it stands.
         return address_fits(pattern, access.pattern) or (verdict == "deny" and matches(pattern, access.pattern))
-    return host_fits(pattern, access.pattern) if access.permission == HOST else matches(pattern, access.pattern)
+    return host_fits(pattern, access.pattern) if access.permission == HOST else matches(pattern, access.judged)
 
 
 def _names(rule: Rule, access: Access) -> bool:
     """Whether a rule speaks of this very program, so that whoever wrote it knew what it can do."""
-    return rule.pattern.startswith(access.pattern.partition(" ")[0])
+    return rule.pattern.startswith(access.judged.partition(" ")[0])
 
 
 def covers(saved: Access, access: Access) -> bool:
@@ -180,7 +186,7 @@ def covers(saved: Access, access: Access) -> bool:
         return True
     if saved.permission == "external_directory" and saved.reach == access.reach == "exact":
         return matches(saved.pattern, access.pattern)
-    return (saved.pattern, saved.reach) == (access.pattern, access.reach)
+    return (saved.pattern, saved.reach, saved.words) == (access.pattern, access.reach, access.words)
 
 
 def _concerns(rule: Rule, access: Access) -> bool:

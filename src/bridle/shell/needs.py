@@ -114,14 +114,20 @@ class _Needs:
             given_on = (*simple.assigned, *assigned_by(before))
             yield from self.of(below, depth + 1, given_on) if below is not None else (self._unknown("bash"),)
         if writes_git_config(words):
-            yield Access("git_config", " ".join(word.text for word in words))
+            known = all(word.known for word in words)
+            yield Access("git_config", " ".join(word.text for word in words) if known else self._as_written(simple))
         for run in runs_of(words, simple.assigned, functions):
             if run.reach == "any":
                 yield self._unknown("bash")
+            elif run.reach in ("exact", "runs"):
+                yield Access("bash", run.text, run.reach, _remembered(run.text))
             else:
-                yield Access(
-                    "bash", run.text, run.reach, _remembered(run.text) if run.reach in ("exact", "runs") else ""
-                )
+                yield Access("bash", self._as_written(simple), run.reach, words=run.text)
+
+    def _as_written(self, simple: Simple) -> str:
+        """What is asked about where words are not known: where they come from elsewhere in the line, all of it."""
+        text = simple.written
+        return self.command if not text or re.search(r"[$`]|xargs", text) else text
 
     def _paths(self, simple: Simple) -> Iterator[Access]:
         """Places outside of the project that a command names."""

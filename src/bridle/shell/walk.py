@@ -154,9 +154,10 @@ class Walk:
                     raise Unclear("a subshell among words")
                 case kind:
                     words.append(Word(kind) if kind in ("$", "=", "==", "=~") else self._word(child))
-        self._found(words, assigned, quoted=bool(node.children) and is_quoted(node.children[len(assigned)]))
+        quoted = bool(node.children) and is_quoted(node.children[len(assigned)])
+        self._found(words, assigned, text_of(node), quoted=quoted)
 
-    def _found(self, words: list[Word], assigned: list[Assigned], *, quoted: bool) -> None:
+    def _found(self, words: list[Word], assigned: list[Assigned], written: str, *, quoted: bool) -> None:
         if not words:
             return
         first = words[0]
@@ -166,7 +167,7 @@ class Walk:
             rest = words[2:] if words[1:2] == [Word("-p")] else words[1:]
             if rest and rest[0].text.startswith("-"):
                 raise Unclear("time with options")
-            self._found(rest, assigned, quoted=False)
+            self._found(rest, assigned, written, quoted=False)
             return
         plain = words
         while len(plain) > 1 and plain[0] in (Word("command"), Word("builtin")):
@@ -183,7 +184,7 @@ class Walk:
             for word in plain[1:]:
                 self._script.numbers.assign(word.text.partition("=")[0], number=False)
             self._script.exported += exported_by(plain)
-        self._script.commands.append(Simple(tuple(words), tuple(assigned), self._folders))
+        self._script.commands.append(Simple(tuple(words), tuple(assigned), self._folders, written))
         if plain[0].known and plain[0].text in ("cd", "pushd", "popd"):
             self._move(plain)
 
