@@ -1572,3 +1572,171 @@ EVALUATED = [
     *("echo ${a[$(cat ev)]}", "a[$(cat ev)]=1; ls", "test -v $(cat ev)", "[ -v $(cat ev) ]", "printf -v $(cat ev) x"),
     *("wc() { cat ev; }; echo $(( $(ls | wc -l) ))", "echo $(( $(nproc) )); nproc() { cat ev; }"),
 ]
+
+_PATCH = "diff --git a/{0} b/{0}\nnew file mode {1}\n--- /dev/null\n+++ b/{0}\n@@ -0,0 +1 @@\n+text\n"
+FILES = {
+    "a.txt": "text\n",
+    "good.patch": _PATCH.format("src/a.py", 100644),
+    "bad.patch": _PATCH.format("docs/AGENTS.md", 100644),
+    "hook.patch": _PATCH.format(".husky/pre-commit", 100755),
+    "link.patch": _PATCH.format("lnk", 120000),
+    "odd.patch": _PATCH.format("src/a.py", 100644) + 'rename from x\nrename to "\\056envrc"\n',
+}
+_DENIED = (".git/hooks/x", ".git/config", "sub/../.git/hooks/x", "bridle.toml", ".bridle/agents/x.md", "hooks/x")
+_PLACES = (*_DENIED, "AGENTS.md", ".envrc", ".mcp.json", ".vscode/tasks.json", "sub/AGENTS.md", ".husky/pre-commit")
+_WRITERS = (
+    *(
+        "cp a.txt {}",
+        "mv a.txt {}",
+        "install a.txt {}",
+        "ln a.txt {}",
+        "ln -s a.txt {}",
+        "dd if=a.txt of={}",
+        "touch {}",
+    ),
+    *(
+        "truncate -s 0 {}",
+        "zip {} a.txt",
+        "tar -cf {} a.txt",
+        "tar cf {} a.txt",
+        "tar --file={} -c a.txt",
+        "mkdir -p {}",
+    ),
+    *(
+        "mv {} b.txt",
+        "chmod +x {}",
+        "rm {}",
+        "shred {}",
+        "rsync a.txt {}",
+        "frob a.txt {}",
+        "frob --out={}",
+        "frob -o {}",
+    ),
+    *(
+        "nice cp a.txt {}",
+        "env cp a.txt {}",
+        "timeout 5 cp -f a.txt {}",
+        "bash -c 'cp a.txt {}'",
+        "cd sub && cp x ../{}",
+    ),
+    *("find . -name a.txt -exec cp {{}} {} \\;", "cp -- a.txt {}", "(cp a.txt {})", "if cp a.txt {}; then ls; fi"),
+)
+PROTECTED = [
+    *(writer.format(place) for writer in _WRITERS for place in _PLACES if writer != "rm {}"),
+    *("cp -t .git/hooks a.txt", "cp --target-directory=.git/hooks a.txt", "mv -t .vscode a.txt", "cp -rt .git a.txt"),
+    *(
+        "cp other/AGENTS.md .",
+        "cp other/AGENTS.md sub",
+        "mv other/.envrc sub/",
+        "cp x/.envrc new",
+        "ln -s ../x/AGENTS.md",
+    ),
+    *(
+        "unzip x.zip -d .vscode",
+        "unzip x.zip",
+        "tar -xf hooks.tar",
+        "tar xf agents.tar",
+        "tar -xf missing.tar",
+        "cpio -i",
+    ),
+    *(
+        "cat hooks.tar | tar -x",
+        "cat hooks.tar | tar -xf - a.txt",
+        "tar --extract --file=hooks.tar",
+        "tar -xf hooks.tar a.txt",
+    ),
+    *("patch < bad.patch", "patch -p1 -i hook.patch", "patch -p1", "cat bad.patch | patch", "echo x | patch a.txt"),
+    *("cp bad.patch good.patch && patch < good.patch", "tar -xf good.tar --transform=s/a/b/", "cp a.txt .git/*"),
+    *("ln .git/config k", "cp a.txt .git/hooks/$x", "mv .git/hooks/post-update.sample .git/hooks/post-update"),
+]
+PROTECTED_BY_GIT = [
+    *(f"git {command} {place}" for command in ("mv a.txt", "rm", "checkout --", "-C . mv a.txt") for place in _PLACES),
+    *(f"git {command} {place}" for command in ("--no-pager mv -f a.txt", "clone .", "restore") for place in _PLACES),
+    *(
+        "git mv a.txt hooks/",
+        "git mv sub .vscode",
+        "git mv other/AGENTS.md sub",
+        "git mv sub/x .git/hooks/",
+        "git am x",
+    ),
+    *(
+        "git apply bad.patch",
+        "git apply --index hook.patch",
+        "git apply link.patch",
+        "git apply odd.patch",
+        "git apply no",
+    ),
+    *(
+        "git apply < bad.patch",
+        "git apply",
+        "cat bad.patch | git apply",
+        "git apply good.patch bad.patch",
+        "git apply *.patch",
+    ),
+    *("git apply --directory=.git good.patch", "git apply --check --apply bad.patch", "git apply - < bad.patch"),
+    *("git apply <<'EOF'\n+++ b/AGENTS.md\nEOF", "cat bad.patch > good.patch; git apply good.patch"),
+    *("git symbolic-ref commondir refs/x", "git update-ref commondir HEAD", "git update-ref config.worktree HEAD"),
+    *("git update-ref info/attributes HEAD", "git symbolic-ref -m x hooks/a refs/x", "git update-ref --stdin"),
+    *(
+        "git update-ref refs/../hooks/a HEAD",
+        "git symbolic-ref HEAD hooks/x",
+        "git -C . update-ref -m x commondir HEAD",
+    ),
+    *("tar -cf .git/hooks/x a.txt", "tar -xf hooks.tar", "tar -czf AGENTS.md a.txt"),
+]
+_THROUGH = (
+    "echo x >> k",
+    "echo x > k/zz",
+    "cd k && echo x > zz",
+    "ls | tee k",
+    "sed -i 1d k",
+    "cp a.txt k/zz",
+    "(echo x > k)",
+)
+_LINKERS = (
+    "ln -s .git/config k",
+    "ln -sf .git k",
+    "cp -a other/k .",
+    "mv other/k k",
+    "cp -r other/. .",
+    "rsync -a other/ .",
+)
+LINKS = [
+    *(f"{linker} && {through}" for linker in _LINKERS for through in _THROUGH),
+    *(f"git apply good.patch; {through}" for through in _THROUGH),
+    *(
+        "bash -c 'ln -s .git k'; echo x > k/config",
+        "ln -s .git k; bash -c 'echo x > k/config'",
+        "echo x > k & ln -s .git/config k",
+    ),
+    *("for i in 1 2; do echo x > k; ln -sf .git/config k; done", "(sleep 1; echo x > k) | ln -s .git/config k"),
+    *(
+        "ln -s .git/config && echo x > config",
+        "cd sub; ln -s ../.git k; cd k; echo x > zz",
+        "nice ln -s .git k; echo x > k/zz",
+    ),
+]
+LINKS_BY_GIT = [
+    *(
+        f"git {command} && {through}"
+        for command in ("apply link.patch", "apply good.patch", "checkout x", "stash pop", "reset --hard x", "pull")
+        for through in (
+            "echo x >> lnk",
+            "echo x > lnk/zz",
+            "cd lnk && echo x > zz",
+            "git mv a.txt lnk/x",
+            "git clone . lnk/x",
+        )
+    ),
+    *(
+        "git checkout x; sed -i 1d a.txt",
+        "git merge x && echo x > a.txt",
+        "git mv other k && echo x > k",
+        "tar -xf l.tar; echo x > k",
+    ),
+    *(
+        "git checkout -b x origin/x && echo x > k",
+        "git -C . checkout x && echo x > k",
+        "git switch x && echo x > a.txt",
+    ),
+]

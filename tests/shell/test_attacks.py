@@ -2,6 +2,7 @@
 
 import random
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,12 @@ from bridle.core.permission import DEFAULT_RULES, Rule, judge, strictest
 from bridle.shell.needs import needs_of
 from bridle.shell.sed import only_edits
 
+
+def over_defaults(table):
+    """With the rules that everybody has for files, under which an edit is not asked about."""
+    return (*DEFAULT_RULES, *(Rule("bash", pattern, verdict) for pattern, verdict in table.items()))
+
+
 FAMILIES = {
     "assigned": (attacks.ALLOWS_NAMED, attacks.ASSIGNED),
     "aliases": (attacks.DENIES_RM | {"python *": "deny", "python3 *": "deny"}, attacks.ALIASES),
@@ -25,6 +32,10 @@ FAMILIES = {
     "repositories": (attacks.ALLOWS_GIT, attacks.REPOSITORIES),
     "joined lines": (attacks.ALLOWS_SOME, attacks.JOINED_LINES),
     "evaluated": (attacks.ALLOWS_SOME, attacks.EVALUATED),
+    "protected": (over_defaults(attacks.DENIES_RM), attacks.PROTECTED),
+    "protected by git": (over_defaults(attacks.ALLOWS_SOME), attacks.PROTECTED_BY_GIT),
+    "links": (over_defaults(attacks.DENIES_RM), attacks.LINKS),
+    "links by git": (over_defaults(attacks.ALLOWS_SOME), attacks.LINKS_BY_GIT),
 }
 
 
@@ -48,6 +59,12 @@ def project(tmp_path_factory):
     (folder / "evil" / "config").write_text("[core]\nfsmonitor = touch X\n")
     (folder / "file" / ".git").write_text("gitdir: ../evil\n")
     (folder / "link").symlink_to("evil")
+    (folder / "hooks").symlink_to(".git/hooks")
+    for name, text in attacks.FILES.items():
+        (folder / name).write_text(text)
+    for name, inner in (("good.tar", "src/a.txt"), ("hooks.tar", ".git/hooks/x"), ("agents.tar", "docs/AGENTS.md")):
+        with tarfile.open(folder / name, "w") as archive:
+            archive.add(folder / "a.txt", inner)
     return folder
 
 
@@ -163,6 +180,72 @@ CALM = {
             "echo $(( $(date +%s) - 5 ))",
             "(( $(nproc) > 1 )) && ls",
             '[[ "$(ls | wc -l)" -gt 3 ]] && ls',
+        ),
+    ],
+    "protected": [
+        *(
+            "cp a.txt b.txt",
+            "cp AGENTS.md notes.md",
+            "cp .git/config notes.txt",
+            "mv a.txt sub/",
+            "mkdir -p out/x",
+            "touch x",
+        ),
+        *("unlink .git/index.lock", "zip -r x.zip sub", "tar -czf x.tgz .git AGENTS.md", "du -sh .git"),
+        *(
+            "cat AGENTS.md .git/config",
+            "grep -rn x .vscode",
+            "diff AGENTS.md a.txt",
+            "ls -la .git/hooks",
+            "frob a.txt x",
+        ),
+        *("frob --exclude .git", "frob --exclude=.git --ignore AGENTS.md", "install -m 644 a.txt x", "head AGENTS.md"),
+        *(
+            "sed -n 1p AGENTS.md",
+            "test -f .git/HEAD",
+            "wc -l AGENTS.md",
+            "tar -xf good.tar -C sub",
+            "patch -p1 < good.patch",
+        ),
+    ],
+    "protected by git": [
+        *("git add AGENTS.md .vscode", "git diff AGENTS.md", "git log -- .vscode", "git show HEAD:AGENTS.md"),
+        *(
+            "git commit -m x AGENTS.md",
+            "git rm --cached -r .vscode",
+            "git restore --staged AGENTS.md",
+            "git blame AGENTS.md",
+        ),
+        *("git mv a.txt b.txt", "git apply good.patch", "git apply --check bad.patch", "git apply --stat bad.patch"),
+        *("git symbolic-ref HEAD", "git symbolic-ref HEAD refs/heads/x", "git update-ref refs/heads/x HEAD"),
+        *("git update-ref ORIG_HEAD HEAD", "git symbolic-ref -q HEAD", "tar -cf x.tar AGENTS.md", "tar -tf hooks.tar"),
+    ],
+    "links": [
+        *(
+            "mkdir -p out && echo x > out/a",
+            "echo x > out/a && cat out/a",
+            "ls > log.txt && cat log.txt",
+            "ln -s a.txt b.txt",
+        ),
+        *("cp a.txt b.txt && echo x >> b.txt", "mv a.txt b.txt && echo x > c.txt", "ln -s a.txt k && echo x > c.txt"),
+        *(
+            "mv a.txt sub/ && mv x.txt sub/",
+            "touch a && echo x > a",
+            "cp -r sub new && echo x > a.txt",
+            "git pull > log.txt",
+        ),
+        *("git stash && ls 2> /dev/null", "git pull && git log > /dev/null", "rm_old() { ls; }; rm_old > log.txt"),
+    ],
+    "links by git": [
+        *(
+            "git checkout -b x && echo x > new.txt",
+            "git add -A && git diff --cached > d.patch",
+            "git status && echo x > a.txt",
+        ),
+        *(
+            "git stash && git checkout main && git stash pop",
+            "git log > log.txt && git status",
+            "git pull 2> /dev/null && ls",
         ),
     ],
     "repositories": [

@@ -6,12 +6,12 @@ import os
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 
 from bridle.core.permission import Access
 from bridle.core.protected import protection
 from bridle.errors import ToolFailed
+from bridle.shell.changes import Changes
 from bridle.shell.found import Folders, Opened, Script, Simple
 from bridle.shell.hides import writes_git_config
 from bridle.shell.names import CHANGES, QUIET, program
@@ -20,6 +20,7 @@ from bridle.shell.repositories import goes_to, is_foreign, looks_bare, makes_hea
 from bridle.shell.script import taken_apart
 from bridle.shell.variables import BUILTINS, Assigned
 from bridle.shell.words import Word, names
+from bridle.shell.writes import changed_by
 from bridle.workspace.files import Place, accesses, beyond, located
 
 NO_FILES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/zero", "/dev/urandom"})
@@ -61,10 +62,12 @@ class _Needs:
             simple = replace(found, assigned=(*found.assigned, *script.exported, *inherited))
             yield from self._programs(simple, depth, script.functions)
             yield from self._paths(simple)
-            for target in _written_by(simple):
+            for target in changed_by(simple.words):
                 yield from self._opened(Opened(target, True, simple.folders))
         for opened in script.opened:
             yield from self._opened(opened)
+        if not depth:
+            yield from Changes(self.command, self.project, self.folder).of(_whole(script))
 
     def _unknown(self, permission: str) -> Access:
         return Access(permission, self.command, "any")
@@ -183,17 +186,20 @@ class _Needs:
                 yield from accesses(permission, place)
 
 
-def _written_by(simple: Simple) -> Iterator[Word]:
-    """Files that a program is told to change by its words."""
-    name = program(simple.words[0].text) if simple.words else ""
-    named = [word for before, word in pairwise(simple.words) if before not in (Word("-e"), Word("-f"), Word("-ne"))]
-    plain = [word for word in named if not word.text.startswith("-")]
-    options = [word.text for word in simple.words[1:] if word.text.startswith("-")]
-    if name == "tee":
-        yield from plain
-    elif name in ("sed", "gsed") and any(re.match(r"-[nErsuz]*i|--in-place", option) for option in options):
-        scripted = any(re.fullmatch(r"-[nErsuz]*e|--expression.*", option) for option in options)
-        yield from plain if scripted else plain[1:]
+def _whole(script: Script, depth: int = 0) -> Script:
+    """All commands of a line, with those of the shells and of find among them in their place."""
+    found = replace(script, commands=[], opened=list(script.opened))
+    for simple in script.commands:
+        text, _ = _text_for_a_shell(list(simple.words))
+        if text is not None and depth < MOST_SHELLS:
+            below = _whole(taken_apart(text, simple.folders), depth + 1)
+            found.commands += below.commands
+            found.opened += below.opened
+            continue
+        found.commands.append(simple)
+        inner = command_of_find(simple.words) if program(simple.words[0].text) == "find" else None
+        found.commands += [replace(simple, words=tuple(words)) for words in inner or ()]
+    return found
 
 
 def _text_for_a_shell(words: list[Word]) -> tuple[str | None, list[Word]]:

@@ -26,6 +26,7 @@ CALM: dict[str, re.Pattern[str]] = {
     "zip": re.compile(r"-[rq9]+"),
 }
 """Of these, only options that are not listed make them run others."""
+MOST_WRAPPERS = 8
 
 
 class Run(NamedTuple):
@@ -144,6 +145,17 @@ def _unwrapped(first: Word, rest: list[Word], wrapper: Wrapper, assigned: Sequen
         yield from runs_of(inner, assigned)
     elif wrapper.feeds:
         yield Run("echo", "open")
+
+
+def unwrapped(words: Sequence[Word]) -> Sequence[Word]:
+    """The words of the command that wrappers start, as far as that is sure."""
+    for _ in range(MOST_WRAPPERS):
+        wrapper = WRAPPERS.get(program(words[0].text)) if words and words[0].known else None
+        index = _own_words(list(words[1:]), wrapper) if wrapper is not None else None
+        if wrapper is None or index is None:
+            break
+        words = [*words[1 + index :], *([UNKNOWN] if wrapper.feeds else [])]
+    return words
 
 
 def assigned_by(words: Sequence[Word]) -> list[Assigned]:
