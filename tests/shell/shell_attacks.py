@@ -1740,3 +1740,24 @@ LINKS_BY_GIT = [
         "git switch x && echo x > a.txt",
     ),
 ]
+
+_COMMANDS = {
+    "git tag": "--no-pager|-P|-C .|--literal-pathspecs|--no-optional-locks|-P -C . --no-pager",
+    "git reset --hard": "--no-pager|-P|-C sub",
+    "npm publish": "--silent|-s|--loglevel error|--prefix . --silent|--no-audit|--registry http://x",
+    "docker run": "--debug|-D|-l error|--context x --debug|--foo bar",
+    "kubectl delete": "-n x|--namespace x|--namespace=x|--context x -n y|-v 6",
+    "terraform apply": "-chdir=.|-chdir=sub",
+    "pip install": "--no-color|--proxy x|-q|--timeout 5 -q",
+    "make deploy": "-s|-C sub|-j 4|-f Makefile -s|--silent",
+    "cargo publish": "+nightly|--color never|-q|--config x",
+    "frob launch": "-x|--level 3|-a b -c d",
+}
+DENIES_COMMANDS = {"*": "allow", **{f"{command}*": "deny" for command in _COMMANDS}}
+OPTIONS = [
+    " ".join([*before, name, options, rest, "v9"])
+    for command, spelled in _COMMANDS.items()
+    for name, _, rest in [command.partition(" ")]
+    for options in spelled.split("|")
+    for before in ([], ["nice"], ["env", "A=1"])
+]

@@ -34,6 +34,7 @@ FAMILIES = {
     "evaluated": (attacks.ALLOWS_SOME, attacks.EVALUATED),
     "protected": (over_defaults(attacks.DENIES_RM), attacks.PROTECTED),
     "protected by git": (over_defaults(attacks.ALLOWS_SOME), attacks.PROTECTED_BY_GIT),
+    "options": (attacks.DENIES_COMMANDS, attacks.OPTIONS),
     "links": (over_defaults(attacks.DENIES_RM), attacks.LINKS),
     "links by git": (over_defaults(attacks.ALLOWS_SOME), attacks.LINKS_BY_GIT),
 }
@@ -220,6 +221,22 @@ CALM = {
         *("git symbolic-ref HEAD", "git symbolic-ref HEAD refs/heads/x", "git update-ref refs/heads/x HEAD"),
         *("git update-ref ORIG_HEAD HEAD", "git symbolic-ref -q HEAD", "tar -cf x.tar AGENTS.md", "tar -tf hooks.tar"),
     ],
+    "options": [
+        *(
+            "git --no-pager log",
+            "git -P show tag",
+            "git -C sub status",
+            "git --no-pager log --grep tag",
+            "git -C tag status",
+        ),
+        *(
+            "git --no-pager log tag v9",
+            "git --no-pager reset --soft x",
+            "ls -la tag",
+            "grep -rn publish deploy",
+            "frob -x run",
+        ),
+    ],
     "links": [
         *(
             "mkdir -p out && echo x > out/a",
@@ -389,3 +406,19 @@ def test_launchers_run_what_they_are_given_in_a_real_bash_and_are_not_allowed_to
     ran = execute(there, tmp_path, extra=[line.partition(" ")[0] for line in there])
     assert [line for line, each in zip(there, ran, strict=True) if ("rm", "a") not in each.programs] == []
     assert {verdict(attacks.DENIES_RM, line, PROJECT) for line in there} <= {"ask", "deny"}
+
+
+@pytest.mark.parametrize(
+    "table,line,expected",
+    [
+        ({"*": "ask", "npm *": "allow", "npm publish*": "deny"}, "npm --silent publish", "deny"),
+        ({"*": "ask", "npm *": "allow", "npm publish*": "deny"}, "npm --foo bar publish", "ask"),
+        ({"*": "ask", "npm *": "allow", "npm publish*": "deny"}, "npm --silent test", "allow"),
+        ({"*": "ask", "make *": "allow", "make deploy*": "ask"}, "make -C sub deploy", "ask"),
+        ({"*": "allow", "git tag*": "deny"}, "git --no-pager tag v9", "deny"),
+        ({"*": "allow", "git tag*": "deny"}, "git -P tag $x", "deny"),
+        ({"git tag*": "deny", "git *": "allow"}, "git -P tag v9", "allow"),
+    ],
+)
+def test_a_rule_against_a_command_of_a_program_holds_behind_its_options(table, line, expected):
+    assert verdict(table, line, PROJECT) == expected

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal
 
 import msgspec
 
-from bridle.core.beginnings import NOT_KNOWN, after, passed_on
+from bridle.core.beginnings import MOST_STARTS, NOT_KNOWN, after, passed_on
 from bridle.core.web import HOST, WEBFETCH, address_fits, host_fits
 from bridle.errors import ConfigError
 
@@ -35,10 +35,11 @@ class Rule(msgspec.Struct, frozen=True):
             raise ConfigError(f"Rule: verdict must be allow, ask or deny, not {self.verdict!r}")
 
 
-Reach = Literal["exact", "open", "runs", "runs_open", "any", "passes"]
+Reach = Literal["exact", "open", "runs", "runs_open", "any", "passes", "also", "perhaps"]
 """How much the pattern of an access says: everything, only how it begins, or nothing; `runs` says that it names a
 program which runs others, so that only a rule that names it too can allow it, and `passes` that a program which is not
-known may run any of its words, so that a rule against these asks."""
+known may run any of its words, so that a rule against these asks. `also` is the same command without options, of which
+only a rule against it speaks, and `perhaps` one of which it is not sure which words belong to options."""
 
 
 class Access(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -142,6 +143,10 @@ def judge(rules: Sequence[Rule], access: Access, default: Verdict = "ask") -> Ve
             return _mixed(_possible(rules, access, ""), default)
         case "passes":
             return _judged_by_its_words(rules, access)
+        case "also":
+            return _judged_if_named(rules, access)
+        case "perhaps":
+            return "allow" if all(_judged_if_named(rules, each) == "allow" for each in _shortened(access)) else "ask"
 
 
 def _last(rules: Sequence[Rule], access: Access) -> Rule | None:
@@ -164,6 +169,27 @@ def _judged_by_its_words(rules: Sequence[Rule], access: Access) -> Verdict:
         if any(rule in strict for rule in found):
             return "ask"
     return "allow"
+
+
+def _judged_if_named(rules: Sequence[Rule], access: Access) -> Verdict:
+    """The verdict of a rule that names this program and does not allow it; all others have no say."""
+    whole, unknown, _ = access.judged.partition(NOT_KNOWN)
+    inner = Access(access.permission, whole)
+    found = _possible(rules, inner, whole) if unknown else [_last(rules, inner)]
+    strict = [rule for rule in found if rule is not None and rule.verdict != "allow" and rule.pattern[:1] not in "*?"]
+    if not strict:
+        return "allow"
+    return strict[0].verdict if len(found) == 1 else "ask"
+
+
+def _shortened(access: Access) -> Iterator[Access]:
+    """The program with each of its words that may be the first behind the options, and all after it."""
+    first, *rest = access.judged.split(" ")
+    starts = [index for index, word in enumerate(rest) if not word.startswith("-")]
+    for index in starts[:MOST_STARTS]:
+        yield Access(access.permission, " ".join([first, *rest[index:]]))
+    if len(starts) > MOST_STARTS:
+        yield Access(access.permission, f"{first} {NOT_KNOWN}")
 
 
 def _fits(pattern: str, access: Access, verdict: Verdict = "allow") -> bool:
