@@ -474,6 +474,9 @@ ALIASES = [
 ]
 
 LAUNCHERS = [
+    *("editor -es -S s.vim", "sensible-editor -es -S s.vim", "ctest -S x.cmake", "cpack --config x.cmake"),
+    *("groff -U x.roff", "troff -U x.roff", "nroff -U x.roff", "pic -U x.pic", "gpic -U x.pic", "groff -Upet x.roff"),
+    *("pygmentize -x -l x.py:C l", "gio launch x.desktop", "gtk-launch x", "nice groff -U x.roff"),
     *(
         "setarch x86_64 rm a",
         "setarch -R rm a",
@@ -1760,4 +1763,25 @@ OPTIONS = [
     for name, _, rest in [command.partition(" ")]
     for options in spelled.split("|")
     for before in ([], ["nice"], ["env", "A=1"])
+]
+
+JUST_MADE = [
+    *(
+        f"{made}{then}"
+        for made in ("cat /bin/rm > x; ", "cp /bin/rm x && ", "ls | tee x; ", "mv y x; ", "chmod +x x; ", "ln y x; ")
+        for then in (
+            "./x a.txt",
+            "chmod +x x; ./x a.txt",
+            "nice ./x a.txt",
+            "bash -c './x a.txt'",
+            "(./x a.txt)",
+            "if ./x; then ls; fi",
+        )
+    ),
+    *(
+        "cat /bin/rm > sub/x && sub/x a.txt",
+        "cd sub; ls > x; ./x a.txt",
+        "cd sub; ls > x; cd ..; sub/x a.txt",
+        "cp -r a new; new/x a.txt",
+    ),
 ]

@@ -56,7 +56,29 @@ def test_an_always_for_unknown_words_behind_a_program_that_may_run_them_covers_t
     assert not passes('frob rm "$x"', 'frob rm "$y"', rules)
 
 
+@pytest.mark.parametrize(
+    "approved,later",
+    [
+        ("make test", "make test --eval='$(shell touch X)'"),
+        ("make test", "make test -f evil.mk"),
+        ("make test", "make test SHELL=./x"),
+        ("make test", "make test -C evil"),
+        ("npm test", "npm test --prefix evil"),
+        ("npm test", "npm test --script-shell=./x"),
+        ("cargo test", "cargo test --config x"),
+        ("go test ./...", "go test -exec ./x ./..."),
+        ("go build", "go build -toolexec=./x"),
+    ],
+)
+def test_an_always_for_a_command_does_not_cover_options_that_run_something_else(approved, later):
+    assert passes(approved, approved)
+    assert not passes(approved, later)
+
+
 def test_an_always_for_known_words_covers_what_it_has_said():
     assert passes("git status", "git status -s")
     assert passes("npm test", "npm test -- a")
+    assert passes("make test", "make test -j4")
+    assert passes("go test ./...", "go test -v -run TestX ./...")
+    assert passes("cargo test", "cargo test -- --nocapture")
     assert not passes("npm test", "npm run test")

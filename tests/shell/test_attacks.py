@@ -34,6 +34,7 @@ FAMILIES = {
     "evaluated": (attacks.ALLOWS_SOME, attacks.EVALUATED),
     "protected": (over_defaults(attacks.DENIES_RM), attacks.PROTECTED),
     "protected by git": (over_defaults(attacks.ALLOWS_SOME), attacks.PROTECTED_BY_GIT),
+    "just made": (over_defaults({"*": "allow", "curl *": "deny"}), attacks.JUST_MADE),
     "options": (attacks.DENIES_COMMANDS, attacks.OPTIONS),
     "links": (over_defaults(attacks.DENIES_RM), attacks.LINKS),
     "links by git": (over_defaults(attacks.ALLOWS_SOME), attacks.LINKS_BY_GIT),
@@ -220,6 +221,9 @@ CALM = {
         *("git mv a.txt b.txt", "git apply good.patch", "git apply --check bad.patch", "git apply --stat bad.patch"),
         *("git symbolic-ref HEAD", "git symbolic-ref HEAD refs/heads/x", "git update-ref refs/heads/x HEAD"),
         *("git update-ref ORIG_HEAD HEAD", "git symbolic-ref -q HEAD", "tar -cf x.tar AGENTS.md", "tar -tf hooks.tar"),
+    ],
+    "just made": [
+        *("./run.sh > log.txt", "mkdir -p out && ./build.sh out", "./a && ./b > c", "cp a.txt b.txt && ./run.sh b.txt"),
     ],
     "options": [
         *(

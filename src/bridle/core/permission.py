@@ -208,7 +208,9 @@ def covers(saved: Access, access: Access) -> bool:
     """Whether an access to which a person said always lets another one pass."""
     if saved.permission != access.permission:
         return False
-    if saved.always and access.reach in ("exact", "runs") and _fits(saved.always, access):
+    # What cannot be remembered by such a pattern is not covered by it either.
+    remembered = access.reach == "exact" or (access.reach == "runs" and access.always)
+    if saved.always and remembered and _fits(saved.always, access):
         return True
     if saved.permission == "external_directory" and saved.reach == access.reach == "exact":
         return matches(saved.pattern, access.pattern)

@@ -17,6 +17,7 @@ from bridle.errors import ToolFailed
 from bridle.shell.contents import names_in
 from bridle.shell.found import Folders, Script, Simple
 from bridle.shell.names import program
+from bridle.shell.programs import unwrapped
 from bridle.shell.words import Word, names
 from bridle.shell.writes import changed_by, follows_links, is_writer, links_made_by, named_by, unpacks
 from bridle.workspace.files import Place, located
@@ -53,9 +54,38 @@ class Changes:
                 yield self._unknown()
             if unpacks(simple.words):
                 yield from self._unpacked(simple, script)
+        if self._runs_what_it_makes(script):
+            yield self._unknown()
         for opened in script.opened if len(script.commands) > 1 else ():
             if opened.writes and self._is_behind(opened.target, opened.folders, made):
                 yield self._unknown()
+
+    def _runs_what_it_makes(self, script: Script) -> bool:
+        """Whether a program is run by its path that another command of the line writes, or makes into a program."""
+        programs = [(unwrapped(simple.words)[:1], simple.folders) for simple in script.commands]
+        run = [
+            path
+            for words, folders in programs
+            for word in words
+            if "/" in word.text
+            for path in self._paths(word.text, folders)
+        ]
+        if not run:
+            return False
+        made = [
+            path
+            for opened in script.opened
+            if opened.writes
+            for path in self._paths(opened.target.text, opened.folders)
+        ]
+        for simple in script.commands:
+            named = self._named_by(simple) if follows_links(simple.words) else []
+            made += [
+                path for word in (*changed_by(simple.words), *named) for path in self._paths(word.text, simple.folders)
+            ]
+        return any(
+            path == each or path.startswith(f"{each}/") for path in run for each in made if each != str(self.folder)
+        )
 
     def _unknown(self) -> Access:
         return Access("bash", self.command, "any")

@@ -239,5 +239,6 @@ HIDES: dict[str, Callable[[Sequence[Word]], bool]] = {
     "install": _odd_options(r"--strip-p"),
     "patch": _odd_options(r"-\w*[eg]|--(ed|get)"),
     "diff": _odd_options(r"--to-file"),
+    "ctest": _odd_options(r"-[SDMT]|--(script|build-|test-(command|action|model)|dashboard)"),
     "sdiff": _odd_options(r"-\w*o|--(o|diff)"),
 }

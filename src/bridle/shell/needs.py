@@ -35,6 +35,12 @@ PARTED = names(
     "git npm pnpm yarn cargo go docker kubectl pip uv poetry make bun deno gh systemctl apt dotnet mvn gradle"
 )
 """Programs whose second word says what they do."""
+STEERS = re.compile(
+    r"-[fCcEIxXPZp](?!\w*y$)|--?(eval|exec|toolexec|vettool|overlay|modfile|config|file|makefile|manifest-path|prefix|cwd|"
+    r"dir|directory|chdir|project|root|script-shell|node-options|userconfig|globalconfig|init-script|build-file|"
+    r"settings-file|include-dir|environment|require|import|loader|registry|index-url|extra-index-url)|[A-Za-z_]\w*[:+?!]*="
+)
+"""Words by which a command does something else than it does by its name: no always for its name covers them."""
 MOST_WORDS = 2_000
 MOST_SHELLS = 3
 
@@ -123,7 +129,8 @@ class _Needs:
             if run.reach == "any":
                 yield self._unknown("bash")
             elif run.reach in ("exact", "runs"):
-                yield Access("bash", run.text, run.reach, _remembered(run.text))
+                odd = run.reach == "runs" and any(word.text and STEERS.match(word.text) for word in words[2:])
+                yield Access("bash", run.text, run.reach, "" if odd else _remembered(run.text))
             else:
                 yield Access("bash", self._as_written(simple), run.reach, words=run.text)
 
