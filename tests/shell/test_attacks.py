@@ -426,3 +426,47 @@ def test_launchers_run_what_they_are_given_in_a_real_bash_and_are_not_allowed_to
 )
 def test_a_rule_against_a_command_of_a_program_holds_behind_its_options(table, line, expected):
     assert verdict(table, line, PROJECT) == expected
+
+
+FALSELY_ASKED = [
+    *(
+        "git config user.name",
+        "git config remote.origin.url",
+        "git --no-pager config user.name",
+        "git sparse-checkout list",
+    ),
+    *(
+        "git ls-files | awk -F/ '{print $1}'",
+        "sed '1i header' a.txt",
+        "sed -i '$a last line' a.txt",
+        "sed '2c x; y' a.txt",
+    ),
+]
+STILL_ASKED = [
+    *(
+        "git config user.name x",
+        "git config edit",
+        "git config alias",
+        "git -C . config user.name x",
+        "git sparse-checkout set x",
+    ),
+    *("sed '1i\\\ntext' a.txt", "sed '1e rm' a.txt", "sed '1i a\\\n' a.txt", "sed '1a\ne rm' a.txt", "git config $x"),
+    *(
+        "sed 'i x\ne rm' a.txt",
+        "sed 'a x\nw f' a.txt",
+        "awk -f / x",
+        "git config 'a.b' --edit",
+        "git --no-pager config a.b c",
+    ),
+]
+
+
+def test_lines_that_only_read_or_edit_are_not_asked_about(project):
+    table = over_defaults(attacks.ALLOWS_SOME)
+    assert [line for line in FALSELY_ASKED if verdict(table, line, project) != "allow"] == []
+    assert [line for line in STILL_ASKED if verdict(table, line, project) == "allow"] == []
+
+
+def test_a_denial_names_the_place_that_was_meant(project):
+    needed = needs_of("cd sub; sed -i 1d ../.git/config", project, project)
+    assert next(need.pattern for need in needed if need.permission == "protected") == ".git/config"

@@ -161,14 +161,9 @@ def _judged_by_its_words(rules: Sequence[Rule], access: Access) -> Verdict:
     rule = _last(rules, access)
     if rule is not None and rule.verdict == "allow" and _names(rule, access):
         return "allow"
-    strict = [rule for rule in rules if rule.verdict != "allow" and rule.pattern[:1] not in ("*", "?")]
-    for words in passed_on(access.judged) if any(_concerns(rule, access) for rule in strict) else ():
-        whole, unknown, _ = words.partition(NOT_KNOWN)
-        inner = Access(access.permission, whole)
-        found = _possible(rules, inner, whole) if unknown else [_last(rules, inner)]
-        if any(rule in strict for rule in found):
-            return "ask"
-    return "allow"
+    pieces = passed_on(access.judged) if any(_concerns(rule, access) and _is_strict(rule) for rule in rules) else ()
+    inner = (Access(access.permission, piece) for piece in pieces)
+    return "allow" if all(_judged_if_named(rules, each) == "allow" for each in inner) else "ask"
 
 
 def _judged_if_named(rules: Sequence[Rule], access: Access) -> Verdict:
@@ -176,10 +171,12 @@ def _judged_if_named(rules: Sequence[Rule], access: Access) -> Verdict:
     whole, unknown, _ = access.judged.partition(NOT_KNOWN)
     inner = Access(access.permission, whole)
     found = _possible(rules, inner, whole) if unknown else [_last(rules, inner)]
-    strict = [rule for rule in found if rule is not None and rule.verdict != "allow" and rule.pattern[:1] not in "*?"]
-    if not strict:
-        return "allow"
-    return strict[0].verdict if len(found) == 1 else "ask"
+    strict = [rule for rule in found if rule is not None and _is_strict(rule)]
+    return "allow" if not strict else strict[0].verdict if len(found) == 1 else "ask"
+
+
+def _is_strict(rule: Rule) -> bool:
+    return rule.verdict != "allow" and rule.pattern[:1] not in ("*", "?")
 
 
 def _shortened(access: Access) -> Iterator[Access]:

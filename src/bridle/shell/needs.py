@@ -31,6 +31,8 @@ CALM = names(
     "tr nl cmp md5sum sha256sum jq yq column realpath readlink id whoami uname nproc free ps test true false sleep seq"
 )
 """Programs that do no harm whatever their words are; those are looked at apart."""
+SEPARATES = names("awk cut sort column paste")
+"""Programs that are told in an option which letter parts fields."""
 PARTED = names(
     "git npm pnpm yarn cargo go docker kubectl pip uv poetry make bun deno gh systemctl apt dotnet mvn gradle"
 )
@@ -147,6 +149,8 @@ class _Needs:
             text = re.sub(r"^(--?[\w-]+=|-[A-Za-z](?=[/~.])|\w+=)", "", word.text)
             if (not index and "/" not in word.text) or text in NO_FILES or text.startswith("/dev/fd/"):
                 continue
+            if word.text in ("-F/", "-d/", "-t/") and first in SEPARATES:
+                continue
             leads_out = _may_lead_out(text) or (not word.known and text.startswith("/"))
             if not leads_out and (simple.folders == frozenset({""}) or not word.known):
                 continue
@@ -164,7 +168,8 @@ class _Needs:
             if _may_lead_out(text):
                 yield None
             return
-        for start in folders or {""}:
+        # Where it is further inside comes first, since that is what is most likely meant and said to a reader.
+        for start in sorted(folders or {""}, reverse=True):
             if text.startswith("~") and not text.startswith("~/") and text != "~":
                 yield None
                 continue
