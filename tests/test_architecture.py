@@ -25,7 +25,7 @@ BUDGETS = {
     "core/inbox.py": 110,
     "core/repetition.py": 130,
     "core/agent.py": 100,
-    "core/permission.py": 235,  # raised from 150: what is known in part, what is passed on; rules check their verdict
+    "core/permission.py": 260,  # raised from 235: what is shown and what is judged; commands behind options
     "core/context.py": 200,
     "core/ledger.py": 230,  # raised from 220: places of subagents in the background, which nobody lends
     "core/limits.py": 180,  # raised from 150: what makes no sense as a limit is said here, once

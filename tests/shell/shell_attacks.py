@@ -474,6 +474,9 @@ ALIASES = [
 ]
 
 LAUNCHERS = [
+    *("editor -es -S s.vim", "sensible-editor -es -S s.vim", "ctest -S x.cmake", "cpack --config x.cmake"),
+    *("groff -U x.roff", "troff -U x.roff", "nroff -U x.roff", "pic -U x.pic", "gpic -U x.pic", "groff -Upet x.roff"),
+    *("pygmentize -x -l x.py:C l", "gio launch x.desktop", "gtk-launch x", "nice groff -U x.roff"),
     *(
         "setarch x86_64 rm a",
         "setarch -R rm a",
@@ -1534,5 +1537,251 @@ REPOSITORIES = [
         "git -C evil/ status",
         "git -C evil/./ status",
         "git -C .//evil status",
+    ),
+]
+
+_SOME = ("git", "ls", "cat", "echo", "sed", "find", "tar", "awk", "wc", "date", "nproc")
+ALLOWS_SOME = {"*": "ask", **{f"{name} *": "allow" for name in _SOME}}
+ALLOWS_SOME |= {"rm *": "deny", "curl *": "deny", "git push*": "deny"}
+_JOINED = ("EO\\\nF", "E\\\nO\\\nF", "E\\\nOF", "\\\nEOF", "EOF\\\n", "\\\n\\\nEOF")
+JOINED_LINES = [
+    *(f"ls <<EOF\n{end}\nrm a.txt\nEOF" for end in _JOINED),
+    *(f"cat <<-EOF\n\t{end}\nrm a.txt\nEOF" for end in _JOINED),
+    *(f'echo "$(ls <<EOF\n{end}\nrm a.txt\nEOF\n)"' for end in _JOINED),
+    *(f"ls <<EOF\ntext $x\n{end}\nrm a.txt\nEOF" for end in _JOINED),
+    *(f"ls <<EOF | cat\n{end}\nrm a.txt\nEOF" for end in _JOINED),
+    *(f"if ls <<EOF\n{end}\nrm a.txt\nEOF\nthen ls; fi" for end in _JOINED),
+    # Here bash goes on where the parser sees an end, so that the next document is none.
+    *("cat <<EOF\ntext\\\nEOF\nls <<'X'\nEOF\nrm a.txt\nX", "cat <<-EOF\n\ttext\\\n\tEOF\nls <<'X'\nEOF\nrm a.txt\nX"),
+]
+
+_EVIL = "echo 'a[$(rm a.txt)]'"
+_COUNTED = (
+    *(f"$({_EVIL})", f"`{_EVIL}`", f"${{x:-$({_EVIL})}}", f"1 + $({_EVIL})", f"$(( $({_EVIL}) ))", f"($({_EVIL}))"),
+    *("$(sed -n 1p ev)", "$(git show :ev)", "$(cat ev)", "${x}", "${x:-1}", "${x:-$y}", "${x#y}", "${x/y/z}"),
+    *("$(wc -l a.txt)", "$(cat ev | sed -n 1p)", "$(cat ev || wc -l)", "$(wc() { cat ev; }; ls | wc -l)"),
+)
+EVALUATED = [
+    *(f"echo $(( {each} ))" for each in _COUNTED),
+    *(f'echo "$(( {each} ))"' for each in _COUNTED),
+    *(f"(( {each} ))" for each in _COUNTED),
+    *(f"if (( {each} > 1 )); then ls; fi" for each in _COUNTED),
+    *(f"echo $[ {each} ]" for each in _COUNTED),
+    *(f"z=$(( {each} )); ls" for each in _COUNTED),
+    *(f"for i in $(( {each} )); do ls; done" for each in _COUNTED),
+    *(f"[[ {each} -eq 1 ]]" for each in _COUNTED if not each.startswith(("1 ", "("))),
+    *(f"for ((i={each}; i<1; i++)); do ls; done" for each in _COUNTED),
+    *("x='a[$(rm a.txt)]'; echo $(( ${x} ))", "read x < ev; echo $(( ${x} ))", "let x=$(cat ev)", "let 'x=$(cat ev)'"),
+    *("echo ${a[$(cat ev)]}", "a[$(cat ev)]=1; ls", "test -v $(cat ev)", "[ -v $(cat ev) ]", "printf -v $(cat ev) x"),
+    *("wc() { cat ev; }; echo $(( $(ls | wc -l) ))", "echo $(( $(nproc) )); nproc() { cat ev; }"),
+]
+
+_PATCH = "diff --git a/{0} b/{0}\nnew file mode {1}\n--- /dev/null\n+++ b/{0}\n@@ -0,0 +1 @@\n+text\n"
+FILES = {
+    "a.txt": "text\n",
+    "good.patch": _PATCH.format("src/a.py", 100644),
+    "bad.patch": _PATCH.format("docs/AGENTS.md", 100644),
+    "hook.patch": _PATCH.format(".husky/pre-commit", 100755),
+    "link.patch": _PATCH.format("lnk", 120000),
+    "odd.patch": _PATCH.format("src/a.py", 100644) + 'rename from x\nrename to "\\056envrc"\n',
+}
+_DENIED = (".git/hooks/x", ".git/config", "sub/../.git/hooks/x", "bridle.toml", ".bridle/agents/x.md", "hooks/x")
+_PLACES = (*_DENIED, "AGENTS.md", ".envrc", ".mcp.json", ".vscode/tasks.json", "sub/AGENTS.md", ".husky/pre-commit")
+_WRITERS = (
+    *(
+        "cp a.txt {}",
+        "mv a.txt {}",
+        "install a.txt {}",
+        "ln a.txt {}",
+        "ln -s a.txt {}",
+        "dd if=a.txt of={}",
+        "touch {}",
+    ),
+    *(
+        "truncate -s 0 {}",
+        "zip {} a.txt",
+        "tar -cf {} a.txt",
+        "tar cf {} a.txt",
+        "tar --file={} -c a.txt",
+        "mkdir -p {}",
+    ),
+    *(
+        "mv {} b.txt",
+        "chmod +x {}",
+        "rm {}",
+        "shred {}",
+        "rsync a.txt {}",
+        "frob a.txt {}",
+        "frob --out={}",
+        "frob -o {}",
+    ),
+    *(
+        "nice cp a.txt {}",
+        "env cp a.txt {}",
+        "timeout 5 cp -f a.txt {}",
+        "bash -c 'cp a.txt {}'",
+        "cd sub && cp x ../{}",
+    ),
+    *("find . -name a.txt -exec cp {{}} {} \\;", "cp -- a.txt {}", "(cp a.txt {})", "if cp a.txt {}; then ls; fi"),
+)
+PROTECTED = [
+    *(writer.format(place) for writer in _WRITERS for place in _PLACES if writer != "rm {}"),
+    *("cp -t .git/hooks a.txt", "cp --target-directory=.git/hooks a.txt", "mv -t .vscode a.txt", "cp -rt .git a.txt"),
+    *(
+        "cp other/AGENTS.md .",
+        "cp other/AGENTS.md sub",
+        "mv other/.envrc sub/",
+        "cp x/.envrc new",
+        "ln -s ../x/AGENTS.md",
+    ),
+    *(
+        "unzip x.zip -d .vscode",
+        "unzip x.zip",
+        "tar -xf hooks.tar",
+        "tar xf agents.tar",
+        "tar -xf missing.tar",
+        "cpio -i",
+    ),
+    *(
+        "cat hooks.tar | tar -x",
+        "cat hooks.tar | tar -xf - a.txt",
+        "tar --extract --file=hooks.tar",
+        "tar -xf hooks.tar a.txt",
+    ),
+    *("patch < bad.patch", "patch -p1 -i hook.patch", "patch -p1", "cat bad.patch | patch", "echo x | patch a.txt"),
+    *("cp bad.patch good.patch && patch < good.patch", "tar -xf good.tar --transform=s/a/b/", "cp a.txt .git/*"),
+    *("ln .git/config k", "cp a.txt .git/hooks/$x", "mv .git/hooks/post-update.sample .git/hooks/post-update"),
+]
+PROTECTED_BY_GIT = [
+    *(f"git {command} {place}" for command in ("mv a.txt", "rm", "checkout --", "-C . mv a.txt") for place in _PLACES),
+    *(f"git {command} {place}" for command in ("--no-pager mv -f a.txt", "clone .", "restore") for place in _PLACES),
+    *(
+        "git mv a.txt hooks/",
+        "git mv sub .vscode",
+        "git mv other/AGENTS.md sub",
+        "git mv sub/x .git/hooks/",
+        "git am x",
+    ),
+    *(
+        "git apply bad.patch",
+        "git apply --index hook.patch",
+        "git apply link.patch",
+        "git apply odd.patch",
+        "git apply no",
+    ),
+    *(
+        "git apply < bad.patch",
+        "git apply",
+        "cat bad.patch | git apply",
+        "git apply good.patch bad.patch",
+        "git apply *.patch",
+    ),
+    *("git apply --directory=.git good.patch", "git apply --check --apply bad.patch", "git apply - < bad.patch"),
+    *("git apply <<'EOF'\n+++ b/AGENTS.md\nEOF", "cat bad.patch > good.patch; git apply good.patch"),
+    *("git symbolic-ref commondir refs/x", "git update-ref commondir HEAD", "git update-ref config.worktree HEAD"),
+    *("git update-ref info/attributes HEAD", "git symbolic-ref -m x hooks/a refs/x", "git update-ref --stdin"),
+    *(
+        "git update-ref refs/../hooks/a HEAD",
+        "git symbolic-ref HEAD hooks/x",
+        "git -C . update-ref -m x commondir HEAD",
+    ),
+    *("tar -cf .git/hooks/x a.txt", "tar -xf hooks.tar", "tar -czf AGENTS.md a.txt"),
+]
+_THROUGH = (
+    "echo x >> k",
+    "echo x > k/zz",
+    "cd k && echo x > zz",
+    "ls | tee k",
+    "sed -i 1d k",
+    "cp a.txt k/zz",
+    "(echo x > k)",
+)
+_LINKERS = (
+    "ln -s .git/config k",
+    "ln -sf .git k",
+    "cp -a other/k .",
+    "mv other/k k",
+    "cp -r other/. .",
+    "rsync -a other/ .",
+)
+LINKS = [
+    *(f"{linker} && {through}" for linker in _LINKERS for through in _THROUGH),
+    *(f"git apply good.patch; {through}" for through in _THROUGH),
+    *(
+        "bash -c 'ln -s .git k'; echo x > k/config",
+        "ln -s .git k; bash -c 'echo x > k/config'",
+        "echo x > k & ln -s .git/config k",
+    ),
+    *("for i in 1 2; do echo x > k; ln -sf .git/config k; done", "(sleep 1; echo x > k) | ln -s .git/config k"),
+    *(
+        "ln -s .git/config && echo x > config",
+        "cd sub; ln -s ../.git k; cd k; echo x > zz",
+        "nice ln -s .git k; echo x > k/zz",
+    ),
+]
+LINKS_BY_GIT = [
+    *(
+        f"git {command} && {through}"
+        for command in ("apply link.patch", "apply good.patch", "checkout x", "stash pop", "reset --hard x", "pull")
+        for through in (
+            "echo x >> lnk",
+            "echo x > lnk/zz",
+            "cd lnk && echo x > zz",
+            "git mv a.txt lnk/x",
+            "git clone . lnk/x",
+        )
+    ),
+    *(
+        "git checkout x; sed -i 1d a.txt",
+        "git merge x && echo x > a.txt",
+        "git mv other k && echo x > k",
+        "tar -xf l.tar; echo x > k",
+    ),
+    *(
+        "git checkout -b x origin/x && echo x > k",
+        "git -C . checkout x && echo x > k",
+        "git switch x && echo x > a.txt",
+    ),
+]
+
+_COMMANDS = {
+    "git tag": "--no-pager|-P|-C .|--literal-pathspecs|--no-optional-locks|-P -C . --no-pager",
+    "git reset --hard": "--no-pager|-P|-C sub",
+    "npm publish": "--silent|-s|--loglevel error|--prefix . --silent|--no-audit|--registry http://x",
+    "docker run": "--debug|-D|-l error|--context x --debug|--foo bar",
+    "kubectl delete": "-n x|--namespace x|--namespace=x|--context x -n y|-v 6",
+    "terraform apply": "-chdir=.|-chdir=sub",
+    "pip install": "--no-color|--proxy x|-q|--timeout 5 -q",
+    "make deploy": "-s|-C sub|-j 4|-f Makefile -s|--silent",
+    "cargo publish": "+nightly|--color never|-q|--config x",
+    "frob launch": "-x|--level 3|-a b -c d",
+}
+DENIES_COMMANDS = {"*": "allow", **{f"{command}*": "deny" for command in _COMMANDS}}
+OPTIONS = [
+    " ".join([*before, name, options, rest, "v9"])
+    for command, spelled in _COMMANDS.items()
+    for name, _, rest in [command.partition(" ")]
+    for options in spelled.split("|")
+    for before in ([], ["nice"], ["env", "A=1"])
+]
+
+JUST_MADE = [
+    *(
+        f"{made}{then}"
+        for made in ("cat /bin/rm > x; ", "cp /bin/rm x && ", "ls | tee x; ", "mv y x; ", "chmod +x x; ", "ln y x; ")
+        for then in (
+            "./x a.txt",
+            "chmod +x x; ./x a.txt",
+            "nice ./x a.txt",
+            "bash -c './x a.txt'",
+            "(./x a.txt)",
+            "if ./x; then ls; fi",
+        )
+    ),
+    *(
+        "cat /bin/rm > sub/x && sub/x a.txt",
+        "cd sub; ls > x; ./x a.txt",
+        "cd sub; ls > x; cd ..; sub/x a.txt",
+        "cp -r a new; new/x a.txt",
     ),
 ]

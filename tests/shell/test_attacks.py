@@ -2,6 +2,7 @@
 
 import random
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,12 @@ from bridle.core.permission import DEFAULT_RULES, Rule, judge, strictest
 from bridle.shell.needs import needs_of
 from bridle.shell.sed import only_edits
 
+
+def over_defaults(table):
+    """With the rules that everybody has for files, under which an edit is not asked about."""
+    return (*DEFAULT_RULES, *(Rule("bash", pattern, verdict) for pattern, verdict in table.items()))
+
+
 FAMILIES = {
     "assigned": (attacks.ALLOWS_NAMED, attacks.ASSIGNED),
     "aliases": (attacks.DENIES_RM | {"python *": "deny", "python3 *": "deny"}, attacks.ALIASES),
@@ -23,6 +30,14 @@ FAMILIES = {
     "sed": (attacks.ALLOWS_SED, attacks.SED),
     "hidden": (attacks.DENIES_RM, attacks.HIDDEN),
     "repositories": (attacks.ALLOWS_GIT, attacks.REPOSITORIES),
+    "joined lines": (attacks.ALLOWS_SOME, attacks.JOINED_LINES),
+    "evaluated": (attacks.ALLOWS_SOME, attacks.EVALUATED),
+    "protected": (over_defaults(attacks.DENIES_RM), attacks.PROTECTED),
+    "protected by git": (over_defaults(attacks.ALLOWS_SOME), attacks.PROTECTED_BY_GIT),
+    "just made": (over_defaults({"*": "allow", "curl *": "deny"}), attacks.JUST_MADE),
+    "options": (attacks.DENIES_COMMANDS, attacks.OPTIONS),
+    "links": (over_defaults(attacks.DENIES_RM), attacks.LINKS),
+    "links by git": (over_defaults(attacks.ALLOWS_SOME), attacks.LINKS_BY_GIT),
 }
 
 
@@ -46,6 +61,12 @@ def project(tmp_path_factory):
     (folder / "evil" / "config").write_text("[core]\nfsmonitor = touch X\n")
     (folder / "file" / ".git").write_text("gitdir: ../evil\n")
     (folder / "link").symlink_to("evil")
+    (folder / "hooks").symlink_to(".git/hooks")
+    for name, text in attacks.FILES.items():
+        (folder / name).write_text(text)
+    for name, inner in (("good.tar", "src/a.txt"), ("hooks.tar", ".git/hooks/x"), ("agents.tar", "docs/AGENTS.md")):
+        with tarfile.open(folder / name, "w") as archive:
+            archive.add(folder / "a.txt", inner)
     return folder
 
 
@@ -142,6 +163,110 @@ CALM = {
             "sed 's/[]]/x/' f",
             "sed 's/\\[x\\]/y/' f",
             "sed -n '$=' f",
+        ),
+    ],
+    "joined lines": [
+        *("ls <<EOF\ntext \\\nmore\nEOF", "ls <<'EOF'\nEO\\\nF\nEOF", "ls <<EOF\n  EO\\\n\nEOF"),
+    ],
+    "evaluated": [
+        *(
+            "echo $((1 + 2))",
+            "i=1; echo $((i + 1))",
+            "i=1; echo $(( ${i} + 1 ))",
+            "echo $(( ${#x} + $# ))",
+            "i=2; echo ${i:-1}",
+        ),
+        *(
+            "echo $(( $(git rev-list --count HEAD) + 1 ))",
+            "echo $(( $(ls | cat | wc -l) + 1 ))",
+            "echo $(( $(date +%s) - 5 ))",
+            "(( $(nproc) > 1 )) && ls",
+            '[[ "$(ls | wc -l)" -gt 3 ]] && ls',
+        ),
+    ],
+    "protected": [
+        *(
+            "cp a.txt b.txt",
+            "cp AGENTS.md notes.md",
+            "cp .git/config notes.txt",
+            "mv a.txt sub/",
+            "mkdir -p out/x",
+            "touch x",
+        ),
+        *("unlink .git/index.lock", "zip -r x.zip sub", "tar -czf x.tgz .git AGENTS.md", "du -sh .git"),
+        *(
+            "cat AGENTS.md .git/config",
+            "grep -rn x .vscode",
+            "diff AGENTS.md a.txt",
+            "ls -la .git/hooks",
+            "frob a.txt x",
+        ),
+        *("frob --exclude .git", "frob --exclude=.git --ignore AGENTS.md", "install -m 644 a.txt x", "head AGENTS.md"),
+        *(
+            "sed -n 1p AGENTS.md",
+            "test -f .git/HEAD",
+            "wc -l AGENTS.md",
+            "tar -xf good.tar -C sub",
+            "patch -p1 < good.patch",
+        ),
+    ],
+    "protected by git": [
+        *("git add AGENTS.md .vscode", "git diff AGENTS.md", "git log -- .vscode", "git show HEAD:AGENTS.md"),
+        *(
+            "git commit -m x AGENTS.md",
+            "git rm --cached -r .vscode",
+            "git restore --staged AGENTS.md",
+            "git blame AGENTS.md",
+        ),
+        *("git mv a.txt b.txt", "git apply good.patch", "git apply --check bad.patch", "git apply --stat bad.patch"),
+        *("git symbolic-ref HEAD", "git symbolic-ref HEAD refs/heads/x", "git update-ref refs/heads/x HEAD"),
+        *("git update-ref ORIG_HEAD HEAD", "git symbolic-ref -q HEAD", "tar -cf x.tar AGENTS.md", "tar -tf hooks.tar"),
+    ],
+    "just made": [
+        *("./run.sh > log.txt", "mkdir -p out && ./build.sh out", "./a && ./b > c", "cp a.txt b.txt && ./run.sh b.txt"),
+    ],
+    "options": [
+        *(
+            "git --no-pager log",
+            "git -P show tag",
+            "git -C sub status",
+            "git --no-pager log --grep tag",
+            "git -C tag status",
+        ),
+        *(
+            "git --no-pager log tag v9",
+            "git --no-pager reset --soft x",
+            "ls -la tag",
+            "grep -rn publish deploy",
+            "frob -x run",
+        ),
+    ],
+    "links": [
+        *(
+            "mkdir -p out && echo x > out/a",
+            "echo x > out/a && cat out/a",
+            "ls > log.txt && cat log.txt",
+            "ln -s a.txt b.txt",
+        ),
+        *("cp a.txt b.txt && echo x >> b.txt", "mv a.txt b.txt && echo x > c.txt", "ln -s a.txt k && echo x > c.txt"),
+        *(
+            "mv a.txt sub/ && mv x.txt sub/",
+            "touch a && echo x > a",
+            "cp -r sub new && echo x > a.txt",
+            "git pull > log.txt",
+        ),
+        *("git stash && ls 2> /dev/null", "git pull && git log > /dev/null", "rm_old() { ls; }; rm_old > log.txt"),
+    ],
+    "links by git": [
+        *(
+            "git checkout -b x && echo x > new.txt",
+            "git add -A && git diff --cached > d.patch",
+            "git status && echo x > a.txt",
+        ),
+        *(
+            "git stash && git checkout main && git stash pop",
+            "git log > log.txt && git status",
+            "git pull 2> /dev/null && ls",
         ),
     ],
     "repositories": [
@@ -285,3 +410,63 @@ def test_launchers_run_what_they_are_given_in_a_real_bash_and_are_not_allowed_to
     ran = execute(there, tmp_path, extra=[line.partition(" ")[0] for line in there])
     assert [line for line, each in zip(there, ran, strict=True) if ("rm", "a") not in each.programs] == []
     assert {verdict(attacks.DENIES_RM, line, PROJECT) for line in there} <= {"ask", "deny"}
+
+
+@pytest.mark.parametrize(
+    "table,line,expected",
+    [
+        ({"*": "ask", "npm *": "allow", "npm publish*": "deny"}, "npm --silent publish", "deny"),
+        ({"*": "ask", "npm *": "allow", "npm publish*": "deny"}, "npm --foo bar publish", "ask"),
+        ({"*": "ask", "npm *": "allow", "npm publish*": "deny"}, "npm --silent test", "allow"),
+        ({"*": "ask", "make *": "allow", "make deploy*": "ask"}, "make -C sub deploy", "ask"),
+        ({"*": "allow", "git tag*": "deny"}, "git --no-pager tag v9", "deny"),
+        ({"*": "allow", "git tag*": "deny"}, "git -P tag $x", "deny"),
+        ({"git tag*": "deny", "git *": "allow"}, "git -P tag v9", "allow"),
+    ],
+)
+def test_a_rule_against_a_command_of_a_program_holds_behind_its_options(table, line, expected):
+    assert verdict(table, line, PROJECT) == expected
+
+
+FALSELY_ASKED = [
+    *(
+        "git config user.name",
+        "git config remote.origin.url",
+        "git --no-pager config user.name",
+        "git sparse-checkout list",
+    ),
+    *(
+        "git ls-files | awk -F/ '{print $1}'",
+        "sed '1i header' a.txt",
+        "sed -i '$a last line' a.txt",
+        "sed '2c x; y' a.txt",
+    ),
+]
+STILL_ASKED = [
+    *(
+        "git config user.name x",
+        "git config edit",
+        "git config alias",
+        "git -C . config user.name x",
+        "git sparse-checkout set x",
+    ),
+    *("sed '1i\\\ntext' a.txt", "sed '1e rm' a.txt", "sed '1i a\\\n' a.txt", "sed '1a\ne rm' a.txt", "git config $x"),
+    *(
+        "sed 'i x\ne rm' a.txt",
+        "sed 'a x\nw f' a.txt",
+        "awk -f / x",
+        "git config 'a.b' --edit",
+        "git --no-pager config a.b c",
+    ),
+]
+
+
+def test_lines_that_only_read_or_edit_are_not_asked_about(project):
+    table = over_defaults(attacks.ALLOWS_SOME)
+    assert [line for line in FALSELY_ASKED if verdict(table, line, project) != "allow"] == []
+    assert [line for line in STILL_ASKED if verdict(table, line, project) == "allow"] == []
+
+
+def test_a_denial_names_the_place_that_was_meant(project):
+    needed = needs_of("cd sub; sed -i 1d ../.git/config", project, project)
+    assert next(need.pattern for need in needed if need.permission == "protected") == ".git/config"

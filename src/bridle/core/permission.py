@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal
 
 import msgspec
 
-from bridle.core.beginnings import NOT_KNOWN, after, passed_on
+from bridle.core.beginnings import MOST_STARTS, NOT_KNOWN, after, passed_on
 from bridle.core.web import HOST, WEBFETCH, address_fits, host_fits
 from bridle.errors import ConfigError
 
@@ -35,10 +35,11 @@ class Rule(msgspec.Struct, frozen=True):
             raise ConfigError(f"Rule: verdict must be allow, ask or deny, not {self.verdict!r}")
 
 
-Reach = Literal["exact", "open", "runs", "runs_open", "any", "passes"]
+Reach = Literal["exact", "open", "runs", "runs_open", "any", "passes", "also", "perhaps"]
 """How much the pattern of an access says: everything, only how it begins, or nothing; `runs` says that it names a
 program which runs others, so that only a rule that names it too can allow it, and `passes` that a program which is not
-known may run any of its words, so that a rule against these asks."""
+known may run any of its words, so that a rule against these asks. `also` is the same command without options, of which
+only a rule against it speaks, and `perhaps` one of which it is not sure which words belong to options."""
 
 
 class Access(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -49,6 +50,12 @@ class Access(msgspec.Struct, frozen=True, omit_defaults=True):
     reach: Reach = "exact"
     always: str = ""
     """The pattern that a person who says always lets pass from then on, if it is not the one that was asked for."""
+    words: str = ""
+    """What rules are matched with, where the pattern shows more than is known for sure."""
+
+    @property
+    def judged(self) -> str:
+        return self.words or self.pattern
 
 
 DEFAULT_RULES: tuple[Rule, ...] = (
@@ -126,9 +133,9 @@ def judge(rules: Sequence[Rule], access: Access, default: Verdict = "ask") -> Ve
                 return rule.verdict if rule is not None else default
             return _mixed(_possible(rules, access, ""), default)
         case "open":
-            return _mixed(_possible(rules, access, access.pattern), default)
+            return _mixed(_possible(rules, access, access.judged), default)
         case "runs_open":
-            possible = _possible(rules, access, access.pattern)
+            possible = _possible(rules, access, access.judged)
             if all(rule is not None and _names(rule, access) for rule in possible):
                 return _mixed(possible, default)
             return _mixed([*possible, *_possible(rules, access, "")], default)
@@ -136,6 +143,10 @@ def judge(rules: Sequence[Rule], access: Access, default: Verdict = "ask") -> Ve
             return _mixed(_possible(rules, access, ""), default)
         case "passes":
             return _judged_by_its_words(rules, access)
+        case "also":
+            return _judged_if_named(rules, access)
+        case "perhaps":
+            return "allow" if all(_judged_if_named(rules, each) == "allow" for each in _shortened(access)) else "ask"
 
 
 def _last(rules: Sequence[Rule], access: Access) -> Rule | None:
@@ -150,37 +161,57 @@ def _judged_by_its_words(rules: Sequence[Rule], access: Access) -> Verdict:
     rule = _last(rules, access)
     if rule is not None and rule.verdict == "allow" and _names(rule, access):
         return "allow"
-    strict = [rule for rule in rules if rule.verdict != "allow" and rule.pattern[:1] not in ("*", "?")]
-    for words in passed_on(access.pattern) if any(_concerns(rule, access) for rule in strict) else ():
-        whole, unknown, _ = words.partition(NOT_KNOWN)
-        inner = Access(access.permission, whole)
-        found = _possible(rules, inner, whole) if unknown else [_last(rules, inner)]
-        if any(rule in strict for rule in found):
-            return "ask"
-    return "allow"
+    pieces = passed_on(access.judged) if any(_concerns(rule, access) and _is_strict(rule) for rule in rules) else ()
+    inner = (Access(access.permission, piece) for piece in pieces)
+    return "allow" if all(_judged_if_named(rules, each) == "allow" for each in inner) else "ask"
+
+
+def _judged_if_named(rules: Sequence[Rule], access: Access) -> Verdict:
+    """The verdict of a rule that names this program and does not allow it; all others have no say."""
+    whole, unknown, _ = access.judged.partition(NOT_KNOWN)
+    inner = Access(access.permission, whole)
+    found = _possible(rules, inner, whole) if unknown else [_last(rules, inner)]
+    strict = [rule for rule in found if rule is not None and _is_strict(rule)]
+    return "allow" if not strict else strict[0].verdict if len(found) == 1 else "ask"
+
+
+def _is_strict(rule: Rule) -> bool:
+    return rule.verdict != "allow" and rule.pattern[:1] not in ("*", "?")
+
+
+def _shortened(access: Access) -> Iterator[Access]:
+    """The program with each of its words that may be the first behind the options, and all after it."""
+    first, *rest = access.judged.split(" ")
+    starts = [index for index, word in enumerate(rest) if not word.startswith("-")]
+    for index in starts[:MOST_STARTS]:
+        yield Access(access.permission, " ".join([first, *rest[index:]]))
+    if len(starts) > MOST_STARTS:
+        yield Access(access.permission, f"{first} {NOT_KNOWN}")
 
 
 def _fits(pattern: str, access: Access, verdict: Verdict = "allow") -> bool:
     if access.permission == WEBFETCH:
         # A deny may also name a piece of an address, wherever it stands.
         return address_fits(pattern, access.pattern) or (verdict == "deny" and matches(pattern, access.pattern))
-    return host_fits(pattern, access.pattern) if access.permission == HOST else matches(pattern, access.pattern)
+    return host_fits(pattern, access.pattern) if access.permission == HOST else matches(pattern, access.judged)
 
 
 def _names(rule: Rule, access: Access) -> bool:
     """Whether a rule speaks of this very program, so that whoever wrote it knew what it can do."""
-    return rule.pattern.startswith(access.pattern.partition(" ")[0])
+    return rule.pattern.startswith(access.judged.partition(" ")[0])
 
 
 def covers(saved: Access, access: Access) -> bool:
     """Whether an access to which a person said always lets another one pass."""
     if saved.permission != access.permission:
         return False
-    if saved.always and access.reach in ("exact", "runs") and _fits(saved.always, access):
+    # What cannot be remembered by such a pattern is not covered by it either.
+    remembered = access.reach == "exact" or (access.reach == "runs" and access.always)
+    if saved.always and remembered and _fits(saved.always, access):
         return True
     if saved.permission == "external_directory" and saved.reach == access.reach == "exact":
         return matches(saved.pattern, access.pattern)
-    return (saved.pattern, saved.reach) == (access.pattern, access.reach)
+    return (saved.pattern, saved.reach, saved.words) == (access.pattern, access.reach, access.words)
 
 
 def _concerns(rule: Rule, access: Access) -> bool:

@@ -13,6 +13,7 @@ from bridle.shell.words import Unclear, Word, expands, text_of
 
 RUNS = frozenset({"command_substitution", "process_substitution", "expansion", "simple_expansion"})
 COMPARE = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
+PRINTS_NUMBER = r"nproc|date \+%[sYmdHMS]|git rev-list --count [\w./~^]+|wc -[clmw] < [\w./]+"
 
 
 @dataclass(slots=True)
@@ -21,10 +22,19 @@ class Numbers:
 
     given: dict[str, bool] = field(default_factory=dict)
     counted: set[str] = field(default_factory=set)
+    printed_by: set[str] = field(default_factory=set)
+    """Programs whose output is evaluated, since they print numbers; a function of that name may print anything."""
 
     def assign(self, name: str, *, number: bool) -> None:
         """One assignment; the order does not matter, since a loop may come by again."""
         self.given[name] = number and self.given.get(name, True)
+
+    def include(self, other: Numbers) -> None:
+        """What another text does that is run in the same shell."""
+        for name, number in other.given.items():
+            self.assign(name, number=number)
+        self.counted |= other.counted
+        self.printed_by |= other.printed_by
 
     def unsafe(self) -> list[str]:
         return sorted(name for name in self.counted if not self.given.get(name, False))
@@ -40,10 +50,9 @@ class Evaluated:
 
     def arithmetic(self, node: Node) -> None:
         for found in below(node):
-            if found.type == "simple_expansion":
-                self._number(found)
-            elif found.type in RUNS:
+            if found.type in RUNS:
                 self.visit(found)
+                self._number(found)
             elif found.type in ("string", "raw_string", "ansi_c_string", "subscript"):
                 raise Unclear("text in arithmetic")
             elif found.type in ("variable_name", "word") and not text_of(found).isdigit():
@@ -52,9 +61,12 @@ class Evaluated:
     def _number(self, node: Node) -> None:
         """An expansion where a number is evaluated: only some are sure to be one."""
         text = text_of(node)
-        if re.fullmatch(r"\$[A-Za-z_]\w*", text):
-            self.numbers.counted.add(text[1:])
-        elif text not in ("$#", "$?", "$$", "$!"):
+        named = re.fullmatch(r"\$([A-Za-z_]\w*)|\$\{([A-Za-z_]\w*)(:?-\d+)?\}", text)
+        if named:
+            self.numbers.counted.add(named[1] or named[2])
+        elif node.type == "command_substitution" and (program := _counts(node)):
+            self.numbers.printed_by.add(program)
+        elif text not in ("$#", "$?", "$$", "$!") and not re.fullmatch(r"\$\{#\w+(\[[@*]\])?\}", text):
             raise Unclear("a value that may be evaluated")
 
     def loop_head(self, node: Node) -> None:
@@ -99,7 +111,7 @@ class Evaluated:
         if not counts or (word.known and re.fullmatch(r"[-+]?\d+", word.text)):
             return
         inner = node.named_children if node.type == "string" else [node]
-        if len(inner) != 1 or inner[0].type != "simple_expansion" or text_of(node).strip('"') != text_of(inner[0]):
+        if len(inner) != 1 or inner[0].type not in RUNS or text_of(node).strip('"') != text_of(inner[0]):
             raise Unclear("a test that may evaluate what it is given")
         self._number(inner[0])
 
@@ -129,6 +141,16 @@ class Evaluated:
         ranged = re.match(r"\$\{[^:}]*:(?![-=+?])(.*)\}$", text, flags=re.DOTALL)
         if ranged and re.search(r"[A-Za-z$`]", ranged[1]):
             raise Unclear("a range that may be evaluated")
+
+
+def _counts(node: Node) -> str:
+    """The program that prints what a substitution stands for, if that is sure to be one number; else nothing."""
+    inner = node.named_children
+    if len(inner) == 1 and inner[0].type == "pipeline" and {child.type for child in inner[0].children[1::2]} == {"|"}:
+        last = inner[0].children[-1]
+        return "wc" if re.fullmatch(r"wc -[clmw]", text_of(last)) else ""
+    found = re.fullmatch(PRINTS_NUMBER, text_of(inner[0])) if len(inner) == 1 else None
+    return found[0].partition(" ")[0] if found else ""
 
 
 def below(node: Node) -> list[Node]:

@@ -21,6 +21,8 @@ class Simple:
     words: tuple[Word, ...]
     assigned: tuple[Assigned, ...]
     folders: Folders
+    written: str = ""
+    """As it stands in the line."""
 
 
 @dataclass(frozen=True, slots=True)

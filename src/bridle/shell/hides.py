@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from bridle.shell.names import program
+from bridle.shell.options import git_command
 from bridle.shell.sed import only_edits
 from bridle.shell.words import UNKNOWN, Word, names
 
@@ -14,6 +15,7 @@ GIT_COMMANDS = names(
     "commit config count-objects describe diff diff-tree diff-index diff-files fetch for-each-ref format-patch fsck gc "
     "grep help init log ls-files ls-remote ls-tree merge merge-base mv name-rev notes pull push range-diff rebase "
     "reflog remote reset restore rev-list rev-parse revert rm shortlog show show-branch show-ref stash status "
+    "sparse-checkout "
     "submodule switch symbolic-ref tag update-index update-ref var verify-commit version whatchanged worktree"
 )
 GIT_ODD = names(
@@ -43,11 +45,13 @@ GIT_TAKES = {
 }
 """Options whose value is the next word."""
 NOTHING = re.compile(r"(?!)")
+SETTING = re.compile(r"[A-Za-z][A-Za-z0-9-]*(\.[\w./-]+)?\.[A-Za-z][A-Za-z0-9-]*")
 GIT_CALM = {
     "bisect": names("start good bad reset log skip status"),
     "submodule": names("status summary init update"),
     "config": names("--get --get-all --list -l --get-regexp get list"),
     "notes": names("list show"),
+    "sparse-checkout": names("list"),
 }
 """Commands with commands of their own, of which only these do no harm."""
 GIT_FREE = names(
@@ -76,7 +80,8 @@ def _git(rest: Sequence[Word]) -> bool:
 
 
 def _git_hides(command: str, given: Sequence[Word]) -> bool:
-    if command in GIT_CALM and not (given and given[0].known and given[0].text in GIT_CALM[command]):
+    calm = given and given[0].known and given[0].text in GIT_CALM.get(command, ())
+    if command in GIT_CALM and not calm and not _reads_setting(command, given):
         return True
     free, letters, takes = command in GIT_FREE, GIT_LETTERS.get(command, ""), GIT_TAKES.get(command, NOTHING)
     skip = False
@@ -108,21 +113,26 @@ def _may_be_odd(word: Word) -> bool:
 
 def writes_git_config(words: Sequence[Word]) -> bool:
     """Whether a command changes what git will do later: its settings in the project."""
-    given = [program(word.text) if index < 6 else word.text for index, word in enumerate(words)]
-    if "git" not in given[:6]:
+    start = next((index for index, word in enumerate(words[:6]) if program(word.text) == "git"), None)
+    if start is None:
         return False
-    rest = [word for word in given[given.index("git") + 1 :] if word not in ("--no-pager", "-P")]
-    command, options = (rest[0], rest[1:]) if rest else ("", [])
+    command, given = git_command(words[start + 1 :])
+    options = [word.text for word in given]
     match command:
         case "config":
-            return not options or options[0] not in GIT_CALM["config"]
+            return not options or not (options[0] in GIT_CALM["config"] or _reads_setting(command, given))
         case "remote":
             return bool(options) and options[0] in names("add remove rm rename set-url set-head set-branches")
         case "push" | "pull" | "branch":
             return any(re.fullmatch(r"-u|-[mM]|--set-up\S*|--unset-up\S*|--mov?e?", option) for option in options)
         case "submodule" | "sparse-checkout" | "maintenance" | "lfs":
-            return bool(options) and options[0] not in GIT_CALM["submodule"]
+            return bool(options) and options[0] not in GIT_CALM.get(command, GIT_CALM["submodule"])
     return False
+
+
+def _reads_setting(command: str, given: Sequence[Word]) -> bool:
+    """Whether git is only asked for one setting: by its name alone, which has a dot in it."""
+    return command == "config" and len(given) == 1 and given[0].known and SETTING.fullmatch(given[0].text) is not None
 
 
 FIND_TAKES = re.compile(
@@ -239,5 +249,6 @@ HIDES: dict[str, Callable[[Sequence[Word]], bool]] = {
     "install": _odd_options(r"--strip-p"),
     "patch": _odd_options(r"-\w*[eg]|--(ed|get)"),
     "diff": _odd_options(r"--to-file"),
+    "ctest": _odd_options(r"-[SDMT]|--(script|build-|test-(command|action|model)|dashboard)"),
     "sdiff": _odd_options(r"-\w*o|--(o|diff)"),
 }

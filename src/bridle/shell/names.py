@@ -65,7 +65,9 @@ _RUNNERS = names(
     "jj repo ld gold ar gcc-ar gcc g++ gfortran gnat gdc tcc cc c++ cpp c89 c99 c89-gcc c99-gcc ccache distcc "
     "sccache logrotate run-parts run-mailcap update-alternatives ldconfig insmod modprobe mount ip iptables nft "
     "ffmpeg convert magick pandoc latexmk latex pdflatex xelatex lualatex tex gs dot ctags cscope exiftool csplit "
-    "gvim rvim rview rgvim vimdiff gvimdiff evim eview git-shell"
+    "gvim rvim rview rgvim vimdiff gvimdiff evim eview git-shell editor sensible-editor sensible-browser "
+    "sensible-pager select-editor cpack groff troff nroff gtroff ditroff pic gpic groffer grog pygmentize gio "
+    "gtk-launch gtk4-launch dex exo-open kde-open kioclient x-www-browser www-browser gnome-open"
 )
 _RUNS_OTHERS = re.compile(
     r"(ansible|git-|ld-linux|ld-musl|ld\.|clang|qemu-|env-|systemd-|s6-|php-|kube|proxychains|mongo|julia|pypy).*"

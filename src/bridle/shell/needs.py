@@ -6,12 +6,12 @@ import os
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 
 from bridle.core.permission import Access
 from bridle.core.protected import protection
 from bridle.errors import ToolFailed
+from bridle.shell.changes import Changes
 from bridle.shell.found import Folders, Opened, Script, Simple
 from bridle.shell.hides import writes_git_config
 from bridle.shell.names import CHANGES, QUIET, program
@@ -20,6 +20,7 @@ from bridle.shell.repositories import goes_to, is_foreign, looks_bare, makes_hea
 from bridle.shell.script import taken_apart
 from bridle.shell.variables import BUILTINS, Assigned
 from bridle.shell.words import Word, names
+from bridle.shell.writes import changed_by
 from bridle.workspace.files import Place, accesses, beyond, located
 
 NO_FILES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/zero", "/dev/urandom"})
@@ -30,10 +31,18 @@ CALM = names(
     "tr nl cmp md5sum sha256sum jq yq column realpath readlink id whoami uname nproc free ps test true false sleep seq"
 )
 """Programs that do no harm whatever their words are; those are looked at apart."""
+SEPARATES = names("awk cut sort column paste")
+"""Programs that are told in an option which letter parts fields."""
 PARTED = names(
     "git npm pnpm yarn cargo go docker kubectl pip uv poetry make bun deno gh systemctl apt dotnet mvn gradle"
 )
 """Programs whose second word says what they do."""
+STEERS = re.compile(
+    r"-[fCcEIxXPZp](?!\w*y$)|--?(eval|exec|toolexec|vettool|overlay|modfile|config|file|makefile|manifest-path|prefix|cwd|"
+    r"dir|directory|chdir|project|root|script-shell|node-options|userconfig|globalconfig|init-script|build-file|"
+    r"settings-file|include-dir|environment|require|import|loader|registry|index-url|extra-index-url)|[A-Za-z_]\w*[:+?!]*="
+)
+"""Words by which a command does something else than it does by its name: no always for its name covers them."""
 MOST_WORDS = 2_000
 MOST_SHELLS = 3
 
@@ -61,10 +70,12 @@ class _Needs:
             simple = replace(found, assigned=(*found.assigned, *script.exported, *inherited))
             yield from self._programs(simple, depth, script.functions)
             yield from self._paths(simple)
-            for target in _written_by(simple):
+            for target in changed_by(simple.words):
                 yield from self._opened(Opened(target, True, simple.folders))
         for opened in script.opened:
             yield from self._opened(opened)
+        if not depth:
+            yield from Changes(self.command, self.project, self.folder).of(_whole(script))
 
     def _unknown(self, permission: str) -> Access:
         return Access(permission, self.command, "any")
@@ -114,14 +125,21 @@ class _Needs:
             given_on = (*simple.assigned, *assigned_by(before))
             yield from self.of(below, depth + 1, given_on) if below is not None else (self._unknown("bash"),)
         if writes_git_config(words):
-            yield Access("git_config", " ".join(word.text for word in words))
+            known = all(word.known for word in words)
+            yield Access("git_config", " ".join(word.text for word in words) if known else self._as_written(simple))
         for run in runs_of(words, simple.assigned, functions):
             if run.reach == "any":
                 yield self._unknown("bash")
+            elif run.reach in ("exact", "runs"):
+                odd = run.reach == "runs" and any(word.text and STEERS.match(word.text) for word in words[2:])
+                yield Access("bash", run.text, run.reach, "" if odd else _remembered(run.text))
             else:
-                yield Access(
-                    "bash", run.text, run.reach, _remembered(run.text) if run.reach in ("exact", "runs") else ""
-                )
+                yield Access("bash", self._as_written(simple), run.reach, words=run.text)
+
+    def _as_written(self, simple: Simple) -> str:
+        """What is asked about where words are not known: where they come from elsewhere in the line, all of it."""
+        text = simple.written
+        return self.command if not text or re.search(r"[$`]|xargs", text) else text
 
     def _paths(self, simple: Simple) -> Iterator[Access]:
         """Places outside of the project that a command names."""
@@ -130,6 +148,8 @@ class _Needs:
         for index, word in enumerate(simple.words[:MOST_WORDS]):
             text = re.sub(r"^(--?[\w-]+=|-[A-Za-z](?=[/~.])|\w+=)", "", word.text)
             if (not index and "/" not in word.text) or text in NO_FILES or text.startswith("/dev/fd/"):
+                continue
+            if word.text in ("-F/", "-d/", "-t/") and first in SEPARATES:
                 continue
             leads_out = _may_lead_out(text) or (not word.known and text.startswith("/"))
             if not leads_out and (simple.folders == frozenset({""}) or not word.known):
@@ -148,7 +168,8 @@ class _Needs:
             if _may_lead_out(text):
                 yield None
             return
-        for start in folders or {""}:
+        # Where it is further inside comes first, since that is what is most likely meant and said to a reader.
+        for start in sorted(folders or {""}, reverse=True):
             if text.startswith("~") and not text.startswith("~/") and text != "~":
                 yield None
                 continue
@@ -177,17 +198,20 @@ class _Needs:
                 yield from accesses(permission, place)
 
 
-def _written_by(simple: Simple) -> Iterator[Word]:
-    """Files that a program is told to change by its words."""
-    name = program(simple.words[0].text) if simple.words else ""
-    named = [word for before, word in pairwise(simple.words) if before not in (Word("-e"), Word("-f"), Word("-ne"))]
-    plain = [word for word in named if not word.text.startswith("-")]
-    options = [word.text for word in simple.words[1:] if word.text.startswith("-")]
-    if name == "tee":
-        yield from plain
-    elif name in ("sed", "gsed") and any(re.match(r"-[nErsuz]*i|--in-place", option) for option in options):
-        scripted = any(re.fullmatch(r"-[nErsuz]*e|--expression.*", option) for option in options)
-        yield from plain if scripted else plain[1:]
+def _whole(script: Script, depth: int = 0) -> Script:
+    """All commands of a line, with those of the shells and of find among them in their place."""
+    found = replace(script, commands=[], opened=list(script.opened))
+    for simple in script.commands:
+        text, _ = _text_for_a_shell(list(simple.words))
+        if text is not None and depth < MOST_SHELLS:
+            below = _whole(taken_apart(text, simple.folders), depth + 1)
+            found.commands += below.commands
+            found.opened += below.opened
+            continue
+        found.commands.append(simple)
+        inner = command_of_find(simple.words) if program(simple.words[0].text) == "find" else None
+        found.commands += [replace(simple, words=tuple(words)) for words in inner or ()]
+    return found
 
 
 def _text_for_a_shell(words: list[Word]) -> tuple[str | None, list[Word]]:

@@ -11,6 +11,7 @@ from bridle.core.beginnings import NOT_KNOWN
 from bridle.core.permission import Reach
 from bridle.shell.hides import HIDES
 from bridle.shell.names import PLAIN, QUIET, SHELLS, program, runs_others
+from bridle.shell.options import TAKES, command_in
 from bridle.shell.variables import BUILTINS, SILENT, Assigned, steers
 from bridle.shell.words import UNKNOWN, Word
 
@@ -26,6 +27,7 @@ CALM: dict[str, re.Pattern[str]] = {
     "zip": re.compile(r"-[rq9]+"),
 }
 """Of these, only options that are not listed make them run others."""
+MOST_WRAPPERS = 8
 
 
 class Run(NamedTuple):
@@ -68,6 +70,7 @@ def runs_of(words: Sequence[Word], assigned: Sequence[Assigned], functions: Coll
     # Whatever else it may do, a rule that denies it stands.
     yield from _judged(words, "exact" if reach == "any" else reach)
     yield from _passed_on(words, name)
+    yield from _without_options(words, name)
 
 
 def _obeys_variables(text: str) -> bool:
@@ -83,6 +86,19 @@ def _passed_on(words: Sequence[Word], name: str) -> Iterator[Run]:
         yield Run(" ".join([called, name, *rest]), "passes")
     elif rest and called not in PLAIN | BUILTINS and name not in HIDES and not runs_others(name):
         yield Run(" ".join([words[0].text, *rest]), "passes")
+
+
+def _without_options(words: Sequence[Word], name: str) -> Iterator[Run]:
+    """What a rule against a command of the program speaks of, with no options before that command."""
+    called = posixpath.basename(words[0].text)
+    rest = [word.text if word.known else f"{word.text}{NOT_KNOWN}" for word in words[1:]]
+    if not rest or not rest[0].startswith(("-", "+")) or name in PLAIN:
+        return
+    for each in dict.fromkeys([called, name]):
+        if name in TAKES:
+            yield Run(" ".join([each, *rest[command_in(name, words[1:]) :]]), "also")
+        if name != "git":
+            yield Run(" ".join([each, *rest]), "perhaps")
 
 
 def _named(first: Word, name: str) -> Iterator[Run]:
@@ -144,6 +160,17 @@ def _unwrapped(first: Word, rest: list[Word], wrapper: Wrapper, assigned: Sequen
         yield from runs_of(inner, assigned)
     elif wrapper.feeds:
         yield Run("echo", "open")
+
+
+def unwrapped(words: Sequence[Word]) -> Sequence[Word]:
+    """The words of the command that wrappers start, as far as that is sure."""
+    for _ in range(MOST_WRAPPERS):
+        wrapper = WRAPPERS.get(program(words[0].text)) if words and words[0].known else None
+        index = _own_words(list(words[1:]), wrapper) if wrapper is not None else None
+        if wrapper is None or index is None:
+            break
+        words = [*words[1 + index :], *([UNKNOWN] if wrapper.feeds else [])]
+    return words
 
 
 def assigned_by(words: Sequence[Word]) -> list[Assigned]:

@@ -38,5 +38,6 @@ def taken_apart(source: str, folders: Folders = frozenset({""}), depth: int = 0)
         walk.visit(root)
     except RecursionError:
         script.doubts.append("too deep")
+    script.doubts += [f"{name} may print what is evaluated" for name in script.numbers.printed_by & script.functions]
     script.doubts += [f"{name} may be evaluated and is not only a number" for name in script.numbers.unsafe()]
     return script

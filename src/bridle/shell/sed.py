@@ -8,6 +8,8 @@ PLAIN = "pdqD=nNgGhHxlb"
 _IN_BRACKET = r"\[[:.=][a-z]*[:.=]\]|[^\]\[]"
 BRACKET = re.compile(rf"\[(?:\^(?:\]|{_IN_BRACKET})|(?!\^)(?:\]|{_IN_BRACKET}))(?:{_IN_BRACKET})*\]")
 PART = re.compile(rf"(?:\\.|[^\\\[]|{BRACKET.pattern})*", re.DOTALL)
+TEXT = re.compile(r"[ \t]*[^\s\\}][^\\\n]*(?=\n|\Z)")
+"""The text of a line that is put in, up to the end of the line; with a backslash in it, it may go on."""
 ADDRESS = re.compile(r"\d+(~\d+)?|\$|[+~]\d+|0")
 
 
@@ -48,6 +50,9 @@ def _command(script: str, index: int) -> int | None:
     if letter and letter in PLAIN:
         after = _skipped(script, index + 1, " \t")
         return after if script[after : after + 1] in ("", ";", "\n", "}") else None
+    if letter and letter in "aic":
+        text = TEXT.match(script, index + 1)
+        return text.end() if text else None
     if letter in ("{", "}"):
         return index + 1
     return None

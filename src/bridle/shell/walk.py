@@ -16,6 +16,7 @@ from bridle.shell.words import (
     Unclear,
     Word,
     check_gaps,
+    ends_only_at_its_end,
     expands,
     is_quoted,
     names,
@@ -153,9 +154,10 @@ class Walk:
                     raise Unclear("a subshell among words")
                 case kind:
                     words.append(Word(kind) if kind in ("$", "=", "==", "=~") else self._word(child))
-        self._found(words, assigned, quoted=bool(node.children) and is_quoted(node.children[len(assigned)]))
+        quoted = bool(node.children) and is_quoted(node.children[len(assigned)])
+        self._found(words, assigned, text_of(node), quoted=quoted)
 
-    def _found(self, words: list[Word], assigned: list[Assigned], *, quoted: bool) -> None:
+    def _found(self, words: list[Word], assigned: list[Assigned], written: str, *, quoted: bool) -> None:
         if not words:
             return
         first = words[0]
@@ -165,7 +167,7 @@ class Walk:
             rest = words[2:] if words[1:2] == [Word("-p")] else words[1:]
             if rest and rest[0].text.startswith("-"):
                 raise Unclear("time with options")
-            self._found(rest, assigned, quoted=False)
+            self._found(rest, assigned, written, quoted=False)
             return
         plain = words
         while len(plain) > 1 and plain[0] in (Word("command"), Word("builtin")):
@@ -182,7 +184,7 @@ class Walk:
             for word in plain[1:]:
                 self._script.numbers.assign(word.text.partition("=")[0], number=False)
             self._script.exported += exported_by(plain)
-        self._script.commands.append(Simple(tuple(words), tuple(assigned), self._folders))
+        self._script.commands.append(Simple(tuple(words), tuple(assigned), self._folders, written))
         if plain[0].known and plain[0].text in ("cd", "pushd", "popd"):
             self._move(plain)
 
@@ -193,8 +195,7 @@ class Walk:
         self._script.strays |= script.strays
         self._script.exported += script.exported
         self._script.functions |= script.functions
-        for name, number in script.numbers.given.items():
-            self._script.numbers.assign(name, number=number)
+        self._script.numbers.include(script.numbers)
         if self._folders is not None and any(_moves(command) for command in script.commands):
             self._folders = None
 
@@ -366,9 +367,11 @@ class Walk:
             raise Unclear("the end of a here-document")
         for child in node.children:
             if child.type == "heredoc_body":
-                if any(line.strip() == delimiter for line in text_of(child).split("\n")):
+                quoted = mark != delimiter
+                source = (node.text or b"")[child.start_byte - node.start_byte : end.end_byte - node.start_byte]
+                if not ends_only_at_its_end(source.decode("utf-8", "surrogateescape"), delimiter, quoted=quoted):
                     raise Unclear("the end of a here-document")
-                if mark == delimiter:
+                if not quoted:
                     self._expanded_body(child)
             elif child.type not in ("<<", "<<-", "heredoc_start", "heredoc_end", "file_descriptor"):
                 self.visit(child)

@@ -187,8 +187,18 @@ def _unescaped(text: str) -> str:
 
 def expands(text: str) -> bool:
     """Whether bash would expand anything in this text, which stands in double quotes or a here-document."""
-    whole = re.sub(r"(?<!\\)((?:\\\\)*)\\\n", r"\1", text)
-    return _EXPANDS.search(re.sub(r"\\.", "", whole, flags=re.DOTALL)) is not None
+    return _EXPANDS.search(re.sub(r"\\.", "", _joined_lines(text), flags=re.DOTALL)) is not None
+
+
+def _joined_lines(text: str) -> str:
+    """Text as bash reads it: a line that ends with a backslash goes on in the next."""
+    return re.sub(r"(?<!\\)((?:\\\\)*)(?:\\\n)+", r"\1", text)
+
+
+def ends_only_at_its_end(text: str, delimiter: str, *, quoted: bool) -> bool:
+    """Whether bash finds the end of a here-document, given with its last line, where the parser has found it."""
+    *body, end = (text if quoted else _joined_lines(text)).split("\n")
+    return end.strip("\t") == delimiter and not any(line.strip() == delimiter for line in body)
 
 
 def check_gaps(node: Node) -> None:
