@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import sys
 import tempfile
@@ -13,13 +12,16 @@ from functools import partial
 from pathlib import Path
 
 from bridle.config.agents import rules_of
+from bridle.config.load import config_home
 from bridle.config.settings import CareSettings, HookSettings, McpServer, SandboxSettings, Settings
 from bridle.core.permission import DEFAULT_RULES, Access, Rule, judge, named_patterns
-from bridle.errors import ConfigError
+from bridle.errors import ConfigError, ToolFailed
 from bridle.process.home import Home, git_identity, plain_settings
-from bridle.process.programs import named_files, outside
+from bridle.process.programs import Outside, named_files, outside
 from bridle.process.sandbox import Sandbox, sandbox_program
 from bridle.tools.background import Backgrounds
+from bridle.workspace.files import located
+from bridle.workspace.fill import filled
 from bridle.workspace.git import git_place, named_by_config
 
 OWN = (Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parent)
@@ -153,16 +155,47 @@ def sheltered(
 ) -> Shelter:
     """The shelter for a project, by its settings."""
     known = (*DEFAULT_RULES, *rules_of(settings.permission))
-    return Shelter(settings.sandbox, environment, guarded, outputs, known, run_outside(settings, directory))
+    return Shelter(
+        settings.sandbox, environment, guarded, outputs, known, run_outside(settings, directory, environment)
+    )
 
 
-def run_outside(settings: Settings, directory: Path) -> tuple[Path, ...]:
-    """The files of a project that a command names which runs outside of the sandbox."""
-    care: tuple[HookSettings | CareSettings, ...] = (*settings.hooks, *settings.formatters, *settings.diagnostics)
-    commands = [one.command for one in care if not one.sandbox]
-    servers = (one for one in settings.mcp.values() if isinstance(one, McpServer))
-    commands += [shlex.join(server.command) for server in servers if not server.sandbox]
-    return named_files(commands, directory.resolve())
+def run_outside(settings: Settings, directory: Path, environment: Mapping[str, str]) -> tuple[Path, ...]:
+    """The files of a project that commands name which run outside of the sandbox; raises `ConfigError`."""
+    project = directory.resolve()
+    care: dict[str, Sequence[HookSettings | CareSettings]] = {
+        "hooks": settings.hooks,
+        "formatters": settings.formatters,
+        "diagnostics": settings.diagnostics,
+    }
+    commands = [
+        Outside(f"{name}: the command {one.command!r}", one.command, project)
+        for name, given in care.items()
+        for one in given
+        if not one.sandbox
+    ]
+    for name, server in settings.mcp.items():
+        if isinstance(server, McpServer) and server.enabled and not server.sandbox:
+            try:
+                folder = located(project, server.folder or ".").path
+            except ToolFailed:
+                # It cannot be started there, which is said when it is needed.
+                continue
+            words = [_value(word, environment, project) for word in server.command]
+            commands.append(Outside(f"mcp.{name}.command", words, folder))
+    try:
+        return named_files(commands, project, environment)
+    except ConfigError as error:
+        # Nobody else may let a command out of the sandbox.
+        raise ConfigError(f"{config_home(environment) / 'config.toml'}: {error}") from error
+
+
+def _value(word: str, environment: Mapping[str, str], project: Path) -> str:
+    try:
+        return filled(word, environment, project)
+    except ConfigError:
+        # Whoever starts the server says what is missing.
+        return word
 
 
 def _paths(given: list[str]) -> tuple[Path, ...]:
