@@ -127,7 +127,8 @@ def _brought(directory: Path, user: Table, state: TrustState) -> _Brought:
     if state != "trusted":
         root = project_root(directory)
         others += [f"loads the Python tools of {path.name}" for path in sorted((root / TOOLS).glob("*.py"))]
-        brought.ignored = list(dict.fromkeys([*rights, *others]))
+        # One line each: what a project says must not look like a line of ours.
+        brought.ignored = list(dict.fromkeys(" ".join(words.split()) for words in (*rights, *others)))
         brought.notices += _warning(root, brought.ignored, state)
     return brought
 
