@@ -138,7 +138,7 @@ def _bounded(origin: str, table: Table, user: Table, notices: list[str]) -> Tabl
     table, outside = contained(table)
     why = "is ignored: only your own configuration lets a command out of the sandbox"
     notices += [f"{origin}: {key} {why}" for key in outside]
-    if _ceiling(table) > _ceiling(user):
+    if (_ceiling(table) or 0) > (_ceiling(user) or MAX_STEPS):
         table = _without_ceiling(table)
         notices.append(f"{origin}: behavior.ceiling is ignored: only your own configuration may raise it")
     if table.pop("sessions", None) is not None:
@@ -303,10 +303,10 @@ def _read_restrictions(origin: str, table: Any) -> tuple[Rule, ...]:
         raise ConfigError(f"{origin}: permission: {error}") from error
 
 
-def _ceiling(table: Table) -> float:
+def _ceiling(table: Table) -> int | None:
     behavior = table.get("behavior")
     value = behavior.get("ceiling") if isinstance(behavior, dict) else None
-    return value if isinstance(value, int) else MAX_STEPS
+    return value if isinstance(value, int) else None
 
 
 def _without_ceiling(table: Table) -> Table:
