@@ -104,7 +104,9 @@ async def import_bundle(runtime: Runtime, raw: bytes) -> str:
     try:
         here = raw.replace(OUTPUTS.encode(), msgspec.json.encode(root)[1:-1]) if root else raw
         bundle = msgspec.json.decode(here, type=Bundle)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except RecursionError as error:
+        raise ConfigError("this is no exported session: it is nested too deeply") from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ConfigError(f"this is no exported session: {error}") from error
     if bundle.bridle != VERSION or not bundle.sessions:
         raise ConfigError(f"this was exported by another version (format {bundle.bridle}), or is empty")
