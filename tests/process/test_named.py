@@ -5,8 +5,10 @@ import re
 
 import pytest
 
+from bridle.config.settings import McpServer, Settings
 from bridle.errors import ConfigError
 from bridle.process.programs import Outside, named_files
+from bridle.shelter import run_outside
 
 
 @pytest.fixture
@@ -109,3 +111,15 @@ def test_a_program_is_protected_that_the_search_path_would_find_in_the_project(p
     program.chmod(0o755)
     with pytest.raises(ConfigError, match=r"lies in \.venv"):
         named(project, "ruff check", PATH=path)
+
+
+def test_the_folder_and_the_filled_in_words_of_a_server_count(project):
+    home = {"HOME": str(project.parent), "XDG_CONFIG_HOME": "/own"}
+    server = McpServer(command=["sh", "{env:HOME}/p/check.sh", "check.sh", "--key", "{env:NONE}"], folder="tools")
+    servers = {"s": server, "out": McpServer(command=["sh", "-c", "sh ./link.sh|cat"], sandbox=False)}
+    assert run_outside(Settings(mcp={"s": server}), project, home) == ()
+    servers["s"] = McpServer(command=server.command, folder="tools", sandbox=False)
+    found = {os.path.relpath(path, project) for path in run_outside(Settings(mcp=servers), project, home)}
+    assert found == {"check.sh", "tools/check.sh", "link.sh"}
+    with pytest.raises(ConfigError, match=r"^/own/bridle/config\.toml: mcp\.n\.command: npx runs files of the project"):
+        run_outside(Settings(mcp={"n": McpServer(command=["npx", "x"], sandbox=False)}), project, home)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 DEEPEST = 5
-SHELLS = re.compile(r"sh|[bdaz]sh|bash|dash|m?ksh|fish|busybox|eval|trap|su|ssh|watch|flock|script|parallel")
+SHELLS = re.compile(r"(ba|da|a|z|k|mk|fi)?sh|busybox|eval|trap|su|ssh|watch|flock|script|parallel")
 """Programs that take some of their words for a line in turn."""
 BEFORE = re.compile(
     r"env|sudo|doas|exec|command|builtin|nice|ionice|nohup|setsid|time|timeout|stdbuf|xargs|chronic|unbuffer|caffeinate|"
