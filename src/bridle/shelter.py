@@ -7,21 +7,20 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from bridle.config.agents import rules_of
-from bridle.config.load import config_home
 from bridle.config.settings import CareSettings, HookSettings, McpServer, SandboxSettings, Settings
 from bridle.core.permission import DEFAULT_RULES, Access, Rule, judge, named_patterns
 from bridle.errors import ConfigError, ToolFailed
 from bridle.process.home import Home, git_identity, plain_settings
-from bridle.process.programs import Outside, named_files, outside
+from bridle.process.programs import outside
 from bridle.process.sandbox import Sandbox, sandbox_program
 from bridle.tools.background import Backgrounds
 from bridle.workspace.files import located
-from bridle.workspace.fill import filled
 from bridle.workspace.git import git_place, named_by_config
 
 OWN = (Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parent)
@@ -161,36 +160,38 @@ def sheltered(
 
 
 def run_outside(settings: Settings, directory: Path, environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """The files of a project that commands name which run outside of the sandbox; raises `ConfigError`."""
-    project = directory.resolve()
+    """The files of a project that commands may run which are outside of the sandbox; raises `ConfigError`."""
     care: dict[str, Sequence[HookSettings | CareSettings]] = {
         "hooks": settings.hooks,
         "formatters": settings.formatters,
         "diagnostics": settings.diagnostics,
     }
-    commands = [
-        Outside(f"{name}: the command {one.command!r}", one.command, project)
-        for name, given in care.items()
-        for one in given
-        if not one.sandbox
-    ]
-    for name, server in settings.mcp.items():
-        if isinstance(server, McpServer) and server.enabled and not server.sandbox:
-            try:
-                folder = located(project, server.folder or ".").path
-            except ToolFailed:
-                # It cannot be started there, which is said when it is needed.
-                continue
+    lines = [(name, one.command) for name, given in care.items() for one in given if not one.sandbox]
+    servers = [(name, each) for name, each in settings.mcp.items() if isinstance(each, McpServer) and each.enabled]
+    servers = [(name, server) for name, server in servers if not server.sandbox]
+    if not lines and not servers:
+        return ()
+    # Loaded only here: most let nothing out.
+    from bridle.config.load import config_home
+    from bridle.process.named import Outside, named_files
+
+    project = directory.resolve()
+    commands = [Outside(f"{name}: the command {line!r}", line, project) for name, line in lines]
+    for name, server in servers:
+        # Where it cannot be started, this is said when it is needed.
+        with suppress(ToolFailed):
             words = [_value(word, environment, project) for word in server.command]
-            commands.append(Outside(f"mcp.{name}.command", words, folder))
+            commands.append(Outside(f"mcp.{name}.command", words, located(project, server.folder or ".").path))
     try:
         return named_files(commands, project, environment)
     except ConfigError as error:
-        # Nobody else may let a command out of the sandbox.
+        # Nobody but the user may let a command out of the sandbox.
         raise ConfigError(f"{config_home(environment) / 'config.toml'}: {error}") from error
 
 
 def _value(word: str, environment: Mapping[str, str], project: Path) -> str:
+    from bridle.workspace.fill import filled
+
     try:
         return filled(word, environment, project)
     except ConfigError:

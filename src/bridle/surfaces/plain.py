@@ -45,9 +45,11 @@ def plain(text: str) -> str:
     """Replace the characters that nobody sees, among them all that could drive a terminal."""
     if text.isascii() and text.isprintable():
         return text
+    text = text.translate(_SHOWN)
     if "\u200c" in text or "\u200d" in text:
+        # Last, when nothing is left beside a joiner that nobody sees.
         text = _JOINER.sub(lambda found: MARK if found["stray"] else found[0], text)
-    return text.translate(_SHOWN)
+    return text
 
 
 def line(text: str) -> str:
