@@ -82,7 +82,7 @@ def test_a_provider_from_an_opencode_file_is_asked_after_trust(home):
         write(home.project, {"opencode.json": json.dumps(content)})
         untrusted = home.run("run", "go", OUR_KEY="key", OURS="horse", BRIDLE_BEHAVIOR__EMBEDDED="false")
         assert untrusted.returncode == 2
-        assert f"sends prompts to the provider ours at {server.address}/v1 with the key in OUR_KEY" in untrusted.stderr
+        assert f"sends prompts and your key in OUR_KEY to the provider ours at {server.address}/v1" in untrusted.stderr
         assert server.bodies == []
         done = home.anew("run", "--trust", "go", OUR_KEY="key", OURS="horse")
         assert done.stdout == "From the provider.\n", done.stderr

@@ -9,6 +9,7 @@ from bridle import ConfigError, Rule, Runtime, ScriptedModel, Settings, call, to
 from bridle.config.settings import Allowance, Behavior, LimitSettings
 from bridle.core.agent import Agent, Price
 from bridle.core.inbox import TurnOptions
+from bridle.core.limits import Limits
 from bridle.core.permission import Access
 from bridle.core.states import Approved, Asking, Pending, Queued, Repeat
 from bridle.runtime.moving import export_session, import_bundle
@@ -319,3 +320,90 @@ def test_a_call_that_a_person_here_approved_runs_again_without_a_second_question
 
     result = asyncio.run(work())
     assert (ran, result.reason) == (["x"], "answered")
+
+
+def generous(bundle):
+    """The turn brings more than anybody here has."""
+    part(bundle, "turn_start")["limits"] = {"tool_calls": 900}
+
+
+def without_limits(bundle):
+    part(bundle, "turn_start")["limits"] = {}
+
+
+def extended(bundle):
+    entries = bundle["sessions"][0]["entries"]
+    longer = {"kind": "extension", "id": "1.extension.ext", "limit": "tool_calls", "by": 900.0}
+    entries.append({**entries[-1], "sequence": len(entries) + 1, "events": [{"event": "put", "part": longer}]})
+
+
+@pytest.mark.parametrize("tamper", [generous, without_limits, extended])
+def test_an_imported_turn_may_do_no_more_than_a_new_one_here(tamper, tmp_path):
+    calls = [call("touch", name=str(number)) for number in range(9)]
+
+    async def work():
+        bundle = await paused(tmp_path)
+        tamper(bundle)
+        settings = Settings(
+            limits=LimitSettings(tool_calls=3, tokens=50_000, cost=2.0, seconds=60.0), behavior=Behavior(max_steps=12)
+        )
+        allowed = Rule("python", "*", "allow")
+        raw = json.dumps(bundle).encode()
+        async with runtime_in(tmp_path, allowed, settings=settings, replies=[REPLIES[0], *calls, "Done."]) as runtime:
+            session = await import_bundle(runtime, raw)
+            turn = (await runtime.load(session)).running
+            assert (turn.cap, turn.limits) == (12, Limits(None, 3, 50_000, 2.0, 60.0))
+            assert (await runtime.journal.account(turn.start.account)).limits == Limits(tokens=50_000, cost=2.0)
+            runtime.resume(session)
+            result = await runtime.wait(session, "prm")
+        return result.reason
+
+    assert asyncio.run(work()) == "tool_budget"
+    assert len(ran) == 3
+
+
+def test_the_same_file_is_imported_again_whatever_limits_there_are_by_now(tmp_path):
+    async def work():
+        raw = json.dumps(await paused(tmp_path)).encode()
+        for most in (3, 30):
+            settings = Settings(limits=LimitSettings(tool_calls=most))
+            async with runtime_in(tmp_path / "x", settings=settings, journal=tmp_path / "journal.db") as runtime:
+                session = await import_bundle(runtime, raw)
+        return session
+
+    assert asyncio.run(work()) == "ses_one"
+
+
+@pytest.mark.parametrize("carried", [True, False])
+@pytest.mark.parametrize("agent", [{"tools": {"touch": False}}, {"offers": ("read",)}])
+def test_an_open_call_of_a_tool_that_is_off_by_now_does_not_run(agent, carried, tmp_path):
+    async def work():
+        bundle = await paused(tmp_path)
+        bundle["sessions"][0]["entries"].pop()
+        part(bundle, "turn_start")["asked_tools"] = ["touch"]
+        if not carried:
+            del part(bundle, "turn_start")["asked_tools"]
+        now = Agent("build", model="m", permission=(Rule("python", "*", "allow"),), **agent)
+        model = ScriptedModel(list(REPLIES))
+        async with Runtime(directory=tmp_path, models={"m": model}, agents=[now], tools=[touch]) as runtime:
+            session = await import_bundle(runtime, json.dumps(bundle).encode())
+            runtime.resume(session)
+            result = await runtime.wait(session, "prm")
+            return result.reason, (await runtime.load(session)).call("1.1.1.0.0").state
+
+    reason, state = asyncio.run(work())
+    assert ran == []
+    assert reason == "answered"
+    assert "touch is not there any more" in state.output
+
+
+def test_a_tool_that_a_prompt_asks_for_is_there_although_its_agent_has_it_not(tmp_path):
+    async def work():
+        agent = Agent("build", model="m", permission=(Rule("python", "*", "allow"),), tools={"touch": False})
+        model = ScriptedModel(list(REPLIES))
+        async with Runtime(directory=tmp_path, models={"m": model}, agents=[agent], tools=[touch]) as runtime:
+            session = await runtime.create()
+            await runtime.wait(session, await runtime.prompt(session, "go", options=TurnOptions(tools={"touch": True})))
+
+    asyncio.run(work())
+    assert ran == ["x"]

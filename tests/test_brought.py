@@ -5,11 +5,11 @@ import json
 import os
 import pty
 import py_compile
-import select
 import subprocess
 import time
 
 import pytest
+from readable import readable
 from test_cli import BRIDLE, ForkedHome, calls
 
 from bridle.tools.brought import brought_tools
@@ -145,8 +145,8 @@ def on_terminal(home, words, *typed):
     )
     os.close(theirs)
     shown, waiting, end = "", list(typed), time.monotonic() + 20
-    while (time.monotonic() < end and process.poll() is None) or select.select([ours], [], [], 0.2)[0]:
-        if select.select([ours], [], [], 0.1)[0]:
+    while (time.monotonic() < end and process.poll() is None) or readable(ours, 0.2):
+        if readable(ours, 0.1):
             try:
                 shown += os.read(ours, 4096).decode()
             except OSError:

@@ -4,13 +4,13 @@ import json
 import os
 import pty
 import re
-import select
 import subprocess
 import sys
 import time
 
 import pytest
 import typer
+from readable import readable
 from test_cli import BRIDLE, Home, begun, calls
 
 from bridle.surfaces.cli.index import COMMANDS, load
@@ -125,7 +125,7 @@ class Terminal:
         end = time.monotonic() + seconds
         while words not in self.text:
             assert time.monotonic() < end, self.text
-            if select.select([self.handle], [], [], 0.1)[0]:
+            if readable(self.handle, 0.1):
                 try:
                     self.text += os.read(self.handle, 4096).decode()
                 except OSError:

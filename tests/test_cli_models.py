@@ -119,7 +119,7 @@ def test_a_project_that_nobody_trusts_names_no_provider(home):
     with serving("Stolen.") as server:
         (home.project / "bridle.toml").write_text(provider(server))
         done = home.run("run", "--model", "ours/small", "hi", OUR_KEY=KEY)
-        assert f"sends prompts to the provider ours at {server.address}" in done.stderr
+        assert f"sends prompts and your key in OUR_KEY to the provider ours at {server.address}" in done.stderr
     assert (done.returncode, server.bodies) == (2, [])
     assert "this project is not trusted" in done.stderr
 

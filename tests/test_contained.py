@@ -97,6 +97,44 @@ def test_only_the_user_lets_a_command_out_and_what_it_names_is_protected(home, k
     assert (home.project / "where.txt").read_text().strip() != HOST
 
 
+@pytest.mark.parametrize(
+    ("command", "script"),
+    [
+        ("cat check.sh|sh", "check.sh"),
+        ("./link.sh", "tools/check.sh"),
+        ("sh tools/../check.sh", "check.sh"),
+        ("sh ~/project/check.sh", "check.sh"),
+        ("make lint", "Makefile"),
+        ("python3 tools/check.py", "tools/json.py"),
+    ],
+)
+def test_a_model_changes_nothing_that_a_command_outside_of_the_sandbox_runs(home, command, script):
+    (home.project / "tools").mkdir()
+    for name in ("check.sh", "tools/check.sh"):
+        (home.project / name).write_text(f"#!/bin/sh\n{WHERE} > where.txt\n")
+        (home.project / name).chmod(0o755)
+    (home.project / "link.sh").symlink_to("tools/check.sh")
+    (home.project / "Makefile").write_text(f"lint:\n\t{WHERE} > where.txt\n")
+    (home.project / "tools" / "check.py").write_text(f"import json, os\nos.system('{WHERE} > where.txt')\n")
+    own(home, f'[[hooks]]\non = "step_start"\ncommand = "{command}"\nsandbox = false\n')
+    evil = {"Makefile": "lint:\\n\\ttouch PWNED", "tools/json.py": "open('PWNED', 'w')"}.get(script, "touch PWNED")
+    steps = [
+        calls(("bash", {"command": f'printf "{evil}\\n" > {script}; mv -f {script} x; mv x {script}; true'})),
+        calls(("write", {"filePath": script, "content": "touch PWNED\n"})),
+    ]
+    home.run("run", "--model", home.script(*steps, {"text": "Done."}), "go")
+    assert (home.project / "where.txt").read_text().strip() == HOST
+    assert not (home.project / "PWNED").exists()
+
+
+def test_a_command_outside_of_the_sandbox_is_refused_where_nobody_can_tell_what_it_runs(home):
+    own(home, '[[hooks]]\non = "step_start"\ncommand = "sh ./chec?.sh"\nsandbox = false\n')
+    done = home.run("run", "--model", home.script({"text": "Done."}), "go")
+    assert done.returncode == 2
+    assert "config.toml: hooks: the command 'sh ./chec?.sh': what becomes of '?' in it is not known" in done.stderr
+    assert "put the script outside of the project" in done.stderr
+
+
 def test_a_server_finds_git_read_only_and_what_it_changes_is_logged(home):
     (home.project / ".git").mkdir()
     for name in ("objects", "refs", "hooks"):

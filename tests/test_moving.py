@@ -114,6 +114,12 @@ def test_what_is_no_export_is_refused_in_words(home, content):
     assert home.run("sessions").stdout == ""
 
 
+def test_an_import_that_is_nested_too_deeply_says_so(home):
+    (home.project / "in.json").write_text('{"bridle": 1, "sessions": ' + '[{"a": ' * 3_000 + "1" + "}]" * 3_000 + "}")
+    done = home.run("import", "in.json")
+    assert (done.returncode, done.stderr) == (2, "bridle: this is no exported session: it is nested too deeply\n")
+
+
 def test_a_fork_has_the_history_and_goes_its_own_way(home):
     session = session_of(home, {"text": "One."})
     home.json("--model", home.script({"text": "Two."}), "--session", session, "again")

@@ -2,15 +2,20 @@
 
 import json
 import re
+import sys
 
 import pytest
-from test_cli import ForkedHome
+from test_cli import ForkedHome, calls
 from test_tui import seated, told
 
 from bridle.surfaces.cli import output
+from bridle.surfaces.plain import MARK, plain
 
 EVIL = "s\x1b]0;PWN\x07\x1b]52;c;aGk=\x07\x9b2J\u202e"
-UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+HIDING = "\u200b\u2028\u2029\u2060\ufeff\u00ad\u180e\ue000\U000e0041\U000e0001"
+UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u200b\u2028\u2029\ufeff\u00ad]"
+)
 
 
 @pytest.fixture
@@ -67,6 +72,51 @@ def test_the_door_makes_everything_plain(capfd):
     done = capfd.readouterr()
     assert UNSAFE.findall(done.out + done.err) == []
     assert json.loads(done.out.splitlines()[-1]) == {EVIL: EVIL}
+
+
+def test_what_nobody_would_see_is_shown_as_a_mark(capfd):
+    output.say(f"rm{HIDING}")
+    output.say_json({"a": HIDING})
+    said, written = capfd.readouterr().out.splitlines()
+    assert said == "rm" + MARK * len(HIDING)
+    assert written.isascii() and json.loads(written) == {"a": HIDING}
+
+
+@pytest.mark.parametrize("text", ["👩‍🚀 ❤️‍🔥 👨‍👩‍👧", "می‌خواهم", "क्‍ष", "ümlauts 漢字 🐴\u00a0!"])
+def test_pictures_and_scripts_that_need_joiners_stay_readable(text):
+    assert plain(text) == text
+    assert plain("a\u200db\u200cc") == f"a{MARK}b{MARK}c"
+
+
+@pytest.mark.parametrize("event", ["before_call", "turn_end"])
+def test_what_is_logged_of_a_hook_does_not_drive_the_terminal(home, event):
+    home.environment["BRIDLE_SANDBOX__MODE"] = "required"
+    folder = EVIL.replace("/", "")
+    (home.project / "h.py").write_text(f"import os\nos.mkdir({folder!r})\nopen({folder + '/AGENTS.md'!r}, 'w')\n")
+    command = f'"{sys.executable} h.py # \\u001b[2J"'
+    (home.project / "bridle.toml").write_text(f'[[hooks]]\non = "{event}"\ncommand = {command}\n')
+    script = home.script(calls(("read", {"filePath": "h.py"})), {"text": "Done."})
+    done = harmless(home.run("run", "--trust", "--model", script, "go"))
+    assert "AGENTS.md is protected" in done.stderr
+
+
+def test_what_is_logged_of_a_server_does_not_drive_the_terminal(home):
+    home.environment["BRIDLE_SANDBOX__MODE"] = "required"
+    folder = EVIL.replace("/", "")
+    text = f"import os\nos.mkdir({folder!r})\nopen({folder + '/AGENTS.md'!r}, 'w')\n"
+    (home.project / f"{EVIL}.py".replace("/", "")).write_text(text)
+    servers = {"mcpServers": {"s": {"command": sys.executable, "args": [f"{EVIL}.py"]}}}
+    (home.project / ".mcp.json").write_text(json.dumps(servers))
+    assert "AGENTS.md is protected" in harmless(home.run("mcp", "list", "--trust")).stderr
+
+
+def test_a_line_break_in_a_command_forges_no_line_of_what_trust_grants(home):
+    (home.project / "bridle.toml").write_text(
+        '[[hooks]]\non = "pause"\ncommand = "true\\n  nothing else\\u2028 at all"\n'
+    )
+    told = home.run("trust").stdout.splitlines()
+    assert told[0] == "  runs the hook `true nothing else at all` (pause)"
+    assert len(told) == 2
 
 
 NOTICES = ["[/x] a notice", "[@click=app.quit]click here to log in[/]", "[red", "pip install 'bridle[embedded]'"]

@@ -95,3 +95,11 @@ def test_a_file_that_cannot_be_used_is_named_and_not_taken_for_the_output(home):
     assert done.returncode == 1
     assert done.stderr.startswith(f"bridle: {name}/bridle") and "output" not in done.stderr
     assert [json.loads(line)["type"] for line in done.stdout.splitlines()] == ["error", "result"]
+
+
+@pytest.mark.parametrize("group", ["config --trust prompt", "agents --all show", "permissions --dir . revoke"])
+def test_an_option_that_has_no_effect_before_a_command_is_refused(home, group):
+    name, option, *_, command = group.split()
+    done = home.run(*group.split(), "all")
+    behind = f"write it behind the command, as in `bridle {name} {command} {option}`"
+    assert (done.returncode, behind in done.stderr) == (2, True), done.stderr

@@ -51,12 +51,14 @@ def test_commands_that_grant_something_are_refused_inside_a_call(home):
         *("extend ses_x --steps +5", "answer ses_x a once", "trust", "permissions revoke all"),
         *("auth list", "import x.json", f"run --trust --model {model} hi", f"run --on-ask allow --model {model} hi"),
         f"run --model {model} hi --attach=http://localhost",
+        *("mcp add s -- true", "mcp approve s --yes", "mcp auth s", "mcp list --trust", "init", "config --trust"),
     )
     for (status, told), command in zip(
         inside(home, *(f"{{bridle}} {each}" for each in commands)), commands, strict=True
     ):
         assert (status, REFUSED in told) == (2, True), (command, told)
     assert not (home.folder / ".local/share/bridle/trust.json").exists()
+    assert not (home.folder / ".config/bridle/config.toml").exists()
 
 
 def test_commands_that_are_yet_to_come_are_on_the_list():

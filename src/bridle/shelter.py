@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -16,11 +16,12 @@ from pathlib import Path
 from bridle.config.agents import rules_of
 from bridle.config.settings import CareSettings, HookSettings, McpServer, SandboxSettings, Settings
 from bridle.core.permission import DEFAULT_RULES, Access, Rule, judge, named_patterns
-from bridle.errors import ConfigError
+from bridle.errors import ConfigError, ToolFailed
 from bridle.process.home import Home, git_identity, plain_settings
-from bridle.process.programs import named_files, outside
+from bridle.process.programs import outside
 from bridle.process.sandbox import Sandbox, sandbox_program
 from bridle.tools.background import Backgrounds
+from bridle.workspace.files import located
 from bridle.workspace.git import git_place, named_by_config
 
 OWN = (Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parent)
@@ -155,7 +156,7 @@ def sheltered(
 ) -> Shelter:
     """The shelter for a project, by its settings."""
     known = (*DEFAULT_RULES, *rules_of(settings.permission))
-    protected = (*run_outside(settings, directory), *linked_from(guarded, directory.resolve()))
+    protected = (*run_outside(settings, directory, environment), *linked_from(guarded, directory.resolve()))
     return Shelter(settings.sandbox, environment, guarded, outputs, known, protected)
 
 
@@ -169,14 +170,51 @@ def linked_from(guarded: Sequence[Path], project: Path) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def run_outside(settings: Settings, directory: Path) -> tuple[Path, ...]:
-    """The files of a project that a command names which runs outside of the sandbox."""
-    care: tuple[HookSettings | CareSettings, ...] = (*settings.hooks, *settings.formatters, *settings.diagnostics)
-    commands = [one.command for one in care if not one.sandbox]
-    servers = (one for one in settings.mcp.values() if isinstance(one, McpServer))
-    # A server with the network takes out what the model could not: its script is not the model's to write.
-    commands += [shlex.join(server.command) for server in servers if not server.sandbox or server.network]
-    return named_files(commands, directory.resolve())
+def run_outside(settings: Settings, directory: Path, environment: Mapping[str, str]) -> tuple[Path, ...]:
+    """The files of a project that commands may run which are outside of the sandbox; raises `ConfigError`."""
+    care: dict[str, Sequence[HookSettings | CareSettings]] = {
+        "hooks": settings.hooks,
+        "formatters": settings.formatters,
+        "diagnostics": settings.diagnostics,
+    }
+    lines = [(name, one.command) for name, given in care.items() for one in given if not one.sandbox]
+    servers = [(name, each) for name, each in settings.mcp.items() if isinstance(each, McpServer) and each.enabled]
+    servers = [(name, server) for name, server in servers if not server.sandbox or server.network]
+    if not lines and not servers:
+        return ()
+    # Loaded only here: most let nothing out.
+    from bridle.config.load import config_home
+    from bridle.process.named import Outside, named_files
+
+    project = directory.resolve()
+    commands = [Outside(f"{name}: the command {line!r}", line, project) for name, line in lines]
+    found: tuple[Path, ...] = ()
+    for name, server in servers:
+        # Where it cannot be started, this is said when it is needed.
+        with suppress(ToolFailed):
+            words = [_value(word, environment, project) for word in server.command]
+            outside = Outside(f"mcp.{name}.command", words, located(project, server.folder or ".").path)
+            if not server.sandbox:
+                commands.append(outside)
+                continue
+            # In the sandbox, but with the network: it takes out what the model could not. What cannot be told of such
+            # a command is no reason to refuse it.
+            found += named_files([outside], project, environment, strict=False)
+    try:
+        return (*found, *named_files(commands, project, environment))
+    except ConfigError as error:
+        # Nobody but the user may let a command out of the sandbox.
+        raise ConfigError(f"{config_home(environment) / 'config.toml'}: {error}") from error
+
+
+def _value(word: str, environment: Mapping[str, str], project: Path) -> str:
+    from bridle.workspace.fill import filled
+
+    try:
+        return filled(word, environment, project)
+    except ConfigError:
+        # Whoever starts the server says what is missing.
+        return word
 
 
 def _paths(given: list[str]) -> tuple[Path, ...]:

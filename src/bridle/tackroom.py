@@ -35,7 +35,7 @@ from bridle.model.model import Model
 from bridle.seams import Seams
 from bridle.shelter import Shelter, sheltered
 from bridle.spoken import small_model, spoken, switched, words_of
-from bridle.toolbox import Toolbox, startable
+from bridle.toolbox import Toolbox, asked_besides, startable
 from bridle.tools.skill import listed, skill_tool
 from bridle.tools.task import task_tool
 from bridle.tools.tool import Tool
@@ -69,7 +69,6 @@ class SettingsTackRoom:
     choose: Choose | None = None
     alias: Callable[[str], str | None] | None = None
     """The model that a family's name stands for, if it can be had."""
-
     environment: Mapping[str, str] | None = None
     directory: Path = Path()
     user: UsersOwn = field(default_factory=UsersOwn)
@@ -144,6 +143,7 @@ class SettingsTackRoom:
             self._compact_at(info),
             variant,
             output,
+            asked_besides(agent, tools),
         )
         return Opening(start, self.accounts(start), (*chosen, *notices))
 
@@ -200,8 +200,7 @@ class SettingsTackRoom:
             above = (Account(f"month/{now:%Y-%m}", None, Limits(cost=given.monthly.cost), scope="month"),)
         if given.daily.cost is not None:
             month = above[0].id if above else None
-            day = Account(f"day/{now:%Y-%m-%d}", month, Limits(cost=given.daily.cost), scope="day")
-            above = (day, *above)
+            above = (Account(f"day/{now:%Y-%m-%d}", month, Limits(cost=given.daily.cost), scope="day"), *above)
         tree = TreeLimits(**msgspec.structs.asdict(self.settings.tree))
         return (Account(start.account, above[0].id if above else None, own, tree), *above)
 
@@ -317,6 +316,7 @@ class SettingsTackRoom:
     def equip(self, session: Session, start: TurnStart) -> Tack:
         assert session.info is not None
         agent = self.agents.get(start.agent) or Agent(start.agent)
+        start = msgspec.structs.replace(start, tools=self.toolbox.still(agent, start))
         model, info = self._model(start.model)
         retry = self.settings.retry
         subagents = self._may_start(start, agent)

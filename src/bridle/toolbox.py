@@ -58,12 +58,20 @@ class Toolbox:
             for name, tool in self.all(agent.name).items()
             if _wanted(wanted, name)
             and not denied_outright(rules, tool.permission)
-            and (agent.offers is None or any(matches(each, name) for each in agent.offers))
+            and _offered(agent, name)
             and name not in without
             and (name in wanted or agent.offers is not None or name not in self._other_hand(info))
             and (not asks(tool) or options.on_ask in ("person", "pause"))
             and (not info.small or name in SMALL_TOOLS or name in wanted or name not in self.built_in)
         ]
+
+    def still(self, agent: Agent, start: TurnStart) -> tuple[str, ...]:
+        """The tools that a turn was told of, without those that its agent has no more."""
+        return tuple(
+            name
+            for name in start.tools
+            if _offered(agent, name) and (name in start.asked_tools or _wanted(agent.tools, name))
+        )
 
     def equipped(self, agent: str, names: Sequence[str], subagents: Mapping[str, str]) -> dict[str, Tool]:
         """The tools of these names; `task` tells of the subagents that this turn may start, and needs one."""
@@ -105,6 +113,15 @@ def _denies(rules: Sequence[Rule], subagent: str) -> bool:
 
 def _without(tools: Mapping[str, Tool], name: str) -> dict[str, Tool]:
     return {each: tool for each, tool in tools.items() if each != name}
+
+
+def asked_besides(agent: Agent, chosen: Sequence[str]) -> tuple[str, ...]:
+    """Those of the chosen tools that an agent has only because its turn asks for them."""
+    return tuple(name for name in chosen if not _wanted(agent.tools, name))
+
+
+def _offered(agent: Agent, name: str) -> bool:
+    return agent.offers is None or any(matches(each, name) for each in agent.offers)
 
 
 def _wanted(wanted: Mapping[str, bool], name: str) -> bool:

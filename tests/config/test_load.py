@@ -85,6 +85,18 @@ def test_a_trusted_project_may_do_more_but_never_raise_the_ceiling(world):
     assert settings.behavior.ceiling == 200
 
 
+@pytest.mark.parametrize("trusted", [True, False])
+@pytest.mark.parametrize("project", ["[limits]\ntool_calls = 5\n", "[behavior]\nmax_steps = 5\n", ""])
+def test_a_project_that_says_nothing_of_a_low_ceiling_is_told_nothing_of_it(world, project, trusted):
+    (world[0] / "project" / "opencode.json").write_text('{"permission": {"bash": "deny"}}')
+    loaded = read(world, user="[behavior]\nceiling = 50\n", project=project, trusted=trusted)
+    assert loaded.settings.behavior.ceiling == 50
+    assert not [notice for notice in loaded.notices if "ceiling" in notice]
+    raised = read(world, user="[behavior]\nceiling = 50\n", project="[behavior]\nceiling = 60\n", trusted=trusted)
+    assert raised.settings.behavior.ceiling == 50
+    assert [notice for notice in raised.notices if "behavior.ceiling is ignored" in notice]
+
+
 def test_settings_above_are_read_only_from_folders_that_nobody_else_can_write_to(world):
     assert read(world, project="[limits]\ntool_calls = 3\n").settings.limits.tool_calls == 3
     (world[0] / "project").chmod(0o1777)

@@ -198,3 +198,15 @@ def test_an_always_for_a_site_covers_that_site_alone():
 )
 def test_a_star_in_the_name_of_a_host_stands_for_no_port(pattern, host, expected):
     assert judge([Rule("host", "*", "ask"), Rule("host", pattern, "allow")], Access("host", host)) == expected
+
+
+HERE = ("localhost", "127.0.0.1", "[::1]", "0", "0.0.0.0", "[::]", "127.1", "[::ffff:127.0.0.1]", "a.localhost")
+
+
+@pytest.mark.parametrize("host", HERE)
+@pytest.mark.parametrize("denied", ["localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]", "127.*"])
+def test_a_deny_for_this_machine_holds_for_all_of_its_names(host, denied):
+    rules = [Rule("webfetch", "*", "allow"), Rule("webfetch", f"http://{denied}:8802/*", "deny")]
+    assert judge(rules, Access("webfetch", canonical(f"http://{host}:8802/x"))) == "deny"
+    assert judge(rules, Access("webfetch", canonical(f"http://{host}:8803/x"))) == "allow"
+    assert judge(rules, Access("webfetch", "http://10.0.0.1:8802/x")) == "allow"

@@ -1,12 +1,13 @@
 """What a command plants or moves where it is hard to see: without rights, far below, behind links, in repositories."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 from sheltered import Sheltered
-from test_protected import EVIL, background, git, machine, person
+from test_protected import EVIL, WRITE, background, git, machine, person
 
 from bridle.config.settings import McpServer, SandboxSettings, Settings
 from bridle.errors import ToolFailed
@@ -20,6 +21,11 @@ HOOK = "printf '#!/bin/sh\\ntouch {marks}/PWNED\\n' > {path}; chmod +x {path}"
 def evil(machine, command):
     """Run a command in which EVIL writes a configuration that runs something, and HOOK a hook."""
     return machine(command.replace("EVIL", EVIL).format(marks=machine.other))
+
+
+def put(command):
+    """Write a file wherever PUT stands, so that the command line does not show it: that would be asked about."""
+    return re.sub(r"PUT ([^;]+)", lambda found: WRITE.format("evil", found[1]), command)
 
 
 def hook(machine, path):
@@ -45,7 +51,7 @@ def test_rights_that_are_taken_away_stop_no_restoring(machine, plant):
 
 
 def test_protected_files_in_folders_without_rights_are_removed_and_the_rights_stay_as_they_were(machine):
-    text = machine("mkdir zz; echo E > zz/x; cp zz/x zz/.envrc; cp zz/x .envrc; chmod 0311 zz; chmod 555 .").text
+    text = machine(put("mkdir zz; echo E > zz/x; PUT zz/.envrc; PUT .envrc; chmod 0311 zz; chmod 555 .")).text
     modes = [path.stat().st_mode & 0o777 for path in (machine.project / "zz", machine.project)]
     assert modes == [0o311, 0o555]
     machine.project.chmod(0o755)
@@ -55,7 +61,7 @@ def test_protected_files_in_folders_without_rights_are_removed_and_the_rights_st
 
 
 def test_a_deep_tree_keeps_nothing_else_from_being_seen(machine):
-    plant = "mkdir b; cp a.txt b/.envrc; git init -q b/r; EVIL > b/r/.git/config; "
+    plant = put("mkdir b; PUT b/.envrc; ") + "git init -q b/r; EVIL > b/r/.git/config; "
     text = evil(machine, plant + "for i in $(seq 400); do mkdir d; cd d; done").text
     assert not (machine.project / "b" / ".envrc").exists()
     assert not person(machine, machine.project / "b" / "r")
@@ -63,7 +69,8 @@ def test_a_deep_tree_keeps_nothing_else_from_being_seen(machine):
 
 
 def test_many_files_in_one_protected_folder_keep_no_other_from_being_seen(machine):
-    machine("mkdir .claude; for i in $(seq 6000); do echo $i > .claude/$i; done; mkdir y; cp a.txt y/.envrc")
+    fill = "sh -c 'mkdir $1 y; for i in $(seq 6000); do echo $i > $1/$i; done' - .claude"
+    machine(put(f"{fill}; PUT y/.envrc"))
     assert not (machine.project / "y" / ".envrc").exists() and not (machine.project / ".claude").exists()
 
 
@@ -141,9 +148,9 @@ def test_a_link_in_place_of_a_repository_is_set_aside(machine):
 
 
 def test_what_was_left_behind_in_the_background_is_logged_and_does_not_vouch_for_copies(machine, caplog):
-    background(machine, "mkdir s; cp a.txt s/.envrc; cp a.txt s/AGENTS.md")
+    background(machine, put("mkdir s; PUT s/.envrc; PUT s/AGENTS.md"))
     assert "s/AGENTS.md is protected and has changed" in caplog.text
-    text = machine("cp s/.envrc s/AGENTS.md .").text
+    text = machine(put("PUT .envrc; PUT AGENTS.md")).text
     assert "AGENTS.md is protected and was removed" in text
     assert not (machine.project / ".envrc").exists()
 
@@ -255,12 +262,12 @@ def test_what_the_user_s_own_configuration_links_to_in_the_project_is_protected(
 def test_the_script_of_a_server_that_has_the_network_is_not_the_model_s_to_write(place):
     (place / "srv.py").write_text("serve()\n")
     server = McpServer(command=["python3", "srv.py"], network=True)
-    assert place.resolve() / "srv.py" in run_outside(Settings(mcp={"z": server}), place)
+    assert place.resolve() / "srv.py" in run_outside(Settings(mcp={"z": server}), place, {})
 
 
 def test_the_replaced_version_is_kept_also_where_no_output_was_kept_before(machine):
     (machine.project / "sub").mkdir()
     machine.shelter.outputs = machine.home.parent / "elsewhere" / "outputs"
-    text = machine("cp a.txt sub/AGENTS.md").text
+    text = machine(put("PUT sub/AGENTS.md")).text
     kept = text.partition("the changed version is in ")[2].partition(";")[0]
-    assert Path(kept).read_text() == "hi\n"
+    assert Path(kept).read_text() == "evil\n"

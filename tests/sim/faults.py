@@ -9,13 +9,14 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import select
 import shutil
 import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from readable import readable
 
 from sim.planted import FAULTS, Fault
 
@@ -53,7 +54,7 @@ def _shown(worlds: subprocess.Popen[str]) -> tuple[int, str] | None:
     """What the worlds tell; one that never comes to its end is as wrong as any."""
     assert worlds.stdout is not None
     seed = 0
-    while select.select([worlds.stdout], [], [], PATIENCE_SECONDS)[0]:
+    while readable(worlds.stdout, PATIENCE_SECONDS):
         line = os.read(worlds.stdout.fileno(), 65_536).decode()
         if not line:
             return None

@@ -11,7 +11,9 @@ from bridle.config.agents import builtin_agents, rules_of
 from bridle.config.lowering import MAY_ONLY_LOWER, leaves
 from bridle.config.settings import STEP_SPELLINGS, TEMPLATE_SHELL, AnyPermissions
 from bridle.config.values import value_in_words, without_secret_words
+from bridle.core.known_providers import BUILT_IN
 from bridle.core.permission import DEFAULT_RULES, Access, Rule, judge, matches
+from bridle.core.provider import Provider
 from bridle.core.secrets import redacted
 from bridle.workspace.fill import PLACE
 
@@ -105,7 +107,7 @@ def _secrets(rule: Rule) -> str:
 
 
 def _plain(section: str, value: Any) -> Iterator[str]:
-    for key, each in leaves({section: value}):
+    for key, each in leaves({section: value}) if value != {} else ():
         if key.startswith(MAY_ONLY_LOWER):
             yield f"raises {key} to {value_in_words(key, each)}"
         else:
@@ -140,23 +142,36 @@ def _servers(section: str, value: Any) -> Iterator[str]:
     for name, server in _named(value):
         command = server.get("command")
         network = " with the network" if server.get("network") is True else ""
-        if isinstance(command, list) and command:
+        if server.get("enabled") is False:
+            yield f"switches the MCP server {name} off"
+        elif isinstance(command, list) and command:
             words = " ".join(without_secret_words([str(word) for word in command]))
-            yield f"starts the MCP server {name}{network}: {redacted(words)}"
-        elif server.get("enabled") is not False:
+            where = f" in {server['folder']}" if server.get("folder") else ""
+            yield f"starts the MCP server {name}{network}{where}: {redacted(words)}"
+        else:
             yield f"connects to the MCP server {name} at {redacted(str(server.get('url', '')))}"
+        yield from _others(f"{section}.{name}", server, ("command", "url", "network", "folder", "enabled"))
     if isinstance(value, Mapping):
         yield from _plain(section, {key: each for key, each in value.items() if not isinstance(each, Mapping)})
+
+
+def _others(prefix: str, table: Table, told: Sequence[str]) -> Iterator[str]:
+    """What was not told yet of an entry."""
+    yield from _plain(prefix, {key: each for key, each in table.items() if key not in told})
 
 
 def _providers(section: str, value: Any) -> Iterator[str]:
     for name, provider in _named(value):
         address, variable = provider.get("base_url"), provider.get("key_env")
-        key = f" with the key in {variable}" if variable else ""
-        yield f"sends prompts to the provider {name}" + (f" at {redacted(str(address))}" if address else "") + key
-        for field in ("proxy", "ca_bundle"):
-            if provider.get(field):
-                yield f"sets providers.{name}.{field} to {redacted(str(provider[field]))}"
+        variable = variable or (BUILT_IN.get(name) or Provider()).key_env
+        where = f"the provider {name}" + (f" at {redacted(str(address))}" if address else "")
+        if provider.get("auth") == "none" or provider.get("key"):
+            yield f"sends prompts to {where}"
+        elif variable:
+            yield f"sends prompts and your key in {variable} to {where}"
+        else:
+            yield f"sends prompts to {where}, and your key for {name} if you have one"
+        yield from _others(f"{section}.{name}", provider, ("base_url", "key_env"))
 
 
 def _models(section: str, value: Any) -> Iterator[str]:
@@ -177,7 +192,9 @@ def _agents(section: str, value: Any) -> Iterator[str]:
         known = name in builtin_agents()
         file = f" with the prompt in {fields['prompt_file']}" if fields.get("prompt_file") else ""
         keys = [words for key, each in fields.items() if key != "permission" for words in _changed(key, each)]
-        if not known:
+        if fields.get("disable") is True:
+            yield f"switches the agent {name} off"
+        elif not known:
             yield f"defines the agent {name}{file}"
         elif keys:
             yield f"changes the agent {name} ({', '.join(keys)}){file}"

@@ -127,7 +127,8 @@ def _brought(directory: Path, user: Table, state: TrustState) -> _Brought:
     if state != "trusted":
         root = project_root(directory)
         others += [f"loads the Python tools of {path.name}" for path in sorted((root / TOOLS).glob("*.py"))]
-        brought.ignored = list(dict.fromkeys([*rights, *others]))
+        # One line each: what a project says must not look like a line of ours.
+        brought.ignored = list(dict.fromkeys(" ".join(words.split()) for words in (*rights, *others)))
         brought.notices += _warning(root, brought.ignored, state)
     return brought
 
@@ -137,7 +138,7 @@ def _bounded(origin: str, table: Table, user: Table, notices: list[str]) -> Tabl
     table, outside = contained(table)
     why = "is ignored: only your own configuration lets a command out of the sandbox"
     notices += [f"{origin}: {key} {why}" for key in outside]
-    if _ceiling(table) > _ceiling(user):
+    if (_ceiling(table) or 0) > (_ceiling(user) or MAX_STEPS):
         table = _without_ceiling(table)
         notices.append(f"{origin}: behavior.ceiling is ignored: only your own configuration may raise it")
     if table.pop("sessions", None) is not None:
@@ -302,10 +303,10 @@ def _read_restrictions(origin: str, table: Any) -> tuple[Rule, ...]:
         raise ConfigError(f"{origin}: permission: {error}") from error
 
 
-def _ceiling(table: Table) -> float:
+def _ceiling(table: Table) -> int | None:
     behavior = table.get("behavior")
     value = behavior.get("ceiling") if isinstance(behavior, dict) else None
-    return value if isinstance(value, int) else MAX_STEPS
+    return value if isinstance(value, int) else None
 
 
 def _without_ceiling(table: Table) -> Table:

@@ -274,6 +274,8 @@ class TurnStart(msgspec.Struct, frozen=True, tag="turn_start", tag_field="kind",
     variant: str = ""
     output: dict[str, Any] | None = None
     """The JSON schema that the answer must fit."""
+    asked_tools: tuple[str, ...] = ()
+    """Tools that its agent does not have, and that were asked for with its prompt."""
 
 
 class TurnFinish(msgspec.Struct, frozen=True, tag="turn_finish", tag_field="kind", omit_defaults=True):

@@ -13,6 +13,8 @@ WEBFETCH, HOST = "webfetch", "host"
 """The permissions whose patterns are addresses and names of hosts."""
 PORTS = {"http": 80, "https": 443}
 LONGEST_HOST = 253
+THIS_MACHINE = ("localhost", "127.0.0.1", "::1", "0.0.0.0", "::")
+"""Names and numbers that lead to the same place: a rule for one of them is for all."""
 UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 ODD = re.compile(r"[\s\\\x00-\x20\x7f-\x9f\ud800-\udfff]")
 """Characters that one parser drops and another one keeps."""
@@ -144,7 +146,7 @@ def address_fits(pattern: str, url: str) -> bool:
     wanted = _wanted(pattern)
     return (
         _fits(wanted.scheme, address.scheme)
-        and _fits(wanted.host, address.host)
+        and any(_fits(wanted.host, name) for name in _names_of(address.host))
         and (_fits(wanted.port, str(address.port)) if wanted.port else address.port == PORTS[address.scheme])
         and _fits(wanted.path, address.path)
     )
@@ -156,7 +158,15 @@ def host_fits(pattern: str, place: str) -> bool:
         return True
     host, port = _place(pattern)
     name, _, number = place.partition(":")
-    return _fits(host, name) and (_fits(port, number) if port and number else port == number)
+    return any(_fits(host, each) for each in _names_of(name)) and (
+        _fits(port, number) if port and number else port == number
+    )
+
+
+def _names_of(host: str) -> tuple[str, ...]:
+    """All names for where a host leads that are known without asking anybody."""
+    here = host in THIS_MACHINE or host.endswith(".localhost") or re.fullmatch(r"127(\.[0-9]+){3}", host)
+    return (host, *THIS_MACHINE) if here else (host,)
 
 
 @lru_cache(maxsize=1024)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bridle.core.secrets import without_logins
-from bridle.process.plain import plain_lines, plain_sections, plain_toml
 
 TOOL_CHAINS = (
     *(".local/bin", "bin", ".local/lib", ".local/pipx", ".local/share/pipx", ".local/share/uv/python"),
@@ -99,6 +98,9 @@ GIT_SECONDS = 5.0
 
 def plain_settings(home: Path) -> dict[str, str]:
     """The settings of package managers without credentials, by their path below the home."""
+    # Loaded only here: its parsers are of no use before the first command.
+    from bridle.process.plain import plain_lines, plain_sections, plain_toml
+
     found = {name: plain_lines(_small(home / name), keys) for name, keys in SETTINGS.items()}
     found |= {name: plain_sections(_small(home / name), PIP_KEYS) for name in PIP_SETTINGS}
     found |= {name: plain_toml(_small(home / name), *names) for name, names in TOML_SETTINGS.items()}

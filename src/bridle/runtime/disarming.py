@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import msgspec
 
 from bridle.core.events import CallMoved, Entry, PartPut, Recorded, SessionPut
-from bridle.core.parts import Call, Redone, TurnFinish, TurnStart, Undone
+from bridle.core.limits import Limits
+from bridle.core.parts import Call, Extension, Redone, TurnFinish, TurnStart, Undone
 from bridle.core.session import Session
 from bridle.core.states import Approved, Asking, CallState, Pending, Waiting
 from bridle.errors import ConfigError
@@ -17,7 +18,8 @@ def disarmed(entries: Sequence[Entry], directory: str) -> tuple[Entry, ...]:
     """Return the entries of a session that works in this directory and was allowed nothing yet.
 
     Permanent approvals are dropped everywhere. In a turn that has not ended, approvals and open asks become calls that
-    wait to be judged, and `on_ask` allows nothing. Raises `ConfigError` where a turn ends that did not begin.
+    wait to be judged, `on_ask` allows nothing, and no tool is there besides those of its agent. Raises `ConfigError`
+    where a turn ends that did not begin.
     """
     found: list[Entry] = []
     ended: int | None = None
@@ -54,7 +56,8 @@ def _disarmed(event: Recorded, directory: str, *, ended: bool) -> Recorded:
 def _start(start: TurnStart, *, ended: bool) -> TurnStart:
     mandate = msgspec.structs.replace(start.mandate, always=()) if start.mandate is not None else None
     on_ask = start.on_ask if ended or start.on_ask != "allow" else "deny"
-    return msgspec.structs.replace(start, mandate=mandate, on_ask=on_ask)
+    asked_tools = start.asked_tools if ended else ()
+    return msgspec.structs.replace(start, mandate=mandate, on_ask=on_ask, asked_tools=asked_tools)
 
 
 def _state(state: CallState, *, ended: bool) -> CallState:
@@ -64,6 +67,26 @@ def _state(state: CallState, *, ended: bool) -> CallState:
         # What an ask says was written elsewhere, too: the person must see what the call itself needs.
         return Pending()
     return Waiting(state.child, recalled=state.recalled) if isinstance(state, Waiting) else state
+
+
+def bounded(entries: Sequence[Entry], open_turn: int, cap: int, limits: Limits) -> tuple[Entry, ...]:
+    """The entries with these bounds for the turn of this number, which has not ended and was never extended."""
+    found: list[Entry] = []
+    begun = False
+    for entry in entries:
+        events: list[Recorded] = []
+        for event in entry.events:
+            part = event.part if isinstance(event, PartPut) else None
+            if isinstance(part, TurnStart):
+                begun = part.number == open_turn
+            if begun and isinstance(part, TurnStart):
+                events.append(PartPut(msgspec.structs.replace(part, cap=cap, limits=limits)))
+            elif begun and isinstance(part, Extension):
+                events.append(PartPut(msgspec.structs.replace(part, by=0.0)))
+            else:
+                events.append(event)
+        found.append(msgspec.structs.replace(entry, events=tuple(events)))
+    return tuple(found)
 
 
 def check_open_turn(id: str, state: Session, carried: set[str], ceiling: int) -> None:

@@ -13,7 +13,7 @@ from bridle.core.agent import Agent
 from bridle.core.context import sound
 from bridle.core.events import Entry, PartPut, SessionInfo, SessionPut
 from bridle.core.ledger import Account, Change, places
-from bridle.core.limits import NOTHING, Spent
+from bridle.core.limits import NOTHING, Limits, Spent
 from bridle.core.parts import TurnStart
 from bridle.core.permission import Access
 from bridle.core.repair import arguments_of
@@ -21,7 +21,7 @@ from bridle.core.secrets import redacted
 from bridle.core.session import OpenTurn, Session
 from bridle.errors import ConfigError, JournalRefused, LeaseLost, NoSuchSession
 from bridle.journal.journal import folded, session_entry
-from bridle.runtime.disarming import check_open_turn, disarmed
+from bridle.runtime.disarming import bounded, check_open_turn, disarmed
 from bridle.runtime.finding import children_in
 from bridle.runtime.given import file_bytes, fitting, safe_name, session_id
 from bridle.runtime.runtime import Runtime
@@ -104,7 +104,9 @@ async def import_bundle(runtime: Runtime, raw: bytes) -> str:
     try:
         here = raw.replace(OUTPUTS.encode(), msgspec.json.encode(root)[1:-1]) if root else raw
         bundle = msgspec.json.decode(here, type=Bundle)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except RecursionError as error:
+        raise ConfigError("this is no exported session: it is nested too deeply") from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ConfigError(f"this is no exported session: {error}") from error
     if bundle.bridle != VERSION or not bundle.sessions:
         raise ConfigError(f"this was exported by another version (format {bundle.bridle}), or is empty")
@@ -116,11 +118,13 @@ async def import_bundle(runtime: Runtime, raw: bytes) -> str:
     found = [
         msgspec.structs.replace(carried, entries=disarmed(carried.entries, directory)) for carried in bundle.sessions
     ]
-    missing = [(carried, await _missing(runtime, carried)) for carried in found]
     states = {carried.info.id: folded(carried.info.id, carried.entries, Session()) for carried in found}
     for id, state in states.items():
         check_open_turn(id, state, set(states), runtime.settings.behavior.ceiling)
         _check_children(runtime, id, state)
+    found = [_within_bounds(runtime, carried, states[carried.info.id]) for carried in found]
+    missing = [(carried, await _missing(runtime, carried)) for carried in found]
+    states = {carried.info.id: folded(carried.info.id, carried.entries, Session()) for carried in found}
     for carried, entries in reversed(missing):
         opens = tuple(_accounts(runtime, states, carried.info.id))
         change = Change(opens[0].id, opens=opens) if opens else None
@@ -149,6 +153,19 @@ def _check(carried: Carried) -> None:
     for name in carried.outputs:
         if not safe_name(name) or not name.endswith(STORED):
             raise ConfigError(f"{name!r} is no name of an output")
+
+
+def _within_bounds(runtime: Runtime, carried: Carried, state: Session) -> Carried:
+    """A session whose open turn may do no more than a new one of its agent could here."""
+    turn = state.running
+    if turn is None:
+        return carried
+    agent = runtime.room.agents.get(turn.start.agent) or Agent(turn.start.agent)
+    cap, limits = runtime.room.bounds_of(agent, turn.start.mandate)
+    if turn.cap <= cap and turn.limits.at_most(limits) == turn.limits:
+        return carried
+    cap, limits = min(turn.cap, cap), turn.limits.at_most(limits)
+    return msgspec.structs.replace(carried, entries=bounded(carried.entries, turn.start.number, cap, limits))
 
 
 def _check_children(runtime: Runtime, id: str, state: Session) -> None:
@@ -239,13 +256,20 @@ async def _missing(runtime: Runtime, carried: Carried) -> Sequence[Entry]:
     except NoSuchSession:
         return carried.entries[1:]
     common = min(len(known), len(carried.entries))
-    if disarmed(known[:common], "") != disarmed(carried.entries[:common], ""):
+    if _compared(id, known[:common]) != _compared(id, carried.entries[:common]):
         raise ConfigError(f"session {id} is there already, and not the same")
     rest = carried.entries[len(known) :]
     if rest and disarmed(known, "") != tuple(_placed(entry, "") for entry in known):
         # What was allowed here must not be used by what comes from elsewhere.
         raise ConfigError(f"session {id} is there already, and was allowed something here: delete it to import it")
     return rest
+
+
+def _compared(id: str, entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Entries without what an import changes: another day's settings may have given an open turn other bounds."""
+    plain = disarmed(entries, "")
+    turn = folded(id, plain, Session()).running
+    return bounded(plain, turn.start.number, 0, Limits()) if turn is not None else plain
 
 
 def _begun(carried: Carried) -> SessionInfo:

@@ -3,22 +3,53 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 MARK = "\N{REPLACEMENT CHARACTER}"
-_DIRECTIONS = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
-_UNSAFE = {
-    **dict.fromkeys([*range(0x20), *range(0x7F, 0xA0), *_DIRECTIONS], MARK),
-    ord("\n"): "\n",
-    ord("\t"): "\t",
-    ord("\r"): "",
-}
+HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+"""Categories of characters that nobody sees, or that a terminal obeys: control, format, private, line separators."""
+_PICTURE = "[\u203c-\u3299\ufe0f\U0001f000-\U0001faff]"
+_LETTER = "[\u0600-\u0dff]"
+_JOINER = re.compile(
+    f"(?<={_PICTURE})\u200d(?={_PICTURE})|(?<={_LETTER})[\u200c\u200d](?={_LETTER})|(?P<stray>[\u200c\u200d])"
+)
+"""Joiners make one picture of several, and write some scripts; anywhere else they hide."""
+
+
+class _Shown(dict[int, str]):
+    """What is shown for a character, by its code: looked up once, then known."""
+
+    def __missing__(self, code: int) -> str:
+        letter = chr(code)
+        self[code] = MARK if unicodedata.category(letter) in HIDDEN else letter
+        return self[code]
+
+
+class _Escaped(dict[int, str]):
+    """How a character is written in JSON, by its code."""
+
+    def __missing__(self, code: int) -> str:
+        letter = chr(code)
+        hidden = unicodedata.category(letter) in HIDDEN
+        units = letter.encode("utf-16-be", "surrogatepass").hex()
+        self[code] = re.sub("(.{4})", r"\\u\1", units) if hidden else letter
+        return self[code]
+
+
+_SHOWN = _Shown({ord("\n"): "\n", ord("\t"): "\t", ord("\r"): "", 0x200C: "\u200c", 0x200D: "\u200d"})
 # The control characters below 0x20 are never raw in JSON, except for the line ends around it.
-_RAW_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_ESCAPED = _Escaped({code: chr(code) for code in range(0x20)})
 
 
 def plain(text: str) -> str:
-    """Replace the control and direction characters, which could drive a terminal."""
-    return text.translate(_UNSAFE)
+    """Replace the characters that nobody sees, among them all that could drive a terminal."""
+    if text.isascii() and text.isprintable():
+        return text
+    text = text.translate(_SHOWN)
+    if "\u200c" in text or "\u200d" in text:
+        # Last, when nothing is left beside a joiner that nobody sees.
+        text = _JOINER.sub(lambda found: MARK if found["stray"] else found[0], text)
+    return text
 
 
 def line(text: str) -> str:
@@ -28,4 +59,4 @@ def line(text: str) -> str:
 
 def plain_json(text: str) -> str:
     """Write the same characters in JSON as escapes: the text then says the same and drives nothing."""
-    return _RAW_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return text.translate(_ESCAPED)

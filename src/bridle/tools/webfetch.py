@@ -55,7 +55,7 @@ async def webfetch(given: WebfetchArguments, invocation: Invocation) -> Output:
 async def _fetched(client: Any, url: str, invocation: Invocation) -> tuple[str, bytes, str]:
     for _ in range(MOST_REDIRECTS + 1):
         if invocation.permits is not None and not invocation.permits(_access(url)):
-            raise ToolFailed(f"{url}, to which the page leads on, is not what was allowed.")
+            raise ToolFailed(f"{url}, to which the page leads on, is not what was allowed: fetch it by itself.")
         where, headers, extensions = await _pinned(url, invocation)
         async with client.stream("GET", where, headers=headers, extensions=extensions) as response:
             if response.is_redirect:

@@ -8,6 +8,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
+import msgspec
+
 from bridle.config.settings import HookSettings
 from bridle.core.agent import ModelInfo
 from bridle.core.context import cap_output, sound
@@ -287,9 +289,15 @@ class Rig:
         return tack.allows_hosts or any(saved.permission == "host" for saved in (*self.session.always, *tack.approved))
 
     def permits(self, granted: frozenset[Access], access: Access) -> bool:
-        """Whether a call may touch this: it was judged and granted, or nobody would be asked."""
-        given = any(covers(each, access) for each in granted)
-        return given or self.tack.judge(access) == "allow" or self.saved(access)
+        """Whether a call may touch this: it was judged and granted, or nobody would be asked.
+
+        What was granted once stands for itself alone, and not for what an always would have let pass.
+        """
+        verdict = self.tack.judge(access)
+        if verdict == "ask":
+            once = (msgspec.structs.replace(each, always="") for each in granted)
+            return any(covers(each, access) for each in once) or self.saved(access)
+        return verdict == "allow"
 
     @property
     def turn(self) -> OpenTurn:

@@ -12,6 +12,7 @@ from bridle.core.limits import Limits
 from bridle.errors import ConfigError
 from bridle.runtime import AgentRow, Runtime, write_agent
 from bridle.surfaces.cli.output import say, tell_notices
+from bridle.surfaces.cli.placed import goes_on
 
 agents = typer.Typer(help="Who may run.", invoke_without_command=True)
 Dir = Annotated[Path, typer.Option(help="The project.")]
@@ -35,7 +36,7 @@ def listed(
 
     Example: bridle agents
     """
-    if context.invoked_subcommand is not None:
+    if goes_on(context):
         return
     for row in _rows(dir, trust):
         if row.agent.hidden and not all:

@@ -12,6 +12,7 @@ from bridle.core.inbox import TurnOptions
 from bridle.runtime import Runtime, config_faults, config_schema, config_values, write_starter
 from bridle.surfaces.cli.contract import lines_schema
 from bridle.surfaces.cli.output import say, tell_notices
+from bridle.surfaces.cli.placed import goes_on
 
 config = typer.Typer(help="What is in force.", invoke_without_command=True)
 Dir = Annotated[Path, typer.Option(help="The project.")]
@@ -24,7 +25,7 @@ def listed(context: typer.Context, dir: Dir = Path(), trust: Trusted = False) ->
 
     Example: bridle config
     """
-    if context.invoked_subcommand is not None:
+    if goes_on(context):
         return
     rows, notices = config_values(dir, trusted=trust)
     tell_notices(notices)

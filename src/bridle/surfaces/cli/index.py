@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, cast
 import typer
 from typer.core import TyperGroup
 
+from bridle.surfaces.cli.output import tell_logged
 from bridle.surfaces.cli.quick import quickened
 
 
@@ -56,7 +57,7 @@ INDEX: dict[str, dict[str, Command]] = {
 }
 FOR_PEOPLE = frozenset(
     {
-        *("extend", "answer", "trust", "permissions", "auth", "import"),
+        *("extend", "answer", "trust", "permissions", "auth", "import", "init"),
         *("serve", "worker", "acp", "attach", "web", "database"),
     }
 )
@@ -77,6 +78,8 @@ def _enter(name: str) -> None:
 
     if name in FOR_PEOPLE:
         refuse_inside_call(f"`bridle {name}`")
+    if "--trust" in sys.argv[1:]:
+        refuse_inside_call(f"`bridle {name} --trust`")
     if any(word.split("=")[0] == "--attach" for word in sys.argv[1:]):
         refuse_inside_call("--attach")
     leave_terminal()
@@ -98,6 +101,7 @@ class Lazily(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         _enter(cmd_name)
+        tell_logged()
         loaded = load(cmd_name)
         if isinstance(loaded, typer.Typer):
             loaded.rich_markup_mode = None

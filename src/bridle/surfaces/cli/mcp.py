@@ -12,6 +12,7 @@ import typer
 
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime, add_mcp_server
+from bridle.runtime.within import refuse_inside_call
 from bridle.surfaces.cli.output import confirmed, say, tell_notices
 
 mcp = typer.Typer(help="Servers of tools (Model Context Protocol).", no_args_is_help=True)
@@ -74,6 +75,7 @@ def add(
     Examples: bridle mcp add docs https://example.com/mcp --header "Authorization=Bearer {env:DOCS_TOKEN}"
     bridle mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
     """
+    refuse_inside_call("`bridle mcp add`")
     remote = len(where) == 1 and where[0].lower().startswith(("http://", "https://"))
     if remote and (env or network):
         raise ConfigError("--env and --network are for a command, not for an address")
@@ -95,6 +97,7 @@ def approve(
 
     Example: bridle mcp approve docs
     """
+    refuse_inside_call("`bridle mcp approve`")
 
     async def work(servers: Any) -> int:
         link = _link(servers, name)
@@ -128,6 +131,7 @@ def auth(
 
     Example: bridle mcp auth docs
     """
+    refuse_inside_call("`bridle mcp auth`")
 
     def show(address: str) -> None:
         say(f"Open this address in a browser:\n{address}")

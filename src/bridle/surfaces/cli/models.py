@@ -13,6 +13,7 @@ from bridle.core.agent import ModelInfo
 from bridle.errors import ConfigError
 from bridle.runtime import Models, open_models
 from bridle.surfaces.cli.output import say, say_json, secret, tell, tell_notices
+from bridle.surfaces.cli.placed import goes_on
 
 FEW = 5
 
@@ -39,7 +40,7 @@ def list_models(
 
     Examples: bridle models; bridle models --provider openrouter
     """
-    if context.invoked_subcommand is not None:
+    if goes_on(context):
         return
     if format not in ("text", "json"):
         raise ConfigError(f"--format must be text or json, not {format!r}")

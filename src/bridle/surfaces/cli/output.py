@@ -16,6 +16,7 @@ from typing import Any, TextIO
 import typer
 
 from bridle.surfaces.cli.paper import is_lively
+from bridle.surfaces.plain import line as one_line
 from bridle.surfaces.plain import plain, plain_json
 
 COLORS = {"+": "32", "-": "31", "@": "36"}
@@ -41,6 +42,20 @@ def tell_at_last(words: str) -> None:
     """Write to standard error, if that is still possible."""
     with suppress(OSError, ValueError):
         tell(words)
+
+
+def tell_logged() -> None:
+    """Have what is logged, and goes to no file, written to standard error like everything else."""
+    # Loaded only here: to say the version nothing is logged.
+    import logging
+
+    class Door(logging.Handler):
+        """Writes one line for each warning."""
+
+        def emit(self, record: logging.LogRecord) -> None:
+            tell_at_last(self.format(record) if record.exc_info else one_line(self.format(record)))
+
+    logging.lastResort = Door(logging.WARNING)
 
 
 def say_json(value: Any) -> None:

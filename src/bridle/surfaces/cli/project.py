@@ -11,6 +11,7 @@ import typer
 from bridle.errors import ConfigError
 from bridle.runtime import open_project
 from bridle.surfaces.cli.output import say, tell
+from bridle.surfaces.cli.placed import goes_on
 
 permissions = typer.Typer(help="What you have said always to in this project.", invoke_without_command=True)
 Dir = Annotated[Path, typer.Option(help="The project.")]
@@ -22,7 +23,7 @@ def listed(context: typer.Context, dir: Dir = Path()) -> None:
 
     Example: bridle permissions
     """
-    if context.invoked_subcommand is not None:
+    if goes_on(context):
         return
     found = open_project(dir).approvals()
     for number, line in enumerate(found, 1):

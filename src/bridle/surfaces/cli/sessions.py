@@ -19,6 +19,7 @@ from bridle.runtime.keeping import delete_session, expired, prune, size_of
 from bridle.runtime.moving import rename_session
 from bridle.surfaces.cli.manage import SessionId, with_runtime
 from bridle.surfaces.cli.output import confirmed, say
+from bridle.surfaces.cli.placed import goes_on
 from bridle.surfaces.plain import plain
 
 sessions = typer.Typer(help="What has been done.", invoke_without_command=True)
@@ -35,7 +36,7 @@ def listed(
 
     Example: bridle sessions --search "failing test"
     """
-    if context.invoked_subcommand is not None:
+    if goes_on(context):
         return
 
     async def work(runtime: Runtime) -> None:

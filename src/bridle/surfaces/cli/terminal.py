@@ -17,8 +17,10 @@ def open_terminal() -> None:
     leave_terminal()
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise ConfigError("there is no terminal here: use `bridle run`, or see `bridle --help`")
+    from bridle.surfaces.cli.output import tell_logged
     from bridle.surfaces.cli.project import ask_for_trust, project_here
 
+    tell_logged()
     ask_for_trust(project_here())
     sys.exit(asyncio.run(_open()))
 

@@ -1,0 +1,105 @@
+"""Shell lines taken into words, as far as these can be told without running anything."""
+
+from __future__ import annotations
+
+import re
+
+DEEPEST = 5
+SHELLS = re.compile(r"(ba|da|a|z|k|mk|fi)?sh|busybox|eval|trap|su|ssh|watch|flock|script|parallel")
+"""Programs that take some of their words for a line in turn."""
+BEFORE = re.compile(
+    r"env|sudo|doas|exec|command|builtin|nice|ionice|nohup|setsid|time|timeout|stdbuf|xargs|chronic|unbuffer|caffeinate|"
+    r"find|entr|if|then|elif|else|while|until|do|!|\{|.*=.*",
+    re.DOTALL,
+)
+"""Words behind which a program follows, perhaps after options."""
+_SEPARATED = r"(?P<end>[;&|()\n]+)|(?P<gap>[\s<>]+)"
+_FOLDERS = r"(?P<folder>\$(?:(?:HOME|PWD)(?!\w)|\{(?:HOME|PWD)\}))|(?P<unknown>\$[\w{(@*#?$!'\"-]|`)"
+_BARE = re.compile(
+    rf"(?P<raw>'[^']*')|(?P<escaped>\\.)|(?P<quote>\")|{_FOLDERS}|(?P<unpaired>')|(?P<tilde>~[\w.+-]*)|(?P<comment>#[^\n]*)|"
+    rf"(?P<test>\[\[?(?=\s))|(?P<pattern>[*?\[]|\{{[^\s{{}}]*(?:,|\.\.)[^\s{{}}]*\}})|{_SEPARATED}|(?P<plain>.)",
+    re.DOTALL,
+)
+_QUOTED = re.compile(rf"(?P<quote>\")|(?P<escaped>\\[$`\"\\\n])|{_FOLDERS}|(?P<plain>.)", re.DOTALL)
+
+
+class Unknown(Exception):
+    """What a line would run cannot be told."""
+
+
+class _Reader:
+    """Takes one line; the words of each of its simple commands are a list."""
+
+    def __init__(self, line: str, home: str) -> None:
+        self.commands: list[list[str]] = [[]]
+        self._home = home
+        self._word: str | None = None
+        self._quoted = False
+        place = 0
+        while found := (_QUOTED if self._quoted else _BARE).match(line, place):
+            place = found.end()
+            self._take(found.lastgroup or "", found[0])
+        if self._quoted:
+            raise Unknown("its quotes do not match")
+        self._end_word()
+
+    def _take(self, kind: str, text: str) -> None:
+        match kind:
+            case "unknown" | "pattern":
+                raise Unknown(f"what becomes of {text!r} in it is not known before it runs")
+            case "unpaired":
+                raise Unknown("its quotes do not match")
+            case "quote":
+                self._quoted = not self._quoted
+                self._add("")
+            case "raw":
+                self._add(text[1:-1])
+            case "escaped":
+                self._add(text[1:].strip("\n"))
+            case "folder":
+                # The folder may have been changed before: whoever asks tries every one.
+                self._add(self._home if "HOME" in text else ".")
+            case "tilde" if not self._word or self._word.endswith(("=", ":")):
+                if text != "~":
+                    raise Unknown(f"what becomes of {text!r} in it is not known before it runs")
+                self._add(self._home)
+            case "gap" | "end":
+                self._end_word()
+                if kind == "end":
+                    self.commands.append([])
+            case "plain" | "test" | "tilde":
+                self._add(text)
+            case "comment" if self._word is not None:
+                self._add(text)
+
+    def _add(self, text: str) -> None:
+        self._word = (self._word or "") + text
+
+    def _end_word(self) -> None:
+        if self._word is not None:
+            self.commands[-1].append(self._word)
+        self._word = None
+
+
+def commands_of(line: str, home: str, depth: int = 0) -> list[list[str]]:
+    """The words of every simple command of a line, also of lines within it; raises `Unknown`."""
+    if depth > DEEPEST:
+        raise Unknown("it holds lines within lines")
+    found: list[list[str]] = []
+    for words in _Reader(line, home).commands:
+        if words:
+            found += [words, *inner_commands(words, home, depth)]
+    return found
+
+
+def inner_commands(words: list[str], home: str, depth: int = 0) -> list[list[str]]:
+    """The commands of the lines that a command gives to a shell; raises `Unknown`."""
+    if not any(SHELLS.fullmatch(name.rpartition("/")[2]) for name in programs_in(words)):
+        return []
+    lines = [word for word in words if not re.fullmatch(r"[\w./:=@%+,-]*", word)]
+    return [each for line in lines for each in commands_of(line, home, depth + 1)]
+
+
+def programs_in(words: list[str]) -> list[str]:
+    """The words of a simple command that may be programs: the first, and behind some programs any."""
+    return words if BEFORE.fullmatch(words[0].rpartition("/")[2]) else words[:1]
