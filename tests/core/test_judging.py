@@ -48,6 +48,18 @@ def test_a_program_that_may_run_its_words_is_judged_by_them(pattern, verdict):
 
 
 @pytest.mark.parametrize(
+    ("pattern", "verdict"),
+    [
+        *(("git --odd x push", "ask"), ("git --odd x log", "allow"), ("git " + "a " * 400, "allow")),
+        ("git " + "a " * 600, "ask"),
+    ],
+)
+def test_a_rule_against_a_command_of_a_program_is_looked_for_behind_options_that_are_not_known(pattern, verdict):
+    rules = [Rule("bash", "*", "allow"), Rule("bash", "git push*", "deny")]
+    assert judge(rules, Access("bash", pattern, "perhaps")) == verdict
+
+
+@pytest.mark.parametrize(
     ("rules", "denied"),
     [
         ([], False),

@@ -3,11 +3,14 @@
 import base64
 import hashlib
 import io
+import json
 import os
 import shutil
 import subprocess
+import tarfile
 import tomllib
 import zipfile
+from pathlib import Path
 
 import pytest
 from sheltered import Sheltered
@@ -306,3 +309,67 @@ def test_a_folder_on_the_path_that_cannot_be_looked_at_is_passed_over(place):
     # No file system takes such a name: for whoever asks it is like a folder that may not be searched, also for root.
     machine.environment["PATH"] += f":/{'x' * 300}/bin"
     assert machine("echo there").text == "there\n"
+
+
+def needs(program):
+    """Only where such a tool chain is installed; Bridle itself needs none of them."""
+    return pytest.mark.skipif(shutil.which(program) is None, reason=f"{program} is not installed")
+
+
+def tarball():
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for name, body in {
+            "package/package.json": b'{"name": "tiny", "version": "1.0.0", "main": "index.js"}',
+            "package/index.js": b"module.exports = 'installed'\n",
+        }.items():
+            found = tarfile.TarInfo(name)
+            found.size = len(body)
+            archive.addfile(found, io.BytesIO(body))
+    return packed.getvalue()
+
+
+@needs("npm")
+def test_npm_ci_installs_from_a_registry_that_was_allowed(shut_in, port, monkeypatch):
+    packed = tarball()
+    sum = "sha512-" + base64.b64encode(hashlib.sha512(packed).digest()).decode()
+    registry = f"npm.example.com:{port}"
+    address = f"http://{registry}/tiny/-/tiny-1.0.0.tgz"
+
+    def serve(self):
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(packed)))
+        self.end_headers()
+        self.wfile.write(packed)
+
+    monkeypatch.setattr(Stable, "do_GET", serve)
+    project = {"name": "x", "version": "1.0.0", "dependencies": {"tiny": "1.0.0"}}
+    (shut_in.project / "package.json").write_text(json.dumps(project))
+    packages = {"": project, "node_modules/tiny": {"version": "1.0.0", "resolved": address, "integrity": sum}}
+    lock = {"name": "x", "version": "1.0.0", "lockfileVersion": 3, "requires": True, "packages": packages}
+    (shut_in.project / "package-lock.json").write_text(json.dumps(lock))
+    (shut_in.home / ".npmrc").write_text(f"registry=http://me:secret@{registry}/\naudit=false\nfund=false\n")
+    command = "npm ci --silent --no-audit --no-fund && node -p 'require(\"tiny\")'"
+    output = run(shut_in, command, host(registry), outside=[registry])
+    assert output.text.endswith("installed\n"), output.text
+
+
+@needs("cargo")
+def test_cargo_builds_offline(place):
+    # A tool chain that rustup has installed lies in another home here, and is opened.
+    chains = Path("~/.rustup").expanduser()
+    machine = Sheltered(place, home=[str(chains)] if chains.is_dir() else [])
+    machine.environment["RUSTUP_HOME"] = str(chains)
+    (machine.project / "src").mkdir()
+    (machine.project / "Cargo.toml").write_text('[package]\nname = "x"\nversion = "1.0.0"\nedition = "2021"\n')
+    (machine.project / "src" / "main.rs").write_text('fn main() { println!("built"); }\n')
+    output = machine("cargo build -q --offline && ./target/debug/x")
+    assert output.text.endswith("built\n"), output.text
+
+
+@needs("go")
+def test_go_builds(shut_in):
+    (shut_in.project / "go.mod").write_text("module x\n\ngo 1.19\n")
+    (shut_in.project / "main.go").write_text('package main\n\nfunc main() { println("built") }\n')
+    output = shut_in("go build -o x . && ./x")
+    assert output.text.endswith("built\n"), output.text
