@@ -151,3 +151,11 @@ def test_a_turn_with_hooks_is_compacted_as_any_other(tmp_path):
     session, _ = asyncio.run(told(tmp_path, model, [hook(tmp_path, "turn_end")], people=compact))
     assert [each["turn"] for each in given(tmp_path)] == [1, 2]
     assert session.turn.last_compaction is not None
+
+
+@pytest.mark.parametrize("sandbox", [True, False])
+def test_what_a_hook_changes_at_protected_places_is_undone_in_the_sandbox_and_logged(tmp_path, caplog, sandbox):
+    made = {"on": "turn_end", "command": "echo x > AGENTS.md", "sandbox": sandbox}
+    asyncio.run(told(tmp_path, ScriptedModel(["Done."]), [made]))
+    assert (tmp_path / "AGENTS.md").exists() is not sandbox
+    assert ("AGENTS.md is protected and was removed" in caplog.text) is sandbox

@@ -261,3 +261,18 @@ def test_a_title_for_which_the_disk_has_no_room_is_done_without():
 def test_a_defect_that_shows_beside_the_turn_is_not_swallowed():
     with pytest.raises(ZeroDivisionError, match="a defect"):
         told("A title", *WORK, journal=Unwilling(ZeroDivisionError("a defect")))
+
+
+def test_an_abort_does_not_wait_for_a_title():
+    async def work(seams):
+        models = {"m": ScriptedModel([Reply(hang=True)]), "s": ScriptedModel([Reply(hang=True)], ref="s")}
+        agents = [Agent("build", model="m")]
+        async with Runtime(models=models, settings=Settings(small_model="s"), agents=agents, seams=seams) as runtime:
+            session = await runtime.create()
+            prompt = await runtime.prompt(session, "Mend the failing test")
+            await asyncio.sleep(1)
+            await runtime.abort(session)
+            return await runtime.wait(session, prompt)
+
+    result = run_virtually(work)
+    assert (result.reason, result.seconds) == ("aborted", 1.0)
