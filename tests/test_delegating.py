@@ -57,7 +57,7 @@ def test_a_prompt_that_is_no_longer_in_view_is_not_begun_again():
 
     model = DelegatingModel(ScriptedModel(["x"]), Prompt("prm", "dig", (), 1, (), "digger"))
     request = ModelRequest(
-        "1", "s", "step", "m", "", Messages([UserMessage("summary", Words("short"))]), (), "auto", 1, {}
+        "1.1.1", "s", "step", "m", "", Messages([UserMessage("summary", Words("short"))]), (), "auto", 1, {}
     )
 
     async def texts():
