@@ -127,7 +127,9 @@ def _openings(given: BashArguments, asked: list[str], project: Path, invocation:
         if path != NETWORK:
             (protected if place.inside else writable).append(place.path)
     needs = _needs(given, project)
-    protected += [project / access.pattern for access in needs if access.permission == EDIT_PROTECTED]
+    # What the line names is opened only where somebody has judged it.
+    edits = (access for access in needs if access.permission == EDIT_PROTECTED)
+    protected += [project / access.pattern for access in edits if permits is not None and permits(access)]
     named = {access.permission for access in needs}
     if "git_config" in named and is_single(given.command):
         protected += [folder / "config" for folder in git_folders(project)]
