@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import sys
 
 import pytest
@@ -93,7 +94,7 @@ def test_what_is_logged_of_a_hook_does_not_drive_the_terminal(home, event):
     home.environment["BRIDLE_SANDBOX__MODE"] = "required"
     folder = EVIL.replace("/", "")
     (home.project / "h.py").write_text(f"import os\nos.mkdir({folder!r})\nopen({folder + '/AGENTS.md'!r}, 'w')\n")
-    command = f'"{sys.executable} h.py # \\u001b[2J"'
+    command = f'"{shlex.quote(sys.executable)} h.py # \\u001b[2J"'
     (home.project / "bridle.toml").write_text(f'[[hooks]]\non = "{event}"\ncommand = {command}\n')
     script = home.script(calls(("read", {"filePath": "h.py"})), {"text": "Done."})
     done = harmless(home.run("run", "--trust", "--model", script, "go"))

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import time
@@ -72,7 +73,7 @@ def home(tmp_path):
 @pytest.mark.parametrize(("columns", "lines"), [(80, 24), (140, 45)])
 def test_the_whole_story_is_typed_and_read_back(home, columns, lines):
     home.environment["BRIDLE_MODEL"] = home.script(*SCRIPT)
-    terminal = Terminal(home, [str(BRIDLE)], columns, lines)
+    terminal = Terminal(home, [shlex.quote(str(BRIDLE))], columns, lines)
     try:
         terminal.until("answers here", "f1 Help")
         terminal.press("please look", "Enter")
@@ -109,7 +110,7 @@ def test_a_turn_that_was_interrupted_is_named_to_a_person_and_not_to_a_script(ho
     killed.kill()
     killed.communicate()
     assert "interrupted" not in home.run("run", "--model", home.script({"text": "Hello."}), "hi").stderr
-    words = [str(BRIDLE), "run", "--model", home.script({"text": "Hello."}), "hi", ";", "sleep", "60"]
+    words = [shlex.quote(str(BRIDLE)), "run", "--model", home.script({"text": "Hello."}), "hi", ";", "sleep", "60"]
     terminal = Terminal(home, [" ".join(words)])
     try:
         terminal.until("a turn was interrupted here", "bridle resume ses_", "Hello.")
@@ -124,7 +125,20 @@ def test_a_run_shows_what_is_under_way_and_leaves_what_is_done(home):
         {"error": waits},
         {"text": "- all *done*"},
     )
-    words = [str(BRIDLE), "run", "--on-ask", "allow", "--steps", "5", "--model", script, "go", ";", "sleep", "60"]
+    words = [
+        shlex.quote(str(BRIDLE)),
+        "run",
+        "--on-ask",
+        "allow",
+        "--steps",
+        "5",
+        "--model",
+        script,
+        "go",
+        ";",
+        "sleep",
+        "60",
+    ]
     terminal = Terminal(home, [" ".join(words)])
     try:
         terminal.until("Plan", "● bash  sleep 2", "step 1/5 ▰▰▱▱▱▱▱▱▱▱ · 1/200 calls")
@@ -147,7 +161,7 @@ def test_a_turn_that_a_crash_left_is_opened_and_goes_on_with_a_key(home):
         time.sleep(0.05)
     killed.kill()
     killed.communicate()
-    terminal = Terminal(home, [str(BRIDLE)], 120, 40)
+    terminal = Terminal(home, [shlex.quote(str(BRIDLE))], 120, 40)
     try:
         terminal.until("interrupted", "bash  echo once")
         terminal.press("C-t")

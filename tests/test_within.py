@@ -73,7 +73,7 @@ def test_no_trick_makes_a_call_a_person(home, tmp_path):
     own = f"HOME={home.folder} PATH=$PATH"
     (home.folder / "fork.py").write_text(FORK)
     ended = f"{home.folder}/ended"
-    orphan = f"{sys.executable} {home.folder}/fork.py sh -c 'sleep 0.3; {{bridle}} trust; touch {ended}'"
+    orphan = f"{shlex.quote(sys.executable)} {home.folder}/fork.py sh -c 'sleep 0.3; {{bridle}} trust; touch {ended}'"
     orphan += f"; until [ -e {ended} ]; do sleep 0.05; done"
     model = home.script({"text": "Hi."}, name="other.json")
     pty = f"{sys.executable} -c 'import pty, sys; pty.spawn(sys.argv[1:])'"

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -113,7 +114,7 @@ def test_a_server_is_added_looked_at_and_used(home):
     assert (again.returncode, again.stderr) == (2, f"bridle: {config} has a server stable already: change it there\n")
     assert home.run("mcp", "add", "a b", "https://example.com/mcp").returncode == 2
     listed = home.run("mcp", "list").stdout
-    assert listed == f"stable  {sys.executable} {SERVER} stdio\n    9 tools\n"
+    assert listed == f"stable  {shlex.join([sys.executable, str(SERVER)])} stdio\n    9 tools\n"
     debug = home.anew("mcp", "debug", "stable").stdout
     assert "tools: add, kick, variable, touch, header, odd/name here, leave, wait, grow\n" in debug
     assert "resources: stable://horses\nprompts: groom horse=…\n" in debug

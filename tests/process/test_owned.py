@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -44,7 +45,7 @@ FORKS = "import os, time; os.fork() or (os.setsid(), os.fork(), time.sleep({mark
 def fleeing(flight, sign):
     """A command that leaves something behind."""
     forks = FORKS.format(mark=sign)
-    return FLIGHTS[flight].format(mark=sign, python=sys.executable, forks=forks)
+    return FLIGHTS[flight].format(mark=sign, python=shlex.quote(sys.executable), forks=forks)
 
 
 def mark():
@@ -157,7 +158,7 @@ def test_a_command_that_stops_its_supervisors_neither_hangs_nor_sets_free_what_i
 def test_the_memory_of_all_processes_together_is_bounded(tmp_path):
     small = Shelter(SandboxSettings(mode="off", total_memory_mb=300), os.environ)
     call = Invocation("c", "s", tmp_path, {}, 60.0, bounds=small.bounds())
-    grows = f"{sys.executable} -c 'x = bytearray(b\"x\") * 150_000_000; import time; time.sleep(30)' &"
+    grows = f"{shlex.quote(sys.executable)} -c 'x = bytearray(b\"x\") * 150_000_000; import time; time.sleep(30)' &"
     given = BASH.check({"command": f"{grows} {grows} {grows} wait"})
     output = asyncio.run(BASH.run(given, call))
     assert "[ended: more than 300 MB of memory]" in output.text

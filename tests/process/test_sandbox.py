@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import subprocess
 import sys
 
@@ -103,7 +104,8 @@ def test_with_the_network_allowed_a_server_outside_is_reached(shut_in):
     ) as server:
         try:
             port = server.stdout.readline().strip()
-            fetch = f"{sys.executable} -c \"import urllib.request as u; print(u.urlopen('http://127.0.0.1:{port}').status)\""
+            python = shlex.quote(sys.executable)
+            fetch = f"{python} -c \"import urllib.request as u; print(u.urlopen('http://127.0.0.1:{port}').status)\""
             assert shut_in(fetch).failed
             assert shut_in(fetch, outside=["network"]).text == "200\n"
         finally:
@@ -139,7 +141,7 @@ def test_too_many_processes_and_too_large_files_are_ended(place):
     assert "more than 40 processes" in many.text
     large = small("head -c 2000000 /dev/zero > large; ls -l large | cut -d' ' -f5")
     assert "1048576" in large.text
-    greedy = small(f"{sys.executable} -c 'x = bytearray(2_000_000_000)'")
+    greedy = small(f"{shlex.quote(sys.executable)} -c 'x = bytearray(2_000_000_000)'")
     assert greedy.failed and "MemoryError" in greedy.text
 
 
