@@ -70,20 +70,21 @@ def test_no_trick_makes_a_call_a_person(home, tmp_path):
     link = tmp_path / "link"
     link.symlink_to(home.folder)
     (home.project / "bridle.toml").write_text('permission.bash = "allow"\n')
-    own = f"HOME={home.folder} PATH=$PATH"
+    own = f'HOME={home.folder} PATH="$PATH"'
     (home.folder / "fork.py").write_text(FORK)
     ended = f"{home.folder}/ended"
-    orphan = f"{shlex.quote(sys.executable)} {home.folder}/fork.py sh -c 'sleep 0.3; {{bridle}} trust; touch {ended}'"
+    python = shlex.quote(sys.executable)
+    orphan = f"{python} {home.folder}/fork.py sh -c 'sleep 0.3; \"$0\" trust; touch {ended}' {{bridle}}"
     orphan += f"; until [ -e {ended} ]; do sleep 0.05; done"
     model = home.script({"text": "Hi."}, name="other.json")
-    pty = f"{sys.executable} -c 'import pty, sys; pty.spawn(sys.argv[1:])'"
+    pty = f"{python} -c 'import pty, sys; pty.spawn(sys.argv[1:])'"
     answers = f"printf 'y\\ny\\n' | {pty} {{bridle}} run --model {model} hi"
-    alone = f"{sys.executable} -c 'import os, sys; os.setsid(); os.execvp(sys.argv[1], sys.argv[1:])'"
+    alone = f"{python} -c 'import os, sys; os.setsid(); os.execvp(sys.argv[1], sys.argv[1:])'"
     tricks = (
         f"env -i {own} {{bridle}} trust",
         f"env -i {own} {alone} {{bridle}} trust",
         f"HOME={link} {{bridle}} trust",
-        f"env -i HOME={tmp_path}/none XDG_DATA_HOME={link}/.local/share PATH=$PATH {{bridle}} trust",
+        f'env -i HOME={tmp_path}/none XDG_DATA_HOME={link}/.local/share PATH="$PATH" {{bridle}} trust',
         orphan,
         answers,
         "{bridle}",
