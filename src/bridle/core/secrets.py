@@ -42,7 +42,7 @@ def is_secret(name: str) -> bool:
 
 
 def looks_secret(value: str) -> bool:
-    """Whether a value has the shape of a key, holds a login or gives something secret, whatever it is called."""
+    """Whether a value has the shape of a key, holds a login or assigns a secret, regardless of its name."""
     return bool(_SHAPED.search(value) or _LOGIN.search(value)) or any(
         not _is_harmless(value, found) for found in _GIVEN.finditer(value)
     )
