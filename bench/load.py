@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bridle import Reply, Runtime, ScriptedModel, call, tool
-from bridle.core.agent import Agent
+from bridle.core.agent import AgentDefinition
 from bridle.core.events import Entry
 from bridle.core.messages import ResultMessage
 from bridle.core.stream import ModelRequest
@@ -63,7 +63,9 @@ def model(steps: int) -> ScriptedModel:
 
 
 async def driven(path: Path, sessions: int, steps: int) -> Load:
-    runtime = Runtime(journal=path, models={"m": model(steps)}, agents=[Agent("build", model="m")], tools=[look])
+    runtime = Runtime(
+        journal=path, models={"m": model(steps)}, agents=[AgentDefinition("build", model="m")], tools=[look]
+    )
     late: list[float] = []
     before, began, cpu = memory(), time.monotonic(), time.process_time()
 

@@ -8,7 +8,7 @@ from wire_work import add_up, flag, hand, measure
 
 from bridle import Runtime, tool
 from bridle.config.settings import Behavior, LimitSettings, Settings, TreeSettings
-from bridle.core.agent import Agent, ModelInfo
+from bridle.core.agent import AgentDefinition, ModelInfo
 from bridle.core.events import PartDelta
 from bridle.core.messages import Messages, UserMessage
 from bridle.core.stream import ModelRequest, StreamEvent, TextDelta
@@ -51,7 +51,7 @@ async def turn(model: ChatModel, data: Path) -> str:
         ),
         models={"m": model},
         tools=[add],
-        agents=[Agent("build", model="m")],
+        agents=[AgentDefinition("build", model="m")],
         directory=data,
     ) as runtime:
         session = await runtime.create()

@@ -11,7 +11,7 @@ from workload import TEXT, add_up, arguments_of, begin_request, measure
 
 from bridle import Runtime, tool
 from bridle.config.settings import Behavior, JournalSettings, LimitSettings, Settings, TreeSettings
-from bridle.core.agent import Agent, ModelInfo
+from bridle.core.agent import AgentDefinition, ModelInfo
 from bridle.core.states import Usage
 from bridle.core.stream import ModelRequest, StepEnd, StreamEnd, StreamEvent, TextDelta, ToolCall
 
@@ -56,7 +56,7 @@ async def converse(steps: int, data: Path) -> str:
         settings=settings,
         models={"fake": FakeModel(steps)},
         tools=[add],
-        agents=[Agent("build", model="fake")],
+        agents=[AgentDefinition("build", model="fake")],
         directory=data,
     ) as runtime:
         session = await runtime.create()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bridle.core.permission import Rule
     from bridle.core.result import Result
     from bridle.errors import BridleError, ConfigError, ToolFailed
-    from bridle.library import Agent
+    from bridle.library.agent import Agent
     from bridle.runtime import Runtime
     from bridle.testing.scripted import Reply, ScriptedModel, call
     from bridle.tools.tool import Output, tool
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _PLACES = {
-    "Agent": "bridle.library",
+    "Agent": "bridle.library.agent",
     "BridleError": "bridle.errors",
     "ConfigError": "bridle.errors",
     "Limits": "bridle.core.limits",

@@ -17,10 +17,6 @@ BridleError
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from bridle.core.ledger import Shortage
 
 
 class BridleError(Exception):
@@ -53,14 +49,6 @@ class LeaseLost(JournalError):
 
 class NoSuchSession(JournalError):
     """There is no session of this id."""
-
-
-class BudgetRefused(BridleError):
-    """The ledger has no room for this."""
-
-    def __init__(self, shortage: Shortage) -> None:
-        super().__init__(f"no room for {shortage.limit} in account {shortage.account}")
-        self.shortage = shortage
 
 
 class ServerFailed(BridleError):

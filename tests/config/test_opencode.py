@@ -2,8 +2,8 @@
 
 import json
 
-from test_cli import ForkedHome
-from test_cli_models import serving
+from surfaces.cli.test_cli import ForkedHome
+from surfaces.cli.test_cli_models import serving
 
 from bridle.config.load import load
 

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from shapes import AGENTS_MD, CLAUDE_AGENTS, OPENCODE_AGENTS, OPENCODE_JSON
+from support.agent_files import AGENTS_MD, CLAUDE_AGENTS, OPENCODE_AGENTS, OPENCODE_JSON
 
 from bridle.config.agents import all_agents, rules
 from bridle.config.load import load
@@ -100,5 +100,5 @@ def test_a_file_that_somebody_has_means_what_it_says(project, shape):
     if shape.instructions:
         system = Runtime.open(
             project, trusted=True, environment=environment(project), in_memory=True, flags={"model": "openai/gpt-5"}
-        ).room.user.instructions()
+        ).turns.user.instructions()
         assert [words for words in shape.instructions if words not in system] == []

@@ -8,7 +8,7 @@ from bridle.core.decide import UNMET, decide
 from bridle.core.limits import NOTHING, UNLIMITED, Limits, Spent
 from bridle.core.parts import Halt, ReservationRefused
 from bridle.core.states import Refusal
-from bridle.core.turn import Errand, Step, Turn
+from bridle.core.turn import SideRequest, Step, Turn
 
 NEW = Turn(1, 5, UNLIMITED, NOTHING)
 SAID = Step(2, state="finished", requests=1)
@@ -170,27 +170,27 @@ WINDOW = {
     "a second time": (turn(step=ACTED, crowded=True, compactions=1), Compact(1, "model")),
     "not a third time": (turn(step=ACTED, crowded=True, compactions=2), Finish("context_full")),
     "a summary whose request died is asked for again": (
-        turn(step=ACTED, crowded=True, errand=Errand("compaction", "interrupted", requests=2, deaths=2)),
+        turn(step=ACTED, crowded=True, side_request=SideRequest("compaction", "interrupted", requests=2, deaths=2)),
         Compact(3, "model"),
     ),
     "three deaths are enough": (
-        turn(step=ACTED, crowded=True, errand=Errand("compaction", "interrupted", requests=3, deaths=3)),
+        turn(step=ACTED, crowded=True, side_request=SideRequest("compaction", "interrupted", requests=3, deaths=3)),
         Compact(4, "bridle"),
     ),
     "a summary that says nothing is asked for again": (
-        turn(step=ACTED, crowded=True, errand=Errand("compaction", "finished", requests=1, blanks=1)),
+        turn(step=ACTED, crowded=True, side_request=SideRequest("compaction", "finished", requests=1, blanks=1)),
         Compact(2, "model"),
     ),
     "two are enough": (
-        turn(step=ACTED, crowded=True, errand=Errand("compaction", "finished", requests=2, blanks=2)),
+        turn(step=ACTED, crowded=True, side_request=SideRequest("compaction", "finished", requests=2, blanks=2)),
         Compact(3, "bridle"),
     ),
     "one that failed is not": (
-        turn(step=ACTED, crowded=True, errand=Errand("compaction", "failed", requests=1)),
+        turn(step=ACTED, crowded=True, side_request=SideRequest("compaction", "failed", requests=1)),
         Compact(2, "bridle"),
     ),
     "a synthesis that failed says nothing of it": (
-        turn(step=ACTED, crowded=True, errand=Errand("synthesis", "failed", requests=1)),
+        turn(step=ACTED, crowded=True, side_request=SideRequest("synthesis", "failed", requests=1)),
         Compact(1, "model"),
     ),
 }
@@ -198,15 +198,15 @@ WINDOW = {
 SYNTHESES = {
     "results that all want it are written up": (turn(step=ACTED, synthesis="due"), Synthesize(1)),
     "a request for it that died is made again": (
-        turn(step=ACTED, synthesis="due", errand=Errand("synthesis", "interrupted", requests=2, deaths=2)),
+        turn(step=ACTED, synthesis="due", side_request=SideRequest("synthesis", "interrupted", requests=2, deaths=2)),
         Synthesize(3),
     ),
     "three deaths are enough, and the loop goes on": (
-        turn(step=ACTED, synthesis="due", errand=Errand("synthesis", "interrupted", requests=3, deaths=3)),
+        turn(step=ACTED, synthesis="due", side_request=SideRequest("synthesis", "interrupted", requests=3, deaths=3)),
         CallModel(3, 1, "offered"),
     ),
     "a compaction before it is another errand": (
-        turn(step=ACTED, synthesis="due", errand=Errand("compaction", "interrupted", requests=3, deaths=3)),
+        turn(step=ACTED, synthesis="due", side_request=SideRequest("compaction", "interrupted", requests=3, deaths=3)),
         Synthesize(1),
     ),
     "a prompt since then wants more": (turn(step=ACTED, synthesis="due", prompted=True), CallModel(3, 1, "offered")),

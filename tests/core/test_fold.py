@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from bridle.core.events import CallMoved, Entry, PartGrown, PartPut, PartRemoved, RequestMoved, SessionInfo, SessionPut
 from bridle.core.fold import fold, load
 from bridle.core.limits import NOTHING, UNLIMITED, Limits
-from bridle.core.messages import AssistantMessage, UserMessage, Words
+from bridle.core.messages import AssistantMessage, AssistantText, UserMessage
 from bridle.core.parts import (
     Call,
     Changed,
@@ -26,7 +26,7 @@ from bridle.core.parts import (
     TurnStart,
     Undone,
 )
-from bridle.core.replay import Difference, verified
+from bridle.core.replay import ReplayDifference, verified
 from bridle.core.result import Result, answers, result_of
 from bridle.core.session import Session
 from bridle.core.states import (
@@ -82,7 +82,7 @@ def test_words_grow_without_a_seal():
 def test_a_thought_that_led_to_nothing_is_not_told_again():
     reply = [Text("a", "done"), Reasoning("b", "or not?"), Reasoning("c", "well")]
     found = session([START], [STEP, REQUEST], reply, [StepFinish("1.1.1.finish", 1)])
-    assert list(found.messages) == [AssistantMessage("1.1.1.finish", (Words("done"),), "scripted")]
+    assert list(found.messages) == [AssistantMessage("1.1.1.finish", (AssistantText("done"),), "scripted")]
 
 
 def test_what_is_removed_leaves_the_reply_and_what_is_not_of_it_leaves_nothing():
@@ -111,15 +111,15 @@ def test_changed_files_are_known_of_the_turn_and_the_last_look_at_them_is_kept()
 def test_a_provider_that_is_asked_again_is_counted_for_steps_and_for_errands():
     again = Open((Try("busy", 2.0, 503, Usage(input=3), 0.5),))
     step = session([START], [STEP, REQUEST], [RequestMoved("1.1.1", again)])
-    errand = session([START], [Request("1.c1", "compaction", 0, 1, "scripted")], [RequestMoved("1.c1", again)])
+    side_request = session([START], [Request("1.c1", "compaction", 0, 1, "scripted")], [RequestMoved("1.c1", again)])
     assert (step.turn.step.tries, step.turn.tokens, step.turn.cost) == (1, 3, 0.5)
-    assert (errand.turn.errand.tries, errand.turn.tokens, errand.turn.cost) == (1, 3, 0.5)
+    assert (side_request.turn.side_request.tries, side_request.turn.tokens, side_request.turn.cost) == (1, 3, 0.5)
 
 
 def test_an_errand_whose_process_died_is_charged_for_and_counted():
     died = RequestMoved("1.c1", Interrupted(7, 0.25))
     found = session([START], [Request("1.c1", "compaction", 0, 1, "scripted")], [died])
-    assert (found.turn.errand.state, found.turn.errand.deaths) == ("interrupted", 1)
+    assert (found.turn.side_request.state, found.turn.side_request.deaths) == ("interrupted", 1)
     assert (found.turn.tokens, found.turn.cost) == (7, 0.25)
 
 
@@ -170,20 +170,20 @@ ASKED = [CallMoved("c", Asking(Ask("a", "may it?", ())))]
 
 def test_a_step_while_a_person_is_awaited_does_not_follow_from_the_record():
     written = entries([START, Prompt("p", "go", turn=1)], [STEP, REQUEST], *CALLED, ASKED, [replace(STEP, number=2)])
-    assert verified(written) == Difference(7, 1, 1, "step 2", "wait")
+    assert verified(written) == ReplayDifference(7, 1, 1, "step 2", "wait")
 
 
 def test_calls_are_settled_after_a_halt_and_do_not_run():
     halted = [START, Prompt("p", "go", turn=1)], [STEP, REQUEST], *CALLED, [Halt("1.halt", "aborted")]
     settled = entries(*halted, [CallMoved("c", Refused(Refusal("aborted"), "no"))])
     ran = entries(*halted, [CallMoved("c", Running())])
-    assert (verified(settled), verified(ran)) == (None, Difference(7, 1, 1, "run c", "settle c"))
+    assert (verified(settled), verified(ran)) == (None, ReplayDifference(7, 1, 1, "run c", "settle c"))
 
 
 def test_what_was_undone_is_followed_by_what_was_there_before():
     later = [replace(START, id="2.start", number=2)], [replace(STEP, id="2.1.start", cap=4)]
     marked = entries([START], [FINISH], [replace(UNDONE, turn=1, turns=1)], *later)
-    assert verified(marked) == Difference(5, 2, 0, "step 1 of 4", "a cap of 5")
+    assert verified(marked) == ReplayDifference(5, 2, 0, "step 1 of 4", "a cap of 5")
 
 
 def test_a_retry_is_shown_until_its_time_has_come():

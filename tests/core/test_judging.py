@@ -2,13 +2,21 @@
 
 import pytest
 
-from bridle.core.addresses import is_host, is_private_name, is_public
 from bridle.core.compaction import SUMMARY_HEAD, mechanical
-from bridle.core.media import media_of
-from bridle.core.messages import AssistantMessage, Attachment, Messages, ResultMessage, UserMessage, Words, characters
-from bridle.core.options import layered
+from bridle.core.messages import (
+    AssistantMessage,
+    AssistantText,
+    Attachment,
+    Messages,
+    ResultMessage,
+    UserMessage,
+    characters,
+)
 from bridle.core.permission import Access, Rule, covers, denied_outright, judge
 from bridle.core.repair import Sound, read_arguments
+from bridle.values.addresses import is_host, is_private_name, is_public
+from bridle.values.media import media_of
+from bridle.values.options import layered
 
 READ = Access("read", "notes.md")
 
@@ -170,7 +178,7 @@ def test_a_summary_from_the_record_takes_up_the_one_before_it_and_leaves_out_the
     messages = [
         UserMessage("c", f"{SUMMARY_HEAD}\n\nmuch was done"),
         UserMessage("p", "go on"),
-        AssistantMessage("a", (Words("I will"),)),
+        AssistantMessage("a", (AssistantText("I will"),)),
         AssistantMessage("b", ()),
         ResultMessage("r", "r", "look", "no such file", True),
     ]

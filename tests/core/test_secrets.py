@@ -2,7 +2,7 @@
 
 import pytest
 
-from bridle.core.secrets import is_secret, redacted, without_secrets
+from bridle.values.secrets import is_secret, redacted, without_secrets
 
 
 @pytest.mark.parametrize(

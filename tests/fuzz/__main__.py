@@ -5,12 +5,12 @@ import sys
 import time
 from pathlib import Path
 
+from support.paths import ROOT
+
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from fuzz.campaign import campaign, keep, tried
 from fuzz.targets import TARGETS
-
-ROOT = Path(__file__).parent.parent.parent
 
 
 def replay(name: str, path: Path) -> int:

@@ -3,8 +3,8 @@
 from functools import cache
 from typing import Any
 
-from harness import WiredJournal, run_virtually
-from stories import TOOLS
+from support.stories import TOOLS
+from support.virtual import WiredJournal, run_virtually
 
 from bridle import Agent, Limits, Reply, ScriptedModel, call
 from bridle.core.events import Entry

@@ -10,10 +10,10 @@ import pytest
 
 from bridle.core.events import Entry, PartPut, SessionInfo, SessionPut
 from bridle.core.inbox import AbortItem, PromptItem
-from bridle.core.ledger import Account, Change, Reservation, TreeLimits
+from bridle.core.ledger import Account, AccountChange, BudgetRefused, Reservation, TreeLimits
 from bridle.core.limits import NOTHING, Limits, Spent
 from bridle.core.parts import Notice
-from bridle.errors import BudgetRefused, JournalFailed, JournalFull, JournalRefused, LeaseLost, NoSuchSession
+from bridle.errors import JournalFailed, JournalFull, JournalRefused, LeaseLost, NoSuchSession
 from bridle.journal.memory import MemoryJournal
 from bridle.journal.sqlite import SqliteJournal
 
@@ -118,23 +118,25 @@ def test_reservations_hold_on_every_ancestor_and_come_and_go_with_their_entry(ma
         await journal.create(INFO)
         lease = await journal.acquire("ses_a")
         root, child = Account("root", None, Limits(tokens=100)), Account("child", "root", Limits(tokens=80))
-        await journal.append(lease, entry(2), change=Change("root", opens=(root,)))
-        await journal.append(lease, entry(3), change=Change("child", opens=(child,)))
+        await journal.append(lease, entry(2), change=AccountChange("root", opens=(root,)))
+        await journal.append(lease, entry(3), change=AccountChange("child", opens=(child,)))
         held = Reservation("r1", Spent(steps=1, tokens=60))
-        await journal.append(lease, entry(4), change=Change("child", reserves=held))
+        await journal.append(lease, entry(4), change=AccountChange("child", reserves=held))
         assert (await journal.account("child")).held == {"r1": held.amount}
         assert (await journal.account("root")).reserved == held.amount
         with pytest.raises(BudgetRefused) as refused:
             more = Reservation("r2", Spent(tokens=50))
-            await journal.append(lease, entry(5), change=Change("root", reserves=more))
+            await journal.append(lease, entry(5), change=AccountChange("root", reserves=more))
         short = refused.value.shortage
         assert (short.account, short.limit, short.fits_now, short.fits_later) == ("root", "tokens", 40, 100)
         assert len(await journal.load("ses_a")) == 4
-        await journal.append(lease, entry(5), change=Change("child", settles=(("r1", Spent(steps=1, tokens=30)),)))
+        await journal.append(
+            lease, entry(5), change=AccountChange("child", settles=(("r1", Spent(steps=1, tokens=30)),))
+        )
         for id in ("root", "child"):
             account = await journal.account(id)
             assert (account.spent, account.reserved, account.held) == (Spent(steps=1, tokens=30), NOTHING, {})
-        await journal.append(lease, entry(6), change=Change("child", settles=(("r1", Spent(tokens=30)),)))
+        await journal.append(lease, entry(6), change=AccountChange("child", settles=(("r1", Spent(tokens=30)),)))
         assert (await journal.account("root")).spent.tokens == 30
         await journal.close()
 
@@ -146,10 +148,12 @@ def test_a_refused_change_leaves_settlements_of_the_same_append_undone(make):
         journal = make()
         await journal.create(INFO)
         lease = await journal.acquire("ses_a")
-        await journal.append(lease, entry(2), change=Change("a", opens=(Account("a", None, Limits(tokens=100)),)))
+        await journal.append(
+            lease, entry(2), change=AccountChange("a", opens=(Account("a", None, Limits(tokens=100)),))
+        )
         held = Reservation("r1", Spent(tokens=60))
-        await journal.append(lease, entry(3), change=Change("a", reserves=held))
-        both = Change("a", settles=(("r1", Spent(tokens=60)),), reserves=Reservation("r2", Spent(tokens=50)))
+        await journal.append(lease, entry(3), change=AccountChange("a", reserves=held))
+        both = AccountChange("a", settles=(("r1", Spent(tokens=60)),), reserves=Reservation("r2", Spent(tokens=50)))
         with pytest.raises(BudgetRefused):
             await journal.append(lease, entry(4), change=both)
         account = await journal.account("a")
@@ -164,15 +168,17 @@ def test_held_entries_are_written_with_the_next_one_or_not_at_all(make):
         journal = make()
         await journal.create(INFO)
         lease = await journal.acquire("ses_a")
-        await journal.append(lease, entry(2), change=Change("a", opens=(Account("a", None, Limits(tokens=100)),)))
-        await journal.append(lease, entry(3), change=Change("a", reserves=Reservation("r1", Spent(tokens=60))))
+        await journal.append(
+            lease, entry(2), change=AccountChange("a", opens=(Account("a", None, Limits(tokens=100)),))
+        )
+        await journal.append(lease, entry(3), change=AccountChange("a", reserves=Reservation("r1", Spent(tokens=60))))
         settles = (("r1", Spent(tokens=60)),)
         with pytest.raises(BudgetRefused):
-            more = Change("a", settles=settles, reserves=Reservation("r2", Spent(tokens=50)))
+            more = AccountChange("a", settles=settles, reserves=Reservation("r2", Spent(tokens=50)))
             await journal.append(lease, entry(5), change=more, before=[entry(4)])
         assert len(await journal.load("ses_a")) == 3
         assert (await journal.account("a")).held == {"r1": Spent(tokens=60)}
-        fits = Change("a", settles=settles, reserves=Reservation("r2", Spent(tokens=40)))
+        fits = AccountChange("a", settles=settles, reserves=Reservation("r2", Spent(tokens=40)))
         await journal.append(lease, entry(5), change=fits, before=[entry(4)])
         assert [found.sequence for found in await journal.load("ses_a")] == [1, 2, 3, 4, 5]
         account = await journal.account("a")
@@ -190,9 +196,9 @@ def test_accounts_that_hold_something_are_found_by_the_beginning_of_their_id(mak
         await journal.create(INFO)
         lease = await journal.acquire("ses_a")
         for place, id in enumerate(("ses_a/1", "ses_a.1/1", "ses_b/1", "ses_a.2/1"), 2):
-            await journal.append(lease, entry(place), change=Change(id, opens=(Account(id),)))
+            await journal.append(lease, entry(place), change=AccountChange(id, opens=(Account(id),)))
         for place, id in enumerate(("ses_a.1/1", "ses_b/1"), 6):
-            held = Change(id, reserves=Reservation("r", Spent(tokens=1)))
+            held = AccountChange(id, reserves=Reservation("r", Spent(tokens=1)))
             await journal.append(lease, entry(place), change=held)
         assert [account.id for account in await journal.holding("ses_a")] == ["ses_a.1/1"]
         assert sorted(account.id for account in await journal.holding("")) == ["ses_a.1/1", "ses_b/1"]
@@ -208,26 +214,28 @@ def test_subagents_take_places_and_a_child_lends_its_own(make):
         lease = await journal.acquire("ses_a")
         root = Account("root", None, tree=TreeLimits(live=2, total=4))
         child = Account("child", "root")
-        await journal.append(lease, entry(2), change=Change("root", opens=(root,)))
+        await journal.append(lease, entry(2), change=AccountChange("root", opens=(root,)))
         with pytest.raises(BudgetRefused) as refused:
-            await journal.append(lease, entry(3), change=Change("root", starts=3))
+            await journal.append(lease, entry(3), change=AccountChange("root", starts=3))
         assert (refused.value.shortage.limit, refused.value.shortage.fits_now) == ("live", 2)
-        await journal.append(lease, entry(3), change=Change("root", starts=2, opens=()))
-        await journal.append(lease, entry(4), change=Change("child", opens=(child,)))
+        await journal.append(lease, entry(3), change=AccountChange("root", starts=2, opens=()))
+        await journal.append(lease, entry(4), change=AccountChange("child", opens=(child,)))
         # The first grandchild works in the place of its parent, which awaits it; a second one would need its own.
         with pytest.raises(BudgetRefused) as refused:
-            await journal.append(lease, entry(5), change=Change("child", starts=2))
+            await journal.append(lease, entry(5), change=AccountChange("child", starts=2))
         assert (refused.value.shortage.limit, refused.value.shortage.fits_now) == ("live", 1)
-        await journal.append(lease, entry(5), change=Change("child", starts=1))
+        await journal.append(lease, entry(5), change=AccountChange("child", starts=1))
         account = await journal.account("root")
         assert (account.live, account.total, account.children) == (2, 3, 2)
-        await journal.append(lease, entry(6), change=Change("grandchild", opens=(Account("grandchild", "child"),)))
-        await journal.append(lease, entry(7), change=Change("grandchild", closes=True))
+        await journal.append(
+            lease, entry(6), change=AccountChange("grandchild", opens=(Account("grandchild", "child"),))
+        )
+        await journal.append(lease, entry(7), change=AccountChange("grandchild", closes=True))
         assert (await journal.account("root")).live == 2
-        await journal.append(lease, entry(8), change=Change("child", closes=True))
+        await journal.append(lease, entry(8), change=AccountChange("child", closes=True))
         assert (await journal.account("root")).live == 1
         with pytest.raises(BudgetRefused) as refused:
-            await journal.append(lease, entry(9), change=Change("root", starts=2))
+            await journal.append(lease, entry(9), change=AccountChange("root", starts=2))
         assert refused.value.shortage.limit == "total"
         await journal.close()
 
@@ -240,12 +248,12 @@ def test_a_charge_is_checked_against_the_trees_limits(make):
         await journal.create(INFO)
         lease = await journal.acquire("ses_a")
         root = Account("root", None, tree=TreeLimits(tool_calls=3))
-        await journal.append(lease, entry(2), change=Change("root", opens=(root,)))
-        await journal.append(lease, entry(3), change=Change("root", charges=Spent(tool_calls=2)))
+        await journal.append(lease, entry(2), change=AccountChange("root", opens=(root,)))
+        await journal.append(lease, entry(3), change=AccountChange("root", charges=Spent(tool_calls=2)))
         with pytest.raises(BudgetRefused) as refused:
-            await journal.append(lease, entry(4), change=Change("root", charges=Spent(tool_calls=2)))
+            await journal.append(lease, entry(4), change=AccountChange("root", charges=Spent(tool_calls=2)))
         assert (refused.value.shortage.scope, refused.value.shortage.fits_now) == ("tree", 1)
-        await journal.append(lease, entry(4), change=Change("root", limits=Limits(tokens=5)))
+        await journal.append(lease, entry(4), change=AccountChange("root", limits=Limits(tokens=5)))
         assert (await journal.account("root")).limits == Limits(tokens=5)
         await journal.close()
 
@@ -306,7 +314,7 @@ def test_a_deleted_session_is_gone_and_what_the_day_has_spent_is_not(make):
             await journal.create(SessionInfo(id, "/p"))
             lease = await journal.acquire(id)
             day = Account("day/one", None, scope="day")
-            opens = Change(f"{id}/1", opens=(Account(f"{id}/1", day.id), day), charges=Spent(tokens=5))
+            opens = AccountChange(f"{id}/1", opens=(Account(f"{id}/1", day.id), day), charges=Spent(tokens=5))
             await journal.append(lease, entry(2), change=opens)
             await journal.submit(id, PromptItem("p", "x"))
             await journal.release(lease)

@@ -10,12 +10,12 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from test_servers import World
+from support.mcp_world import World
 
 from bridle import call
 from bridle.config.settings import McpServer
 from bridle.errors import ConfigError, ServerFailed
-from bridle.mcp.pins import Definition, Offer, Pins
+from bridle.mcp.accepted_tools import AcceptedTools, Definition, Offer
 
 LOOP = """
 import json, sys, time
@@ -79,7 +79,7 @@ def test_a_connect_that_was_aborted_lets_no_changed_tool_through(place):
 
 
 def test_what_is_approved_is_what_was_seen(tmp_path):
-    pins = Pins(tmp_path / "mcp.json")
+    pins = AcceptedTools(tmp_path / "mcp.json")
     offers = [Offer({"go": Definition("go", words, {})}) for words in ("one", "two", "three")]
     pins.take("raw", offers[0], 1.0)
     seen = pins.take("raw", offers[1], 2.0)
@@ -90,7 +90,7 @@ def test_what_is_approved_is_what_was_seen(tmp_path):
 
 
 def test_letters_that_cannot_be_seen_are_shown_before_approval(tmp_path):
-    pins = Pins(tmp_path / "mcp.json")
+    pins = AcceptedTools(tmp_path / "mcp.json")
     pins.take("raw", Offer({"go": Definition("go", "one", {})}), 1.0)
     hidden = "one\U000e0041\u200b"
     told = "\n".join(pins.take("raw", Offer({"go": Definition("go", hidden, {})}), 2.0).told())

@@ -7,14 +7,13 @@ import subprocess
 import sys
 import time
 import urllib.request
-from pathlib import Path
 
 import pytest
-from mcp_served import listening
-from test_cli import BRIDLE, ForkedHome, calls
+from support.mcp_served import listening
+from support.paths import TESTS
+from surfaces.cli.test_cli import BRIDLE, ForkedHome, calls
 
-HERE = Path(__file__).parent
-SERVER, GUARDED = HERE / "mcp_server.py", HERE / "oauth_server.py"
+SERVER, GUARDED = TESTS / "support" / "mcp_server.py", TESTS / "support" / "oauth_server.py"
 ALLOW = {"BRIDLE_PERMISSION": '{ "*" = "allow" }'}
 ADDED = calls(("stable_add", {"a": 2, "b": 3}))
 

@@ -1,8 +1,6 @@
 """Servers of tools in a turn: real ones over both transports; some hang, flood, end, or change what they offer."""
 
 import asyncio
-import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -10,84 +8,12 @@ import time
 from pathlib import Path
 
 import pytest
-from mcp_served import listening
+from support.mcp_served import listening
+from support.mcp_world import SERVER, World, habit, seen, stdio
+from support.paths import TESTS
 
-from bridle import ScriptedModel, call
-from bridle.config.settings import McpServer, SandboxSettings, Settings
-from bridle.core.inbox import TurnOptions
-from bridle.core.parts import Call, Notice
-from bridle.runtime import Runtime
-
-SERVER = Path(__file__).with_name("mcp_server.py")
-ALLOWED = {"*": "allow"}
-
-
-class World:
-    """A person with servers; each `turn` is a runtime of its own, as in a new process."""
-
-    def __init__(self, place, **servers):
-        self.place, self.servers = place, servers
-        self.permission, self.mode, self.wait = ALLOWED, "off", 20.0
-        self.environment = {**os.environ, "HOME": str(place / "home"), "XDG_DATA_HOME": "", "SECRET_TOKEN": "hunter2"}
-
-    def runtime(self, *replies):
-        settings = Settings(
-            model="scripted:x",
-            mcp={"start_wait": self.wait, **self.servers},
-            permission=self.permission,
-            sandbox=SandboxSettings(mode=self.mode),
-        )
-        self.model = ScriptedModel(replies)
-        return Runtime(
-            settings=settings,
-            models={"scripted:x": self.model},
-            directory=self.place / "project",
-            environment=self.environment,
-        )
-
-    async def prompted(self, runtime, **options):
-        session = await runtime.create()
-        id = await runtime.prompt(session, "go", options=TurnOptions(**options) if options else None)
-        result = await runtime.wait(session, id)
-        parts = (await runtime.load(session)).parts.values()
-        return Turn(result, [part for part in parts if isinstance(part, Call)], notices(parts))
-
-    def turn(self, *replies, **options):
-        async def play():
-            async with self.runtime(*replies) as runtime:
-                return await self.prompted(runtime, **options)
-
-        return asyncio.run(play())
-
-    def seen(self):
-        """The tools and the system prompt of the last request."""
-        request = self.model.requests[-1]
-        return [spec.name for spec in request.tools], request.system
-
-
-class Turn:
-    def __init__(self, result, made, told):
-        self.reason, self.text, self.told = result.reason, result.text, told
-        self.outputs = [getattr(part.state, "output", getattr(part.state, "text", "")) for part in made]
-        self.states = [type(part.state).__name__ for part in made]
-
-
-def notices(parts):
-    return [part.text for part in parts if isinstance(part, Notice)]
-
-
-def stdio(*words, **more):
-    return McpServer(command=[sys.executable, str(SERVER), "stdio", *map(str, words)], **more)
-
-
-def seen(place, **more):
-    """A server that commands in the sandbox can see, also where these tests lie in a folder that is hidden there."""
-    copied = str(shutil.copy(SERVER, place / "server.py"))
-    return McpServer(command=[sys.executable, copied, "stdio"], **more)
-
-
-def habit(name, **more):
-    return McpServer(command=[sys.executable, str(SERVER), name], **more)
+from bridle import call
+from bridle.config.settings import McpServer
 
 
 def alive(place):
@@ -298,9 +224,10 @@ def test_a_local_server_is_shut_in(place):
 def test_no_server_outlives_a_killed_bridle(place, mode):
     program = f"""
 import asyncio, sys
-sys.path[:0] = {[str(Path(__file__).parent)]!r}
+sys.path[:0] = {[str(TESTS)]!r}
 from pathlib import Path
-from test_servers import World, call, seen
+from support.mcp_world import World, seen
+from bridle import call
 place = Path({str(place)!r})
 world = World(place, stable=seen(place))
 world.mode = {mode!r}

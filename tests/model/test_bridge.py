@@ -4,14 +4,14 @@ import asyncio
 
 import msgspec
 import pytest
-from model.faults import Answer, RawServer, events, sound
 from pydantic_ai.models.google import GoogleModel
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.google import GoogleProvider
 from pydantic_ai.providers.openai import OpenAIProvider
+from support.wire_faults import Answer, RawServer, events, sound
 
 from bridle import Runtime, tool
-from bridle.core.agent import Agent, ModelInfo
+from bridle.core.agent import AgentDefinition, ModelInfo
 from bridle.core.parts import Request
 from bridle.errors import ConfigError
 from bridle.model.bridge import BridgeModel, bridged, failure
@@ -43,7 +43,7 @@ def turn(answers, make=over_openai, closing=False):
     async def work():
         async with RawServer("chat", answers) as server:
             model = BridgeModel(make(server), ModelInfo("m"), secrets=(KEY,))
-            agent = Agent("build", model="m", steps=1 if closing else None)
+            agent = AgentDefinition("build", model="m", steps=1 if closing else None)
             async with Runtime(models={"m": model}, tools=[look], agents=[agent], seams=Instant()) as runtime:
                 session = await runtime.create()
                 result = await runtime.wait(session, await runtime.prompt(session, "go"))
@@ -110,7 +110,7 @@ def test_google_is_asked_in_its_own_wire():
         async with Google("chat", [Answer([b"data: " + msgspec.json.encode(chunk) + b"\n\n"])]) as server:
             provider = GoogleProvider(api_key=KEY, base_url=server.address)
             model = BridgeModel(GoogleModel("scripted", provider=provider), ModelInfo("m"), secrets=(KEY,))
-            agents = [Agent("build", model="m")]
+            agents = [AgentDefinition("build", model="m")]
             async with Runtime(models={"m": model}, tools=[look], agents=agents) as runtime:
                 session = await runtime.create()
                 result = await runtime.wait(session, await runtime.prompt(session, "go"))

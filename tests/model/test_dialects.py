@@ -2,10 +2,9 @@
 
 import msgspec
 import pytest
-from model.wires import model_of
+from support.wires import model_of
 
-from bridle.core.messages import AssistantMessage, CallMessage, Messages, Thought, UserMessage, Words
-from bridle.core.provider import Quirks
+from bridle.core.messages import AssistantMessage, AssistantText, CallMessage, Messages, Thought, UserMessage
 from bridle.core.states import Usage
 from bridle.core.stream import (
     Error,
@@ -23,6 +22,7 @@ from bridle.core.stream import (
 from bridle.model.anthropic import AnthropicReply
 from bridle.model.openai_chat import ChatReply
 from bridle.model.openai_responses import ResponsesReply
+from bridle.values.provider import Quirks
 
 
 def heard(reply, *events, done=b"[DONE]"):
@@ -113,7 +113,9 @@ def test_details_of_thoughts_are_put_together_and_go_back_as_they_came():
         {"type": "reasoning.text", "index": 0, "text": "Let me see.", "format": "x", "signature": "signed"},
         {"type": "reasoning.encrypted", "index": 1, "data": "secret"},
     ]
-    said = sent("chat", Thought("Let me see.", seal), Words("Yes."), quirks=Quirks(thoughts="reasoning_details"))
+    said = sent(
+        "chat", Thought("Let me see.", seal), AssistantText("Yes."), quirks=Quirks(thoughts="reasoning_details")
+    )
     assert said["reasoning_details"] == msgspec.json.decode(seal)
 
 
@@ -122,7 +124,7 @@ def test_details_on_both_sides_of_words_all_go_back():
     said = sent(
         "chat",
         Thought("a", first),
-        Words("Yes."),
+        AssistantText("Yes."),
         Thought("", second),
         CallMessage("1.1", "f", "{}"),
         quirks=Quirks(thoughts="reasoning_details"),
@@ -186,7 +188,7 @@ def sent(wire, *blocks, quirks=None, author="m"):
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 def test_a_model_that_wants_its_thoughts_back_gets_them(field):
-    blocks = (Thought("Hm."), Words("Yes."))
+    blocks = (Thought("Hm."), AssistantText("Yes."))
     assert sent("chat", *blocks, quirks=Quirks(thoughts=field))[field] == "Hm."
     assert field not in sent("chat", *blocks, quirks=Quirks(thoughts=field), author="other")
     assert field not in sent("chat", *blocks)
@@ -241,13 +243,13 @@ def test_thoughts_between_thoughts_some_of_them_hidden():
     )
     thought, hidden = (event.seal for event in found if isinstance(event, ReasoningEnd))
     assert found[-2:] == [StepEnd("stop", Usage(7, 30, 0, 5)), StreamEnd()]
-    said = sent("messages", Thought("Hm.", thought), Thought("", hidden), Words("Yes."))
+    said = sent("messages", Thought("Hm.", thought), Thought("", hidden), AssistantText("Yes."))
     assert said["content"] == [
         {"type": "thinking", "signature": "signed", "thinking": "Hm."},
         {"type": "redacted_thinking", "data": "hidden"},
         {"type": "text", "text": "Yes."},
     ]
-    assert sent("messages", Thought("cut off"), Words("Yes."))["content"] == [{"type": "text", "text": "Yes."}]
+    assert sent("messages", Thought("cut off"), AssistantText("Yes."))["content"] == [{"type": "text", "text": "Yes."}]
 
 
 def test_a_call_whose_input_came_whole():
@@ -318,10 +320,10 @@ def test_a_response_in_items():
         StepEnd("tool_calls", Usage(40, 10, 20, 60)),
         StreamEnd(),
     ]
-    assert sent("responses", Thought("First.", seal), Words("x")) == {
+    assert sent("responses", Thought("First.", seal), AssistantText("x")) == {
         "type": "reasoning",
         "summary": [{"type": "summary_text", "text": "First."}],
         "id": "rs_1",
         "encrypted_content": "sealed",
     }
-    assert sent("responses", Thought("First.", seal), Words("x"), author="other")["type"] == "message"
+    assert sent("responses", Thought("First.", seal), AssistantText("x"), author="other")["type"] == "message"

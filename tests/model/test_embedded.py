@@ -6,6 +6,7 @@ import os
 import pytest
 
 from bridle import Runtime
+from bridle.assembly.turns import UserSetup
 from bridle.config.settings import Behavior, Settings
 from bridle.core.inbox import TurnOptions
 from bridle.core.messages import Messages, UserMessage
@@ -13,7 +14,6 @@ from bridle.core.parts import Call, Request, StepStart
 from bridle.core.stream import Error, ModelRequest, StreamEnd
 from bridle.errors import ConfigError
 from bridle.model.embedded import EMBEDDED, embedded
-from bridle.tackroom import UsersOwn
 from bridle.testing.validators import problems
 from bridle.tools.registry import builtin_tools
 
@@ -69,7 +69,7 @@ def test_a_small_task_ends_well(task, engine, tmp_path):
             models={EMBEDDED: engine},
             settings=settings,
             tools=builtin_tools(),
-            user=UsersOwn(built_in=names),
+            user=UserSetup(built_in=names),
             directory=tmp_path,
         )
         async with runtime:

@@ -10,12 +10,12 @@ from email.utils import formatdate
 
 import msgspec
 import pytest
-from model.faults import Answer, RawServer, events, sound
-from model.wires import KEY, WIRES, lane_to, model_of
+from support.wire_faults import Answer, RawServer, events, sound
+from support.wires import KEY, WIRES, lane_to, model_of
 
 from bridle import Runtime, tool
 from bridle.config.settings import DeadlineSettings, Settings
-from bridle.core.agent import Agent
+from bridle.core.agent import AgentDefinition
 from bridle.core.parts import Call, Halt, Request
 from bridle.core.states import Broken, Open, Replied
 from bridle.seams import Seams
@@ -531,7 +531,7 @@ def looked(wire, answers, address="", **how):
         async with RawServer(wire, answers) as server:
             lane = lane_to(address or server.address, **how)
             model = model_of(wire, lane)
-            agents = [Agent("build", model="m")]
+            agents = [AgentDefinition("build", model="m")]
             async with Runtime(
                 models={"m": model}, tools=[look], agents=agents, settings=settings, seams=seams
             ) as runtime:

@@ -9,12 +9,12 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from model.faults import Answer, RawServer, events, sound
-from model.wires import KEY, WIRES, lane_to, model_of
+from support.wire_faults import Answer, RawServer, events, sound
+from support.wires import KEY, WIRES, lane_to, model_of
 
 from bridle import Runtime
 from bridle.config.settings import DeadlineSettings, Settings
-from bridle.core.agent import Agent
+from bridle.core.agent import AgentDefinition
 from bridle.core.messages import Messages, UserMessage
 from bridle.core.stream import Error, ModelRequest, StreamEnd
 from bridle.model.http import Lane, failure
@@ -69,7 +69,7 @@ def test_an_abort_closes_the_socket(wire):
         answers = [Answer(events(wire, Reply(text="Once upon a time.", chunk=4))[:3], end="hang")]
         async with RawServer(wire, answers) as server:
             lane = lane_to(server.address)
-            agents = [Agent("build", model="m")]
+            agents = [AgentDefinition("build", model="m")]
             async with Runtime(models={"m": model_of(wire, lane)}, agents=agents) as runtime:
                 session = await runtime.create()
                 prompt = await runtime.prompt(session, "go")
@@ -275,7 +275,7 @@ def test_signs_of_life_are_believed_for_a_while(wire):
         async with RawServer(wire, [Answer([*whole[:2], *signs, *whole[2:]])]) as server:
             lane = lane_to(server.address)
             settings = Settings(deadlines=DeadlineSettings(2.0, 0.6, 30.0))
-            agents = [Agent("build", model="m")]
+            agents = [AgentDefinition("build", model="m")]
             async with Runtime(models={"m": model_of(wire, lane)}, agents=agents, settings=settings) as runtime:
                 session = await runtime.create()
                 result = await runtime.wait(session, await runtime.prompt(session, "go"))

@@ -15,20 +15,20 @@ from keyring.backend import KeyringBackend
 
 from bridle.core.agent import Price
 from bridle.core.pricing import cost, worst_cost
-from bridle.core.provider import Provider
 from bridle.core.states import Usage
 from bridle.errors import ConfigError
 from bridle.model.anthropic import AnthropicModel
+from bridle.model.availability import known_providers, reachable, try_key
 from bridle.model.catalog import listed, model_info
 from bridle.model.choose import choose, favourite, keyed
 from bridle.model.keys import Keys
-from bridle.model.local import probe
+from bridle.model.local_servers import probe
 from bridle.model.openai_chat import ChatModel
 from bridle.model.openai_responses import ResponsesModel
+from bridle.model.prompted_tools import TextCalls
 from bridle.model.providers import BUILT_IN, Providers
-from bridle.model.reach import known_providers, reachable, try_key
-from bridle.model.text_calls import TextCalls
 from bridle.seams import SystemClock
+from bridle.values.provider import Provider
 
 NOWHERE = {"OLLAMA_HOST": "127.0.0.1:1"}
 

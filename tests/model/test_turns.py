@@ -4,10 +4,10 @@ import asyncio
 
 import msgspec
 import pytest
-from model.wires import KEY, WIRES, model_of
+from support.wires import KEY, WIRES, model_of
 
 from bridle import Runtime, tool
-from bridle.core.agent import Agent
+from bridle.core.agent import AgentDefinition
 from bridle.core.inbox import TurnOptions
 from bridle.core.states import Usage
 from bridle.testing.scripted import Reply, Scenario, ScriptedCall
@@ -38,7 +38,9 @@ def turn_over(wire, replies, *prompts, **info):
     async def work():
         async with ScriptedServer(Scenario(list(replies))) as server:
             model = model_of(wire, server.address, **info)
-            async with Runtime(models={"m": model}, tools=[look], agents=[Agent("build", model="m")]) as runtime:
+            async with Runtime(
+                models={"m": model}, tools=[look], agents=[AgentDefinition("build", model="m")]
+            ) as runtime:
                 session = await runtime.create()
                 results = [await runtime.wait(session, await runtime.prompt(session, text)) for text in prompts]
                 return results, server.bodies, await runtime.load(session)
@@ -132,7 +134,7 @@ def test_the_thoughts_of_one_model_are_not_shown_to_another(wire):
     async def work():
         async with ScriptedServer(Scenario(list(READS))) as server:
             models = {ref: model_of(wire, server.address, ref=ref) for ref in ("m", "other")}
-            async with Runtime(models=models, tools=[look], agents=[Agent("build", model="m")]) as runtime:
+            async with Runtime(models=models, tools=[look], agents=[AgentDefinition("build", model="m")]) as runtime:
                 session = await runtime.create()
                 await runtime.wait(session, await runtime.prompt(session, "What is there?"))
                 options = TurnOptions(model="other")

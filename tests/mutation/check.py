@@ -27,18 +27,18 @@ EQUIVALENT = Path(__file__).parent / "equivalent.toml"
 MODULES = {
     "core/decide.py": (
         "core/test_decide.py",
-        "test_reasons.py",
-        "test_compaction.py",
-        "test_synthesis.py",
-        "test_outputs.py",
+        "turn/test_reasons.py",
+        "turn/test_compaction.py",
+        "turn/test_synthesis.py",
+        "turn/test_outputs.py",
     ),
     "core/limits.py": (
         "core/test_limits.py",
         "core/test_decide.py",
-        "test_caps.py::test_a_value_over_the_ceiling_is_clamped_with_a_notice",
-        "test_reasons.py",
+        "turn/test_caps.py::test_a_value_over_the_ceiling_is_clamped_with_a_notice",
+        "turn/test_reasons.py",
     ),
-    "core/repetition.py": ("core/test_repetition.py", "test_doom_loops.py"),
+    "core/repetition.py": ("core/test_repetition.py", "turn/test_doom_loops.py"),
 }
 """Which tests should notice a change, the quickest first."""
 PATIENCE_SECONDS = 120

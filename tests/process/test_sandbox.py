@@ -7,14 +7,14 @@ import subprocess
 import sys
 
 import pytest
-from sheltered import BASH, Sheltered
+from support.sheltered import BASH, Sheltered
 
 from bridle import Agent, ScriptedModel, call
+from bridle.assembly.command_environment import CommandEnvironment
 from bridle.config.settings import SandboxSettings, Settings
 from bridle.core.parts import Call
 from bridle.core.permission import Access
 from bridle.process.sandbox import sandbox_program
-from bridle.shelter import Shelter
 
 
 def test_this_machine_has_a_sandbox():
@@ -187,8 +187,8 @@ def test_its_absence_is_said_in_plain_words(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     sandbox_program.cache_clear()
     try:
-        shelter = Shelter(SandboxSettings(), {})
-        assert shelter.warning() == (
+        commands = CommandEnvironment(SandboxSettings(), {})
+        assert commands.warning() == (
             "commands run without a sandbox, so each of them is asked about: "
             "bubblewrap is not installed (Debian: apt-get install bubblewrap)"
         )

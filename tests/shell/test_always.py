@@ -1,10 +1,10 @@
 """What a person is asked about a command line, and what an always lets pass from then on."""
 
 import pytest
-from shell_judge import PROJECT
+from support.shell_judge import PROJECT
 
 from bridle.core.permission import DEFAULT_RULES, Rule, covers, judge
-from bridle.shell.needs import needs_of
+from bridle.shell.required_access import needs_of
 
 RULES = (*DEFAULT_RULES, Rule("bash", "ls *", "allow"))
 

@@ -6,13 +6,13 @@ import tarfile
 from pathlib import Path
 
 import pytest
-import shell_attacks as attacks
-from shell_corpus import EVERYDAY
-from shell_judge import PROJECT, SETS, rules
-from shell_programs import execute
+from support import shell_attacks as attacks
+from support.shell_corpus import EVERYDAY
+from support.shell_judge import PROJECT, SETS, rules
+from support.shell_programs import execute
 
 from bridle.core.permission import DEFAULT_RULES, Rule, judge, strictest
-from bridle.shell.needs import needs_of
+from bridle.shell.required_access import needs_of
 from bridle.shell.sed import only_edits
 
 

@@ -3,12 +3,12 @@
 from collections import Counter
 
 import pytest
-from shell_corpus import EVERYDAY, ROWS
-from shell_differential import denied_runs, false_allows
-from shell_judge import PROJECT, SETS, rules, verdict
+from support.shell_corpus import EVERYDAY, ROWS
+from support.shell_differential import denied_runs, false_allows
+from support.shell_judge import PROJECT, SETS, rules, verdict
 
 from bridle.core.permission import DEFAULT_RULES, Access, Rule, judge, strictest
-from bridle.shell.needs import needs_of
+from bridle.shell.required_access import needs_of
 
 FITS = {"allow": {"allow"}, "ask": {"ask"}, "deny": {"deny"}, "guarded": {"ask", "deny"}}
 

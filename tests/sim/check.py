@@ -6,8 +6,8 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from harness import Cutter, Deadlock
-from oracle import told
+from support.oracle import told
+from support.virtual import Cutter, Deadlock
 
 from sim.guard import Touched
 from sim.invariants import INVARIANTS, Tree

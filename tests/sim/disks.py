@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from harness import WiredJournal
+from support.virtual import WiredJournal
 
 from bridle.core.events import Entry, SessionInfo
 from bridle.core.inbox import InboxItem
-from bridle.core.ledger import Account, Change
+from bridle.core.ledger import Account, AccountChange
 from bridle.errors import JournalFailed, JournalFull
 from bridle.journal.journal import Journal, Lease
 from bridle.seams import Seams
@@ -75,7 +75,7 @@ class Disk:
         """What a death would find, as far as it can be told without looking."""
         return self.writes, len(self.written), len(self.submitted)
 
-    def appended(self, lease: Lease, writer: Watched, change: Change | None) -> None:
+    def appended(self, lease: Lease, writer: Watched, change: AccountChange | None) -> None:
         """An append of this process has returned."""
 
     def written_under(self, lease: Lease, latest: int) -> None:
@@ -130,7 +130,7 @@ class Disk:
             if new.children and new.kept.tokens == 0:
                 self.over.append(f"{id} keeps nothing for its closing request")
 
-    def posted(self, change: Change, account_of: Callable[[str], Account | None]) -> None:
+    def posted(self, change: AccountChange, account_of: Callable[[str], Account | None]) -> None:
         """Called as a change is made, not later: others settle and keep more meanwhile, whatever fitted before."""
         account = account_of(change.account) if change.reserves is not None else None
         while account is not None:
@@ -236,7 +236,7 @@ class MemoryDisk(Disk):
     def accounts(self) -> dict[str, Account]:
         return dict(self._journal._accounts)
 
-    def appended(self, lease: Lease, writer: Watched, change: Change | None) -> None:
+    def appended(self, lease: Lease, writer: Watched, change: AccountChange | None) -> None:
         if change is not None:
             self.posted(change, self._journal._accounts.get)
         # Nobody comes between here, so that whoever took the session last has written this.

@@ -16,11 +16,11 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from readable import readable
+from support.paths import ROOT
+from support.readable import readable
 
 from sim.planted import FAULTS, Fault
 
-ROOT = Path(__file__).parent.parent.parent
 TABLE = ROOT / "docs" / "faults.md"
 SEEDS = 2_000
 """Worlds that are tried for each."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-from harness import SESSION
-from oracle import read_turn
+from support.oracle import read_turn
+from support.virtual import SESSION
 
-from bridle import wire
 from bridle.core.events import CallMoved
 from bridle.core.fold import fold
 from bridle.core.parts import (
@@ -20,6 +19,7 @@ from bridle.core.permission import Access, judge, strictest
 from bridle.core.replay import verified
 from bridle.core.session import Session
 from bridle.core.states import Broken, Failed, Refused, Running
+from bridle.wire import entries as wire
 from sim.tree import Tree, puts
 from sim.wired import SECRET
 
@@ -78,7 +78,7 @@ def perm(tree: Tree) -> None:
         name, _, which = key.partition(" ")
         id, _, call_id = which.partition("/")
         start = tree.starts[id, int(call_id.split(".")[0])]
-        layers = start.mandate.rules if start.mandate is not None else ()
+        layers = start.delegation.rules if start.delegation is not None else ()
         own = tree.plan.permission if start.agent == "build" else tree.plan.child_permission
         for layer in (*layers, own):
             assert judge(layer, Access("python", name), default="allow") != "deny", key
@@ -113,7 +113,7 @@ def asked_first(tree: Tree) -> None:
 def _wanted(tree: Tree, id: str, call: str, name: str) -> str:
     """What the rules of a call's turn and of all above it say to this tool."""
     start = tree.starts[id, int(call.split(".")[0])]
-    layers = start.mandate.rules if start.mandate is not None else ()
+    layers = start.delegation.rules if start.delegation is not None else ()
     own = tree.plan.permission if start.agent == "build" else tree.plan.child_permission
     return strictest(judge(layer, Access("python", name), default="allow") for layer in (*layers, own))
 
@@ -168,6 +168,6 @@ def time_flows(tree: Tree) -> None:
             assert entry.elapsed >= last, (id, entry.sequence)
             last = entry.elapsed
     for (id, number), start in tree.starts.items():
-        if start.mandate is not None:
-            parent = tree.finishes[start.mandate.parent, int(start.mandate.call.split(".")[0])]
+        if start.delegation is not None:
+            parent = tree.finishes[start.delegation.parent, int(start.delegation.call.split(".")[0])]
             assert parent.spent.seconds >= tree.finishes[id, number].spent.seconds - 0.002

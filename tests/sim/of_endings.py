@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from harness import SESSION
-from oracle import told
+from support.oracle import told
+from support.virtual import SESSION
 
 from bridle.core.context import estimate_tokens
 from bridle.core.events import CallMoved, RequestMoved
@@ -67,8 +67,8 @@ def overshoot(tree: Tree) -> None:
             assert account.spent.cost <= account.tree.cost + worst * 8e-6, (id, account)
         if account.tree is not None and account.tree.steps is not None:
             assert account.spent.steps <= account.tree.steps, (id, account)
-        if start.mandate is not None and start.mandate.seconds is not None:
-            assert start.limits.seconds is not None and start.limits.seconds <= start.mandate.seconds
+        if start.delegation is not None and start.delegation.seconds is not None:
+            assert start.limits.seconds is not None and start.limits.seconds <= start.delegation.seconds
 
 
 def _estimate_error(tree: Tree) -> int:
@@ -91,11 +91,11 @@ def tree_bounds(tree: Tree) -> None:
     plan = tree.plan
     begun: Counter[int] = Counter()
     for start in tree.starts.values():
-        if start.mandate is not None:
-            above = tree.starts[start.mandate.parent, int(start.mandate.call.split(".")[0])].mandate
-            assert start.mandate.depth == 1 + (above.depth if above is not None else 0) <= plan.tree.depth
+        if start.delegation is not None:
+            above = tree.starts[start.delegation.parent, int(start.delegation.call.split(".")[0])].delegation
+            assert start.delegation.depth == 1 + (above.depth if above is not None else 0) <= plan.tree.depth
     for (id, number), start in tree.starts.items():
-        if start.mandate is None:
+        if start.delegation is None:
             account = tree.account(id, number)
             assert account.total <= plan.tree.total
             begun[number] = account.total
@@ -131,7 +131,9 @@ def truth(tree: Tree) -> None:
 def _kept_back(tree: Tree, id: str, turn: int) -> bool:
     """Whether a call of this turn, or of one below it, needed a person whom nobody could ask."""
     calls = [made.state for where, made in tree.parts(Call) if (where, turn_of(made)) == (id, turn)]
-    below = [key for key, start in tree.starts.items() if start.mandate and start.mandate.account == f"{id}/{turn}"]
+    below = [
+        key for key, start in tree.starts.items() if start.delegation and start.delegation.account == f"{id}/{turn}"
+    ]
     unasked = any(isinstance(state, Refused) and state.refusal.name == "unasked" for state in calls)
     return unasked or any(_kept_back(tree, *key) for key in below)
 
@@ -209,13 +211,15 @@ def children_reported(tree: Tree) -> None:
         if report is not None:
             reports[id, made.id] = report
             assert isinstance(made.state, Done) == (report.reason in QUIETLY), made.state
-    begun = Counter(start.mandate.call + start.mandate.parent for start in tree.starts.values() if start.mandate)
+    begun = Counter(
+        start.delegation.call + start.delegation.parent for start in tree.starts.values() if start.delegation
+    )
     assert max(begun.values(), default=0) <= 1
     for (id, number), start in tree.starts.items():
-        if start.mandate is not None:
+        if start.delegation is not None:
             info = tree.sessions[id].info
-            assert info is not None and info.parent == start.mandate.parent, id
-            report = reports[start.mandate.parent, start.mandate.call]
+            assert info is not None and info.parent == start.delegation.parent, id
+            report = reports[start.delegation.parent, start.delegation.call]
             finish = tree.finishes[id, number]
             assert (report.child, report.reason) == (id, finish.reason)
             used = tree.account(id, number).spent
@@ -223,14 +227,14 @@ def children_reported(tree: Tree) -> None:
             assert report.spent.tokens == finish.spent.tokens == used.tokens
             assert abs(report.spent.cost - used.cost) < 1e-9
             words = "".join(tree.sessions[id].parts[part].text for part in finish.answer)
-            call = tree.sessions[start.mandate.parent].parts[start.mandate.call]
+            call = tree.sessions[start.delegation.parent].parts[start.delegation.call]
             assert isinstance(call, Call) and words in getattr(call.state, "output", ""), (id, words)
-            assert start.mandate.account == tree.account(id, number).parent
-            if start.mandate.background and not any(
-                where == start.mandate.parent for where, _ in tree.parts(Compaction)
+            assert start.delegation.account == tree.account(id, number).parent
+            if start.delegation.background and not any(
+                where == start.delegation.parent for where, _ in tree.parts(Compaction)
             ):
-                read = [message.id for message in tree.sessions[start.mandate.parent].messages]
-                assert read.count(f"{start.mandate.call}.report") == 1, (id, "was not told")
+                read = [message.id for message in tree.sessions[start.delegation.parent].messages]
+                assert read.count(f"{start.delegation.call}.report") == 1, (id, "was not told")
 
 
 def abort(tree: Tree) -> None:
@@ -288,7 +292,7 @@ def ledger(tree: Tree) -> None:
         below = [
             tree.account(child, turn).spent
             for (child, turn), start in tree.starts.items()
-            if start.mandate is not None and start.mandate.account == account.id
+            if start.delegation is not None and start.delegation.account == account.id
         ]
         assert account.spent.steps == finish.spent.steps + sum(spent.steps for spent in below), id
         assert account.spent.tool_calls == finish.spent.tool_calls + sum(spent.tool_calls for spent in below), id

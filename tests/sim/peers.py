@@ -12,12 +12,12 @@ from typing import Any
 
 import anyio
 import msgspec
-from harness import Cutter
+from support.virtual import Cutter
 
 from bridle.config.settings import McpServer
-from bridle.mcp import link as links
-from bridle.mcp.link import Link, Surroundings
-from bridle.mcp.transport import Started, Streams, Watch
+from bridle.mcp import server_link as links
+from bridle.mcp.server_link import Link, Surroundings
+from bridle.mcp.transport import OutputWatch, Started, Streams
 from bridle.runtime import Runtime
 from sim.plan import Plan
 
@@ -58,7 +58,7 @@ class Peer(Started):
         """When it said that it offers something else."""
 
     @asynccontextmanager
-    async def opened(self, watch: Watch) -> AsyncIterator[Streams]:
+    async def opened(self, watch: OutputWatch) -> AsyncIterator[Streams]:
         printed = SimpleNamespace(output=asyncio.StreamReader())
         into, incoming = anyio.create_memory_object_stream[Any](0)
         outgoing, out_of = anyio.create_memory_object_stream[Any](0)

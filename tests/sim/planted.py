@@ -32,7 +32,7 @@ FAULTS = [
     ),
     Fault(
         "a reservation is never settled",
-        "turn/sending.py",
+        "turn/send_request.py",
         "settles=((self.reservation, actual),))",
         "settles=())",
     ),
@@ -58,7 +58,7 @@ FAULTS = [
     Fault(
         "an aborted parent does not tell its children",
         "turn/children.py",
-        "            await rig.record.journal.submit(child, abort)\n",
+        "            await active.record.journal.submit(child, abort)\n",
         "",
     ),
     Fault(
@@ -78,7 +78,7 @@ FAULTS = [
     Fault("one call above the budget", "turn/run_calls.py", "            if left <= 0:", "            if left < 0:"),
     Fault(
         "a child has rights that its parent lacks",
-        "turn/rig.py",
+        "turn/active_turn.py",
         "*stricter, *above))",
         "*stricter))",
     ),
@@ -105,14 +105,14 @@ FAULTS = [
     ),
     Fault(
         "a child has more time than its parent",
-        "tackroom.py",
-        "limits = limits.at_most(Limits(seconds=mandate.seconds))",
+        "assembly/limits.py",
+        "limits = limits.at_most(Limits(seconds=delegation.seconds))",
         "pass",
     ),
     Fault(
         "the time of children is not counted",
-        "turn/take.py",
-        "    rig.record.advance(turn.began[item.call] + item.report.spent.seconds)\n",
+        "turn/take_inbox.py",
+        "    active.record.advance(turn.began[item.call] + item.report.spent.seconds)\n",
         "",
     ),
     Fault(
@@ -124,7 +124,7 @@ FAULTS = [
     Fault(
         "an ask below is not passed on",
         "turn/actions.py",
-        "        await report_asks(rig)\n",
+        "        await report_asks(active)\n",
         "",
     ),
     Fault(
@@ -162,15 +162,15 @@ FAULTS = [
     ),
     Fault(
         "a queued prompt is steered in",
-        "turn/take.py",
+        "turn/take_inbox.py",
         "elif not item.queue and steerable(turn, view):",
         "elif steerable(turn, view):",
     ),
     Fault(
         "an item is used but not taken",
-        "turn/take.py",
-        "        await rig.record.append(PartPut(_prompt(item, turn.start.number)), take=(item.id,))",
-        "        await rig.record.append(PartPut(_prompt(item, turn.start.number)))",
+        "turn/take_inbox.py",
+        "        await active.record.append(PartPut(_prompt(item, turn.start.number)), take=(item.id,))",
+        "        await active.record.append(PartPut(_prompt(item, turn.start.number)))",
     ),
     Fault("doom loops pass", "core/repetition.py", "REPEATS = 3\n", "REPEATS = 5\n"),
     Fault(
@@ -188,7 +188,7 @@ FAULTS = [
     Fault(
         "nothing is kept for the closing request",
         "turn/run_calls.py",
-        "kept = keeping(rig, starting=starts) if starts else None",
+        "kept = keeping(active, starting=starts) if starts else None",
         "kept = None",
     ),
     Fault(
@@ -200,19 +200,19 @@ FAULTS = [
     Fault(
         "any session can be gone on with",
         "turn/children.py",
-        "if given.task_id not in rig.session.children or not ours:",
+        "if given.task_id not in active.session.children or not ours:",
         "if False:",
     ),
     Fault(
         "a child is started again after a death",
         "turn/children.py",
-        'return f"{rig.record.lease.session}:{call}"',
-        'return f"{rig.record.lease.session}:{call}:{rig.record.lease.epoch}"',
+        'return f"{active.record.lease.session}:{call}"',
+        'return f"{active.record.lease.session}:{call}:{active.record.lease.epoch}"',
     ),
     Fault(
         "a failed synthesis is forgotten",
         "core/moves.py",
-        '            turn.synthesis = "failed" if errand.purpose == "synthesis" else turn.synthesis\n',
+        '            turn.synthesis = "failed" if side_request.purpose == "synthesis" else turn.synthesis\n',
         "",
     ),
     Fault(
@@ -224,7 +224,7 @@ FAULTS = [
     Fault(
         "a dead parent does not find its children",
         "turn/settle.py",
-        "        await start_children(rig)\n",
+        "        await start_children(active)\n",
         "        pass\n",
     ),
     Fault(
@@ -242,12 +242,12 @@ FAULTS = [
     Fault(
         "an abort waits for the model",
         "engine/local.py",
-        "                    rig.scope.abort()\n",
+        "                    active.scope.abort()\n",
         "                    pass\n",
     ),
     Fault(
         "a rejected call is run all the same",
-        "turn/take.py",
+        "turn/take_inbox.py",
         'if item.choice == "reject":',
         'if item.choice == "reject" and item.feedback:',
     ),
@@ -373,7 +373,7 @@ FAULTS = [
     ),
     Fault(
         "a server's tool is called whatever it has become",
-        "mcp/link.py",
+        "mcp/server_link.py",
         "        if self.pin is None or self.pin.now.tools.get(definition.name) != definition:\n",
         "        if False:\n",
     ),
@@ -397,7 +397,7 @@ FAULTS = [
     ),
     Fault(
         "retries are counted anew after a death",
-        "turn/sending.py",
+        "turn/send_request.py",
         "failures=self.sender.failures + len(self.tries) + 1",
         "failures=len(self.tries) + 1",
     ),
@@ -421,7 +421,7 @@ FAULTS = [
     ),
     Fault(
         "words of a failed try stay",
-        "turn/sending.py",
+        "turn/send_request.py",
         "append(moved, *processor.partial(), change=change)",
         "append(moved, change=change)",
     ),
@@ -433,21 +433,21 @@ FAULTS = [
     ),
     Fault(
         "a prompt is steered into a turn that closes",
-        "turn/take.py",
+        "turn/take_inbox.py",
         "view.halt is not None or view.closing is not None or",
         "view.halt is not None or",
     ),
     Fault(
         "once counts as always",
-        "turn/take.py",
+        "turn/take_inbox.py",
         'always=item.choice == "always")',
         'always=item.choice != "reject")',
     ),
     Fault(
         "a subagent needs nobody's word",
         "turn/children.py",
-        "on_ask=rig.turn.start.on_ask, mandate",
-        'on_ask="allow", mandate',
+        "on_ask=active.turn.start.on_ask, delegation",
+        'on_ask="allow", delegation',
     ),
     Fault(
         "a report leaves out what was below",
@@ -475,8 +475,8 @@ FAULTS = [
     ),
     Fault(
         "an extension is not booked",
-        "turn/take.py",
-        "change = Change(account.id, limits=account.limits.raised(item.limit, by))",
+        "turn/take_inbox.py",
+        "change = AccountChange(account.id, limits=account.limits.raised(item.limit, by))",
         "pass",
     ),
     Fault(
@@ -512,14 +512,14 @@ FAULTS = [
     ),
     Fault(
         "a server's word that it has changed is overheard",
-        "mcp/link.py",
+        "mcp/server_link.py",
         "            self._taking = begin(self._take_again())\n",
         "            pass\n",
     ),
     Fault(
         "a tool outlives the time of its turn",
         "turn/run_calls.py",
-        "    left = max(0.0, allowed - closing_seconds(allowed) - rig.record.elapsed)\n",
+        "    left = max(0.0, allowed - closing_seconds(allowed) - active.record.elapsed)\n",
         "    left = allowed\n",
     ),
     Fault(
@@ -549,7 +549,7 @@ FAULTS = [
     Fault(
         "a subagent has all the time of its parent again",
         "turn/children.py",
-        "seconds_left(allowed, rig.record.elapsed)",
+        "seconds_left(allowed, active.record.elapsed)",
         "seconds_left(allowed, 0.0)",
     ),
     Fault(
@@ -566,8 +566,8 @@ FAULTS = [
     ),
     Fault(
         "a place in the background is counted as lent",
-        "tackroom.py",
-        "background=start.mandate.background",
+        "assembly/limits.py",
+        "background=start.delegation.background",
         "background=False",
     ),
 ]

@@ -11,14 +11,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from bridle import wire
 from bridle.core.events import Entry
-from bridle.core.ledger import Account, Change
+from bridle.core.ledger import Account, AccountChange
 from bridle.errors import JournalError, JournalFailed
 from bridle.journal import commits
 from bridle.journal.journal import Journal, Lease
 from bridle.journal.sqlite import SESSION_SPAN, SqliteJournal
 from bridle.seams import Seams
+from bridle.wire import entries as wire
 from sim.disks import Disk, Kept
 from sim.plan import Plan
 
@@ -89,7 +89,7 @@ class SqliteDisk(Disk):
 
         post = journal._post
 
-        def noted_post(change: Change) -> None:
+        def noted_post(change: AccountChange) -> None:
             post(change)
             self.posted(change, journal._account)
 

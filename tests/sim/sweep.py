@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from harness import Cutter
+from support.virtual import Cutter
 
 from sim.check import check_left, check_plan
 from sim.plan import make_plan

@@ -15,11 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from harness import run_virtually
+from support.virtual import run_virtually
 
-from bridle import wire
 from bridle.core.events import SessionInfo
 from bridle.journal import commits
+from bridle.wire import entries as wire
 from sim.check import check_plan, check_seed
 from sim.fresh import fresh_seeds
 from sim.guard import Touched, nothing_real

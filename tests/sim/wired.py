@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx2
 import msgspec
-from model.wires import model_of
+from support.wires import model_of
 
 from bridle.core.agent import ModelInfo
 from bridle.core.stream import ModelRequest, ReasoningDelta, StreamEvent, TextDelta

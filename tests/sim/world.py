@@ -12,7 +12,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from harness import (
+from support.virtual import (
     EPOCH,
     SESSION,
     CuttableJournal,
@@ -27,7 +27,7 @@ from harness import (
 
 from bridle import Rule, ScriptedModel
 from bridle.config.settings import LimitSettings, Settings
-from bridle.core.agent import Agent
+from bridle.core.agent import AgentDefinition
 from bridle.core.inbox import AnswerItem
 from bridle.core.ledger import Account
 from bridle.core.result import Result
@@ -158,8 +158,10 @@ def start_process(plan: Plan, disk: Disk, world: SimWorld, cutter: Cutter, loop:
     peers = _peers(plan, disk, world, cutter)
     allowed = (Rule(PEER_TOOL, "*", "allow"),) if peers is not None else ()
     agents = [
-        Agent("build", model="m", steps=plan.steps, limits=plan.limits, permission=(*plan.permission, *allowed)),
-        Agent("child", model="c", steps=plan.child_steps, permission=(*plan.child_permission, *allowed)),
+        AgentDefinition(
+            "build", model="m", steps=plan.steps, limits=plan.limits, permission=(*plan.permission, *allowed)
+        ),
+        AgentDefinition("child", model="c", steps=plan.child_steps, permission=(*plan.child_permission, *allowed)),
     ]
     runtime = Runtime(
         journal=journal,

@@ -4,7 +4,7 @@ import time
 from base64 import b64encode
 
 import pytest
-from hands import TOOLS, Use
+from support.session_tools import TOOLS, Use
 
 from bridle.core.messages import Attachment
 from bridle.core.permission import DEFAULT_RULES, Access, judge

@@ -9,12 +9,12 @@ import time
 from pathlib import Path
 
 import pytest
-from hands import TOOLS, Use
+from support.session_tools import TOOLS, Use
 
 from bridle.core.permission import DEFAULT_RULES, judge
 from bridle.errors import ToolFailed
-from bridle.workspace import reach
-from bridle.workspace.git import git_folders
+from bridle.workspace import open_beneath
+from bridle.workspace.git_place import git_folders
 
 SECRET = "the-secret-from-outside"
 PLANTED = "planted-by-the-model"
@@ -217,7 +217,7 @@ LEAKS = (SECRET, "root:x:0:0", "PATH=/", "daemon:")
 @pytest.mark.parametrize("way", WAYS)
 def test_no_way_leads_out(tmp_path, monkeypatch, way, walk):
     if walk == "steps":
-        monkeypatch.setattr(reach, "kernel_resolves", lambda: False)
+        monkeypatch.setattr(open_beneath, "kernel_resolves", lambda: False)
     monkeypatch.chdir(tmp_path)
     project = build(tmp_path)
     use = Use(project, guarded=(tmp_path / "state", *git_folders(project)))

@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from hands import TOOLS, Use
+from support.session_tools import TOOLS, Use
 
 from bridle.errors import ToolFailed
 from bridle.tools.tool import Invocation
-from bridle.workspace import reach
+from bridle.workspace import open_beneath
 from bridle.workspace.files import Files
 
 NOBODY, SOME_GROUP = 65_534, 54_321
@@ -330,7 +330,7 @@ def test_a_patch_keeps_the_files_own_blanks_and_fits_new_lines_to_them(use):
 @pytest.mark.parametrize("walk", ["kernel", "steps"])
 def test_new_folders_and_missing_files_are_the_same_by_either_walk(use, monkeypatch, walk):
     if walk == "steps":
-        monkeypatch.setattr(reach, "kernel_resolves", lambda: False)
+        monkeypatch.setattr(open_beneath, "kernel_resolves", lambda: False)
     use("write", filePath="new/deep/file.txt", content="x")
     assert use("read", filePath="new/deep/file.txt").text == "     1\tx"
     with pytest.raises(ToolFailed, match=r"nowhere/file\.txt does not exist"):

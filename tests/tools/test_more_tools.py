@@ -7,8 +7,8 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from hands import TOOLS, Use
-from stories import tell
+from support.session_tools import TOOLS, Use
+from support.stories import tell
 
 from bridle import Agent, Rule, ScriptedModel, call
 from bridle.config.settings import SandboxSettings, Settings
@@ -16,7 +16,7 @@ from bridle.core.inbox import TurnOptions
 from bridle.core.parts import Call
 from bridle.core.permission import judge, strictest
 from bridle.errors import ToolFailed
-from bridle.tools.printed import MOST_KEPT, Printed
+from bridle.tools.output_buffer import MOST_KEPT, Printed
 
 COLOUR = {"question": "Which colour?", "options": [{"label": "bay"}, {"label": "grey", "description": "like rain"}]}
 ASKED = call("question", questions=[COLOUR])
@@ -186,7 +186,7 @@ def in_background(tmp_path, *replies):
         async with runtime:
             session = await runtime.create()
             await runtime.wait(session, await runtime.prompt(session, "go"))
-            after = [found.status for found in runtime.room.shelter.backgrounds.of(session).values()]
+            after = [found.status for found in runtime.turns.commands.backgrounds.of(session).values()]
             parts = (await runtime.load(session)).parts.values()
             return [part.state.output for part in parts if isinstance(part, Call)], after
 

@@ -7,12 +7,12 @@ from functools import cache
 from pathlib import Path
 
 from bridle.config.settings import AgentSettings, AnyPermissions, Settings
-from bridle.core.agent import Agent
+from bridle.core.agent import AgentDefinition
 from bridle.core.limits import Limits
-from bridle.core.options import layered
 from bridle.core.permission import DEFAULT_RULES, SANDBOXED_RULES, Rule
 from bridle.errors import ConfigError
-from bridle.workspace.bounded import read_text
+from bridle.values.options import layered
+from bridle.workspace.bounded_read import read_text
 
 _PROMPTS = Path(__file__).with_name("prompts")
 
@@ -24,12 +24,12 @@ def prompt_file(name: str) -> str:
 
 
 @cache
-def builtin_agents() -> Mapping[str, Agent]:
+def builtin_agents() -> Mapping[str, AgentDefinition]:
     """The agents that need no configuration."""
     looks_only = (Rule("edit", "*", "deny"),)
     agents = (
-        Agent("build", "Does the work: reads, edits and runs.", None, mode="primary"),
-        Agent(
+        AgentDefinition("build", "Does the work: reads, edits and runs.", None, mode="primary"),
+        AgentDefinition(
             "plan",
             "Looks and plans; changes no file.",
             prompt_file("plan.md"),
@@ -37,15 +37,17 @@ def builtin_agents() -> Mapping[str, Agent]:
             mode="primary",
             reads_only=True,
         ),
-        Agent("refactorer", "Small changes that keep behaviour; 5 steps.", prompt_file("refactorer.md"), steps=5),
-        Agent("architect", "Looks at the whole and plans; 20 steps.", prompt_file("architect.md"), steps=20),
-        Agent(
+        AgentDefinition(
+            "refactorer", "Small changes that keep behaviour; 5 steps.", prompt_file("refactorer.md"), steps=5
+        ),
+        AgentDefinition("architect", "Looks at the whole and plans; 20 steps.", prompt_file("architect.md"), steps=20),
+        AgentDefinition(
             "general",
             "Any piece of work that can be told in one prompt.",
             prompt_file("general.md"),
             mode="subagent",
         ),
-        Agent(
+        AgentDefinition(
             "explore",
             "Finds things in the project and reports where they are; changes nothing.",
             prompt_file("explore.md"),
@@ -54,7 +56,7 @@ def builtin_agents() -> Mapping[str, Agent]:
             reads_only=True,
         ),
         *(
-            Agent(name, words, prompt_file(f"{name}.md"), mode="primary", hidden=True)
+            AgentDefinition(name, words, prompt_file(f"{name}.md"), mode="primary", hidden=True)
             for name, words in (
                 ("compaction", "Writes the summary that stands for a long conversation."),
                 ("title", "Names a session."),
@@ -65,7 +67,7 @@ def builtin_agents() -> Mapping[str, Agent]:
     return {agent.name: agent for agent in agents}
 
 
-def all_agents(settings: Settings, origins: Mapping[str, str]) -> dict[str, Agent]:
+def all_agents(settings: Settings, origins: Mapping[str, str]) -> dict[str, AgentDefinition]:
     """Built-in agents, and the settings' over them."""
     agents = dict(builtin_agents())
     for name, given in settings.agents.items():
@@ -77,8 +79,8 @@ def all_agents(settings: Settings, origins: Mapping[str, str]) -> dict[str, Agen
     return agents
 
 
-def _agent(name: str, given: AgentSettings, below: Agent | None, source: str) -> Agent:
-    below = below or Agent(name, prompt=None)
+def _agent(name: str, given: AgentSettings, below: AgentDefinition | None, source: str) -> AgentDefinition:
+    below = below or AgentDefinition(name, prompt=None)
     tools = given.tools
     only = tools if isinstance(tools, list) else given.offers
     spelled = {given.steps, given.max_steps, given.maxSteps, given.maxTurns} - {None}
@@ -91,7 +93,7 @@ def _agent(name: str, given: AgentSettings, below: Agent | None, source: str) ->
         cost=given.limits.cost,
         seconds=given.limits.seconds,
     )
-    return Agent(
+    return AgentDefinition(
         name,
         given.description or below.description,
         _prompt(name, given) or below.prompt,
@@ -127,7 +129,7 @@ def _prompt(name: str, given: AgentSettings) -> str:
         raise ConfigError(f"the prompt of agent {name}, {given.prompt_file}, cannot be read: {error}") from error
 
 
-def rules(permission: AnyPermissions, agent: Agent, *, sandboxed: bool) -> tuple[Rule, ...]:
+def rules(permission: AnyPermissions, agent: AgentDefinition, *, sandboxed: bool) -> tuple[Rule, ...]:
     """All rules in the order in which the last match wins: defaults, settings, agent."""
     shut_in = SANDBOXED_RULES if sandboxed else ()
     return (*DEFAULT_RULES, *shut_in, *rules_of(permission), *agent.permission)

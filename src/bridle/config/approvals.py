@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from bridle.config.kept import Kept
+from bridle.config.json_store import JsonStore
 from bridle.core.permission import DOOM_LOOP, Access
 from bridle.errors import ConfigError
 
@@ -16,7 +16,7 @@ class Approvals:
     """The approvals of one project, kept for the user in one file for all projects."""
 
     def __init__(self, path: Path, project: Path) -> None:
-        self._kept: Kept[Table] = Kept(path, Table, {})
+        self._kept: JsonStore[Table] = JsonStore(path, Table, {})
         self._project = str(project.resolve())
 
     def all(self) -> list[Access]:

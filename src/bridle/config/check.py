@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, get_args, get_origin
 
 import msgspec
 
-from bridle.config.lowering import leaves
 from bridle.config.settings import STEP_SPELLINGS, Settings
+from bridle.config.untrusted_project import leaves
 from bridle.core.ledger import TREE_BOUNDS
 from bridle.core.limits import LIMIT_NAMES, LimitName, wrong_limit
 

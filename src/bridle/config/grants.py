@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from bridle.config.agents import builtin_agents, rules_of
-from bridle.config.lowering import MAY_ONLY_LOWER, leaves
+from bridle.config.display import value_in_words, without_secret_words
 from bridle.config.settings import STEP_SPELLINGS, TEMPLATE_SHELL, AnyPermissions
-from bridle.config.values import value_in_words, without_secret_words
-from bridle.core.known_providers import BUILT_IN
+from bridle.config.untrusted_project import MAY_ONLY_LOWER, leaves
 from bridle.core.permission import DEFAULT_RULES, Access, Rule, judge, matches
-from bridle.core.provider import Provider
-from bridle.core.secrets import redacted
-from bridle.workspace.fill import PLACE
+from bridle.values.known_providers import BUILT_IN
+from bridle.values.provider import Provider
+from bridle.values.secrets import redacted
+from bridle.workspace.substitution import PLACE
 
 Table = Mapping[str, Any]
 

@@ -12,7 +12,7 @@ from bridle.config.markdown import split
 from bridle.config.trust import project_folders
 from bridle.errors import ConfigError
 from bridle.workspace.instructions import NAME, OTHER_NAME, instruction_files, instructions_of
-from bridle.workspace.remote import RemoteInstructions, is_address
+from bridle.workspace.remote_instructions import RemoteInstructions, is_address
 
 MOST_FILES = 50
 

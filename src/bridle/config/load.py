@@ -14,17 +14,17 @@ import msgspec
 
 from bridle.config.agents import builtin_agents, rules_of
 from bridle.config.check import line_of, problems
+from bridle.config.display import value_in_words
 from bridle.config.grants import granted
-from bridle.config.imported import Imported, imported, imported_for_user
-from bridle.config.lowering import contained, leaves, untrusted
-from bridle.config.merging import merged
+from bridle.config.import_settings import Imported, imported, imported_for_user
+from bridle.config.merge import merged
 from bridle.config.settings import AnyPermissions, Settings
 from bridle.config.trust import TOOLS, Trust, TrustState, project_folders, project_root
-from bridle.config.values import value_in_words
+from bridle.config.untrusted_project import contained, leaves, untrusted
 from bridle.core.limits import MAX_STEPS
 from bridle.core.permission import Rule
 from bridle.errors import ConfigError
-from bridle.workspace.bounded import read_text
+from bridle.workspace.bounded_read import read_text
 
 PROJECT_FILE = "bridle.toml"
 ENVIRONMENT_PREFIX = "BRIDLE_"

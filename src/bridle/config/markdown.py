@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bridle.config.borrowed import Table, agent_from_claude, agent_from_opencode
+from bridle.config.import_agents import Table, agent_from_claude, agent_from_opencode
 from bridle.errors import ConfigError
-from bridle.workspace.bounded import read_bounded, read_text
+from bridle.workspace.bounded_read import read_bounded, read_text
 from bridle.workspace.frontmatter import Document, document, fields
 
 MOST_BYTES = 1_000_000

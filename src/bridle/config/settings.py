@@ -9,7 +9,7 @@ import msgspec
 
 from bridle.core.agent import Price
 from bridle.core.limits import MAX_STEPS
-from bridle.core.provider import Provider
+from bridle.values.provider import Provider
 
 VerdictWord = Literal["allow", "ask", "deny"]
 Permissions = dict[str, VerdictWord | dict[str, VerdictWord]]

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from bridle.config.imported import CLAUDE_SERVERS, OPENCODE
-from bridle.config.imported import FOLDERS as DEFINITIONS
-from bridle.config.kept import Kept
+from bridle.config.import_settings import CLAUDE_SERVERS, OPENCODE
+from bridle.config.import_settings import FOLDERS as DEFINITIONS
+from bridle.config.json_store import JsonStore
 from bridle.config.markdown import definitions_in
 from bridle.errors import ConfigError
-from bridle.workspace.bounded import read_bounded
+from bridle.workspace.bounded_read import read_bounded
 from bridle.workspace.instructions import NAME as AGENTS_MD
 
 FILES = ("bridle.toml", CLAUDE_SERVERS, *OPENCODE)
@@ -30,7 +30,7 @@ class Trust:
     """The user's word on projects."""
 
     def __init__(self, path: Path) -> None:
-        self._kept: Kept[dict[str, str]] = Kept(path, dict[str, str], {})
+        self._kept: JsonStore[dict[str, str]] = JsonStore(path, dict[str, str], {})
 
     def state(self, project: Path) -> TrustState:
         """What the user has said of a project as it is now."""

@@ -47,7 +47,7 @@ class ModelInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     """Who says so."""
 
 
-class Agent(msgspec.Struct, frozen=True, omit_defaults=True):
+class AgentDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     """A definition: what a prompt needs besides its words."""
 
     name: str

@@ -9,7 +9,7 @@ import msgspec
 from bridle.core.action import Action, CallModel, Compact, Finish, Pause, Run, Settle, Synthesize, Wait
 from bridle.core.parts import Halt
 from bridle.core.states import Refusal
-from bridle.core.turn import Errand, Step, Turn
+from bridle.core.turn import SideRequest, Step, Turn
 
 MAX_ATTEMPTS = 3
 MAX_EMPTY_REPLIES = 2
@@ -61,9 +61,9 @@ def _next(turn: Turn) -> Action:
     if answered or (turn.cap == 0 and turn.closing is None):
         return _answered(turn, step)
     if turn.synthesis == "due" and not turn.prompted and turn.closing is None:
-        errand = _errand(turn, "synthesis")
-        if errand.deaths < MAX_ATTEMPTS:
-            return Synthesize(errand.requests + 1)
+        side_request = _side_request(turn, "synthesis")
+        if side_request.deaths < MAX_ATTEMPTS:
+            return Synthesize(side_request.requests + 1)
     return _next_step(turn, step.number + 1)
 
 
@@ -130,11 +130,19 @@ def _fitting(turn: Turn, call: CallModel) -> Action:
 
 
 def _compact(turn: Turn) -> Action:
-    errand = _errand(turn, "compaction")
-    lost = errand.state == "failed" or errand.deaths >= MAX_ATTEMPTS or errand.blanks >= MAX_BLANK_SUMMARIES
-    return Compact(errand.requests + 1, "bridle" if lost else "model")
+    side_request = _side_request(turn, "compaction")
+    lost = (
+        side_request.state == "failed"
+        or side_request.deaths >= MAX_ATTEMPTS
+        or side_request.blanks >= MAX_BLANK_SUMMARIES
+    )
+    return Compact(side_request.requests + 1, "bridle" if lost else "model")
 
 
-def _errand(turn: Turn, purpose: Literal["compaction", "synthesis"]) -> Errand:
+def _side_request(turn: Turn, purpose: Literal["compaction", "synthesis"]) -> SideRequest:
     """What is known of the errand that is due; one that was not begun is new."""
-    return turn.errand if turn.errand is not None and turn.errand.purpose == purpose else Errand(purpose)
+    return (
+        turn.side_request
+        if turn.side_request is not None and turn.side_request.purpose == purpose
+        else SideRequest(purpose)
+    )

@@ -18,7 +18,7 @@ from bridle.core.events import (
     RequestMoved,
     SessionPut,
 )
-from bridle.core.messages import AssistantMessage, Attachment, UserMessage, Words
+from bridle.core.messages import AssistantMessage, AssistantText, Attachment, UserMessage
 from bridle.core.moves import begin_request, finish_step, move_call, move_request
 from bridle.core.parts import (
     Call,
@@ -103,8 +103,8 @@ def _put_in_session(session: Session, part: TurnStart | Prompt | Notice | Undone
         session.undone.clear()
         session.unfinished = None
         session.system = part.system or session.system
-        if part.mandate is not None:
-            session.always.update(part.mandate.always)
+        if part.delegation is not None:
+            session.always.update(part.delegation.always)
     elif isinstance(part, Prompt):
         session.prompts[part.id] = part.turn
         attached = tuple(Attachment(file.path, file.media, file.data) for file in part.files if file.data)
@@ -126,7 +126,7 @@ def _put_in_turn(session: Session, turn: OpenTurn, part: Part) -> None:
         case Text() if part.by == "bridle" or turn.synthesis == "due":
             if turn.prompts:
                 # A turn without a prompt only compacts: what it says of that is for the reader.
-                session.say(AssistantMessage(part.id, (Words(part.text),)))
+                session.say(AssistantMessage(part.id, (AssistantText(part.text),)))
             turn.words = [part.id]
             turn.synthesis = "done" if turn.synthesis == "due" else turn.synthesis
         case Text() | Reasoning() | Call():
@@ -138,7 +138,7 @@ def _put_in_turn(session: Session, turn: OpenTurn, part: Part) -> None:
             turn.step = Step(part.number, part.closing, began=session.elapsed)
             turn.words = []
             turn.synthesis = turn.output = ""
-            turn.errand = None
+            turn.side_request = None
         case StepFinish():
             finish_step(session, turn, part)
         case Prompt():
@@ -203,7 +203,7 @@ def _compact(session: Session, turn: OpenTurn, part: Compaction) -> None:
         return
     if part.cause != "prune":
         turn.wanted = None
-        turn.errand = None
+        turn.side_request = None
         turn.compactions += 1
         turn.compacted += 1
         turn.last_compaction = part

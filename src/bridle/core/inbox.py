@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from bridle.core.limits import LimitName
-from bridle.core.parts import File, Mandate, OnAsk
+from bridle.core.parts import Delegation, File, OnAsk
 from bridle.core.states import Ask, Report
 
 
@@ -33,7 +33,7 @@ class TurnOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     system: str = ""
     tools: dict[str, bool] = {}
     limits: dict[LimitName, int | float] = {}
-    mandate: Mandate | None = None
+    delegation: Delegation | None = msgspec.field(default=None, name="mandate")
     variant: str | None = None
     output: dict[str, Any] | None = None
 

@@ -8,6 +8,7 @@ import msgspec
 
 from bridle.core.limits import NOTHING, UNLIMITED, LimitName, Limits, Spent
 from bridle.core.states import Bound, Scope
+from bridle.errors import BridleError
 
 TREE_BOUNDS: dict[str, tuple[int, int]] = {"depth": (0, 3), "live": (1, 64), "total": (0, 1_000)}
 """The least and the most that each bound of a tree may be."""
@@ -58,7 +59,7 @@ class Reservation(msgspec.Struct, frozen=True):
     keep: Spent = NOTHING
 
 
-class Change(msgspec.Struct, frozen=True):
+class AccountChange(msgspec.Struct, frozen=True):
     """What one append does to the ledger, in the same transaction; all of it to one account and its ancestors."""
 
     account: str
@@ -91,11 +92,19 @@ class Shortage(msgspec.Struct, frozen=True):
     allowed: float = 0.0
 
 
+class BudgetRefused(BridleError):
+    """The ledger has no room for this."""
+
+    def __init__(self, shortage: Shortage) -> None:
+        super().__init__(f"no room for {shortage.limit} in account {shortage.account}")
+        self.shortage = shortage
+
+
 TREE_LIMITS: tuple[LimitName, ...] = ("steps", "tool_calls", "tokens", "cost")
 OWN_LIMITS: tuple[LimitName, ...] = ("tokens", "cost")
 
 
-def post(change: Change, account_of: Callable[[str], Account | None]) -> dict[str, Account] | Shortage:
+def post(change: AccountChange, account_of: Callable[[str], Account | None]) -> dict[str, Account] | Shortage:
     """The rows that a change makes anew, or what is short; nothing is touched."""
     chain = _chain(change, account_of)
     own = chain[0]
@@ -136,7 +145,7 @@ def post(change: Change, account_of: Callable[[str], Account | None]) -> dict[st
     return _places(change, chain, rows) if change.starts or change.closes else rows
 
 
-def _kept(change: Change, own: Account) -> Spent:
+def _kept(change: AccountChange, own: Account) -> Spent:
     """What the account keeps for its closing request after this."""
     if change.keeps is not None:
         return change.keeps
@@ -173,7 +182,7 @@ def _short(
     return None
 
 
-def _places(change: Change, chain: list[Account], rows: dict[str, Account]) -> dict[str, Account] | Shortage:
+def _places(change: AccountChange, chain: list[Account], rows: dict[str, Account]) -> dict[str, Account] | Shortage:
     """The rows with subagents started, given up or ended."""
     turns = [account for account in chain if account.scope == "turn"]
     own, root = turns[0], turns[-1]
@@ -211,7 +220,7 @@ def _more(rows: dict[str, Account], id: str, **counts: int) -> None:
     rows[id] = msgspec.structs.replace(row, **{name: getattr(row, name) + by for name, by in counts.items()})
 
 
-def _chain(change: Change, account_of: Callable[[str], Account | None]) -> list[Account]:
+def _chain(change: AccountChange, account_of: Callable[[str], Account | None]) -> list[Account]:
     """The account and its ancestors, from the turn up to the month; those that are opened again keep their sums."""
     opened = {account.id: account for account in change.opens} if change.opens else {}
     chain: list[Account] = []

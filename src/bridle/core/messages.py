@@ -43,7 +43,7 @@ class UserMessage(msgspec.Struct, frozen=True):
         return f"{self.text}\n\n[attached, but you cannot see it: {', '.join(hidden)}]", seen
 
 
-class Words(msgspec.Struct, frozen=True):
+class AssistantText(msgspec.Struct, frozen=True):
     """What the model said."""
 
     text: str
@@ -69,13 +69,13 @@ class AssistantMessage(msgspec.Struct, frozen=True):
     """One reply, its blocks in the order in which the model wrote them."""
 
     id: str
-    blocks: tuple[Words | Thought | CallMessage, ...]
+    blocks: tuple[AssistantText | Thought | CallMessage, ...]
     model: str = ""
     """Who wrote it: seals go back to that model alone."""
 
     @property
     def text(self) -> str:
-        return "".join(block.text for block in self.blocks if isinstance(block, Words))
+        return "".join(block.text for block in self.blocks if isinstance(block, AssistantText))
 
     @property
     def calls(self) -> tuple[CallMessage, ...]:
@@ -108,7 +108,7 @@ class Form(Protocol):
 AnyForm = TypeVar("AnyForm", bound=Form)
 
 
-class Transcript:
+class MessageList:
     """The messages of a session, and the forms in which wires have read them."""
 
     __slots__ = ("forms", "items")
@@ -123,8 +123,8 @@ class Messages(Sequence[Message]):
 
     __slots__ = ("_length", "_transcript")
 
-    def __init__(self, transcript: Transcript | list[Message], length: int | None = None) -> None:
-        self._transcript = transcript if isinstance(transcript, Transcript) else Transcript(transcript)
+    def __init__(self, transcript: MessageList | list[Message], length: int | None = None) -> None:
+        self._transcript = transcript if isinstance(transcript, MessageList) else MessageList(transcript)
         self._length = len(self._transcript.items) if length is None else length
 
     def __len__(self) -> int:

@@ -8,12 +8,12 @@ from bridle.core.events import CallMoved, RequestMoved
 from bridle.core.messages import (
     ATTACHED,
     AssistantMessage,
+    AssistantText,
     Attachment,
     CallMessage,
     ResultMessage,
     Thought,
     UserMessage,
-    Words,
 )
 from bridle.core.parts import OUTPUT, Call, Reasoning, Request, StepFinish, Text
 from bridle.core.permission import DOOM_LOOP
@@ -40,7 +40,7 @@ from bridle.core.states import (
     Usage,
     Waiting,
 )
-from bridle.core.turn import Errand
+from bridle.core.turn import SideRequest
 
 REFUSALS_THAT_REPEAT = ("denied", "unasked", "rejected", "hook")
 
@@ -65,10 +65,10 @@ def begin_request(session: Session, turn: OpenTurn, request: Request) -> None:
     turn.request = request
     turn.reply = []
     if request.purpose in ("compaction", "synthesis"):
-        errand = turn.errand
-        if errand is None or errand.purpose != request.purpose:
-            errand = Errand(request.purpose, began=session.elapsed)
-        turn.errand = msgspec.structs.replace(errand, state="open", requests=errand.requests + 1)
+        side_request = turn.side_request
+        if side_request is None or side_request.purpose != request.purpose:
+            side_request = SideRequest(request.purpose, began=session.elapsed)
+        turn.side_request = msgspec.structs.replace(side_request, state="open", requests=side_request.requests + 1)
     else:
         assert turn.step is not None
         # Every prompt up to here is in this request, be it the first of its step or one that is asked again.
@@ -106,10 +106,10 @@ def finish_step(session: Session, turn: OpenTurn, finish: StepFinish) -> None:
     _close_batch(session, turn)
 
 
-def _block(part: Text | Reasoning | Call) -> Words | Thought | CallMessage:
+def _block(part: Text | Reasoning | Call) -> AssistantText | Thought | CallMessage:
     match part:
         case Text():
-            return Words(part.text)
+            return AssistantText(part.text)
         case Reasoning():
             return Thought(part.text, part.seal)
         case Call():
@@ -296,20 +296,22 @@ def _move_step(session: Session, turn: OpenTurn, state: RequestState) -> None:
 
 
 def _move_errand(turn: OpenTurn, state: RequestState) -> None:
-    errand = turn.errand
-    assert errand is not None
+    side_request = turn.side_request
+    assert side_request is not None
     match state:
         case Open():
-            turn.errand = msgspec.structs.replace(errand, tries=errand.tries + 1)
+            turn.side_request = msgspec.structs.replace(side_request, tries=side_request.tries + 1)
         case Replied():
             # What it said is judged by whoever sent it: a usable reply is recorded together with what it is used for.
-            turn.errand = msgspec.structs.replace(errand, state="finished", blanks=errand.blanks + 1)
-            turn.cut = state.finish == "length" if errand.purpose == "synthesis" else turn.cut
+            turn.side_request = msgspec.structs.replace(side_request, state="finished", blanks=side_request.blanks + 1)
+            turn.cut = state.finish == "length" if side_request.purpose == "synthesis" else turn.cut
         case Cut() | Broken():
-            turn.errand = msgspec.structs.replace(errand, state="failed")
-            turn.synthesis = "failed" if errand.purpose == "synthesis" else turn.synthesis
+            turn.side_request = msgspec.structs.replace(side_request, state="failed")
+            turn.synthesis = "failed" if side_request.purpose == "synthesis" else turn.synthesis
         case Interrupted():
-            turn.errand = msgspec.structs.replace(errand, state="interrupted", deaths=errand.deaths + 1)
+            turn.side_request = msgspec.structs.replace(
+                side_request, state="interrupted", deaths=side_request.deaths + 1
+            )
 
 
 def _count(turn: OpenTurn, usage: Usage, cost: float) -> None:

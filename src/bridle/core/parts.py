@@ -25,7 +25,7 @@ class File(msgspec.Struct, frozen=True, omit_defaults=True):
     data: str = ""
 
 
-class Mandate(msgspec.Struct, frozen=True, omit_defaults=True):
+class Delegation(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a parent gives its subagent on the way: for which call, at most which rights, at most how much time.
 
     `rules` are layers, each of which can only make the others stricter; `without` are tools that it may not have.
@@ -267,7 +267,7 @@ class TurnStart(msgspec.Struct, frozen=True, tag="turn_start", tag_field="kind",
     system: str = ""
     account: str = ""
     at: float = 0.0
-    mandate: Mandate | None = None
+    delegation: Delegation | None = msgspec.field(default=None, name="mandate")
     window: int = 0
     compact_at: int = 0
     """The tokens above which the context is compacted; 0 leaves it alone."""

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from bridle.core.beginnings import MOST_STARTS, NOT_KNOWN, after, passed_on
+from bridle.core.rule_prefixes import MOST_STARTS, NOT_KNOWN, after, passed_on
 from bridle.core.web import HOST, WEBFETCH, address_fits, host_fits
 from bridle.errors import ConfigError
 

@@ -20,7 +20,7 @@ TOLERANCE = 1e-9
 GRAIN = 0.001
 
 
-class Difference(msgspec.Struct, frozen=True):
+class ReplayDifference(msgspec.Struct, frozen=True):
     """Where the record and the decisions part: the entry, the turn and step, and what each of them says."""
 
     sequence: int
@@ -30,7 +30,7 @@ class Difference(msgspec.Struct, frozen=True):
     decided: str
 
 
-def verified(entries: Sequence[Entry]) -> Difference | None:
+def verified(entries: Sequence[Entry]) -> ReplayDifference | None:
     """The first entry that does not follow from those before it; None if all do."""
     session = Session()
     for place, entry in enumerate(entries):
@@ -40,7 +40,7 @@ def verified(entries: Sequence[Entry]) -> Difference | None:
                 found = _unlike(session, turn, entry, event)
                 if found is not None:
                     step = turn.step.number if turn.step is not None else 0
-                    return Difference(entry.sequence, turn.start.number, step, *found)
+                    return ReplayDifference(entry.sequence, turn.start.number, step, *found)
         if has_mark((entry,)):
             session = load(entries[: place + 1])
         else:

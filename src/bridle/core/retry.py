@@ -21,7 +21,7 @@ class RetryPolicy(msgspec.Struct, frozen=True):
     floor: float = 0.5
 
 
-class Wait(msgspec.Struct, frozen=True):
+class RetryAfter(msgspec.Struct, frozen=True):
     """Ask again after so many seconds."""
 
     seconds: float
@@ -75,7 +75,7 @@ def next_try(
     headers: Mapping[str, str],
     now: float,
     chance: float,
-) -> Wait | GiveUp:
+) -> RetryAfter | GiveUp:
     """What to do after this many failures of one request; `chance` is a number from 0 to 1."""
     if failures > policy.retries:
         return GiveUp(f"gave up after {policy.retries} retries")
@@ -88,4 +88,4 @@ def next_try(
     delay = max(delay, policy.floor)
     if waited + delay > policy.total_seconds:
         return GiveUp(f"gave up after {policy.total_seconds:.0f} s of retries")
-    return Wait(delay)
+    return RetryAfter(delay)

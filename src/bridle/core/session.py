@@ -8,7 +8,7 @@ from typing import Literal
 from bridle.core.context import CHARACTERS_PER_TOKEN, TOKENS_OF_A_TOOL, estimate_tokens
 from bridle.core.events import SessionInfo
 from bridle.core.limits import NOTHING, LimitName, Reason, Spent
-from bridle.core.messages import Message, Messages, Transcript, characters
+from bridle.core.messages import Message, MessageList, Messages, characters
 from bridle.core.parts import (
     Call,
     Compaction,
@@ -25,7 +25,7 @@ from bridle.core.parts import (
 from bridle.core.permission import Access
 from bridle.core.repetition import Repetition
 from bridle.core.states import Approved, Ask, Asking, CallState, Pending, Queued, Repeat, Usage, Waiting
-from bridle.core.turn import Errand, Step, Turn
+from bridle.core.turn import SideRequest, Step, Turn
 
 MAX_CHARACTERS_PER_TOKEN = 8.0
 MOST_MISFITS = 5
@@ -73,7 +73,7 @@ class OpenTurn:
         self.asked = False
         self.synthesis: Literal["", "due", "failed", "done"] = ""
         self.last_batch: tuple[str, ...] = ()
-        self.errand: Errand | None = None
+        self.side_request: SideRequest | None = None
         self.output = ""
         self.kept_words: list[str] = []
         """The last answer that was given before its time: subagents in the background had not reported."""
@@ -155,7 +155,7 @@ class OpenTurn:
             warned=self.warned,
             places=self.places,
             synthesis=self.synthesis,
-            errand=self.errand,
+            side_request=self.side_request,
             compactions=self.compactions,
             output=self._output_state(),
             reminded=self.reminded,
@@ -186,7 +186,7 @@ class Session:
         """What can be redone, the last one first to come back."""
         self.unfinished: Undone | Redone | None = None
         """An undo or a redo that the files have not followed yet."""
-        self._transcript = Transcript()
+        self._transcript = MessageList()
         self._held: list[Message] = []
         self.characters = 0
         self.counted = 0
@@ -275,5 +275,5 @@ class Session:
         size = sum(characters(message) for message in messages)
         if self.counted:
             self.counted = self.tokens_with(size)
-        self._transcript = Transcript(messages)
+        self._transcript = MessageList(messages)
         self.characters = self.counted_characters = size

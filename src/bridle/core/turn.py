@@ -30,7 +30,7 @@ class Step(msgspec.Struct, frozen=True):
         return self.state == "finished" and not self.calls and not self.empties and not self.cut
 
 
-class Errand(msgspec.Struct, frozen=True):
+class SideRequest(msgspec.Struct, frozen=True):
     """The request beside the steps that was made last: for a summary, or for an answer from results."""
 
     purpose: Literal["compaction", "synthesis"]
@@ -66,7 +66,7 @@ class Turn(msgspec.Struct, frozen=True):
     places: bool = False
     """A subagent of this turn has ended since the last one was started: another may have its place."""
     synthesis: Literal["", "due", "failed", "done"] = ""
-    errand: Errand | None = None
+    side_request: SideRequest | None = None
     compactions: int = 0
     """Since the last reply of a step with which the context was not too large, as its provider counted it."""
     output: Literal["", "wanted", "given", "missed"] = ""

@@ -125,7 +125,7 @@ def _without_dots(path: str) -> str:
     return "/" + "/".join(kept)
 
 
-class Wanted(NamedTuple):
+class AddressPattern(NamedTuple):
     """A pattern about addresses, taken apart; each part is matched within its own bounds."""
 
     scheme: str
@@ -170,13 +170,13 @@ def _names_of(host: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _wanted(pattern: str) -> Wanted:
+def _wanted(pattern: str) -> AddressPattern:
     scheme, found, rest = pattern.partition("://")
     if not found:
         scheme, rest = "*", pattern
     place, slash, path = rest.partition("/")
     host, port = _place(place)
-    return Wanted(scheme.lower(), host, port, _escaped(f"/{path}") if slash else "*")
+    return AddressPattern(scheme.lower(), host, port, _escaped(f"/{path}") if slash else "*")
 
 
 def _place(text: str) -> tuple[str, str]:

@@ -20,13 +20,13 @@ from bridle.errors import JournalError, NoSuchSession
 from bridle.journal.journal import Journal, Lease, folded
 from bridle.seams import Seams, begin
 from bridle.turn.actions import Actions, TurnActions
+from bridle.turn.active_turn import ActiveTurn, TurnFactory
 from bridle.turn.children import asks_id, end_id, report_end
 from bridle.turn.loop import run_turn
 from bridle.turn.record import Record
-from bridle.turn.rig import Rig, TackRoom
 from bridle.turn.scope import Scope
 from bridle.turn.settle import settle_left
-from bridle.turn.take import answerable, openable, recalled, take_inbox
+from bridle.turn.take_inbox import answerable, openable, recalled, take_inbox
 from bridle.turn.title import end_title
 
 MAX_KEPT_SESSIONS = 64
@@ -49,13 +49,13 @@ class LocalEngine:
     def __init__(
         self,
         journal: Journal,
-        room: TackRoom,
+        turns: TurnFactory,
         bus: Bus,
         seams: Seams,
-        actions: Callable[[Rig], Actions] = TurnActions,
+        actions: Callable[[ActiveTurn], Actions] = TurnActions,
     ) -> None:
         self._journal = journal
-        self._room = room
+        self._turns = turns
         self._bus = bus
         self._seams = seams
         self._actions = actions
@@ -178,7 +178,7 @@ class LocalEngine:
                     record = Record(
                         await self._load(session), self._journal, lease, self._seams.clock, self._bus.publish
                     )
-                    await settle_left(Rig(record, self._room, self._seams, Scope(), self))
+                    await settle_left(ActiveTurn(record, self._turns, self._seams, Scope(), self))
                 finally:
                     await self._journal.release(lease)
 
@@ -230,19 +230,19 @@ class LocalEngine:
         record = Record(session, self._journal, lease, self._seams.clock, self._bus.publish)
         while True:
             scope = Scope()
-            rig = Rig(record, self._room, self._seams, scope, self, drive.held_prompts)
+            active = ActiveTurn(record, self._turns, self._seams, scope, self, drive.held_prompts)
             if session.running is None:
                 await report_end(session, self._journal, self)
                 if self._closing and not recalled(await self._journal.inbox(id)):
                     return "idle"
-                await take_inbox(rig)
+                await take_inbox(active)
             if session.running is None:
                 return "idle"
             drive.held_prompts = False
-            watch = begin(self._watch(rig))
+            watch = begin(self._watch(active))
             try:
-                outcome = await run_turn(self._actions(rig))
-                await end_title(rig)
+                outcome = await run_turn(self._actions(active))
+                await end_title(active)
                 await record.flush()
             except JournalError:
                 # What has happened is written if it can be; the failure itself is told in any case.
@@ -252,16 +252,16 @@ class LocalEngine:
             finally:
                 watch.cancel()
                 await asyncio.wait([watch])
-                await end_title(rig)
+                await end_title(active)
             if session.running is not None:
                 return "waiting" if isinstance(outcome, Wait) else "paused"
             if drive.ended is not None:
                 drive.ended.set()
                 drive.ended = None
 
-    async def _watch(self, rig: Rig) -> None:
+    async def _watch(self, active: ActiveTurn) -> None:
         """Tell the turn when there is mail, and end the effects under way as soon as it is an abort."""
-        session = rig.record.lease.session
+        session = active.record.lease.session
         while True:
             try:
                 items = await self._journal.inbox(session)
@@ -269,9 +269,9 @@ class LocalEngine:
                 # The turn meets the same trouble when it writes, and says so there.
                 items = []
             for item in items:
-                rig.mail = True
-                if isinstance(item, AbortItem) and item.turn in (0, rig.turn.start.number):
-                    rig.scope.abort()
+                active.mail = True
+                if isinstance(item, AbortItem) and item.turn in (0, active.turn.start.number):
+                    active.scope.abort()
                     return
             await self._posted(session)
 

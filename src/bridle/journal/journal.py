@@ -10,7 +10,7 @@ import msgspec
 from bridle.core.events import Entry, Recorded, SessionInfo
 from bridle.core.fold import fold
 from bridle.core.inbox import InboxItem
-from bridle.core.ledger import Account, Change
+from bridle.core.ledger import Account, AccountChange
 from bridle.core.session import Session
 from bridle.core.undo import visible
 from bridle.errors import JournalRefused
@@ -51,7 +51,7 @@ class Journal(Protocol):
         lease: Lease,
         entry: Entry,
         *,
-        change: Change | None = None,
+        change: AccountChange | None = None,
         take: Sequence[str] = (),
         weight: Weight = "plain",
         before: Sequence[Entry] = (),

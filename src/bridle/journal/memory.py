@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from bridle import wire
 from bridle.core.events import Entry, SessionInfo, SessionPut
 from bridle.core.inbox import InboxItem
-from bridle.core.ledger import Account, Change, Shortage, post
-from bridle.errors import BudgetRefused, LeaseLost, NoSuchSession
+from bridle.core.ledger import Account, AccountChange, BudgetRefused, Shortage, post
+from bridle.errors import LeaseLost, NoSuchSession
 from bridle.journal.journal import Lease, SessionRow, Weight, session_entry
 from bridle.seams import new_lock
+from bridle.wire import entries as wire
 
 
 class _Bell:
@@ -74,7 +74,7 @@ class MemoryJournal:
         lease: Lease,
         entry: Entry,
         *,
-        change: Change | None = None,
+        change: AccountChange | None = None,
         take: Sequence[str] = (),
         weight: Weight = "plain",
         before: Sequence[Entry] = (),
@@ -82,7 +82,9 @@ class MemoryJournal:
         with self._lock:
             self._append(lease, (*before, entry), change, take)
 
-    def _append(self, lease: Lease, entries: Sequence[Entry], change: Change | None, take: Sequence[str]) -> None:
+    def _append(
+        self, lease: Lease, entries: Sequence[Entry], change: AccountChange | None, take: Sequence[str]
+    ) -> None:
         kept = self._held(lease)
         if entries[0].sequence != len(kept.entries) + 1:
             raise LeaseLost(f"session {lease.session} has grown under the hands of another writer")

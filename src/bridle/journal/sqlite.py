@@ -11,12 +11,10 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from bridle import wire
 from bridle.core.events import Entry, SessionInfo, SessionPut
 from bridle.core.inbox import InboxItem
-from bridle.core.ledger import Account, Change, Shortage, post
+from bridle.core.ledger import Account, AccountChange, BudgetRefused, Shortage, post
 from bridle.errors import (
-    BudgetRefused,
     JournalFailed,
     JournalFull,
     JournalRefused,
@@ -29,6 +27,7 @@ from bridle.journal.journal import Lease, SessionRow, Weight, session_entry
 from bridle.journal.lock import drop_lock, is_locked, take_lock
 from bridle.journal.sync import Sync
 from bridle.seams import Seams
+from bridle.wire import entries as wire
 
 SESSION_SPAN = 1 << 32
 POLL_SECONDS = 0.2
@@ -100,7 +99,7 @@ class SqliteJournal:
         lease: Lease,
         entry: Entry,
         *,
-        change: Change | None = None,
+        change: AccountChange | None = None,
         take: Sequence[str] = (),
         weight: Weight = "plain",
         before: Sequence[Entry] = (),
@@ -136,7 +135,7 @@ class SqliteJournal:
             if isinstance(event, SessionPut):
                 execute(QUERIES["put_info"], (wire.encode(event.info), lease.session))
 
-    def _post(self, change: Change) -> None:
+    def _post(self, change: AccountChange) -> None:
         posted = post(change, self._account)
         if isinstance(posted, Shortage):
             raise BudgetRefused(posted)

@@ -16,8 +16,8 @@ from mcp import Client, MCPError
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 
 from bridle.errors import ServerFailed
-from bridle.mcp.pins import Definition, Offer
-from bridle.mcp.transport import Streams, Watch
+from bridle.mcp.accepted_tools import Definition, Offer
+from bridle.mcp.transport import OutputWatch, Streams
 from bridle.seams import begin
 
 MOST_MESSAGES = 2_000
@@ -33,7 +33,7 @@ END_SECONDS = 3.0
 for _name in ("mcp", "client"):
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
-Open = Callable[[Watch], AbstractAsyncContextManager[Streams]]
+Open = Callable[[OutputWatch], AbstractAsyncContextManager[Streams]]
 
 
 class Connection:

@@ -19,7 +19,7 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl
 
-from bridle.config.kept import Kept
+from bridle.config.json_store import JsonStore
 from bridle.config.settings import McpServer
 from bridle.errors import ServerFailed
 from bridle.seams import Clock
@@ -50,7 +50,7 @@ class Tokens:
 
     def __init__(self, path: Path, key: str, server: McpServer, clock: Clock) -> None:
         self._clock = clock
-        self._kept: Kept[dict[str, Stored]] = Kept(path, dict[str, Stored], {})
+        self._kept: JsonStore[dict[str, Stored]] = JsonStore(path, dict[str, Stored], {})
         self._key = key
         self._server = server
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from bridle.config.settings import McpServer, Settings
 from bridle.errors import ConfigError, ServerFailed
-from bridle.mcp.link import Link, Surroundings
-from bridle.mcp.looking import Look, look
-from bridle.mcp.pins import Pins
+from bridle.mcp.accepted_tools import AcceptedTools
+from bridle.mcp.inspect_server import Look, look
+from bridle.mcp.server_link import Link, Surroundings
 from bridle.mcp.tools import RESOURCE, ServerTool, resource_tool, server_tool, shown, tool_name
+from bridle.process.containment import Containment
 from bridle.seams import Seams, begin
-from bridle.shelter import Shelter
 from bridle.tools.tool import Tool
 
 START_WAIT_SECONDS = 5.0
@@ -33,13 +33,13 @@ class Servers:
         directory: Path,
         environment: Mapping[str, str],
         known: Mapping[str, str],
-        shelter: Shelter,
+        commands: Containment,
         home: Path,
         seams: Seams,
     ) -> None:
         """`known` is what commands get of the environment; in `home` lie pins and tokens."""
-        pins = Pins(home / "mcp.json")
-        self._around = Surroundings(directory, environment, known, shelter, pins, seams, home / "mcp-auth.json")
+        pins = AcceptedTools(home / "mcp.json")
+        self._around = Surroundings(directory, environment, known, commands, pins, seams, home / "mcp-auth.json")
         given = settings.mcp.get("start_wait", START_WAIT_SECONDS)
         self._start_wait = given if isinstance(given, (int, float)) else START_WAIT_SECONDS
         self.links = {

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from bridle.core.media import media_of
 from bridle.core.messages import Attachment
 from bridle.core.permission import Access
 from bridle.core.states import Ask
 from bridle.core.stream import ToolSpec
 from bridle.errors import ServerFailed, ToolFailed
-from bridle.mcp.pins import Definition
+from bridle.mcp.accepted_tools import Definition
 from bridle.tools.tool import Invocation, Output, StructTool, struct_schema
+from bridle.values.media import media_of
 from bridle.workspace.files import Files
 
 if TYPE_CHECKING:
-    from bridle.mcp.link import Link
+    from bridle.mcp.server_link import Link
 
 LONGEST_NAME = 64
 MOST_PICTURES = 7_000_000

@@ -16,9 +16,9 @@ import httpx2
 import mcp_types
 from mcp.shared.message import SessionMessage
 
-from bridle.process import places
-from bridle.process.piped import CHUNK, Piped
-from bridle.tools.containment import told
+from bridle.process import protected_places
+from bridle.process.containment import told
+from bridle.process.output_stream import CHUNK, OutputStream
 
 LOG = logging.getLogger(__name__)
 Streams = tuple[Any, Any]
@@ -34,7 +34,7 @@ STREAM_WEIGHT = 200
 CONNECT_SECONDS = 30.0
 
 
-class Watch(Protocol):
+class OutputWatch(Protocol):
     """Whoever has to know how a server behaves."""
 
     def came(self, weight: int = 1) -> bool:
@@ -55,15 +55,15 @@ class Started:
     folder: Path
     environment: Mapping[str, str]
     bounds: Mapping[str, int] = field(default_factory=dict)
-    protected: places.Watch | None = None
+    protected: protected_places.PlaceWatch | None = None
     complaints: str = ""
 
     @asynccontextmanager
-    async def opened(self, watch: Watch) -> AsyncIterator[Streams]:
+    async def opened(self, watch: OutputWatch) -> AsyncIterator[Streams]:
         """The streams of a client, as long as the command runs."""
         theirs, ours = os.pipe()
         try:
-            piped = Piped(
+            piped = OutputStream(
                 self.command,
                 folder=self.folder,
                 environment=self.environment,
@@ -98,7 +98,7 @@ class Started:
             for line in told(piped.owned.differences(), self.folder).splitlines():
                 LOG.warning("mcp server %s: %s", self.command[-1], line)
 
-    async def _listen(self, piped: Piped, into: Any, watch: Watch) -> None:
+    async def _listen(self, piped: OutputStream, into: Any, watch: OutputWatch) -> None:
         with into:
             async for line in _lines(piped.output):
                 if watch.came():
@@ -116,7 +116,7 @@ class Started:
             await asyncio.sleep(LAST_WORDS_SECONDS)
             watch.gone()
 
-    async def _complaints(self, piped: Piped) -> None:
+    async def _complaints(self, piped: OutputStream) -> None:
         while chunk := await piped.errors.read(CHUNK):
             self.complaints = (self.complaints + chunk.decode("utf-8", errors="replace"))[-KEPT_COMPLAINTS:]
             await asyncio.sleep(COMPLAINT_PAUSE_SECONDS)
@@ -162,7 +162,7 @@ class Remote:
     seconds: float
 
     @asynccontextmanager
-    async def opened(self, watch: Watch) -> AsyncIterator[Streams]:
+    async def opened(self, watch: OutputWatch) -> AsyncIterator[Streams]:
         """The streams of a client."""
 
         async def look(response: httpx2.Response) -> None:
@@ -206,7 +206,7 @@ class Remote:
 class _Counted:
     """A stream of messages that are counted as they are taken. Everything else is left to the stream itself."""
 
-    def __init__(self, stream: Any, watch: Watch) -> None:
+    def __init__(self, stream: Any, watch: OutputWatch) -> None:
         self._stream = stream
         self._watch = watch
 

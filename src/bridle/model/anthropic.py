@@ -12,15 +12,14 @@ import msgspec
 from bridle.core.agent import ModelInfo
 from bridle.core.messages import (
     AssistantMessage,
+    AssistantText,
     Attachment,
     CallMessage,
     Message,
     ResultMessage,
     Thought,
     UserMessage,
-    Words,
 )
-from bridle.core.provider import Quirks
 from bridle.core.states import Usage
 from bridle.core.stream import (
     ModelRequest,
@@ -39,8 +38,9 @@ from bridle.core.stream import (
     ToolInputStart,
     ToolSpec,
 )
-from bridle.model.forms import ToolsForm, count_of, decoded, inner, json_text, request_body, wire_id, wire_name
 from bridle.model.http import Lane, failure, talk
+from bridle.model.request_body import ToolsForm, count_of, decoded, inner, json_text, request_body, wire_id, wire_name
+from bridle.values.provider import Quirks
 
 FINISH = {
     "end_turn": "stop",
@@ -146,9 +146,9 @@ class TurnForm:
                 for block in message.blocks:
                     yield from self._block(block, own=message.model == self._model)
 
-    def _block(self, block: Words | Thought | CallMessage, *, own: bool) -> Iterator[dict[str, Any]]:
+    def _block(self, block: AssistantText | Thought | CallMessage, *, own: bool) -> Iterator[dict[str, Any]]:
         match block:
-            case Words():
+            case AssistantText():
                 if block.text.strip():
                     yield {"type": "text", "text": block.text}
             case Thought():

@@ -16,7 +16,15 @@ from pydantic_ai.providers import infer_provider, infer_provider_class
 from pydantic_ai.tools import ToolDefinition
 
 from bridle.core.agent import ModelInfo
-from bridle.core.messages import AssistantMessage, CallMessage, Message, ResultMessage, Thought, UserMessage, Words
+from bridle.core.messages import (
+    AssistantMessage,
+    AssistantText,
+    CallMessage,
+    Message,
+    ResultMessage,
+    Thought,
+    UserMessage,
+)
 from bridle.core.stream import (
     Error,
     ModelRequest,
@@ -38,8 +46,8 @@ from bridle.core.stream import (
 )
 from bridle.errors import ConfigError
 from bridle.model.catalog import model_info
-from bridle.model.forms import disjoint, wire_id, wire_name
 from bridle.model.http import EXHAUSTED, OVERFLOW
+from bridle.model.request_body import disjoint, wire_id, wire_name
 
 NAMES = {"amazon-bedrock": "bedrock", "google-vertex": "google-cloud", "togetherai": "together"}
 """What these are called there, where that differs from models.dev."""
@@ -269,11 +277,11 @@ def _content(message: UserMessage, takes: frozenset[str]) -> Any:
     return [text, *files]
 
 
-def _block(block: Words | Thought | CallMessage, *, own: bool) -> Iterator[theirs.ModelResponsePart]:
+def _block(block: AssistantText | Thought | CallMessage, *, own: bool) -> Iterator[theirs.ModelResponsePart]:
     seal = getattr(block, "seal", "")
     kept = msgspec.json.decode(seal) if own and seal else {}
     match block:
-        case Words():
+        case AssistantText():
             if block.text.strip():
                 yield theirs.TextPart(block.text)
         case Thought():

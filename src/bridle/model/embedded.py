@@ -18,7 +18,7 @@ from bridle.errors import ConfigError
 from bridle.model.http import Lane, failure
 from bridle.model.model import Model
 from bridle.model.openai_chat import ChatModel, ChatReply
-from bridle.model.text_calls import TextCalls
+from bridle.model.prompted_tools import TextCalls
 from bridle.seams import begin, in_thread, unguessable_key
 
 EMBEDDED = "embedded/smollm2"

@@ -17,7 +17,7 @@ import msgspec
 from bridle.core.context import sound
 from bridle.core.stream import Alive, Error, ReasoningDelta, Start, StepBegin, StreamEvent, TextDelta
 from bridle.errors import BridleError
-from bridle.model.forms import json_text
+from bridle.model.request_body import json_text
 from bridle.model.sse import EventParts, TooLong
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -170,7 +170,7 @@ async def _streaming(
         await response.aclose()
 
 
-class Reply(Protocol):
+class StreamedReply(Protocol):
     """One reply on its way from a wire's events to ours. After `done` or `failed` nothing more is read."""
 
     done: bool
@@ -185,7 +185,9 @@ class Reply(Protocol):
         """What is left to say at the end of the body; nothing, if the reply was cut off or has failed."""
 
 
-async def talk(lane: Lane, path: str, body: Callable[[], bytes], reply: Reply) -> AsyncGenerator[StreamEvent, None]:
+async def talk(
+    lane: Lane, path: str, body: Callable[[], bytes], reply: StreamedReply
+) -> AsyncGenerator[StreamEvent, None]:
     """Send a request and read its reply: the one way in which every wire does it."""
     started = False
     try:
@@ -218,7 +220,7 @@ async def talk(lane: Lane, path: str, body: Callable[[], bytes], reply: Reply) -
         yield event
 
 
-def _joined(reply: Reply, found: list[bytes]) -> Iterator[StreamEvent]:
+def _joined(reply: StreamedReply, found: list[bytes]) -> Iterator[StreamEvent]:
     """Words that came together are one piece: nobody sees them later for it, and all have less to do."""
     words: list[str] = []
     kind: type[TextDelta | ReasoningDelta] = TextDelta
@@ -236,7 +238,7 @@ def _joined(reply: Reply, found: list[bytes]) -> Iterator[StreamEvent]:
         yield kind("".join(words))
 
 
-def _read(reply: Reply, data: bytes) -> Iterator[StreamEvent]:
+def _read(reply: StreamedReply, data: bytes) -> Iterator[StreamEvent]:
     try:
         yield from reply.read(data)
     except (LookupError, TypeError, ValueError, AttributeError, msgspec.MsgspecError, RecursionError) as error:
@@ -245,7 +247,7 @@ def _read(reply: Reply, data: bytes) -> Iterator[StreamEvent]:
         yield Error(f"the provider sent something that makes no sense: {error!r}", retryable=True)
 
 
-def _ended(reply: Reply) -> Iterator[StreamEvent]:
+def _ended(reply: StreamedReply) -> Iterator[StreamEvent]:
     try:
         yield from reply.end()
     except (LookupError, TypeError, ValueError, AttributeError, msgspec.MsgspecError, RecursionError) as error:

@@ -10,8 +10,15 @@ from typing import Any, Literal
 import msgspec
 
 from bridle.core.agent import ModelInfo
-from bridle.core.messages import AssistantMessage, CallMessage, Message, ResultMessage, Thought, UserMessage, Words
-from bridle.core.provider import Quirks
+from bridle.core.messages import (
+    AssistantMessage,
+    AssistantText,
+    CallMessage,
+    Message,
+    ResultMessage,
+    Thought,
+    UserMessage,
+)
 from bridle.core.states import Usage
 from bridle.core.stream import (
     Error,
@@ -31,7 +38,8 @@ from bridle.core.stream import (
     ToolInputStart,
     ToolSpec,
 )
-from bridle.model.forms import (
+from bridle.model.http import Lane, failure, talk
+from bridle.model.request_body import (
     JsonForm,
     ToolsForm,
     count_of,
@@ -44,7 +52,7 @@ from bridle.model.forms import (
     wire_id,
     wire_name,
 )
-from bridle.model.http import Lane, failure, talk
+from bridle.values.provider import Quirks
 
 FINISH = {
     "stop": "stop",
@@ -123,7 +131,7 @@ class MessageForms:
                 yield {"role": "tool", "tool_call_id": wire_id(message.call), "content": message.text}
 
     def _assistant(self, message: AssistantMessage) -> dict[str, Any]:
-        said = "".join(block.text for block in message.blocks if isinstance(block, Words))
+        said = "".join(block.text for block in message.blocks if isinstance(block, AssistantText))
         own = message.model == self.model
         calls = [_call_form(block, own=own) for block in message.blocks if isinstance(block, CallMessage)]
         form: dict[str, Any] = {"role": "assistant", "content": said or None}

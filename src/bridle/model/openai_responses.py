@@ -12,13 +12,13 @@ import msgspec
 from bridle.core.agent import ModelInfo
 from bridle.core.messages import (
     AssistantMessage,
+    AssistantText,
     Attachment,
     CallMessage,
     Message,
     ResultMessage,
     Thought,
     UserMessage,
-    Words,
 )
 from bridle.core.states import Usage
 from bridle.core.stream import (
@@ -39,7 +39,8 @@ from bridle.core.stream import (
     ToolInputStart,
     ToolSpec,
 )
-from bridle.model.forms import (
+from bridle.model.http import Lane, failure, talk
+from bridle.model.request_body import (
     JsonForm,
     ToolsForm,
     data_address,
@@ -51,7 +52,6 @@ from bridle.model.forms import (
     wire_id,
     wire_name,
 )
-from bridle.model.http import Lane, failure, talk
 
 INCOMPLETE = {"max_output_tokens": "length", "content_filter": "content_filter"}
 PARAGRAPH = "\n\n"
@@ -123,9 +123,9 @@ class ItemForms:
                 for block in message.blocks:
                     yield from self._item(block, own=message.model == self.model)
 
-    def _item(self, block: Words | Thought | CallMessage, *, own: bool) -> Iterator[dict[str, Any]]:
+    def _item(self, block: AssistantText | Thought | CallMessage, *, own: bool) -> Iterator[dict[str, Any]]:
         match block:
-            case Words():
+            case AssistantText():
                 if block.text.strip():
                     said = {"type": "output_text", "text": block.text}
                     yield {"type": "message", "role": "assistant", "content": [said]}

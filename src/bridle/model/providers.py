@@ -12,16 +12,16 @@ from urllib.parse import urlsplit
 import msgspec
 
 from bridle.core.agent import ModelInfo
-from bridle.core.known_providers import BUILT_IN as BUILT_IN
-from bridle.core.options import layered
-from bridle.core.provider import Provider, Quirks
 from bridle.errors import ConfigError
 from bridle.model.catalog import known_provider, listed, model_info, model_quirks, quirks_of
 from bridle.model.http import LOOPBACK, Lane
 from bridle.model.keys import Keys
-from bridle.model.local import SERVERS, window
+from bridle.model.local_servers import SERVERS, window
 from bridle.model.model import Model
-from bridle.workspace.fill import filled
+from bridle.values.known_providers import BUILT_IN as BUILT_IN
+from bridle.values.options import layered
+from bridle.values.provider import Provider, Quirks
+from bridle.workspace.substitution import filled
 
 if TYPE_CHECKING:
     from bridle.model.bridge import BridgeModel
@@ -103,7 +103,7 @@ class Providers:
         info = self._info(name, model, provider)
         adapter = _adapter(provider, lane, model, info, quirks)
         if quirks.text_calls:
-            from bridle.model.text_calls import TextCalls
+            from bridle.model.prompted_tools import TextCalls
 
             adapter = TextCalls(adapter, info, constrained=quirks.constrained)
             info = msgspec.structs.replace(info, calls="text")

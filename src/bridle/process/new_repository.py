@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from bridle.process.places import Entry, Survey
+from bridle.process.protected_places import PlaceEntry, Survey
 
 MOST_CONFIG = 65_536
 SWITCHES = frozenset(
@@ -31,7 +31,7 @@ def planted(git: str, after: Survey) -> str:
     return ""
 
 
-def _is_plain(config: Entry, git: str, after: Survey) -> bool:
+def _is_plain(config: PlaceEntry, git: str, after: Survey) -> bool:
     """Whether a configuration holds only what git itself writes into that of a new repository."""
     if config.kind != "file" or config.content is None or len(config.content) > MOST_CONFIG:
         return False

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from bridle.process.home import Home
-from bridle.process.programs import outside
+from bridle.process.program_lookup import outside
+from bridle.process.sandbox_home import Home
 
 PROBE_SECONDS = 10.0
 SOCKETS = ("/run", "/var/run", "/var/lib/docker")

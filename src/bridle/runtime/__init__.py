@@ -1,7 +1,7 @@
 """The front door for every surface: a runtime, and what can be asked without one."""
 
-from bridle.models import Models
-from bridle.runtime.doors import (
+from bridle.assembly.models import Models
+from bridle.runtime.offline import (
     add_mcp_server,
     config_faults,
     config_schema,

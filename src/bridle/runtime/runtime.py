@@ -10,13 +10,15 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from bridle.assembly.models import Models
+from bridle.assembly.turns import SettingsTurns, UserSetup
 from bridle.config.settings import Settings
-from bridle.core.agent import Agent
+from bridle.core.agent import AgentDefinition
 from bridle.core.context import sound
 from bridle.core.events import Entry, Live, PartDelta, SessionInfo
 from bridle.core.inbox import AbortItem, AnswerItem, CompactItem, ExtendItem, InboxItem, PromptItem, TurnOptions
 from bridle.core.limits import LimitName, Limits, wrong_limit
-from bridle.core.parts import Extension, File, Mandate, Notice, TurnStart
+from bridle.core.parts import Delegation, Extension, File, Notice, TurnStart
 from bridle.core.permission import Rule
 from bridle.core.result import Result, result_of
 from bridle.core.session import Session
@@ -26,17 +28,15 @@ from bridle.engine.engine import Parked
 from bridle.engine.local import LocalEngine
 from bridle.errors import ConfigError
 from bridle.journal.journal import Journal, SessionRow, folded
-from bridle.journal.kinds import open_journal
+from bridle.journal.open import open_journal
 from bridle.model.model import Model
-from bridle.models import Models
-from bridle.runtime import given
-from bridle.runtime.repeated import refuse_other
-from bridle.runtime.serving import servers_for
+from bridle.runtime import argument_checks
+from bridle.runtime.duplicate_prompts import refuse_other
+from bridle.runtime.mcp_servers import servers_for
 from bridle.seams import Seams, begin
-from bridle.tackroom import SettingsTackRoom, UsersOwn
 from bridle.tools.tool import Tool
 from bridle.turn.actions import Actions, TurnActions
-from bridle.turn.rig import Rig
+from bridle.turn.active_turn import ActiveTurn
 
 LOOK_SECONDS = 0.2
 
@@ -44,7 +44,7 @@ LOOK_SECONDS = 0.2
 class AgentRow(NamedTuple):
     """An agent, and its limits as they are in force: the cap on its steps, the others, and those as a subagent."""
 
-    agent: Agent
+    agent: AgentDefinition
     cap: int
     limits: Limits
     below: Limits
@@ -66,46 +66,46 @@ class Runtime:
         origins: Mapping[str, str] | None = None,
         models: Mapping[str, Model] | None = None,
         tools: Iterable[Tool] = (),
-        agents: Iterable[Agent] = (),
+        agents: Iterable[AgentDefinition] = (),
         directory: str | Path = ".",
         restrictions: Sequence[tuple[Rule, ...]] = (),
         outputs: Path | None = None,
         subagents: Sequence[str] | None = (),
         seams: Seams | None = None,
         environment: Mapping[str, str] | None = None,
-        user: UsersOwn | None = None,
+        user: UserSetup | None = None,
         private_tools: Mapping[str, Iterable[Tool]] | None = None,
     ) -> None:
-        self.settings = given.fitting("settings", settings or Settings(), Settings)
+        self.settings = argument_checks.fitting("settings", settings or Settings(), Settings)
         self.seams = seams or Seams()
         self.directory = Path(directory).absolute()
         environment = os.environ if environment is None else environment
         self.models = Models(dict(models or {}), self.settings, environment, self.directory)
         self.bus = Bus()
-        self.room = SettingsTackRoom(
+        self.turns = SettingsTurns(
             self.settings,
             origins or {},
             self.models.find,
-            given.named_tools("tools", tools),
+            argument_checks.named_tools("tools", tools),
             self.seams,
-            given.definitions(agents),
-            given.layers("restrictions", restrictions),
+            argument_checks.definitions(agents),
+            argument_checks.layers("restrictions", restrictions),
             outputs,
             subagents,
             self.models.choose,
             self.models.alias,
             environment,
             self.directory,
-            user or UsersOwn(),
-            given.tools_of_agents(private_tools or {}),
+            user or UserSetup(),
+            argument_checks.tools_of_agents(private_tools or {}),
         )
-        self.servers = servers_for(self.room, self.directory, environment)
+        self.servers = servers_for(self.turns, self.directory, environment)
         self.notices: tuple[str, ...] = ()
         self.journal = open_journal(journal, self.settings.journal.durability, self.seams)
         self._opened_journal = self.journal is not journal
         self.file_notices: tuple[str, ...] = ()
         """The notices about configuration files: shown again only when the files change."""
-        self.engine = LocalEngine(self.journal, self.room, self.bus, self.seams, _actions(self.settings))
+        self.engine = LocalEngine(self.journal, self.turns, self.bus, self.seams, _actions(self.settings))
 
     @classmethod
     def open(
@@ -122,18 +122,18 @@ class Runtime:
         With `in_memory` nothing is opened or written: for whoever only wants to look.
         """
         # Loaded only here: a library that brings its own tools and settings never needs them.
-        from bridle.engine.steplog import StepLog
-        from bridle.opening import opened
+        from bridle.assembly.project_setup import set_up_project
+        from bridle.engine.step_log import StepLog
 
         environment = os.environ if environment is None else environment
-        found = opened(Path(directory).absolute(), environment, flags=flags, trusted=trusted)
+        found = set_up_project(Path(directory).absolute(), environment, flags=flags, trusted=trusted)
         runtime = cls(**{**found.arguments, **({"journal": None} if in_memory else {})})
         runtime.notices = runtime.file_notices = found.notices
         runtime.models.wanted = found.wanted
         if not in_memory:
             runtime.bus.listen(StepLog(found.log, runtime.seams.clock))
             runtime.file_notices += found.problems
-            more = (getattr(runtime.journal, "notice", ""), runtime.room.shelter.warning())
+            more = (getattr(runtime.journal, "notice", ""), runtime.turns.commands.warning())
             runtime.notices += (*found.problems, *filter(None, more))
         return runtime
 
@@ -156,9 +156,9 @@ class Runtime:
         finally:
             if self.servers is not None:
                 await self.servers.close()
-            await self.room.shelter.close()
-            if self.room.user.files is not None:
-                await self.room.user.files.close()
+            await self.turns.commands.close()
+            if self.turns.user.files is not None:
+                await self.turns.user.files.close()
             await self.models.close()
             if self._opened_journal:
                 # Another runtime may write to a journal that was given.
@@ -174,7 +174,7 @@ class Runtime:
         """The session whose open turn started this one's open turn; empty if there is none."""
         state = self.engine.session(session) or await self.load(session)
         turn = state.running
-        return turn.start.mandate.parent if turn is not None and turn.start.mandate is not None else ""
+        return turn.start.delegation.parent if turn is not None and turn.start.delegation is not None else ""
 
     def drives(self, session: str) -> bool:
         """Whether this runtime drives the session at this moment."""
@@ -188,7 +188,7 @@ class Runtime:
 
     async def create(self, id: str | None = None) -> str:
         """A new session in this runtime's directory."""
-        named = given.session_id(id) if id is not None else self.seams.new_id("ses")
+        named = argument_checks.session_id(id) if id is not None else self.seams.new_id("ses")
         info = SessionInfo(named, str(self.directory), created=self.seams.clock.wall())
         await self.journal.create(info)
         return info.id
@@ -213,7 +213,9 @@ class Runtime:
         the id stands for another prompt. An id begins with a letter.
         """
         id = self.seams.new_id("prm") if id is None else id
-        item = given.prompt_item(id, text, files, options, self.room.subagents or (), queue=queue, reply=reply)
+        item = argument_checks.prompt_item(
+            id, text, files, options, self.turns.subagents or (), queue=queue, reply=reply
+        )
         item = msgspec.structs.replace(item, wants=tuple(wants), subtask=subtask)
         if reply:
             await self.check(self.engine.session(session) or await self.load(session), item)
@@ -225,22 +227,24 @@ class Runtime:
         """Refuse a prompt whose turn could not begin, while there is still somebody to tell."""
         if self.servers is not None:
             await self.servers.prepare()
-        await self.room.user.prepare()
-        await self.models.prepare(self.room.model_ref(state, item.options))
-        opening = self.room.open(state, item, state.turns + 1)
+        await self.turns.user.prepare()
+        await self.models.prepare(self.turns.model_ref(state, item.options))
+        opening = self.turns.open(state, item, state.turns + 1)
         if opening.problem:
             raise ConfigError(opening.problem)
 
     def agents(self) -> list[AgentRow]:
         """Everybody who may run, with what bounds them."""
-        room, child = self.room, Mandate("", "", "", 1)
-        return [AgentRow(each, *room.bounds_of(each), room.bounds_of(each, child)[1]) for each in room.agents.values()]
+        turns, child = self.turns, Delegation("", "", "", 1)
+        return [
+            AgentRow(each, *turns.bounds_of(each), turns.bounds_of(each, child)[1]) for each in turns.agents.values()
+        ]
 
     def preview(self, options: TurnOptions | None = None) -> TurnStart:
         """The turn that a first prompt would open now, with its system prompt; raises `ConfigError`."""
         session = Session()
         session.info = SessionInfo("preview", str(self.directory), created=self.seams.clock.wall())
-        opening = self.room.open(session, PromptItem("preview", "", options=options), 1)
+        opening = self.turns.open(session, PromptItem("preview", "", options=options), 1)
         if opening.problem:
             raise ConfigError(opening.problem)
         return opening.start
@@ -250,7 +254,7 @@ class Runtime:
     ) -> None:
         """Answer an ask of this session or of one below it; the turn goes on with the same counters."""
         words = sound(feedback) if isinstance(feedback, str) else feedback
-        item = given.recordable(AnswerItem(self.seams.new_id("ans"), ask, choice, words))
+        item = argument_checks.recordable(AnswerItem(self.seams.new_id("ans"), ask, choice, words))
         owner, _, id = item.ask.rpartition(":")
         await self._submit(owner or session, msgspec.structs.replace(item, ask=id))
         if owner:
@@ -258,7 +262,7 @@ class Runtime:
 
     async def abort(self, session: str, *, turn: int = 0, detail: str = "") -> None:
         """End the running turn; whoever drives it sees this within a second."""
-        await self._submit(session, given.recordable(AbortItem(self.seams.new_id("abt"), turn, detail)))
+        await self._submit(session, argument_checks.recordable(AbortItem(self.seams.new_id("abt"), turn, detail)))
 
     async def compact(self, session: str) -> None:
         """Make the session's context smaller: in the running turn before its next step, else in a turn of its own."""
@@ -269,7 +273,7 @@ class Runtime:
         problem = wrong_limit(limit, by) or (None if by else "must be more than 0")
         if problem is not None:
             raise ConfigError(f"extend: {limit} {problem}")
-        item = given.recordable(ExtendItem(self.seams.new_id("ext"), limit, by))
+        item = argument_checks.recordable(ExtendItem(self.seams.new_id("ext"), limit, by))
         await self.journal.submit(session, item)
         # A turn that awaits a person or its subagents takes it and goes on waiting; one that was interrupted stays so.
         if self.drives(session) or (await self.status(session)).state == "paused":
@@ -384,10 +388,10 @@ class Runtime:
         return await self.journal.sessions()
 
 
-def _actions(settings: Settings) -> Callable[[Rig], Actions]:
+def _actions(settings: Settings) -> Callable[[ActiveTurn], Actions]:
     if not settings.hooks:
         return TurnActions
     # Loaded only where there are hooks.
-    from bridle.turn.hooked import HookedActions
+    from bridle.turn.hook_actions import HookedActions
 
-    return lambda rig: HookedActions(TurnActions(rig), rig)
+    return lambda active: HookedActions(TurnActions(active), active)

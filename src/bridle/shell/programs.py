@@ -7,11 +7,11 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from bridle.core.beginnings import NOT_KNOWN
 from bridle.core.permission import Reach
-from bridle.shell.hides import HIDES
-from bridle.shell.names import PLAIN, QUIET, SHELLS, program, runs_others
+from bridle.core.rule_prefixes import NOT_KNOWN
 from bridle.shell.options import TAKES, command_in
+from bridle.shell.program_names import PLAIN, QUIET, SHELLS, program, runs_others
+from bridle.shell.risky_options import HIDES
 from bridle.shell.variables import BUILTINS, SILENT, Assigned, steers
 from bridle.shell.words import UNKNOWN, Word
 
@@ -30,22 +30,24 @@ CALM: dict[str, re.Pattern[str]] = {
 MOST_WRAPPERS = 8
 
 
-class Run(NamedTuple):
+class ProgramRun(NamedTuple):
     """One program that would be run: its words as a rule reads them, and how much of them is known."""
 
     text: str
     reach: Reach
 
 
-def runs_of(words: Sequence[Word], assigned: Sequence[Assigned], functions: Collection[str] = ()) -> Iterator[Run]:
+def runs_of(
+    words: Sequence[Word], assigned: Sequence[Assigned], functions: Collection[str] = ()
+) -> Iterator[ProgramRun]:
     """All programs that a simple command would run, wrappers taken off; `functions` are defined in the same line."""
     if any(steers(each.name) for each in assigned):
-        yield Run("", "any")
+        yield ProgramRun("", "any")
     if not words:
         return
     first, *rest = words
     if not first.known or not re.fullmatch(r"[\w./+@:,%~-]+|\[", first.text):
-        yield Run(first.text if first.known else "", "any")
+        yield ProgramRun(first.text if first.known else "", "any")
         return
     name = program(first.text)
     if name == "command" and rest and rest[0].known and re.fullmatch(r"-\w*[vV]\w*", rest[0].text):
@@ -57,7 +59,7 @@ def runs_of(words: Sequence[Word], assigned: Sequence[Assigned], functions: Coll
         yield from _unwrapped(first, rest, wrapped, assigned)
         return
     if not all(each.harmless for each in assigned) and (first.text in functions or _obeys_variables(first.text)):
-        yield Run("", "any")
+        yield ProgramRun("", "any")
     if name in SHELLS:
         yield from _named(first, name)
         yield from _shell(words)
@@ -66,7 +68,7 @@ def runs_of(words: Sequence[Word], assigned: Sequence[Assigned], functions: Coll
         return
     reach = _reach(name, rest)
     if reach == "any":
-        yield Run("", "any")
+        yield ProgramRun("", "any")
     # Whatever else it may do, a rule that denies it stands.
     yield from _judged(words, "exact" if reach == "any" else reach)
     yield from _passed_on(words, name)
@@ -78,17 +80,17 @@ def _obeys_variables(text: str) -> bool:
     return text == "eval" or not (text in QUIET or text in BUILTINS or program(text) in SHELLS)
 
 
-def _passed_on(words: Sequence[Word], name: str) -> Iterator[Run]:
+def _passed_on(words: Sequence[Word], name: str) -> Iterator[ProgramRun]:
     """What a rule would deny under another name, or behind a program that is not known and may run its words."""
     rest = [word.text if word.known else f"{word.text}{NOT_KNOWN}" for word in words[1:]]
     called = posixpath.basename(words[0].text)
     if name != called:
-        yield Run(" ".join([called, name, *rest]), "passes")
+        yield ProgramRun(" ".join([called, name, *rest]), "passes")
     elif rest and called not in PLAIN | BUILTINS and name not in HIDES and not runs_others(name):
-        yield Run(" ".join([words[0].text, *rest]), "passes")
+        yield ProgramRun(" ".join([words[0].text, *rest]), "passes")
 
 
-def _without_options(words: Sequence[Word], name: str) -> Iterator[Run]:
+def _without_options(words: Sequence[Word], name: str) -> Iterator[ProgramRun]:
     """What a rule against a command of the program speaks of, with no options before that command."""
     called = posixpath.basename(words[0].text)
     rest = [word.text if word.known else f"{word.text}{NOT_KNOWN}" for word in words[1:]]
@@ -96,21 +98,21 @@ def _without_options(words: Sequence[Word], name: str) -> Iterator[Run]:
         return
     for each in dict.fromkeys([called, name]):
         if name in TAKES:
-            yield Run(" ".join([each, *rest[command_in(name, words[1:]) :]]), "also")
+            yield ProgramRun(" ".join([each, *rest[command_in(name, words[1:]) :]]), "also")
         if name != "git":
-            yield Run(" ".join([each, *rest]), "perhaps")
+            yield ProgramRun(" ".join([each, *rest]), "perhaps")
 
 
-def _named(first: Word, name: str) -> Iterator[Run]:
+def _named(first: Word, name: str) -> Iterator[ProgramRun]:
     """A program that only starts others, which are judged themselves: a rule against it is not forgotten."""
     if first.text not in BUILTINS:
-        yield Run(" ".join(dict.fromkeys([posixpath.basename(first.text), name, NOT_KNOWN])), "passes")
+        yield ProgramRun(" ".join(dict.fromkeys([posixpath.basename(first.text), name, NOT_KNOWN])), "passes")
 
 
 OPENED: dict[Reach, Reach] = {"exact": "open", "runs": "runs_open"}
 
 
-def _judged(words: Sequence[Word], reach: Reach) -> Iterator[Run]:
+def _judged(words: Sequence[Word], reach: Reach) -> Iterator[ProgramRun]:
     known: list[str] = []
     for word in words:
         if not word.known:
@@ -119,10 +121,10 @@ def _judged(words: Sequence[Word], reach: Reach) -> Iterator[Run]:
             break
         known.append(word.text)
     text = " ".join(known)
-    yield Run(text, reach)
+    yield ProgramRun(text, reach)
     if "/" in words[0].text:
         # By its path it may be another program of that name; by its name it is what rules speak of.
-        yield Run(" ".join([posixpath.basename(words[0].text), *known[1:]]), reach)
+        yield ProgramRun(" ".join([posixpath.basename(words[0].text), *known[1:]]), reach)
 
 
 def _reach(name: str, rest: Sequence[Word]) -> Reach:
@@ -145,11 +147,11 @@ def _is_calm(calm: re.Pattern[str], word: Word) -> bool:
     return word.known and (not word.text.startswith(("-", "+")) or calm.fullmatch(word.text) is not None)
 
 
-def _unwrapped(first: Word, rest: list[Word], wrapper: Wrapper, assigned: Sequence[Assigned]) -> Iterator[Run]:
+def _unwrapped(first: Word, rest: list[Word], wrapper: Wrapper, assigned: Sequence[Assigned]) -> Iterator[ProgramRun]:
     """The command that a wrapper starts; and the wrapper itself, where it does more than that."""
     index = _own_words(rest, wrapper)
     if index is None:
-        yield Run("", "any")
+        yield ProgramRun("", "any")
         return
     if wrapper.assigns:
         assigned = (*assigned, *assigned_by(rest[:index]))
@@ -159,7 +161,7 @@ def _unwrapped(first: Word, rest: list[Word], wrapper: Wrapper, assigned: Sequen
     if rest[index:]:
         yield from runs_of(inner, assigned)
     elif wrapper.feeds:
-        yield Run("echo", "open")
+        yield ProgramRun("echo", "open")
 
 
 def unwrapped(words: Sequence[Word]) -> Sequence[Word]:
@@ -254,10 +256,10 @@ WRAPPERS: dict[str, Wrapper] = {
 }
 
 
-def _shell(words: Sequence[Word]) -> Iterator[Run]:
+def _shell(words: Sequence[Word]) -> Iterator[ProgramRun]:
     """A shell with a literal text is looked into by whoever took the line apart; any other may run anything."""
     if shell_text(words) is None:
-        yield Run("", "any")
+        yield ProgramRun("", "any")
 
 
 def shell_text(words: Sequence[Word]) -> str | None:

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bridle.shell.found import Script, Simple
-from bridle.shell.names import CHANGES, UNPACKS, program
+from bridle.shell.findings import Script, Simple
+from bridle.shell.program_names import CHANGES, UNPACKS, program
 from bridle.shell.words import Word, names
 
 GOES_TO = re.compile(r"-C|--(directory|cwd|chdir|prefix|project|root)")

@@ -7,7 +7,7 @@ from functools import cache
 import tree_sitter_bash
 from tree_sitter import Language, Parser
 
-from bridle.shell.found import Folders, Script
+from bridle.shell.findings import Folders, Script
 from bridle.shell.walk import Walk
 from bridle.shell.words import invisible
 

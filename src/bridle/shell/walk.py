@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 
 from tree_sitter import Node
 
-from bridle.shell.evaluated import Evaluated, check_pattern
-from bridle.shell.found import Folders, Opened, Script, Simple, either
+from bridle.shell.evaluation import Evaluated, check_pattern
+from bridle.shell.findings import Folders, OpenedFile, Script, Simple, either
 from bridle.shell.variables import Assigned, commands_run_by, exported_by, plain_name, steers
 from bridle.shell.words import (
     UNKNOWN,
@@ -354,7 +354,7 @@ class Walk:
             raise Unclear("words behind a redirection")
         duplicates = operator in (">&", "<&") and targets[0].known and re.fullmatch(r"\d*-?", targets[0].text)
         if not duplicates:
-            self._script.opened.append(Opened(targets[0], operator not in ("<", "<&"), self._folders))
+            self._script.opened.append(OpenedFile(targets[0], operator not in ("<", "<&"), self._folders))
 
     def _heredoc(self, node: Node) -> None:
         start = next((child for child in node.children if child.type == "heredoc_start"), None)

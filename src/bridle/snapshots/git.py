@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bridle.errors import SnapshotFailed
-from bridle.process.programs import outside
-from bridle.snapshots.leash import Leash
-from bridle.snapshots.pipes import pipe_for_git
+from bridle.process.program_lookup import outside
+from bridle.snapshots.git_process import Leash
+from bridle.snapshots.named_pipes import pipe_for_git
 
 CONFIGURED = (
     "core.autocrlf=false",

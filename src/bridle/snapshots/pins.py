@@ -75,7 +75,7 @@ class Claim(NamedTuple):
 
 
 @dataclass(slots=True)
-class Pins:
+class SnapshotPins:
     """The refs of one repository."""
 
     git: Git

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from bridle.snapshots.pins import Pins, quoted
+from bridle.snapshots.pins import SnapshotPins, quoted
 from bridle.snapshots.repository import Held, Repository, Taken, seen_at
 
 MOST_BELOW = 10_000
@@ -26,7 +26,7 @@ class Span(NamedTuple):
 
 
 @dataclass(slots=True)
-class Changes:
+class RestorePlan:
     """What spans of changes come to: each path before the first and after the last of them."""
 
     first: dict[str, Held] = field(default_factory=dict)
@@ -59,9 +59,9 @@ def joined(spans: Iterable[Span]) -> list[Span]:
     return found
 
 
-def changes(repository: Repository, spans: Sequence[Span]) -> Changes:
+def changes(repository: Repository, spans: Sequence[Span]) -> RestorePlan:
     """Everything that these spans have changed."""
-    found = Changes()
+    found = RestorePlan()
     seen: dict[str, set[Held]] = {}
     for span in joined(spans):
         for move in repository.moves(span.before, span.after):
@@ -86,7 +86,9 @@ def _covered(left: Collection[str], path: str) -> bool:
     return False
 
 
-def plan_undo(repository: Repository, pins: Pins, spans: Sequence[Span], now: Taken, own: Collection[str]) -> Plan:
+def plan_undo(
+    repository: Repository, pins: SnapshotPins, spans: Sequence[Span], now: Taken, own: Collection[str]
+) -> Plan:
     """How to get from the files as they are now to those before the first of these changes."""
     found = changes(repository, spans)
     there = repository.held(now.tree, list(found.first))
@@ -108,7 +110,7 @@ def plan_redo(repository: Repository, spans: Sequence[Span], tree: str, now: Tak
 
 
 def _claimed(
-    repository: Repository, pins: Pins, spans: Sequence[Span], own: Collection[str], paths: Collection[str]
+    repository: Repository, pins: SnapshotPins, spans: Sequence[Span], own: Collection[str], paths: Collection[str]
 ) -> set[str]:
     """Paths that another session has changed at the same time: whose change it was is not known."""
     found: set[str] = set()

@@ -15,8 +15,8 @@ from bridle.core.context import sound
 from bridle.core.parts import Changed
 from bridle.errors import SnapshotFailed
 from bridle.snapshots.git import Git
-from bridle.workspace.bounded import read_head
-from bridle.workspace.git import git_folders
+from bridle.workspace.bounded_read import read_head
+from bridle.workspace.git_place import git_folders
 
 AT_ONCE = 400
 """Paths that are given to git by words."""

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from bridle.errors import SnapshotFailed
 from bridle.snapshots.repository import Held, Repository, seen_at
-from bridle.workspace.reach import NAME_ONLY, open_below
+from bridle.workspace.open_beneath import NAME_ONLY, open_below
 
 
 def restore(repository: Repository, wanted: Mapping[str, Held]) -> None:

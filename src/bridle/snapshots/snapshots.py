@@ -16,13 +16,13 @@ from bridle.core.parts import Patch
 from bridle.errors import SnapshotFailed
 from bridle.seams import Seams, begin, in_thread
 from bridle.snapshots.git import Git
-from bridle.snapshots.leash import Leash
-from bridle.snapshots.pins import DAY, Facts, Pins, quoted, unquoted
+from bridle.snapshots.git_process import Leash
+from bridle.snapshots.pins import DAY, Facts, SnapshotPins, quoted, unquoted
 from bridle.snapshots.plan import Plan, Span, changes, plan_redo, plan_undo
+from bridle.snapshots.preexisting_files import Standing, left_of, standing
 from bridle.snapshots.repository import Bounds, Known, Move, Repository, Taken
 from bridle.snapshots.restore import restore
-from bridle.snapshots.standing import Standing, left_of, standing
-from bridle.turn.kept_files import Compared
+from bridle.turn.file_history import Compared
 
 MOST_FILES = 200
 """Files that a patch names; the others it counts."""
@@ -191,8 +191,8 @@ class Snapshots:
 
         return await self._do(directory, job)
 
-    def _pins(self, repository: Repository) -> Pins:
-        return Pins(repository.git, self.bounds)
+    def _pins(self, repository: Repository) -> SnapshotPins:
+        return SnapshotPins(repository.git, self.bounds)
 
 
 class Planned(NamedTuple):

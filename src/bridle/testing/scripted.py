@@ -32,7 +32,7 @@ from bridle.core.stream import (
     ToolInputStart,
 )
 from bridle.errors import ConfigError
-from bridle.workspace.bounded import read_text
+from bridle.workspace.bounded_read import read_text
 
 
 class ScriptedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

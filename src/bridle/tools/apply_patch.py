@@ -11,8 +11,8 @@ from bridle.core.context import sound
 from bridle.core.permission import Access
 from bridle.errors import ToolFailed
 from bridle.tools.builtin import builtin
-from bridle.tools.changes import Change, applied, editing, settled
-from bridle.tools.patch import Added, Deleted, Piece, Updated, pieces, updated
+from bridle.tools.file_changes import FileChange, applied, editing, settled
+from bridle.tools.patch_format import Added, Deleted, Piece, Updated, pieces, updated
 from bridle.tools.tool import Invocation, Output
 from bridle.workspace.files import Files, Place, accesses, is_link, located
 
@@ -21,9 +21,9 @@ class PatchArguments(msgspec.Struct, forbid_unknown_fields=True):
     patchText: Annotated[str, msgspec.Meta(description="The whole patch")]
 
 
-def changes(given: PatchArguments, files: Files, known: dict[str, str] | None) -> list[Change]:
+def changes(given: PatchArguments, files: Files, known: dict[str, str] | None) -> list[FileChange]:
     """What the patch would do; raises `ToolFailed` if any piece of it cannot be done."""
-    made: list[Change] = []
+    made: list[FileChange] = []
     for piece in pieces(given.patchText):
         made += _changes(piece, files, known)
     paths = [change.place.path for change in made]
@@ -35,7 +35,7 @@ def changes(given: PatchArguments, files: Files, known: dict[str, str] | None) -
     return made
 
 
-def _changes(piece: Piece, files: Files, known: dict[str, str] | None) -> list[Change]:
+def _changes(piece: Piece, files: Files, known: dict[str, str] | None) -> list[FileChange]:
     place = files.place("edit", piece.path)
     if is_link(files.project, piece.path) and not (isinstance(piece, Updated) and not piece.moved):
         raise ToolFailed(f"{piece.path} is a link; a patch adds, moves and deletes only files.")
@@ -43,19 +43,19 @@ def _changes(piece: Piece, files: Files, known: dict[str, str] | None) -> list[C
         case Added():
             if files.is_there(place):
                 raise ToolFailed(f"{place.shown} exists; update it instead of adding it.")
-            return [Change(place, None, sound(piece.content).encode(), "A")]
+            return [FileChange(place, None, sound(piece.content).encode(), "A")]
         case Deleted():
-            return [Change(place, settled(files, place, known).content, None, "D")]
+            return [FileChange(place, settled(files, place, known).content, None, "D")]
         case Updated():
             before = settled(files, place, known)
             after = before.encoded(updated(before.text, piece.hunks, place.shown))
             if not piece.moved:
-                return [Change(place, before.content, after, "M")]
+                return [FileChange(place, before.content, after, "M")]
             target = files.place("edit", piece.moved)
             if files.is_there(target):
                 raise ToolFailed(f"{target.shown} exists; nothing is moved there.")
             mode = files.mode(place)
-            return [Change(place, before.content, None, "D", mode), Change(target, None, after, "A", mode)]
+            return [FileChange(place, before.content, None, "D", mode), FileChange(target, None, after, "A", mode)]
 
 
 def _places(given: PatchArguments, directory: Path) -> list[Place]:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bridle.errors import ToolFailed
-from bridle.process.doorway import Doorway
-from bridle.process.piped import Piped
-from bridle.process.places import Watch
+from bridle.process.containment import told
+from bridle.process.egress_proxy import EgressProxy
+from bridle.process.output_stream import OutputStream
+from bridle.process.protected_places import PlaceWatch
 from bridle.seams import begin
-from bridle.tools.containment import told
 
 LOG = logging.getLogger(__name__)
 MOST_KEPT = 200_000
@@ -33,8 +33,8 @@ class Background:
         folder: Path,
         environment: Mapping[str, str] | None,
         bounds: Mapping[str, int],
-        doorway: Doorway | None = None,
-        watch: Watch | None = None,
+        egress_proxy: EgressProxy | None = None,
+        watch: PlaceWatch | None = None,
     ) -> None:
         self.shown = shown
         self._folder = folder
@@ -45,13 +45,13 @@ class Background:
         self.status: int | None = None
         theirs, self._input = os.pipe()
         try:
-            self._piped = Piped(
+            self._piped = OutputStream(
                 command,
                 folder=folder,
                 given=theirs,
                 environment=environment,
                 bounds=bounds,
-                doorway=doorway,
+                egress_proxy=egress_proxy,
                 watch=watch,
             )
         except BaseException:

@@ -12,21 +12,21 @@ from typing import Annotated
 
 import msgspec
 
-from bridle.core.addresses import PRIVATE, is_host
 from bridle.core.permission import EDIT_PROTECTED, Access
 from bridle.core.protected import protection
 from bridle.errors import ToolFailed
-from bridle.process.doorway import Doorway
-from bridle.process.piped import Piped
-from bridle.process.places import Watch
+from bridle.process.containment import Contained, contain, told
+from bridle.process.egress_proxy import EgressProxy
+from bridle.process.output_stream import OutputStream
+from bridle.process.protected_places import PlaceWatch
 from bridle.process.sandbox import Openings
 from bridle.seams import in_thread
 from bridle.tools.background import MOST_RUNNING, Background
 from bridle.tools.builtin import builtin
-from bridle.tools.containment import Contained, contain, told
 from bridle.tools.tool import Invocation, Output
+from bridle.values.addresses import PRIVATE, is_host
 from bridle.workspace.files import Place, accesses, beyond, is_folder, located
-from bridle.workspace.git import git_folders
+from bridle.workspace.git_place import git_folders
 
 LONGEST_SECONDS = 600.0
 FIRST_LOOK_SECONDS = 0.5
@@ -60,10 +60,10 @@ class Prepared:
     folder: Path
     environment: Mapping[str, str] | None
     contained: Contained | None = None
-    doorway: Doorway | None = None
+    egress_proxy: EgressProxy | None = None
 
     @property
-    def watch(self) -> Watch | None:
+    def watch(self) -> PlaceWatch | None:
         return self.contained.watch if self.contained is not None else None
 
 
@@ -106,11 +106,11 @@ async def _prepared(given: BashArguments, invocation: Invocation) -> Prepared:
         )
     )
     environment: Mapping[str, str] = contained.environment
-    doorway = None
+    egress_proxy = None
     if opened.fetches and not opened.network:
-        doorway = _doorway(invocation)
-        command, environment = doorway.inside(command), doorway.environment(environment)
-    return Prepared([*contained.words, *command], place.path, environment, contained, doorway)
+        egress_proxy = _egress_proxy(invocation)
+        command, environment = egress_proxy.inside(command), egress_proxy.environment(environment)
+    return Prepared([*contained.words, *command], place.path, environment, contained, egress_proxy)
 
 
 def _openings(given: BashArguments, asked: list[str], project: Path, invocation: Invocation) -> Openings:
@@ -153,13 +153,13 @@ def _wanted(place: Place) -> tuple[Access, ...]:
     return (Access("read", place.shown),)
 
 
-def _doorway(invocation: Invocation) -> Doorway:
+def _egress_proxy(invocation: Invocation) -> EgressProxy:
     permits = invocation.permits
 
     def allowed(permission: str) -> Callable[[str], bool]:
         return lambda host: permits is None or permits(Access(permission, host.lower()))
 
-    return Doorway(allowed(HOST), allowed(PRIVATE), os.environ)
+    return EgressProxy(allowed(HOST), allowed(PRIVATE), os.environ)
 
 
 def _is_host(text: str, directory: Path) -> bool:
@@ -169,12 +169,12 @@ def _is_host(text: str, directory: Path) -> bool:
 async def _run(ready: Prepared, given: BashArguments, invocation: Invocation) -> tuple[int | None, float | None]:
     """The exit status, or none if its time was up, and that time."""
     seconds = None if given.timeout is None else max(given.timeout, 1) / 1000
-    piped = Piped(
+    piped = OutputStream(
         ready.words,
         folder=ready.folder,
         environment=ready.environment,
         bounds=invocation.bounds,
-        doorway=ready.doorway,
+        egress_proxy=ready.egress_proxy,
         watch=ready.watch,
     )
     try:
@@ -196,7 +196,7 @@ async def _in_background(ready: Prepared, given: BashArguments, invocation: Invo
         folder=ready.folder,
         environment=ready.environment,
         bounds=invocation.bounds,
-        doorway=ready.doorway,
+        egress_proxy=ready.egress_proxy,
         watch=ready.watch,
     )
     try:
@@ -213,13 +213,13 @@ def _hint(text: str, given: BashArguments, invocation: Invocation, ready: Prepar
     """What the sandbox may have had to do with a failure, and how to ask for more."""
     if ready.contained is None:
         return ""
-    tail, doorway = text[-5_000:], ready.doorway
+    tail, egress_proxy = text[-5_000:], ready.egress_proxy
     masked = [name for name in ready.contained.masked if name in tail or name in given.command]
     if masked and "ermission denied" in tail:
         names = ", ".join(f'"{name}"' for name in masked[:5])
         return f"\n[commands cannot open these files; to ask a person: outside: [{names}]]"
-    if doorway is not None and doorway.refused:
-        hosts = ", ".join(f'"{host}"' for host in doorway.refused)
+    if egress_proxy is not None and egress_proxy.refused:
+        hosts = ", ".join(f'"{host}"' for host in egress_proxy.refused)
         return f"\n[the sandbox lets no command reach these hosts; to ask a person: outside: [{hosts}]]"
     if NO_NETWORK.search(tail) and NETWORK not in given.outside:
         return (
@@ -244,7 +244,7 @@ def is_single(command: str) -> bool:
 
 def _needs(given: BashArguments, directory: Path) -> tuple[Access, ...]:
     # Loaded when a command is judged: a turn that runs none does not need the parser.
-    from bridle.shell.needs import needs_of
+    from bridle.shell.required_access import needs_of
 
     folder = located(directory, given.workdir or ".")
     needed = needs_of(given.command, folder.project, folder.path)

@@ -49,7 +49,7 @@ def builtin(
 def _preview(changes: Callable[[Any, Files, dict[str, str] | None], Sequence[Any]]) -> Preview:
     def preview(given: Any, files: Files, known: dict[str, str]) -> str:
         # Loaded when somebody is asked: most edits are made without a question.
-        from bridle.tools.changes import unified
+        from bridle.tools.file_changes import unified
 
         return unified(changes(given, files, known))
 

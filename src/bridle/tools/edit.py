@@ -8,8 +8,8 @@ import msgspec
 
 from bridle.errors import ToolFailed
 from bridle.tools.builtin import builtin
-from bridle.tools.changes import Change, applied, editing, settled
-from bridle.tools.matching import replaced
+from bridle.tools.file_changes import FileChange, applied, editing, settled
+from bridle.tools.text_match import replaced
 from bridle.tools.tool import Invocation, Output
 from bridle.workspace.files import Files, accesses, located
 
@@ -21,7 +21,7 @@ class EditArguments(msgspec.Struct, forbid_unknown_fields=True):
     replaceAll: Annotated[bool, msgspec.Meta(description="Replace every place where it stands")] = False
 
 
-def changes(given: EditArguments, files: Files, known: dict[str, str] | None) -> list[Change]:
+def changes(given: EditArguments, files: Files, known: dict[str, str] | None) -> list[FileChange]:
     """What the call would do to the file; raises `ToolFailed` if it cannot be done."""
     place = files.place("edit", given.filePath)
     if not given.oldString or given.oldString == given.newString:
@@ -36,7 +36,7 @@ def changes(given: EditArguments, files: Files, known: dict[str, str] | None) ->
     )
     note = f"{made.places} place{'' if made.places == 1 else 's'}"
     note += f", found only by ignoring {made.reading}" if made.reading else ""
-    return [Change(place, before.content, before.encoded(made.content), note)]
+    return [FileChange(place, before.content, before.encoded(made.content), note)]
 
 
 async def edit(given: EditArguments, invocation: Invocation) -> Output:

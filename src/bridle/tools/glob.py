@@ -10,7 +10,7 @@ import msgspec
 
 from bridle.errors import ToolFailed
 from bridle.tools.builtin import builtin
-from bridle.tools.globs import fitting
+from bridle.tools.glob_patterns import fitting
 from bridle.tools.ripgrep import ripgrep
 from bridle.tools.tool import Invocation, Output
 from bridle.workspace.files import Place, accesses, found_at, located

@@ -12,7 +12,7 @@ import msgspec
 from bridle.core.permission import Access
 from bridle.errors import ToolFailed
 from bridle.tools.builtin import builtin
-from bridle.tools.globs import fitting
+from bridle.tools.glob_patterns import fitting
 from bridle.tools.ripgrep import Search, ripgrep
 from bridle.tools.tool import Invocation, Output
 from bridle.workspace.files import Files, Place, accesses, found_at, is_folder, located

@@ -10,15 +10,15 @@ from typing import Annotated
 
 import msgspec
 
-from bridle.core.media import media_of
 from bridle.core.messages import Attachment
 from bridle.errors import ToolFailed
 from bridle.seams import in_thread
 from bridle.tools.builtin import builtin
-from bridle.tools.changes import BINARY_LOOK, MAX_BYTES
+from bridle.tools.file_changes import BINARY_LOOK, MAX_BYTES
 from bridle.tools.list import listing
-from bridle.tools.nested import nested_instructions
+from bridle.tools.nested_instructions import nested_instructions
 from bridle.tools.tool import Invocation, Output
+from bridle.values.media import media_of
 from bridle.workspace.files import accesses, digest, located
 
 MAX_LINES = 2_000

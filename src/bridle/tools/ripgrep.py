@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bridle.errors import ToolFailed
-from bridle.process.piped import Piped
-from bridle.process.programs import outside
+from bridle.process.output_stream import OutputStream
+from bridle.process.program_lookup import outside
 from bridle.seams import begin
 
 MOST_COMPLAINED = 2_000
@@ -54,7 +54,7 @@ async def ripgrep(arguments: list[str], folder: Path) -> AsyncIterator[Search]:
     """Search in a folder; whatever is left of it ends with the context."""
     if any("\0" in argument for argument in arguments):
         raise ToolFailed("A pattern cannot hold a zero byte.")
-    piped = Piped([_program(folder), "--no-config", *arguments], folder=folder, apart=True)
+    piped = OutputStream([_program(folder), "--no-config", *arguments], folder=folder, apart=True)
     complaints = begin(_complaints(piped.errors))
     try:
         yield Search(piped.output, complaints)

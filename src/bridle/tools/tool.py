@@ -19,7 +19,7 @@ from bridle.errors import ConfigError, ToolFailed
 from bridle.process.sandbox import Sandbox
 from bridle.seams import in_thread
 from bridle.tools.background import Backgrounds
-from bridle.tools.printed import Printed
+from bridle.tools.output_buffer import Printed
 from bridle.workspace.files import Files
 
 DEFAULT_TIMEOUT_SECONDS = 120.0
@@ -44,7 +44,7 @@ class Output(msgspec.Struct, frozen=True):
     """If every call of a step says so, one request writes the answer from their results, and the turn ends."""
 
 
-class Care(Protocol):
+class FileCheck(Protocol):
     """A command for files that were changed; `{file}` in it stands for the file."""
 
     @property
@@ -83,8 +83,8 @@ class Invocation:
     bounds: Mapping[str, int] = field(default_factory=dict)
     """How much a command may take: processes, bytes of memory, bytes of a file."""
     backgrounds: Backgrounds = field(default_factory=Backgrounds)
-    formatters: Sequence[Care] = ()
-    diagnostics: Sequence[Care] = ()
+    formatters: Sequence[FileCheck] = ()
+    diagnostics: Sequence[FileCheck] = ()
     """The commands that go on in the background."""
 
     recall: Callable[[str], str] = field(default=lambda name: "")

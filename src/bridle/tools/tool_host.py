@@ -16,11 +16,11 @@ import msgspec
 
 from bridle.core.stream import ToolSpec
 from bridle.errors import BridleError, ToolFailed
-from bridle.tools.brought import load_tools
+from bridle.tools.python_tools import load_tools
 from bridle.tools.tool import Invocation, Output, Tool
 
 
-class Listed(msgspec.Struct, frozen=True):
+class ListedTool(msgspec.Struct, frozen=True):
     """What Bridle has to know of a tool in another process."""
 
     spec: ToolSpec
@@ -29,7 +29,7 @@ class Listed(msgspec.Struct, frozen=True):
     timeout_seconds: float
 
 
-class Request(msgspec.Struct, frozen=True):
+class ToolRequest(msgspec.Struct, frozen=True):
     """A call; without a name, the list of tools is asked for."""
 
     name: str = ""
@@ -41,13 +41,13 @@ class Request(msgspec.Struct, frozen=True):
 class Answer(msgspec.Struct, frozen=True):
     """What came of a request."""
 
-    tools: tuple[Listed, ...] = ()
+    tools: tuple[ListedTool, ...] = ()
     output: Output | None = None
     problem: str = ""
 
 
 def main(file: Path, report: int) -> None:
-    request = msgspec.json.decode(sys.stdin.buffer.read(), type=Request)
+    request = msgspec.json.decode(sys.stdin.buffer.read(), type=ToolRequest)
     try:
         tools = {tool.spec.name: tool for tool in load_tools(file)}
         answer = _called(tools[request.name], request) if request.name else _listed(tools)
@@ -61,11 +61,11 @@ def main(file: Path, report: int) -> None:
 
 
 def _listed(tools: dict[str, Tool]) -> Answer:
-    every = (Listed(tool.spec, tool.permission, tool.repeatable, tool.timeout_seconds) for tool in tools.values())
+    every = (ListedTool(tool.spec, tool.permission, tool.repeatable, tool.timeout_seconds) for tool in tools.values())
     return Answer(tools=tuple(every))
 
 
-def _called(tool: Tool, request: Request) -> Answer:
+def _called(tool: Tool, request: ToolRequest) -> Answer:
     invocation = Invocation(request.call, request.session, Path.cwd(), {}, tool.timeout_seconds)
     try:
         return Answer(output=asyncio.run(tool.run(tool.check(request.arguments), invocation)))

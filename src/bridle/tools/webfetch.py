@@ -12,19 +12,19 @@ from urllib.parse import urljoin
 
 import msgspec
 
-from bridle.core.addresses import PRIVATE, is_private_name, is_public
 from bridle.core.permission import Access
 from bridle.core.web import WEBFETCH, Address, parsed
 from bridle.errors import ToolFailed
-from bridle.process.piped import Piped
+from bridle.process.output_stream import OutputStream
 from bridle.tools.builtin import builtin
 from bridle.tools.tool import Invocation, Output
+from bridle.values.addresses import PRIVATE, is_private_name, is_public
 
 MAX_BYTES = 5_000_000
 SECONDS, MOST_SECONDS = 30, 120
 MOST_REDIRECTS = 5
 LONGEST_CHARSET = 40
-PAGE = Path(__file__).with_name("page.py")
+PAGE = Path(__file__).with_name("html_text.py")
 PAGE_MEMORY = 1 << 30
 
 
@@ -107,7 +107,7 @@ async def _converted(content: bytes, charset: str, form: str, invocation: Invoca
         page.seek(0)
         command = [sys.executable, "-I", str(PAGE), form, charset[:LONGEST_CHARSET]]
         bounds = {"memory": PAGE_MEMORY}
-        piped = Piped(command, folder=invocation.directory, given=page.fileno(), bounds=bounds, apart=True)
+        piped = OutputStream(command, folder=invocation.directory, given=page.fileno(), bounds=bounds, apart=True)
     kept: list[str] = []
     if await piped.run(kept.append) != 0:
         raise ToolFailed("The page cannot be turned into words; fetch it as html.")

@@ -8,7 +8,7 @@ import msgspec
 
 from bridle.core.context import sound
 from bridle.tools.builtin import builtin
-from bridle.tools.changes import Change, applied, editing, settled
+from bridle.tools.file_changes import FileChange, applied, editing, settled
 from bridle.tools.tool import Invocation, Output
 from bridle.workspace.files import Files, accesses, located
 
@@ -18,13 +18,13 @@ class WriteArguments(msgspec.Struct, forbid_unknown_fields=True):
     content: Annotated[str, msgspec.Meta(description="Everything that the file shall hold")]
 
 
-def changes(given: WriteArguments, files: Files, known: dict[str, str] | None) -> list[Change]:
+def changes(given: WriteArguments, files: Files, known: dict[str, str] | None) -> list[FileChange]:
     """What the call would do to the file; raises `ToolFailed` if it cannot be done."""
     place = files.place("edit", given.filePath)
     if not files.is_there(place):
-        return [Change(place, None, sound(given.content).encode())]
+        return [FileChange(place, None, sound(given.content).encode())]
     before = settled(files, place, known)
-    return [Change(place, before.content, before.encoded(before.given(given.content)))]
+    return [FileChange(place, before.content, before.encoded(before.given(given.content)))]
 
 
 async def write(given: WriteArguments, invocation: Invocation) -> Output:

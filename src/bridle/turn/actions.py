@@ -11,15 +11,15 @@ from bridle.core.parts import Halt
 from bridle.core.states import Refusal
 from bridle.core.turn import Turn
 from bridle.errors import ConfigError, JournalError, JournalFailed, JournalFull
+from bridle.turn.active_turn import ActiveTurn
 from bridle.turn.call_model import call_model
 from bridle.turn.children import report_asks
 from bridle.turn.closing import finish
 from bridle.turn.compact import compact
-from bridle.turn.rig import Rig
 from bridle.turn.run_calls import run_calls
 from bridle.turn.settle import recover, settle
 from bridle.turn.synthesize import synthesize
-from bridle.turn.take import take_inbox
+from bridle.turn.take_inbox import take_inbox
 from bridle.turn.title import begin_title, end_title
 
 TITLE_PATIENCE_SECONDS = 2.0
@@ -59,42 +59,42 @@ class Actions(Protocol):
 class TurnActions:
     """The actions of a turn in this process."""
 
-    def __init__(self, rig: Rig) -> None:
-        self._rig = rig
+    def __init__(self, active: ActiveTurn) -> None:
+        self._active = active
 
     async def recover(self) -> None:
-        await self._guarded(recover(self._rig))
+        await self._guarded(recover(self._active))
 
     async def turn(self) -> Turn:
-        rig = self._rig
-        if rig.mail:
-            await self._guarded(take_inbox(rig))
-        await report_asks(rig)
-        return rig.session.view(rig.record.elapsed)
+        active = self._active
+        if active.mail:
+            await self._guarded(take_inbox(active))
+        await report_asks(active)
+        return active.session.view(active.record.elapsed)
 
     async def call_model(self, action: CallModel) -> None:
         await self._guarded(self._call_model(action))
 
     async def _call_model(self, action: CallModel) -> None:
         if action.closing is None or action.number == 1:
-            begin_title(self._rig)
-        await call_model(self._rig, action)
+            begin_title(self._active)
+        await call_model(self._active, action)
 
     async def run(self, calls: tuple[str, ...]) -> None:
-        await self._guarded(run_calls(self._rig, calls))
+        await self._guarded(run_calls(self._active, calls))
 
     async def settle(self, calls: tuple[str, ...], refusal: Refusal) -> None:
-        await self._guarded(settle(self._rig, calls, refusal))
+        await self._guarded(settle(self._active, calls, refusal))
 
     async def compact(self, action: Compact) -> None:
-        await self._guarded(compact(self._rig, action))
+        await self._guarded(compact(self._active, action))
 
     async def synthesize(self, action: Synthesize) -> None:
-        await self._guarded(synthesize(self._rig, action))
+        await self._guarded(synthesize(self._active, action))
 
     async def finish(self, action: Finish) -> Finish:
-        await end_title(self._rig, patience=0.0 if action.reason == "aborted" else TITLE_PATIENCE_SECONDS)
-        return await finish(self._rig, action)
+        await end_title(self._active, patience=0.0 if action.reason == "aborted" else TITLE_PATIENCE_SECONDS)
+        return await finish(self._active, action)
 
     async def _guarded(self, effect: Awaitable[None]) -> None:
         """Whatever goes wrong in an effect ends the turn with a word; on a full disk, from the reserve.
@@ -112,10 +112,10 @@ class TurnActions:
             await self._halt(str(error) if isinstance(error, ConfigError) else f"{type(error).__name__}: {error}")
 
     async def _halt(self, detail: str) -> None:
-        turn = self._rig.turn
+        turn = self._active.turn
         if turn.halt is not None:
             # It is ending already, and not even that goes well: nothing is gained by saying so again and again.
             raise JournalFailed(f"the turn cannot be brought to its end: {detail}")
         halt = Halt(f"{turn.start.number}.halt", "error", detail)
-        await self._rig.record.append(PartPut(halt), weight="ending")
-        await recover(self._rig)
+        await self._active.record.append(PartPut(halt), weight="ending")
+        await recover(self._active)

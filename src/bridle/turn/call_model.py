@@ -8,26 +8,26 @@ import msgspec
 
 from bridle.core.action import CallModel
 from bridle.core.events import PartPut, Recorded, RequestMoved
-from bridle.core.ledger import Change
+from bridle.core.ledger import AccountChange
 from bridle.core.limits import LOWEST_OUTPUT_TOKENS, NOTHING, Spent
 from bridle.core.parts import Halt, Notice, Request, ReservationRefused, StepFinish, StepStart
 from bridle.core.states import Broken, Cut, CutBy, Replied, Usage
 from bridle.core.stream import ModelRequest
+from bridle.turn.active_turn import MOST_WRITTEN, ActiveTurn
 from bridle.turn.closing import closing_notice, counted, limit_notice, refused_call
 from bridle.turn.limit_words import budget_notices
-from bridle.turn.outputs import REMINDER
+from bridle.turn.output_schema import REMINDER
 from bridle.turn.processor import Processor
-from bridle.turn.rig import MOST_WRITTEN, Rig
-from bridle.turn.sending import Sending, closing_need, input_tokens
+from bridle.turn.send_request import ModelCall, closing_need, input_tokens
 
 WAS_CUT = "Your last reply was cut off when the time was up. There is more time now: continue from there."
 HOW_TO_KEEP = 'To keep this, set in the configuration: [models."{ref}"] quirks = { text_calls = true }'
 
 
-async def call_model(rig: Rig, action: CallModel) -> None:
+async def call_model(active: ActiveTurn, action: CallModel) -> None:
     """Ask for one step, as often as it takes; every way out is recorded."""
-    step = _Step(rig, action, await budget_notices(rig))
-    await Sending(rig, step, reads=step.reads, steps=1 if step.is_new else 0).send()
+    step = _Step(active, action, await budget_notices(active))
+    await ModelCall(active, step, reads=step.reads, steps=1 if step.is_new else 0).send()
 
 
 class _Step:
@@ -35,24 +35,24 @@ class _Step:
 
     grows: Literal["recorded", "shown", "hidden"] = "recorded"
 
-    def __init__(self, rig: Rig, action: CallModel, notices: list[Notice]) -> None:
-        self.rig = rig
+    def __init__(self, active: ActiveTurn, action: CallModel, notices: list[Notice]) -> None:
+        self.active = active
         self.action = action
         self.notices = notices
-        turn = rig.turn
+        turn = active.turn
         self.id = f"{turn.start.number}.{action.number}.{action.attempt}"
         self.closing = action.closing is not None
         step = turn.step
         self.is_new = step is None or step.number != action.number
         self.failures = 0 if self.is_new or step is None else step.tries
-        self.began = rig.record.elapsed if self.is_new or step is None else step.began
-        self.reads = input_tokens(rig)
+        self.began = active.record.elapsed if self.is_new or step is None else step.began
+        self.reads = input_tokens(active)
 
     def intent(self) -> list[Recorded]:
-        turn, action = self.rig.turn, self.action
+        turn, action = self.active.turn, self.action
         events: list[Recorded] = []
         if self.is_new:
-            elapsed = self.rig.record.elapsed
+            elapsed = self.active.record.elapsed
             events += [PartPut(limit_notice(turn, name, action.number, elapsed)) for name in action.warn]
             events += [PartPut(notice) for notice in self.notices]
             if action.closing is None and turn.step is not None and turn.step.cut:
@@ -63,7 +63,7 @@ class _Step:
                 id = f"{turn.start.number}.{action.number}.output"
                 events.append(PartPut(Notice(id, "output", REMINDER, told=True)))
             if action.closing is not None:
-                told = closing_notice(turn, action.closing, self.rig.tack.prompts["closing"], elapsed)
+                told = closing_notice(turn, action.closing, self.active.setup.prompts["closing"], elapsed)
                 events.append(PartPut(told))
             start = f"{turn.start.number}.{action.number}.start"
             events.append(PartPut(StepStart(start, action.number, turn.cap, action.closing)))
@@ -72,89 +72,89 @@ class _Step:
         return events
 
     def request(self, max_output: int) -> ModelRequest:
-        rig, tack = self.rig, self.rig.tack
-        off, wanted = self.action.tools == "off", tack.output
-        tools = () if off and (tack.info.closing_tools == "omit" or wanted is not None) else tack.specs
+        active, setup = self.active, self.active.setup
+        off, wanted = self.action.tools == "off", setup.output
+        tools = () if off and (setup.info.closing_tools == "omit" or wanted is not None) else setup.specs
         # Where the answer must fit a schema, the closing request may still ask for it.
         tools += (wanted.spec,) if wanted is not None else ()
         return ModelRequest(
             id=self.id,
-            session=rig.record.lease.session,
+            session=active.record.lease.session,
             purpose="closing" if self.closing else "step",
-            model=rig.turn.start.model,
-            system=rig.session.system,
-            messages=rig.session.messages,
+            model=active.turn.start.model,
+            system=active.session.system,
+            messages=active.session.messages,
             tools=tools,
             tool_choice="none" if off and wanted is None else "auto",
             max_output_tokens=max_output,
-            options=tack.options,
-            takes=tack.info.takes,
+            options=setup.options,
+            takes=setup.info.takes,
         )
 
     def processor(self, prefix: str) -> Processor:
         refusal = refused_call(self.action.closing) if self.action.tools == "off" else None
-        tack = self.rig.tack
-        return Processor(prefix, tack.tools, refusal, tack.output, tack.offered)
+        setup = self.active.setup
+        return Processor(prefix, setup.tools, refusal, setup.output, setup.offered)
 
     def keep(self, max_output: int) -> Spent:
-        if self.closing or self.rig.turn.cap == 0:
+        if self.closing or self.active.turn.cap == 0:
             return NOTHING
         # The closing request reads what this one writes, and what is reported from the background.
-        reports = len(self.rig.turn.background) * LOWEST_OUTPUT_TOKENS
-        return closing_need(self.rig, self.reads + max_output + reports)
+        reports = len(self.active.turn.background) * LOWEST_OUTPUT_TOKENS
+        return closing_need(self.active, self.reads + max_output + reports)
 
-    async def whole(self, processor: Processor, usage: Usage, dollars: float, change: Change) -> None:
+    async def whole(self, processor: Processor, usage: Usage, dollars: float, change: AccountChange) -> None:
         processor.find_output()
         written = self._find_written(processor)
         events = [*processor.parts(whole=True), *written]
         calls = processor.calls
         refused = calls - processor.captured
-        if refused and self.rig.turn.cap == 0:
+        if refused and self.active.turn.cap == 0:
             text = f"{counted(refused, 'call')} refused: this agent has no tools"
             events.append(PartPut(Notice(f"{self.id}.notice.tools_off", "warning", text)))
         finish = StepFinish(
             f"{self.id}.finish",
             self.action.number,
             calls,
-            empty=processor.wordless and not processor.captured and (not calls or self.rig.turn.cap == 0),
+            empty=processor.wordless and not processor.captured and (not calls or self.active.turn.cap == 0),
             cut=processor.finish == "length" and not calls,
         )
         replied = RequestMoved(self.id, Replied(usage, dollars, processor.finish))
         # What follows is the start of its calls, the next request, or the end of the turn.
-        await self.rig.record.append_with_next(*events, replied, PartPut(finish), settles=change)
+        await self.active.record.append_with_next(*events, replied, PartPut(finish), settles=change)
 
     def _find_written(self, processor: Processor) -> list[Recorded]:
         """Calls written as text; the reader is told once that the model is asked otherwise from here on."""
-        rig, ref = self.rig, self.rig.turn.start.model
-        if rig.tack.info.calls != "unknown" or not processor.find_calls():
+        active, ref = self.active, self.active.turn.start.model
+        if active.setup.info.calls != "unknown" or not processor.find_calls():
             return []
-        if rig.session.written.get(ref, 0) + 1 != MOST_WRITTEN:
+        if active.session.written.get(ref, 0) + 1 != MOST_WRITTEN:
             return []
         text = f"{ref} writes its tool calls as text; from now on it is told its tools in words. {HOW_TO_KEEP}"
         return [PartPut(Notice(f"{self.id}.notice.written", "model", text.replace("{ref}", ref)))]
 
     async def cut(
-        self, processor: Processor | None, by: CutBy, usage: Usage, dollars: float, change: Change | None
+        self, processor: Processor | None, by: CutBy, usage: Usage, dollars: float, change: AccountChange | None
     ) -> None:
-        await self.rig.record.append(
+        await self.active.record.append(
             *(processor.parts(whole=False) if processor is not None else ()),
             RequestMoved(self.id, Cut(by, usage, dollars)),
             PartPut(StepFinish(f"{self.id}.finish", self.action.number, cut=True)),
             change=change,
         )
 
-    async def lost(self, processor: Processor, broken: Broken, change: Change | None) -> None:
+    async def lost(self, processor: Processor, broken: Broken, change: AccountChange | None) -> None:
         # Where compaction is off, an overflow is a failure like any other.
-        again = broken.overflow and self.rig.turn.start.compact_at > 0
+        again = broken.overflow and self.active.turn.start.compact_at > 0
         broken = msgspec.structs.replace(broken, overflow=again)
         words = processor.partial() if again else processor.growth()
         events: list[Recorded] = [*words, RequestMoved(self.id, broken)]
         if self.action.closing is None and not again:
-            events.append(PartPut(Halt(f"{self.rig.turn.start.number}.halt", "error", broken.error)))
-        await self.rig.record.append(*events, change=change)
+            events.append(PartPut(Halt(f"{self.active.turn.start.number}.halt", "error", broken.error)))
+        await self.active.record.append(*events, change=change)
 
     async def unaffordable(self, refused: ReservationRefused, *, begun: bool) -> None:
         events: list[Recorded] = [PartPut(refused)]
         if begun:
             events.append(RequestMoved(self.id, Broken("no budget is left for another try")))
-        await self.rig.record.append(*events)
+        await self.active.record.append(*events)

@@ -10,44 +10,44 @@ from bridle.core.context import estimate_tokens
 from bridle.core.events import CallMoved, Recorded, SessionInfo
 from bridle.core.fold import load
 from bridle.core.inbox import AbortItem, ChildAsksItem, ChildEndedItem, PromptItem, TurnOptions
-from bridle.core.ledger import Change
+from bridle.core.ledger import AccountChange
 from bridle.core.limits import LOWEST_OUTPUT_TOKENS, Spent, seconds_left
-from bridle.core.parts import Call, Mandate, Sentinel, Text
+from bridle.core.parts import Call, Delegation, Sentinel, Text
 from bridle.core.repair import arguments_of, result_digest
 from bridle.core.session import OpenTurn, Session
 from bridle.core.states import Ask, Done, Failed, Queued, Refusal, Refused, Report, Waiting
 from bridle.errors import ConfigError, NoSuchSession
 from bridle.journal.journal import Journal
 from bridle.tools.task import TaskArguments
-from bridle.turn.rig import Kin, Rig, capped_output
-from bridle.turn.sending import closing_need, input_tokens
+from bridle.turn.active_turn import ActiveTurn, OtherSessions, capped_output
+from bridle.turn.send_request import closing_need, input_tokens
 
 GOOD_ENDINGS = ("answered", "synthesized")
 
 
-def _arguments(rig: Rig, call: Call) -> TaskArguments:
-    given: TaskArguments = rig.tack.tools[call.name].check(arguments_of(call.given))
+def _arguments(active: ActiveTurn, call: Call) -> TaskArguments:
+    given: TaskArguments = active.setup.tools[call.name].check(arguments_of(call.given))
     return given
 
 
 def _depth(turn: OpenTurn) -> int:
-    return turn.start.mandate.depth if turn.start.mandate is not None else 0
+    return turn.start.delegation.depth if turn.start.delegation is not None else 0
 
 
-def child_of(rig: Rig, call: Call, busy: Collection[str]) -> Waiting | Refused:
+def child_of(active: ActiveTurn, call: Call, busy: Collection[str]) -> Waiting | Refused:
     """The subagent that a permitted call starts, or goes on with; or why it cannot have one."""
-    given = _arguments(rig, call)
-    if _depth(rig.turn) >= rig.tack.max_depth:
-        text = f"not executed: no subagent may be started here, since a tree may be {rig.tack.max_depth} deep"
+    given = _arguments(active, call)
+    if _depth(active.turn) >= active.setup.max_depth:
+        text = f"not executed: no subagent may be started here, since a tree may be {active.setup.max_depth} deep"
         return Refused(Refusal("limit", "depth"), text)
-    if given.subagent_type not in rig.tack.subagents:
-        known = ", ".join(sorted(rig.tack.subagents))
+    if given.subagent_type not in active.setup.subagents:
+        known = ", ".join(sorted(active.setup.subagents))
         return Refused(Refusal("invalid"), f'There is no subagent "{given.subagent_type}". There are: {known}.')
     if not given.task_id:
-        return _started(f"{rig.record.lease.session}.{call.id}", given)
+        return _started(f"{active.record.lease.session}.{call.id}", given)
     # A fork has the same history, but the subagents in it belong to the session it was forked from.
-    ours = given.task_id.startswith(f"{rig.record.lease.session}.")
-    if given.task_id not in rig.session.children or not ours:
+    ours = given.task_id.startswith(f"{active.record.lease.session}.")
+    if given.task_id not in active.session.children or not ours:
         return Refused(Refusal("invalid"), f'"{given.task_id}" is no subagent of this session')
     if given.task_id in busy:
         return Refused(Refusal("invalid"), f'"{given.task_id}" is still at work')
@@ -59,13 +59,13 @@ def _started(child: str, given: TaskArguments) -> Waiting:
     return Waiting(child, told=told if given.background else "")
 
 
-def keeping(rig: Rig, *, starting: int = 0, heard: int = 0) -> Change | None:
+def keeping(active: ActiveTurn, *, starting: int = 0, heard: int = 0) -> AccountChange | None:
     """What the closing request will need once the subagents have reported: no child may spend that.
 
     `heard` are characters of a report that is about to be recorded: results of an open batch are not in the context.
     """
-    under_way = starting + len(rig.turn.background)
-    for state in rig.turn.batch.values():
+    under_way = starting + len(active.turn.background)
+    for state in active.turn.batch.values():
         if isinstance(state, Waiting) and state.told:
             heard += len(state.told)
         elif isinstance(state, (Waiting, Queued)):
@@ -73,83 +73,83 @@ def keeping(rig: Rig, *, starting: int = 0, heard: int = 0) -> Change | None:
         elif isinstance(state, (Done, Failed, Refused)):
             heard += len(state.output)
     try:
-        reads = input_tokens(rig) + estimate_tokens(heard) + under_way * LOWEST_OUTPUT_TOKENS
-        return Change(rig.turn.start.account, keeps=closing_need(rig, reads))
+        reads = input_tokens(active) + estimate_tokens(heard) + under_way * LOWEST_OUTPUT_TOKENS
+        return AccountChange(active.turn.start.account, keeps=closing_need(active, reads))
     except ConfigError:
         # What the turn works with is not to be had any more: there will be no closing request.
         return None
 
 
-async def start_children(rig: Rig) -> None:
+async def start_children(active: ActiveTurn) -> None:
     """See to it that every subagent of the open calls exists, has its prompt, and is driven. May be called twice."""
-    session, journal = rig.record.lease.session, rig.record.journal
-    for id, child in rig.turn.children.items():
-        prompt = _prompt_id(rig, id)
-        if prompt in rig.kin.started:
+    session, journal = active.record.lease.session, active.record.journal
+    for id, child in active.turn.children.items():
+        prompt = _prompt_id(active, id)
+        if prompt in active.others.started:
             continue
-        given = _arguments(rig, rig.session.call(id))
-        assert rig.session.info is not None
+        given = _arguments(active, active.session.call(id))
+        assert active.session.info is not None
         info = SessionInfo(
             child,
-            rig.session.info.directory,
+            active.session.info.directory,
             given.description,
-            rig.seams.clock.wall(),
+            active.seams.clock.wall(),
             given.subagent_type,
             parent=session,
         )
         await journal.create(info)
-        options = TurnOptions(given.subagent_type, on_ask=rig.turn.start.on_ask, mandate=_mandate(rig, id))
+        options = TurnOptions(given.subagent_type, on_ask=active.turn.start.on_ask, delegation=_delegation(active, id))
         await journal.submit(child, PromptItem(prompt, given.prompt, queue=True, options=options))
-        rig.kin.started.add(prompt)
-        rig.kin.wake(child)
+        active.others.started.add(prompt)
+        active.others.wake(child)
 
 
-def _mandate(rig: Rig, call: str) -> Mandate:
-    turn, tack = rig.turn, rig.tack
+def _delegation(active: ActiveTurn, call: str) -> Delegation:
+    turn, setup = active.turn, active.setup
     allowed = turn.limits.seconds
-    above = turn.start.mandate
-    return Mandate(
-        parent=rig.record.lease.session,
+    above = turn.start.delegation
+    return Delegation(
+        parent=active.record.lease.session,
         call=call,
         account=turn.start.account,
         depth=_depth(turn) + 1,
         model=turn.start.model,
-        rules=(*tack.layers, tack.rules),
-        without=tack.without,
-        always=tuple(sorted(rig.session.always, key=lambda access: (access.permission, access.pattern))),
-        seconds=None if allowed is None else seconds_left(allowed, rig.record.elapsed),
-        priced=turn.limits.cost is not None or (above is not None and above.priced) or tack.tree_cost,
-        reads_only=tack.reads_only,
+        rules=(*setup.layers, setup.rules),
+        without=setup.without,
+        always=tuple(sorted(active.session.always, key=lambda access: (access.permission, access.pattern))),
+        seconds=None if allowed is None else seconds_left(allowed, active.record.elapsed),
+        priced=turn.limits.cost is not None or (above is not None and above.priced) or setup.tree_cost,
+        reads_only=setup.reads_only,
         background=call in turn.background,
     )
 
 
-def _prompt_id(rig: Rig, call: str) -> str:
-    return f"{rig.record.lease.session}:{call}"
+def _prompt_id(active: ActiveTurn, call: str) -> str:
+    return f"{active.record.lease.session}:{call}"
 
 
-async def recall(rig: Rig, ids: Collection[str]) -> tuple[list[Recorded], Change | None]:
+async def recall(active: ActiveTurn, ids: Collection[str]) -> tuple[list[Recorded], AccountChange | None]:
     """Tell these subagents to stop; their endings are awaited, since what they spend until then is the tree's.
 
     One that never got its prompt will not end: its call does, and gives its place back.
     """
     moved: list[Recorded] = []
     never: list[str] = []
-    under_way = rig.turn.under_way
+    under_way = active.turn.under_way
     for id in ids:
         state = under_way[id]
         child = state.child
-        if await _was_prompted(rig, child, _prompt_id(rig, id)):
-            abort = AbortItem(f"{_prompt_id(rig, id)}.abort", detail="the turn above it has ended")
-            await rig.record.journal.submit(child, abort)
-            rig.kin.wake(child)
+        if await _was_prompted(active, child, _prompt_id(active, id)):
+            abort = AbortItem(f"{_prompt_id(active, id)}.abort", detail="the turn above it has ended")
+            await active.record.journal.submit(child, abort)
+            active.others.wake(child)
             moved.append(CallMoved(id, msgspec.structs.replace(state, asks=(), recalled=True)))
         else:
             never.append(id)
             failed = f"[{_named(state)}: it could not be started]"
             moved.append(CallMoved(id, Failed(failed, result_digest("not started"))))
-    beside = sum(id in rig.turn.background for id in never)
-    change = Change(rig.turn.start.account, starts=-len(never), beside=-beside) if never else None
+    beside = sum(id in active.turn.background for id in never)
+    change = AccountChange(active.turn.start.account, starts=-len(never), beside=-beside) if never else None
     return moved, change
 
 
@@ -157,33 +157,33 @@ def _named(state: Waiting) -> str:
     return f"background subagent {state.child}" if state.told else f"subagent {state.child}"
 
 
-async def _was_prompted(rig: Rig, child: str, prompt: str) -> bool:
-    if prompt in rig.kin.started:
+async def _was_prompted(active: ActiveTurn, child: str, prompt: str) -> bool:
+    if prompt in active.others.started:
         return True
     try:
-        waiting = await rig.record.journal.inbox(child)
-        taken = load(await rig.record.journal.load(child)).prompts
+        waiting = await active.record.journal.inbox(child)
+        taken = load(await active.record.journal.load(child)).prompts
     except NoSuchSession:
         return False
     return prompt in taken or any(item.id == prompt for item in waiting)
 
 
-async def report_asks(rig: Rig) -> None:
+async def report_asks(active: ActiveTurn) -> None:
     """Tell the parent what is asked here and below, whenever that has changed; the root shows it."""
-    turn = rig.session.running
-    if turn is None or turn.start.mandate is None or not turn.asked:
+    turn = active.session.running
+    if turn is None or turn.start.delegation is None or not turn.asked:
         return
-    session = rig.record.lease.session
+    session = active.record.lease.session
     asks = tuple(_addressed(session, ask) for ask in turn.asks)
-    if asks == rig.reported:
+    if asks == active.reported:
         return
-    mandate = turn.start.mandate
-    item = ChildAsksItem(asks_id(rig.session), mandate.call, session, asks)
-    fresh = await rig.record.journal.submit(mandate.parent, item)
-    rig.reported = asks
-    rig.kin.started.add(item.id)
-    if fresh and rig.kin.drives(mandate.parent):
-        rig.kin.wake(mandate.parent)
+    delegation = turn.start.delegation
+    item = ChildAsksItem(asks_id(active.session), delegation.call, session, asks)
+    fresh = await active.record.journal.submit(delegation.parent, item)
+    active.reported = asks
+    active.others.started.add(item.id)
+    if fresh and active.others.drives(delegation.parent):
+        active.others.wake(delegation.parent)
 
 
 def asks_id(session: Session) -> str:
@@ -195,7 +195,7 @@ def asks_id(session: Session) -> str:
 def end_id(session: Session) -> str:
     """The id under which a parent is told of the end of the last turn; empty if there is none to tell of."""
     turn = session.turn
-    if turn is None or turn.finish is None or turn.start.mandate is None or session.info is None:
+    if turn is None or turn.finish is None or turn.start.delegation is None or session.info is None:
         return ""
     return f"{session.info.id}/{turn.finish.number}.ended"
 
@@ -205,13 +205,15 @@ def _addressed(session: str, ask: Ask) -> Ask:
     return ask if ask.session else msgspec.structs.replace(ask, id=f"{session}:{ask.id}", session=session)
 
 
-async def report_end(session: Session, journal: Journal, kin: Kin) -> None:
+async def report_end(session: Session, journal: Journal, others: OtherSessions) -> None:
     """Tell the parent how its subagent ended. May be called twice: the parent hears it once."""
     turn, told = session.turn, end_id(session)
-    if not told or told in kin.started:
+    if not told or told in others.started:
         return
-    assert turn is not None and turn.finish is not None and turn.start.mandate is not None and session.info is not None
-    mandate, finish = turn.start.mandate, turn.finish
+    assert (
+        turn is not None and turn.finish is not None and turn.start.delegation is not None and session.info is not None
+    )
+    delegation, finish = turn.start.delegation, turn.finish
     spent = finish.spent
     below = turn.below
     total = Spent(
@@ -222,19 +224,19 @@ async def report_end(session: Session, journal: Journal, kin: Kin) -> None:
     text = "".join(part.text for part in words if isinstance(part, Text))
     sentinel = session.parts.get(f"{finish.number}.sentinel")
     headline = sentinel.text if isinstance(sentinel, Sentinel) else ""
-    item = ChildEndedItem(told, mandate.call, report, text, headline, finish.files)
-    fresh = await journal.submit(mandate.parent, item)
-    kin.started.add(told)
-    if fresh and kin.drives(mandate.parent):
-        kin.wake(mandate.parent)
+    item = ChildEndedItem(told, delegation.call, report, text, headline, finish.files)
+    fresh = await journal.submit(delegation.parent, item)
+    others.started.add(told)
+    if fresh and others.drives(delegation.parent):
+        others.wake(delegation.parent)
 
 
-def reported(rig: Rig, state: Waiting, item: ChildEndedItem) -> Done | Failed:
+def reported(active: ActiveTurn, state: Waiting, item: ChildEndedItem) -> Done | Failed:
     """The result of a call whose subagent has ended: how it ended, its id, and its words."""
     report = item.report
     good = report.reason in GOOD_ENDINGS
     ending = f"{report.reason}" if good else f"NOT complete, it ended with {report.reason}: {item.headline}"
-    text, stored = capped_output(rig, item.call, item.text)
+    text, stored = capped_output(active, item.call, item.text)
     output = f"[{_named(state)}: {ending}]\n\n{text}"
     ended = Done if good else Failed
     return ended(output, result_digest(f"{report.reason} {item.text}"), item.files, stored, report)

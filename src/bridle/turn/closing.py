@@ -12,8 +12,8 @@ from bridle.core.parts import Compaction, Notice, Sentinel, Text, TurnFinish
 from bridle.core.session import OpenTurn
 from bridle.core.states import Refusal
 from bridle.errors import ConfigError
+from bridle.turn.active_turn import ActiveTurn
 from bridle.turn.limit_words import WHOSE, shared_limit, too_low
-from bridle.turn.rig import Rig
 from bridle.turn.settle import closing_account
 
 LIMIT_WORDS: dict[Reason, str] = {
@@ -142,10 +142,10 @@ def summary(turn: OpenTurn, reason: Reason, detail: str, elapsed: float, todos: 
     return "\n".join(lines)
 
 
-async def finish(rig: Rig, action: Finish) -> Finish:
+async def finish(active: ActiveTurn, action: Finish) -> Finish:
     """Final text, sentinel and TurnFinish in one append: the only place where a turn ends."""
-    turn, reason = rig.turn, action.reason
-    elapsed = rig.record.elapsed
+    turn, reason = active.turn, action.reason
+    elapsed = active.record.elapsed
     number = turn.start.number
     events: list[Recorded] = []
     step = turn.step
@@ -160,14 +160,14 @@ async def finish(rig: Rig, action: Finish) -> Finish:
         events.append(PartPut(Text(f"{number}.text", output, by="bridle")))
         answer = (f"{number}.text",)
     elif not answer:
-        todos = open_todos(rig.session.kept.get("todowrite", ""))
+        todos = open_todos(active.session.kept.get("todowrite", ""))
         text = Text(f"{number}.text", summary(turn, reason, action.detail, elapsed, todos), by="bridle")
         events.append(PartPut(text))
         answer = (text.id,)
     if reason not in QUIET:
         text_line = headline(turn, reason, action.detail, elapsed)
         events.append(PartPut(Sentinel(f"{number}.sentinel", reason, text_line)))
-    events += _pruning(rig)
+    events += _pruning(active)
     spent = Spent(turn.steps, turn.tool_calls, turn.tokens, round(turn.cost, 10), round(elapsed, 3))
     ending = TurnFinish(
         f"{number}.finish",
@@ -182,15 +182,15 @@ async def finish(rig: Rig, action: Finish) -> Finish:
         files=tuple(turn.files),
         output=output,
     )
-    await rig.record.append(*events, PartPut(ending), change=await closing_account(rig), weight="ending")
+    await active.record.append(*events, PartPut(ending), change=await closing_account(active), weight="ending")
     return action
 
 
-def _pruning(rig: Rig) -> list[Recorded]:
+def _pruning(active: ActiveTurn) -> list[Recorded]:
     """Old outputs go at the end of a turn, in one block that is worth it: the next request starts from there."""
-    session, turn = rig.session, rig.turn
+    session, turn = active.session, active.turn
     try:
-        wanted = rig.tack.prunes
+        wanted = active.setup.prunes
     except ConfigError:
         # What the turn worked with is gone; it ends all the same.
         return []

@@ -20,26 +20,26 @@ from bridle.core.compaction import (
 )
 from bridle.core.context import prompt_text
 from bridle.core.events import PartPut, Recorded, RequestMoved
-from bridle.core.ledger import Change
+from bridle.core.ledger import AccountChange
 from bridle.core.limits import LOWEST_OUTPUT_TOKENS, Spent
 from bridle.core.messages import UserMessage, characters
 from bridle.core.parts import Compaction, CompactionCause, Prompt, ReservationRefused
 from bridle.core.session import OpenTurn
 from bridle.core.states import Replied, Usage
 from bridle.core.stream import ModelRequest
-from bridle.turn.errand import NO_BUDGET, ErrandSender
+from bridle.turn.active_turn import ActiveTurn
 from bridle.turn.processor import Processor
-from bridle.turn.rig import Rig
-from bridle.turn.sending import ESTIMATE_SLACK, Sending, closing_need
+from bridle.turn.send_request import ESTIMATE_SLACK, ModelCall, closing_need
+from bridle.turn.side_request import NO_BUDGET, ErrandSender
 
 
-async def compact(rig: Rig, action: Compact) -> None:
+async def compact(active: ActiveTurn, action: Compact) -> None:
     """Ask for a summary, or write one from the record; either is applied only if it makes the context smaller."""
-    summary = _Summary(rig, action)
+    summary = _Summary(active, action)
     if action.by == "bridle":
         await summary.write_it_ourselves()
     else:
-        await Sending(rig, summary, reads=summary.reads).send()
+        await ModelCall(active, summary, reads=summary.reads).send()
 
 
 def cause_of(turn: OpenTurn) -> CompactionCause:
@@ -52,18 +52,18 @@ class _Summary(ErrandSender):
 
     grows: Literal["recorded", "shown", "hidden"] = "hidden"
 
-    def __init__(self, rig: Rig, action: Compact) -> None:
-        session, turn = rig.session, rig.turn
+    def __init__(self, active: ActiveTurn, action: Compact) -> None:
+        session, turn = active.session, active.turn
         number = turn.compacted + 1
         self.part = f"{turn.start.number}.c{number}"
-        super().__init__(rig, "compaction", f"{self.part}.{action.attempt}", number=number, attempt=action.attempt)
+        super().__init__(active, "compaction", f"{self.part}.{action.attempt}", number=number, attempt=action.attempt)
         self.messages = session.messages
-        self.window = turn.start.window or rig.tack.info.context_window
+        self.window = turn.start.window or active.setup.info.context_window
         self.per_token = session.characters_per_token
         tail = min(self.window * TAIL_SHARE, TAIL_TOKENS)
         self.through = first_kept(self.messages, int(tail * self.per_token))
         history = serialised(self.messages[: self.through], int(self.window * HISTORY_SHARE * self.per_token))
-        self.words = (rig.instruction or rig.tack.prompts["compaction"]).replace("{history}", history)
+        self.words = (active.instruction or active.setup.prompts["compaction"]).replace("{history}", history)
         self.reads = int(len(self.words) / self.per_token) + ESTIMATE_SLACK
 
     def request(self, max_output: int) -> ModelRequest:
@@ -71,13 +71,13 @@ class _Summary(ErrandSender):
         return self.asking(self.words, system="", max_output=min(max_output, most))
 
     def keep(self, max_output: int) -> Spent:
-        return closing_need(self.rig, int(self.window * (TAIL_SHARE + SUMMARY_SHARE)))
+        return closing_need(self.active, int(self.window * (TAIL_SHARE + SUMMARY_SHARE)))
 
-    async def whole(self, processor: Processor, usage: Usage, dollars: float, change: Change) -> None:
+    async def whole(self, processor: Processor, usage: Usage, dollars: float, change: AccountChange) -> None:
         replied = RequestMoved(self.id, Replied(usage, dollars, processor.finish))
         if processor.calls or processor.wordless:
             # Asked for once more, then written by us: `decide` counts.
-            await self.rig.record.append(replied, change=change)
+            await self.active.record.append(replied, change=change)
         else:
             await self._apply(processor.text, "model", replied, change=change)
 
@@ -90,9 +90,9 @@ class _Summary(ErrandSender):
         await self._apply(mechanical(self.messages[: self.through], room), "bridle", *events)
 
     async def _apply(
-        self, summary: str, by: Literal["model", "bridle"], *events: Recorded, change: Change | None = None
+        self, summary: str, by: Literal["model", "bridle"], *events: Recorded, change: AccountChange | None = None
     ) -> None:
-        session, turn = self.rig.session, self.rig.turn
+        session, turn = self.active.session, self.active.turn
         through = self.messages[self.through].id if self.through < len(self.messages) else ""
         part = Compaction(self.part, cause_of(turn), "smaller", through, summary, self._shortened(), by=by)
         before = session.tokens
@@ -105,15 +105,15 @@ class _Summary(ErrandSender):
             )
         else:
             part = Compaction(part.id, part.cause, "no_progress", before=before, after=after, by=by)
-        await self.rig.record.append(*events, PartPut(part), change=change)
+        await self.active.record.append(*events, PartPut(part), change=change)
 
     def _shortened(self) -> dict[str, str]:
         """Prompts of the turn that would fill the window by themselves: both ends, and the whole in a file."""
         room = int(self.window * PROMPT_SHARE * self.per_token)
-        ours = set(self.rig.turn.prompts)
+        ours = set(self.active.turn.prompts)
         found: dict[str, str] = {}
         for message in self.messages[: self.through]:
-            prompt = self.rig.session.parts.get(message.id)
+            prompt = self.active.session.parts.get(message.id)
             if message.id not in ours or not isinstance(prompt, Prompt) or not isinstance(message, UserMessage):
                 continue
             whole = prompt_text(prompt.text, prompt.files)
@@ -121,6 +121,6 @@ class _Summary(ErrandSender):
                 # An earlier compaction has shortened it, and says where the whole is.
                 found[message.id] = message.text
             elif len(whole) > room:
-                _, where = self.rig.store(f"{message.id}.prompt", whole)
+                _, where = self.active.store(f"{message.id}.prompt", whole)
                 found[message.id] = head_and_tail(whole, room, where or "the middle is left out")
         return found

@@ -11,9 +11,9 @@ from bridle.core.parts import Call, Notice
 from bridle.core.repair import arguments_of
 from bridle.core.states import CallState, Refusal, Refused, Repeat, Running, Waiting
 from bridle.tools.tool import Output
-from bridle.turn.authorise import Authority
+from bridle.turn.active_turn import ActiveTurn
+from bridle.turn.authorize import Authority
 from bridle.turn.hooks import Said, each_hook
-from bridle.turn.rig import Rig
 
 HOOK_READS = 20_000
 HISTORY = "{history}"
@@ -25,7 +25,7 @@ class Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     arguments: dict[str, Any]
 
 
-class Replaced(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ReplacedOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The answer of an `after_call` hook: the model reads this."""
 
     output: str
@@ -38,7 +38,7 @@ class Instruction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     add: str = ""
 
 
-Answer = TypeVar("Answer", Arguments, Replaced, Instruction)
+Answer = TypeVar("Answer", Arguments, ReplacedOutput, Instruction)
 
 
 def answer_of(said: Said, kind: type[Answer]) -> Answer | str | None:
@@ -60,21 +60,21 @@ def answer_of(said: Said, kind: type[Answer]) -> Answer | str | None:
         return f"the hook {said.command!r} printed an answer that cannot be used: {error}"
 
 
-async def ask_hooks(rig: Rig, verdicts: dict[str, CallState]) -> dict[str, str]:
+async def ask_hooks(active: ActiveTurn, verdicts: dict[str, CallState]) -> dict[str, str]:
     """Ask the hooks before calls, which may refuse them or change their arguments: the changed arguments by call.
 
     Changed arguments are validated and judged by the rules like those of the model. Hooks that have changed a call
     are not asked again about it, for example after a person has approved the change.
     """
     changed: dict[str, str] = {}
-    for id, state in verdicts.items() if rig.tack.hooks else ():
-        call = rig.session.call(id)
+    for id, state in verdicts.items() if active.setup.hooks else ():
+        call = active.session.call(id)
         if not isinstance(state, (Running, Waiting)) or isinstance(call.state, Repeat) or call.changed:
             continue
         payload: dict[str, Any] = {"call": id, "arguments": arguments_of(call.arguments)}
         before = payload["arguments"]
         refused = ""
-        async for said in each_hook(rig, "before_call", call.name, payload):
+        async for said in each_hook(active, "before_call", call.name, payload):
             answer = answer_of(said, Arguments) if said.status == 0 else said.words
             if isinstance(answer, str):
                 refused = answer
@@ -84,57 +84,59 @@ async def ask_hooks(rig: Rig, verdicts: dict[str, CallState]) -> dict[str, str]:
             verdicts[id] = Refused(Refusal("hook"), f"not executed: a hook refused it: {refused}")
         elif payload["arguments"] != before:
             changed[id] = msgspec.json.encode(payload["arguments"]).decode()
-            verdicts[id] = _judged_again(rig, msgspec.structs.replace(call, changed=changed[id]))
+            verdicts[id] = _judged_again(active, msgspec.structs.replace(call, changed=changed[id]))
     return changed
 
 
-def _judged_again(rig: Rig, call: Call) -> CallState:
+def _judged_again(active: ActiveTurn, call: Call) -> CallState:
     try:
-        rig.tack.tools[call.name].check(arguments_of(call.given))
+        active.setup.tools[call.name].check(arguments_of(call.given))
     except msgspec.ValidationError as error:
         text = f"not executed: a hook changed the arguments, and they do not fit {call.name}: {error}"
         return Refused(Refusal("hook"), text)
     # An approval was given to other arguments: everything that these need is asked for together.
-    return Authority(rig).permitted(call, ())
+    return Authority(active).permitted(call, ())
 
 
-def change_notices(rig: Rig, changed: dict[str, str]) -> list[Recorded]:
+def change_notices(active: ActiveTurn, changed: dict[str, str]) -> list[Recorded]:
     """What the reader is told of changed arguments."""
     return [
         PartPut(
             Notice(
-                f"{id}.notice.hook", "hook", f"before_call: a hook changed the arguments of {rig.session.call(id).name}"
+                f"{id}.notice.hook",
+                "hook",
+                f"before_call: a hook changed the arguments of {active.session.call(id).name}",
             )
         )
         for id in changed
     ]
 
 
-async def after_hooks(rig: Rig, call: Call, output: Output) -> Output:
+async def after_hooks(active: ActiveTurn, call: Call, output: Output) -> Output:
     """What hooks make of an output: they may replace it; what they find wrong is added to what the model reads."""
     words: list[str] = []
     payload: dict[str, Any] = {"call": call.id, "failed": output.failed, "output": output.text[:HOOK_READS]}
     text = output.text
-    async for said in each_hook(rig, "after_call", call.name, payload):
-        answer = answer_of(said, Replaced) if said.status == 0 else said.words
+    async for said in each_hook(active, "after_call", call.name, payload):
+        answer = answer_of(said, ReplacedOutput) if said.status == 0 else said.words
         if isinstance(answer, str):
             words.append(f"[a hook says: {answer}]")
         elif answer is not None:
             text = payload["output"] = answer.output
     if text != output.text:
         notice = Notice(f"{call.id}.notice.output", "hook", f"after_call: a hook replaced the output of {call.name}")
-        await rig.record.append(PartPut(notice))
+        await active.record.append(PartPut(notice))
         # What was kept as the whole output is not what the model reads any more.
         output = msgspec.structs.replace(output, text=text, stored="", digest="")
     return msgspec.structs.replace(output, text="\n\n".join([output.text, *words])) if words else output
 
 
-async def compaction_instruction(rig: Rig, cause: str) -> tuple[str, list[str]]:
+async def compaction_instruction(active: ActiveTurn, cause: str) -> tuple[str, list[str]]:
     """What a compaction asks for, as hooks want it, and what the reader is told of them."""
-    template = rig.tack.prompts["compaction"]
+    template = active.setup.prompts["compaction"]
     payload: dict[str, Any] = {"cause": cause, "instruction": template}
     told: list[str] = []
-    async for said in each_hook(rig, "before_compaction", "", payload):
+    async for said in each_hook(active, "before_compaction", "", payload):
         answer = answer_of(said, Instruction) if said.status == 0 else said.words
         if isinstance(answer, str):
             told.append(answer)

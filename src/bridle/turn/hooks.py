@@ -12,11 +12,11 @@ import msgspec
 
 from bridle.config.settings import HookEvent, HookSettings
 from bridle.core.permission import matches
-from bridle.process.piped import Piped
+from bridle.process.containment import contain, told
+from bridle.process.output_stream import OutputStream
 from bridle.seams import in_thread
-from bridle.tools.containment import contain, told
-from bridle.tools.printed import Printed
-from bridle.turn.rig import Rig
+from bridle.tools.output_buffer import Printed
+from bridle.turn.active_turn import ActiveTurn
 from bridle.turn.scope import Aborted, Late
 
 LOG = logging.getLogger(__name__)
@@ -39,50 +39,50 @@ class Said:
         return self.text.strip()[:MOST_SAID] or f"the hook {self.command!r} ended with {self.status}"
 
 
-async def fire(rig: Rig, event: HookEvent, **more: Any) -> list[Said]:
+async def fire(active: ActiveTurn, event: HookEvent, **more: Any) -> list[Said]:
     """Run the hooks for a moment, one after the other; those that did not end with 0."""
-    return [said async for said in each_hook(rig, event, "", more) if said.status != 0]
+    return [said async for said in each_hook(active, event, "", more) if said.status != 0]
 
 
-async def each_hook(rig: Rig, event: HookEvent, tool: str, more: Mapping[str, Any]) -> AsyncIterator[Said]:
+async def each_hook(active: ActiveTurn, event: HookEvent, tool: str, more: Mapping[str, Any]) -> AsyncIterator[Said]:
     """Run the hooks for a moment, one after the other: what came of each. None is run after an abort.
 
     What `more` says is read anew for each of them, so that one may be told what another has answered.
     """
-    for hook in rig.tack.hooks:
+    for hook in active.setup.hooks:
         if hook.on != event or (tool and not matches(hook.tool, tool)):
             continue
         payload = {
             "event": event,
-            "session": rig.record.lease.session,
-            "turn": rig.turn.start.number,
-            "directory": str(rig.tack.directory),
+            "session": active.record.lease.session,
+            "turn": active.turn.start.number,
+            "directory": str(active.setup.directory),
             **({"tool": tool} if tool else {}),
             **more,
         }
-        said = await rig.scope.run(_run(rig, hook, payload), hook.seconds)
+        said = await active.scope.run(_run(active, hook, payload), hook.seconds)
         if isinstance(said, Aborted):
             return
         yield Said(hook.command, None, "") if isinstance(said, Late) else said
 
 
-async def _run(rig: Rig, hook: HookSettings, payload: Mapping[str, Any]) -> Said:
-    tack, project = rig.tack, rig.tack.directory.resolve()
+async def _run(active: ActiveTurn, hook: HookSettings, payload: Mapping[str, Any]) -> Said:
+    setup, project = active.setup, active.setup.directory.resolve()
     command = ["/bin/sh", "-c", hook.command]
-    environment: Mapping[str, str] | None = tack.environment
-    sandbox, watch = tack.find_sandbox(), None
+    environment: Mapping[str, str] | None = setup.environment
+    sandbox, watch = setup.find_sandbox(), None
     if sandbox is not None and hook.sandbox:
         contained = await in_thread(
             lambda: contain(
-                sandbox, project, project, tack.environment, permits=lambda access: tack.judge(access) == "allow"
+                sandbox, project, project, setup.environment, permits=lambda access: setup.judge(access) == "allow"
             )
         )
         command, environment, watch = [*contained.words, *command], contained.environment, contained.watch
     with tempfile.TemporaryFile() as given:
         given.write(msgspec.json.encode(payload))
         given.seek(0)
-        piped = Piped(
-            command, folder=project, given=given.fileno(), environment=environment, bounds=tack.bounds, watch=watch
+        piped = OutputStream(
+            command, folder=project, given=given.fileno(), environment=environment, bounds=setup.bounds, watch=watch
         )
     printed = Printed()
     status = await piped.run(printed.add)

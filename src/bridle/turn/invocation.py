@@ -6,41 +6,41 @@ from collections.abc import Callable
 from functools import partial
 
 from bridle.core.events import PartDelta
-from bridle.tools.printed import Printed
+from bridle.tools.output_buffer import Printed
 from bridle.tools.tool import Invocation
-from bridle.turn.rig import Rig
+from bridle.turn.active_turn import ActiveTurn
 
 
-def invocation_of(rig: Rig, id: str, seconds: float) -> Invocation:
+def invocation_of(active: ActiveTurn, id: str, seconds: float) -> Invocation:
     """A call that is about to run, for so many seconds at most."""
-    tack, session = rig.tack, rig.record.lease.session
-    spill = partial(tack.output_file, session, id) if tack.output_file is not None else None
+    setup, session = active.setup, active.record.lease.session
+    spill = partial(setup.output_file, session, id) if setup.output_file is not None else None
     return Invocation(
         id,
         session,
-        tack.directory,
-        rig.session.known_files,
+        setup.directory,
+        active.session.known_files,
         seconds,
         printed=Printed(spill),
-        show=_shower(rig, id),
-        environment=tack.environment,
-        guarded=tack.guarded,
-        find_sandbox=tack.find_sandbox,
-        bounds=tack.bounds,
-        hosts=rig.hosts,
-        backgrounds=tack.backgrounds,
-        formatters=tack.formatters,
-        diagnostics=tack.diagnostics,
-        recall=lambda name: rig.session.kept.get(name, ""),
+        show=_shower(active, id),
+        environment=setup.environment,
+        guarded=setup.guarded,
+        find_sandbox=setup.find_sandbox,
+        bounds=setup.bounds,
+        hosts=active.hosts,
+        backgrounds=setup.backgrounds,
+        formatters=setup.formatters,
+        diagnostics=setup.diagnostics,
+        recall=lambda name: active.session.kept.get(name, ""),
     )
 
 
-def _shower(rig: Rig, id: str) -> Callable[[str], None]:
+def _shower(active: ActiveTurn, id: str) -> Callable[[str], None]:
     offset = 0
 
     def show(text: str) -> None:
         nonlocal offset
-        rig.record.publish(rig.record.lease.session, PartDelta(id, offset, text))
+        active.record.publish(active.record.lease.session, PartDelta(id, offset, text))
         offset += len(text)
 
     return show

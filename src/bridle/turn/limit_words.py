@@ -7,7 +7,7 @@ from typing import Literal
 from bridle.core.limits import NOTHING, LimitName, Limits, Spent
 from bridle.core.parts import Notice, ReservationRefused
 from bridle.core.states import Scope
-from bridle.turn.rig import Rig
+from bridle.turn.active_turn import ActiveTurn
 
 NOUNS: dict[LimitName, str] = {
     "steps": "step",
@@ -47,18 +47,18 @@ def amount(name: LimitName, value: float, most: float) -> str:
     return f"{value:.0f} s" if name == "seconds" else f"{value:.0f}"
 
 
-async def budget_notices(rig: Rig) -> list[Notice]:
+async def budget_notices(active: ActiveTurn) -> list[Notice]:
     """The 80 % notices of budgets that this turn shares: with its tree, with the day and the month."""
-    turn = rig.turn
+    turn = active.turn
     alone = Spent(turn.steps, turn.tool_calls, turn.tokens, turn.cost)
-    own = turn.start.mandate is None and turn.below == NOTHING and not rig.tack.tree_cost
-    if own and not rig.tack.tree.nearly_reached(alone, frozenset()):
+    own = turn.start.delegation is None and turn.below == NOTHING and not active.setup.tree_cost
+    if own and not active.setup.tree.nearly_reached(alone, frozenset()):
         # Nothing else has spent from the tree, so that the ledger need not be read at every step.
         return []
     found: list[Notice] = []
     id: str | None = turn.start.account
     while id is not None:
-        account = await rig.record.journal.account(id)
+        account = await active.record.journal.account(id)
         assert account is not None
         shared: list[tuple[Scope, Limits | None]] = [("tree", account.tree)]
         if id != turn.start.account:

@@ -36,8 +36,8 @@ from bridle.core.stream import (
 )
 from bridle.core.thinking import Kind, Thinking
 from bridle.tools.tool import Tool
-from bridle.turn.growing import Growing, Input
-from bridle.turn.outputs import OUTPUT, Wanted
+from bridle.turn.output_schema import OUTPUT, OutputSchema
+from bridle.turn.partial_reply import Growing, GrowingInput
 from bridle.turn.repair_call import call_part
 
 MOST_TOKENS = 20_000_000
@@ -61,7 +61,7 @@ class Processor:
         prefix: str,
         tools: Mapping[str, Tool],
         refusal: tuple[Refusal, str] | None,
-        wanted: Wanted | None = None,
+        wanted: OutputSchema | None = None,
         offered: Collection[str] = (),
     ) -> None:
         """A call that gives what is `wanted` is captured; one that comes although there are none is refused.
@@ -80,7 +80,7 @@ class Processor:
         self._tools = tools
         self._offered = offered
         self._refusal = refusal
-        self._parts: list[Growing | Input | ToolCall] = []
+        self._parts: list[Growing | GrowingInput | ToolCall] = []
         self._growing: Growing | None = None
         self._inputs: dict[str, int] = {}
         self._results: dict[str, CallState] = {}
@@ -140,13 +140,13 @@ class Processor:
 
     def _input_began(self, name: str, id: str) -> PartDelta:
         place = self._inputs.setdefault(id, len(self._parts))
-        self._put(place, Input(id, name))
+        self._put(place, GrowingInput(id, name))
         return PartDelta(f"{self._prefix}.{place}", 0, "", call=name)
 
     def _input_grew(self, event: ToolInputDelta) -> Sequence[PartDelta]:
         place = self._inputs.get(event.id)
         growing = self._parts[place] if place is not None else None
-        if not isinstance(growing, Input):
+        if not isinstance(growing, GrowingInput):
             return ()
         offset, text = growing.size, sound(event.text)
         growing.add(text)
@@ -157,7 +157,7 @@ class Processor:
         self._growing = None
         self._put(self._inputs.pop(call.id, len(self._parts)), call)
 
-    def _put(self, place: int, part: Input | ToolCall) -> None:
+    def _put(self, place: int, part: GrowingInput | ToolCall) -> None:
         if place == len(self._parts):
             self._parts.append(part)
         else:
@@ -206,7 +206,8 @@ class Processor:
         if whole:
             # An input without its call: the reply was cut in the middle of it.
             self._parts = [
-                ToolCall(part.name, part.text, part.id) if isinstance(part, Input) else part for part in self._parts
+                ToolCall(part.name, part.text, part.id) if isinstance(part, GrowingInput) else part
+                for part in self._parts
             ]
             self._inputs.clear()
         for index, part in enumerate(self._parts):
@@ -240,7 +241,7 @@ class Processor:
         if self._refusal is not None or len(spoken) < len(self._parts) or not LIKE_A_CALL.search(self.text):
             return False
         # Loaded when a text looks like a call: few ever do.
-        from bridle.model.written_calls import written_calls
+        from bridle.model.unparsed_calls import written_calls
 
         found = written_calls(self.text, self._offered)
         for place, (name, arguments) in enumerate(found):
@@ -292,7 +293,7 @@ class Processor:
         return estimate_tokens(sum(_size(part) for part in self._parts))
 
 
-def _size(part: Growing | Input | ToolCall) -> int:
+def _size(part: Growing | GrowingInput | ToolCall) -> int:
     if isinstance(part, Growing):
         return part.size
     return len(part.name) + (len(part.arguments) if isinstance(part, ToolCall) else part.size)

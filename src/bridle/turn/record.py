@@ -9,10 +9,10 @@ import msgspec
 
 from bridle.core.events import Entry, Live, PartPut, Recorded, SessionInfo, thousandths
 from bridle.core.fold import fold
-from bridle.core.ledger import Change
+from bridle.core.ledger import AccountChange, BudgetRefused
 from bridle.core.parts import Halt, Prompt
 from bridle.core.session import Session
-from bridle.errors import BudgetRefused, JournalFull, LeaseLost
+from bridle.errors import JournalFull, LeaseLost
 from bridle.journal.journal import Journal, Lease, Weight
 from bridle.seams import Clock
 
@@ -31,7 +31,7 @@ class Record:
         self._clock = clock
         self._lock = asyncio.Lock()
         self._held: Entries = ()
-        self._change: Change | None = None
+        self._change: AccountChange | None = None
         self._origin = clock.monotonic() - session.elapsed
 
     @property
@@ -53,7 +53,7 @@ class Record:
     async def append(
         self,
         *events: Recorded,
-        change: Change | None = None,
+        change: AccountChange | None = None,
         take: Sequence[str] = (),
         weight: Weight = "plain",
         opens_turn: bool = False,
@@ -76,7 +76,7 @@ class Record:
         finally:
             self._lock.release()
 
-    async def append_with_next(self, *events: Recorded, settles: Change | None = None) -> None:
+    async def append_with_next(self, *events: Recorded, settles: AccountChange | None = None) -> None:
         """The same for what is at once followed by another append, before anything else happens: one commit for both.
 
         It is folded now, and published when it is written. If the process dies before that, it did not happen.
@@ -99,7 +99,7 @@ class Record:
                 except JournalFull:
                     await self._put((), None, (), "ending")
 
-    async def _put(self, new: Entries, change: Change | None, take: Sequence[str], weight: Weight) -> None:
+    async def _put(self, new: Entries, change: AccountChange | None, take: Sequence[str], weight: Weight) -> None:
         *before, last = written = self._held + new
         if self._change is not None:
             settles = self._change.settles + (change.settles if change is not None else ())
@@ -112,7 +112,9 @@ class Record:
             self.publish(self.lease.session, entry)
 
 
-async def copied(journal: Journal, info: SessionInfo, entries: Sequence[Entry], change: Change | None = None) -> None:
+async def copied(
+    journal: Journal, info: SessionInfo, entries: Sequence[Entry], change: AccountChange | None = None
+) -> None:
     """Write a session as it was recorded elsewhere; raises `LeaseLost` if somebody drives it here.
     `change` opens the accounts of a turn that has not ended.
     """

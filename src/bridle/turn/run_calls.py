@@ -9,87 +9,91 @@ import msgspec
 
 from bridle.core.context import sound
 from bridle.core.events import CallMoved, PartPut, Recorded
-from bridle.core.ledger import Change, Shortage
+from bridle.core.ledger import AccountChange, BudgetRefused, Shortage
 from bridle.core.limits import Spent, closing_seconds
 from bridle.core.parts import Call, ReservationRefused
 from bridle.core.repair import result_digest
 from bridle.core.states import CallState, Done, Ended, Failed, Queued, Refusal, Refused, Repeat, Running, Waiting
-from bridle.errors import BudgetRefused, ToolFailed
+from bridle.errors import ToolFailed
 from bridle.journal.journal import Weight
 from bridle.tools.tool import Invocation, Output, Tool, as_output
-from bridle.turn.authorise import Authority
+from bridle.turn.active_turn import ActiveTurn, capped_output
+from bridle.turn.authorize import Authority
 from bridle.turn.children import child_of, keeping, start_children
 from bridle.turn.hook_answers import after_hooks, ask_hooks, change_notices
 from bridle.turn.invocation import invocation_of
-from bridle.turn.patching import closed, opened
-from bridle.turn.rig import Rig, capped_output
+from bridle.turn.patch_files import begin_patch, finish_patch
 from bridle.turn.scope import Aborted, Late, cancelled_by_us
 
 
-async def run_calls(rig: Rig, ids: tuple[str, ...]) -> None:
+async def run_calls(active: ActiveTurn, ids: tuple[str, ...]) -> None:
     """Judge these calls, start subagents and run the others together; each ending is recorded as it comes."""
-    verdicts = Authority(rig).judge(ids)
-    _find_children(rig, verdicts, {})
-    changed = await ask_hooks(rig, verdicts)
-    _find_children(rig, verdicts, changed)
-    kept = await opened(rig, verdicts)
-    if rig.scope.aborted and (rig.tack.hooks or rig.tack.snapshots is not None):
+    verdicts = Authority(active).judge(ids)
+    _find_children(active, verdicts, {})
+    changed = await ask_hooks(active, verdicts)
+    _find_children(active, verdicts, changed)
+    kept = await begin_patch(active, verdicts)
+    if active.scope.aborted and (active.setup.hooks or active.setup.snapshots is not None):
         # Nothing has begun; the abort is in the inbox, and settles these calls.
         return
     short: list[Recorded] = []
     while True:
-        _refuse_beyond_budget(rig, verdicts)
+        _refuse_beyond_budget(active, verdicts)
         started = any(isinstance(state, (Running, Waiting)) for state in verdicts.values())
         weight: Weight = "intent" if started else "plain"
         try:
-            moves = (*kept, *change_notices(rig, changed), *_moves(rig, verdicts, changed), *short)
-            await rig.record.append(*moves, change=_charge(rig, verdicts), weight=weight)
+            moves = (*kept, *change_notices(active, changed), *_moves(active, verdicts, changed), *short)
+            await active.record.append(*moves, change=_charge(active, verdicts), weight=weight)
             break
         except BudgetRefused as refused:
-            short += _admit(rig, verdicts, refused.shortage)
-    await start_children(rig)
-    await _run_together(rig, [id for id, state in verdicts.items() if isinstance(state, Running)])
-    await closed(rig)
+            short += _admit(active, verdicts, refused.shortage)
+    await start_children(active)
+    await _run_together(active, [id for id, state in verdicts.items() if isinstance(state, Running)])
+    await finish_patch(active)
 
 
-def _moves(rig: Rig, verdicts: dict[str, CallState], changed: dict[str, str]) -> list[Recorded]:
+def _moves(active: ActiveTurn, verdicts: dict[str, CallState], changed: dict[str, str]) -> list[Recorded]:
     """What changes; if nothing does, one call that waits on is recorded again, so that nobody tries at once anew."""
     moves: list[Recorded] = []
     waiting_on: list[Recorded] = []
     for id, state in verdicts.items():
-        same = isinstance(state, Queued) and isinstance(rig.session.call(id).state, Queued)
+        same = isinstance(state, Queued) and isinstance(active.session.call(id).state, Queued)
         (waiting_on if same else moves).append(CallMoved(id, state, changed.get(id, "")))
     return moves or waiting_on[:1]
 
 
-def _find_children(rig: Rig, verdicts: dict[str, CallState], changed: dict[str, str]) -> None:
+def _find_children(active: ActiveTurn, verdicts: dict[str, CallState], changed: dict[str, str]) -> None:
     """Calls that start a subagent get one instead of running here. May be called twice."""
-    busy = {*rig.turn.children.values(), *(state.child for state in verdicts.values() if isinstance(state, Waiting))}
+    busy = {*active.turn.children.values(), *(state.child for state in verdicts.values() if isinstance(state, Waiting))}
     for id, state in verdicts.items():
-        call = msgspec.structs.replace(rig.session.call(id), changed=changed.get(id, rig.session.call(id).changed))
-        if isinstance(state, Running) and rig.tack.tools[call.name].starts_child:
-            verdicts[id] = child = child_of(rig, call, busy)
+        call = msgspec.structs.replace(
+            active.session.call(id), changed=changed.get(id, active.session.call(id).changed)
+        )
+        if isinstance(state, Running) and active.setup.tools[call.name].starts_child:
+            verdicts[id] = child = child_of(active, call, busy)
             if isinstance(child, Waiting):
                 busy.add(child.child)
 
 
-def _charge(rig: Rig, verdicts: dict[str, CallState]) -> Change | None:
+def _charge(active: ActiveTurn, verdicts: dict[str, CallState]) -> AccountChange | None:
     """Calls are charged when they start, and subagents take their places, all in one."""
-    fresh = sum(_is_fresh(rig, id, state) for id, state in verdicts.items())
+    fresh = sum(_is_fresh(active, id, state) for id, state in verdicts.items())
     if not fresh:
         return None
     starts = sum(isinstance(state, Waiting) for state in verdicts.values())
-    kept = keeping(rig, starting=starts) if starts else None
+    kept = keeping(active, starting=starts) if starts else None
     keeps = kept.keeps if kept is not None else None
     beside = sum(isinstance(state, Waiting) and bool(state.told) for state in verdicts.values())
-    return Change(rig.turn.start.account, charges=Spent(tool_calls=fresh), keeps=keeps, starts=starts, beside=beside)
+    return AccountChange(
+        active.turn.start.account, charges=Spent(tool_calls=fresh), keeps=keeps, starts=starts, beside=beside
+    )
 
 
-def _is_fresh(rig: Rig, id: str, state: CallState) -> bool:
-    return isinstance(state, (Running, Waiting)) and not isinstance(rig.session.call(id).state, Repeat)
+def _is_fresh(active: ActiveTurn, id: str, state: CallState) -> bool:
+    return isinstance(state, (Running, Waiting)) and not isinstance(active.session.call(id).state, Repeat)
 
 
-def _admit(rig: Rig, verdicts: dict[str, CallState], short: Shortage) -> list[Recorded]:
+def _admit(active: ActiveTurn, verdicts: dict[str, CallState], short: Shortage) -> list[Recorded]:
     """The tree has room for fewer than this step wants: the last ones wait for a place, or are refused.
 
     If it has no calls left, that closes the turn.
@@ -98,30 +102,30 @@ def _admit(rig: Rig, verdicts: dict[str, CallState], short: Shortage) -> list[Re
     children = [id for id, state in verdicts.items() if isinstance(state, Waiting)]
     match short.limit:
         case "live":
-            verdicts.update(_without_place(rig, verdicts, children[room:]))
+            verdicts.update(_without_place(active, verdicts, children[room:]))
         case "total":
             text = "not executed: this turn has started as many subagents as it may"
             verdicts.update(dict.fromkeys(children[room:], Refused(Refusal("limit", "total"), text)))
         case "steps" | "tool_calls" | "tokens" | "cost" | "seconds" | "depth":
-            granted = [id for id, state in verdicts.items() if _is_fresh(rig, id, state)]
+            granted = [id for id, state in verdicts.items() if _is_fresh(active, id, state)]
             verdicts.update(dict.fromkeys(granted[room:], _exhausted("tree budget exhausted")))
-            step = rig.turn.step
+            step = active.turn.step
             assert step is not None
-            id = f"{rig.turn.start.number}.{step.number}.refused.tool_calls"
+            id = f"{active.turn.start.number}.{step.number}.refused.tool_calls"
             spent = float(min(short.allowed, short.spent + room))
             refused = ReservationRefused(id, "tool_calls", short.scope, spent=spent, allowed=float(short.allowed))
             return [PartPut(refused)]
     return []
 
 
-def _without_place(rig: Rig, verdicts: dict[str, CallState], late: list[str]) -> dict[str, CallState]:
+def _without_place(active: ActiveTurn, verdicts: dict[str, CallState], late: list[str]) -> dict[str, CallState]:
     """Calls for which the tree has no place wait for one.
 
     A subagent that waited so for a place in the background would keep its own meanwhile, and a tree of those would
     stand still: it awaits its subagents instead, and lends its place to the first.
     """
     found = {id: state for id, state in verdicts.items() if isinstance(state, Waiting) and state.told}
-    if found and rig.turn.start.mandate is not None:
+    if found and active.turn.start.delegation is not None:
         return {id: Waiting(state.child) for id, state in found.items()}
     return dict.fromkeys(late, Queued())
 
@@ -130,68 +134,68 @@ def _exhausted(words: str) -> Refused:
     return Refused(Refusal("limit", "tool_calls"), f"not executed: {words}")
 
 
-def _refuse_beyond_budget(rig: Rig, verdicts: dict[str, CallState]) -> None:
-    allowed = rig.turn.limits.tool_calls
+def _refuse_beyond_budget(active: ActiveTurn, verdicts: dict[str, CallState]) -> None:
+    allowed = active.turn.limits.tool_calls
     if allowed is None:
         return
-    left = allowed - rig.turn.tool_calls
+    left = allowed - active.turn.tool_calls
     if left >= len(verdicts):
         return
     for id, state in verdicts.items():
-        if _is_fresh(rig, id, state):
+        if _is_fresh(active, id, state):
             if left <= 0:
                 verdicts[id] = _exhausted("tool budget exhausted")
             left -= 1
 
 
-async def _run_together(rig: Rig, granted: list[str]) -> None:
+async def _run_together(active: ActiveTurn, granted: list[str]) -> None:
     if len(granted) == 1:
-        await _run_one(rig, granted[0])
+        await _run_one(active, granted[0])
     elif granted:
         # All of them come to an end, whatever happens to one: a call that is cut off in its record is lost.
-        ends = await asyncio.gather(*(_run_one(rig, id) for id in granted), return_exceptions=True)
+        ends = await asyncio.gather(*(_run_one(active, id) for id in granted), return_exceptions=True)
         for end in ends:
             if end is not None:
                 raise end
 
 
-async def _run_one(rig: Rig, id: str) -> None:
-    call = rig.session.call(id)
-    tool = rig.tack.tools[call.name]
-    seconds, by_turn = _deadline(rig, tool)
-    invocation = invocation_of(rig, id, seconds)
-    outcome = await rig.scope.run(_invoke(rig, tool, call, invocation), seconds)
+async def _run_one(active: ActiveTurn, id: str) -> None:
+    call = active.session.call(id)
+    tool = active.setup.tools[call.name]
+    seconds, by_turn = _deadline(active, tool)
+    invocation = invocation_of(active, id, seconds)
+    outcome = await active.scope.run(_invoke(active, tool, call, invocation), seconds)
     if isinstance(outcome, Aborted):
         outcome = _cut_short(invocation, "aborted")
     elif isinstance(outcome, Late):
         late = "the turn's time is up" if by_turn else f"timed out after {seconds:g} s"
         outcome = _cut_short(invocation, late)
-    if rig.tack.hooks:
-        outcome = await after_hooks(rig, call, outcome)
-    moved = CallMoved(id, _ended(rig, call, outcome, invocation.seen))
-    turn = rig.turn
+    if active.setup.hooks:
+        outcome = await after_hooks(active, call, outcome)
+    moved = CallMoved(id, _ended(active, call, outcome, invocation.seen))
+    turn = active.turn
     others = [state for other, state in turn.batch.items() if other != id]
     if turn.patch is None and all(isinstance(state, Ended) for state in others):
         # The last of its step: what follows is the next request, or the end of the turn.
-        await rig.record.append_with_next(moved)
+        await active.record.append_with_next(moved)
     else:
-        await rig.record.append(moved)
+        await active.record.append(moved)
 
 
-def _deadline(rig: Rig, tool: Tool) -> tuple[float, bool]:
+def _deadline(active: ActiveTurn, tool: Tool) -> tuple[float, bool]:
     """The seconds that this call may take, and whether it is the turn's time that bounds them."""
-    allowed = rig.turn.limits.seconds
+    allowed = active.turn.limits.seconds
     if allowed is None:
         return tool.timeout_seconds, False
-    left = max(0.0, allowed - closing_seconds(allowed) - rig.record.elapsed)
+    left = max(0.0, allowed - closing_seconds(allowed) - active.record.elapsed)
     return min(tool.timeout_seconds, left), left < tool.timeout_seconds
 
 
-async def _invoke(rig: Rig, tool: Tool, call: Call, invocation: Invocation) -> Output:
+async def _invoke(active: ActiveTurn, tool: Tool, call: Call, invocation: Invocation) -> Output:
     """The tool's output, whatever it does; only our own cancellation gets through."""
     try:
-        ready = rig.ready.pop(call.id)
-        invocation.permits = partial(rig.permits, ready.granted)
+        ready = active.ready.pop(call.id)
+        invocation.permits = partial(active.permits, ready.granted)
         return as_output(tool.spec.name, await tool.run(ready.arguments, invocation))
     except ToolFailed as error:
         return Output(str(error), failed=True)
@@ -207,8 +211,8 @@ def _cut_short(invocation: Invocation, why: str) -> Output:
     return invocation.output(f"{printed}\n\n[{why}]" if printed else f"[{why}]", failed=True)
 
 
-def _ended(rig: Rig, call: Call, output: Output, seen: dict[str, str]) -> Done | Failed:
-    text, stored = (output.text, output.stored) if output.stored else capped_output(rig, call.id, output.text)
+def _ended(active: ActiveTurn, call: Call, output: Output, seen: dict[str, str]) -> Done | Failed:
+    text, stored = (output.text, output.stored) if output.stored else capped_output(active, call.id, output.text)
     text = sound(text)
     digest = output.digest or result_digest(output.text)
     files = tuple(map(sound, output.files))

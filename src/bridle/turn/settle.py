@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bridle.core.events import CallMoved, PartRemoved, Recorded, RequestMoved
-from bridle.core.ledger import Change
+from bridle.core.ledger import AccountChange
 from bridle.core.limits import NOTHING
 from bridle.core.states import Interrupted, Open, Refusal, Refused, Repeat, Running
 from bridle.errors import ConfigError
+from bridle.turn.active_turn import ActiveTurn
 from bridle.turn.children import recall, start_children
-from bridle.turn.patching import closed
-from bridle.turn.rig import Rig
+from bridle.turn.patch_files import finish_patch
 
 UNKNOWN_OUTCOME = (
     "The process died while this call was running. Its outcome is unknown: it may have happened, in whole or in part, "
@@ -22,37 +22,37 @@ WORDS = {
 }
 
 
-async def settle(rig: Rig, calls: tuple[str, ...], refusal: Refusal) -> None:
+async def settle(active: ActiveTurn, calls: tuple[str, ...], refusal: Refusal) -> None:
     """End these calls without running them; subagents under way are told to stop."""
     text = WORDS.get(refusal.name, f"not executed: {refusal.name}")
-    children = rig.turn.children
-    moved, change = await recall(rig, [id for id in calls if id in children])
+    children = active.turn.children
+    moved, change = await recall(active, [id for id in calls if id in children])
     unknown = Refused(Refusal("unknown_outcome"), UNKNOWN_OUTCOME)
     for id in calls:
         if id not in children:
             # What a dead process had begun is not said to have never run.
-            again = isinstance(rig.turn.batch[id], Repeat)
+            again = isinstance(active.turn.batch[id], Repeat)
             moved.append(CallMoved(id, unknown if again else Refused(refusal, text)))
-    await rig.record.append(*moved, change=change)
+    await active.record.append(*moved, change=change)
 
 
-async def recover(rig: Rig) -> None:
+async def recover(active: ActiveTurn) -> None:
     """Settle what a dead process left, and find its subagents again."""
-    await settle_left(rig)
-    turn = rig.turn
+    await settle_left(active)
+    turn = active.turn
     if turn.patch is not None:
-        await closed(rig)
+        await finish_patch(active)
     if turn.halt is None:
-        await start_children(rig)
+        await start_children(active)
 
 
-async def settle_left(rig: Rig) -> None:
+async def settle_left(active: ActiveTurn) -> None:
     """Settle a request in mid-air, calls with an unknown outcome, and open reservations. Resumes nothing."""
-    turn = rig.session.running
+    turn = active.session.running
     if turn is None:
         return
     events: list[Recorded] = []
-    change = await left_over(rig)
+    change = await left_over(active)
     # Each try of a request has a reservation of its own, of which the last is the one that is open.
     settles = change.settles if change is not None else ()
     worst = {id.partition("~")[0]: amount for id, amount in settles}
@@ -63,31 +63,31 @@ async def settle_left(rig: Rig) -> None:
             events.append(RequestMoved(request.id, Interrupted(lost.tokens, lost.cost)))
     for id, state in turn.batch.items():
         if isinstance(state, Running):
-            again = _repeatable(rig, rig.session.call(id).name)
+            again = _repeatable(active, active.session.call(id).name)
             unknown = Refused(Refusal("unknown_outcome"), UNKNOWN_OUTCOME)
             events.append(CallMoved(id, Repeat() if again else unknown))
     if events or change is not None:
-        await rig.record.append(*events, change=change)
+        await active.record.append(*events, change=change)
 
 
-def _repeatable(rig: Rig, name: str) -> bool:
+def _repeatable(active: ActiveTurn, name: str) -> bool:
     try:
-        tool = rig.tack.tools.get(name)
+        tool = active.setup.tools.get(name)
     except ConfigError:
         # What the turn worked with is gone; then nothing is known to be safe.
         return False
     return tool is not None and tool.repeatable
 
 
-async def left_over(rig: Rig) -> Change | None:
+async def left_over(active: ActiveTurn) -> AccountChange | None:
     """The settlement, at their worst case, of reservations whose requests nobody will finish."""
-    account = await rig.record.journal.account(rig.turn.start.account)
+    account = await active.record.journal.account(active.turn.start.account)
     if account is None or not account.held:
         return None
-    return Change(account.id, settles=tuple(account.held.items()))
+    return AccountChange(account.id, settles=tuple(account.held.items()))
 
 
-async def closing_account(rig: Rig) -> Change:
+async def closing_account(active: ActiveTurn) -> AccountChange:
     """What the end of a turn does to the ledger: nothing stays reserved or kept, and a subagent's place is free."""
-    left = await left_over(rig)
-    return Change(rig.turn.start.account, settles=left.settles if left is not None else (), closes=True)
+    left = await left_over(active)
+    return AccountChange(active.turn.start.account, settles=left.settles if left is not None else (), closes=True)

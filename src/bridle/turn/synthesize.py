@@ -8,21 +8,21 @@ from bridle.core.action import Synthesize
 from bridle.core.compaction import HISTORY_SHARE, head_and_tail
 from bridle.core.context import CHARACTERS_PER_TOKEN, estimate_tokens, prompt_text
 from bridle.core.events import PartPut, Recorded, RequestMoved
-from bridle.core.ledger import Change
+from bridle.core.ledger import AccountChange
 from bridle.core.limits import Spent
 from bridle.core.parts import Prompt, ReservationRefused, Text
 from bridle.core.states import Broken, Done, Replied, Usage
 from bridle.core.stream import ModelRequest
-from bridle.turn.errand import NO_BUDGET, ErrandSender
+from bridle.turn.active_turn import ActiveTurn
 from bridle.turn.processor import Processor
-from bridle.turn.rig import Rig
-from bridle.turn.sending import ESTIMATE_SLACK, Sending, closing_need, input_tokens
+from bridle.turn.send_request import ESTIMATE_SLACK, ModelCall, closing_need, input_tokens
+from bridle.turn.side_request import NO_BUDGET, ErrandSender
 
 
-async def synthesize(rig: Rig, action: Synthesize) -> None:
+async def synthesize(active: ActiveTurn, action: Synthesize) -> None:
     """Ask for the answer; if that fails it is remembered for this batch, and the loop goes on as usual."""
-    answer = _Answer(rig, action)
-    await Sending(rig, answer, reads=answer.reads).send()
+    answer = _Answer(active, action)
+    await ModelCall(active, answer, reads=answer.reads).send()
 
 
 class _Answer(ErrandSender):
@@ -30,23 +30,23 @@ class _Answer(ErrandSender):
 
     grows: Literal["recorded", "shown", "hidden"] = "shown"
 
-    def __init__(self, rig: Rig, action: Synthesize) -> None:
-        turn = rig.turn
+    def __init__(self, active: ActiveTurn, action: Synthesize) -> None:
+        turn = active.turn
         assert turn.step is not None
         number, attempt = turn.step.number, action.attempt
         id = f"{turn.start.number}.{number}.s{attempt}"
-        super().__init__(rig, "synthesis", id, number=number, attempt=attempt)
+        super().__init__(active, "synthesis", id, number=number, attempt=attempt)
         self.words = self._words()
-        system = rig.tack.prompts["synthesis"]
+        system = active.setup.prompts["synthesis"]
         self.reads = estimate_tokens(len(self.words) + len(system)) + ESTIMATE_SLACK
 
     def _words(self) -> str:
         """What was asked, and what was found; each result gets its share of the window."""
-        turn, session = self.rig.turn, self.rig.session
+        turn, session = self.active.turn, self.active.session
         prompts = [
             prompt_text(part.text, part.files) for id in turn.prompts if isinstance(part := session.parts[id], Prompt)
         ]
-        window = turn.start.window or self.rig.tack.info.context_window
+        window = turn.start.window or self.active.setup.info.context_window
         room = int(window * HISTORY_SHARE * CHARACTERS_PER_TOKEN / max(1, len(turn.last_batch)))
         found: list[str] = []
         for id in turn.last_batch:
@@ -56,23 +56,23 @@ class _Answer(ErrandSender):
         return "\n\n".join(["# What was asked", *prompts, "# What was found", *found])
 
     def request(self, max_output: int) -> ModelRequest:
-        return self.asking(self.words, system=self.rig.tack.prompts["synthesis"], max_output=max_output)
+        return self.asking(self.words, system=self.active.setup.prompts["synthesis"], max_output=max_output)
 
     def keep(self, max_output: int) -> Spent:
-        return closing_need(self.rig, input_tokens(self.rig))
+        return closing_need(self.active, input_tokens(self.active))
 
-    async def whole(self, processor: Processor, usage: Usage, dollars: float, change: Change) -> None:
+    async def whole(self, processor: Processor, usage: Usage, dollars: float, change: AccountChange) -> None:
         if processor.calls or processor.wordless:
             broken = Broken("the reply was no answer in words", usage, dollars)
-            await self.rig.record.append(RequestMoved(self.id, broken), change=change)
+            await self.active.record.append(RequestMoved(self.id, broken), change=change)
             return
         answer = PartPut(Text(processor.text_id, processor.text))
         replied = RequestMoved(self.id, Replied(usage, dollars, processor.finish))
-        await self.rig.record.append(answer, replied, change=change)
+        await self.active.record.append(answer, replied, change=change)
 
     async def unaffordable(self, refused: ReservationRefused, *, begun: bool) -> None:
         # What cannot be paid for here cannot be paid for by a further step either: the turn closes.
         events: list[Recorded] = [PartPut(refused)]
         if begun:
             events.append(RequestMoved(self.id, NO_BUDGET))
-        await self.rig.record.append(*events)
+        await self.active.record.append(*events)

@@ -9,20 +9,20 @@ import msgspec
 
 from bridle.core.context import estimate_tokens, sound
 from bridle.core.events import PartPut, Recorded, RequestMoved, SessionPut
-from bridle.core.ledger import Change, Reservation
+from bridle.core.ledger import AccountChange, BudgetRefused, Reservation
 from bridle.core.limits import Spent
 from bridle.core.messages import Messages, UserMessage
 from bridle.core.parts import Prompt, Request
 from bridle.core.pricing import cost, worst_cost
 from bridle.core.states import Broken, Cut, Replied, RequestState
 from bridle.core.stream import ModelRequest
-from bridle.errors import BudgetRefused, JournalError
+from bridle.errors import JournalError
 from bridle.seams import begin
-from bridle.turn.errand import NO_TOOLS
+from bridle.turn.active_turn import ActiveTurn, SmallModel
 from bridle.turn.processor import Processor
-from bridle.turn.rig import Rig, Small
 from bridle.turn.scope import GRACE_SECONDS
-from bridle.turn.sending import ESTIMATE_SLACK, closing_need, input_tokens
+from bridle.turn.send_request import ESTIMATE_SLACK, closing_need, input_tokens
+from bridle.turn.side_request import NO_TOOLS
 
 TITLE_SECONDS = 30.0
 MOST_READ = 4_000
@@ -30,47 +30,47 @@ MOST_WRITTEN = 500
 LONGEST = 80
 
 
-def begin_title(rig: Rig) -> None:
+def begin_title(active: ActiveTurn) -> None:
     """Ask for a title beside the request that follows, if the session has none."""
-    turn, info = rig.turn, rig.session.info
-    if rig.beside is not None or turn.title is not None or info is None or info.title:
+    turn, info = active.turn, active.session.info
+    if active.beside is not None or turn.title is not None or info is None or info.title:
         return
-    small = rig.tack.small
-    if small is None or turn.start.mandate is not None or (small.info.price is None and _paid(rig)):
+    small = active.setup.small
+    if small is None or turn.start.delegation is not None or (small.info.price is None and _paid(active)):
         return
-    prompts = (part for part in rig.session.parts.values() if isinstance(part, Prompt))
+    prompts = (part for part in active.session.parts.values() if isinstance(part, Prompt))
     first = next((prompt.text for prompt in prompts if prompt.text.strip()), "")
     if first:
-        rig.beside = title = Title(rig, small, first[:MOST_READ])
+        active.beside = title = Title(active, small, first[:MOST_READ])
         title.begin()
 
 
-async def end_title(rig: Rig, *, patience: float = 0.0) -> None:
+async def end_title(active: ActiveTurn, *, patience: float = 0.0) -> None:
     """See to it that nothing runs beside the turn any more; what it cost is recorded then.
 
     A title that is still on its way gets `patience` seconds, as far as the turn has them.
     """
-    if rig.beside is not None:
-        allowed = rig.turn.limits.seconds if patience else None
-        left = patience if allowed is None else max(0.0, min(patience, allowed - rig.record.elapsed))
+    if active.beside is not None:
+        allowed = active.turn.limits.seconds if patience else None
+        left = patience if allowed is None else max(0.0, min(patience, allowed - active.record.elapsed))
         # What the journal refuses it also refuses to the turn, which says so.
         with suppress(JournalError):
-            await rig.beside.end(left)
+            await active.beside.end(left)
 
 
-def _paid(rig: Rig) -> bool:
-    return rig.turn.limits.cost is not None or rig.tack.tree_cost
+def _paid(active: ActiveTurn) -> bool:
+    return active.turn.limits.cost is not None or active.setup.tree_cost
 
 
 class Title:
     """One request, tried once, in a task of its own."""
 
-    def __init__(self, rig: Rig, small: Small, words: str) -> None:
-        self._rig = rig
+    def __init__(self, active: ActiveTurn, small: SmallModel, words: str) -> None:
+        self._active = active
         self._small = small
         self._words = words
-        self._id = f"{rig.turn.start.number}.title"
-        self._system = rig.tack.prompts["title"]
+        self._id = f"{active.turn.start.number}.title"
+        self._system = active.setup.prompts["title"]
         self._reads = estimate_tokens(len(words) + len(self._system)) + ESTIMATE_SLACK
         self._processor = Processor(self._id, {}, NO_TOOLS)
         self._task: asyncio.Task[None] | None = None
@@ -97,14 +97,16 @@ class Title:
 
     async def _ask(self) -> None:
         """Reserve, ask, settle; no room means no title."""
-        rig, price = self._rig, self._small.info.price
+        active, price = self._active, self._small.info.price
         most = Spent(tokens=self._reads + MOST_WRITTEN, cost=worst_cost(price, self._reads, MOST_WRITTEN))
         # The step beside it comes first, and its closing request too.
-        need = closing_need(rig, input_tokens(rig))
+        need = closing_need(active, input_tokens(active))
         held = Reservation(self._id, most, need.plus(need))
         request = PartPut(Request(self._id, "title", 0, 1, self._small.info.ref))
         try:
-            await rig.record.append(request, change=Change(rig.turn.start.account, reserves=held), weight="intent")
+            await active.record.append(
+                request, change=AccountChange(active.turn.start.account, reserves=held), weight="intent"
+            )
         except BudgetRefused:
             return
         self._open = True
@@ -122,7 +124,7 @@ class Title:
         events = self._small.model.stream(
             ModelRequest(
                 id=self._id,
-                session=self._rig.record.lease.session,
+                session=self._active.record.lease.session,
                 purpose="title",
                 model=self._small.info.ref,
                 system=self._system,
@@ -145,7 +147,7 @@ class Title:
 
     async def _settle(self, problem: str) -> None:
         """Record how it went, what it cost, and the title if there is one."""
-        rig, processor = self._rig, self._processor
+        active, processor = self._active, self._processor
         self._open = False
         usage = processor.counted(self._reads)
         dollars = cost(self._small.info.price, usage)
@@ -158,11 +160,13 @@ class Title:
             said = processor.error.message if processor.error is not None else problem or "no title came"
             state = Broken(said, usage, dollars)
         events: list[Recorded] = [RequestMoved(self._id, state)]
-        info = rig.session.info
+        info = active.session.info
         if title and info is not None and not info.title:
             events.append(SessionPut(msgspec.structs.replace(info, title=title)))
         actual = Spent(tokens=usage.total, cost=dollars)
-        await rig.record.append(*events, change=Change(rig.turn.start.account, settles=((self._id, actual),)))
+        await active.record.append(
+            *events, change=AccountChange(active.turn.start.account, settles=((self._id, actual),))
+        )
 
 
 def _cleaned(text: str) -> str:

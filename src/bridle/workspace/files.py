@@ -17,8 +17,8 @@ from pathlib import Path, PurePosixPath
 from bridle.core.permission import EDIT_PROTECTED, Access
 from bridle.core.protected import protection
 from bridle.errors import ToolFailed
-from bridle.workspace.git import obeyed_around
-from bridle.workspace.reach import NAME_ONLY, folder_below, open_below
+from bridle.workspace.git_place import obeyed_around
+from bridle.workspace.open_beneath import NAME_ONLY, folder_below, open_below
 
 BLOCK = 65_536
 LONGEST = 4_000

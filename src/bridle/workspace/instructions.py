@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from bridle.workspace.bounded import read_head
+from bridle.workspace.bounded_read import read_head
 
 NAME, OTHER_NAME = "AGENTS.md", "CLAUDE.md"
 MOST_BYTES = 100_000

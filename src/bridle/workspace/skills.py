@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from bridle.errors import ConfigError
-from bridle.workspace.bounded import read_head
+from bridle.workspace.bounded_read import read_head
 from bridle.workspace.frontmatter import document
 
 MOST_SKILLS = 200

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from harness import WiredJournal, run_virtually
+from support.virtual import WiredJournal, run_virtually
 
 from bridle import Runtime
 from bridle.core.events import SessionInfo, SessionPut
 from bridle.errors import ConfigError
-from bridle.runtime.disarming import disarmed
-from bridle.runtime.moving import DIRECTORY, Bundle, Carried, export_session, import_bundle
+from bridle.runtime.strip_authority import disarmed
+from bridle.runtime.transfer import DIRECTORY, Bundle, Carried, export_session, import_bundle
 from fuzz.recorded import SESSION, recorded
 from fuzz.target import Target
 

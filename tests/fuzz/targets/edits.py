@@ -5,8 +5,8 @@ import unicodedata
 from collections.abc import Iterator
 
 from bridle.errors import ToolFailed
-from bridle.tools.changes import Before
-from bridle.tools.matching import QUOTES, replaced
+from bridle.tools.file_changes import Before
+from bridle.tools.text_match import QUOTES, replaced
 from fuzz.target import Target
 
 PARTED = b"\n=====\n"

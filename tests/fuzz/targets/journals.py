@@ -6,13 +6,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from harness import run_virtually
+from support.virtual import run_virtually
 
-from bridle import ScriptedModel, wire
+from bridle import ScriptedModel
 from bridle.core.fold import load
 from bridle.core.status import status_of
 from bridle.errors import BridleError, JournalRefused
 from bridle.journal.sqlite import SESSION_SPAN, SqliteJournal
+from bridle.wire import entries as wire
 from fuzz.recorded import SESSION, recorded, runtime_of
 from fuzz.target import Target
 

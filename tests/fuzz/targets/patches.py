@@ -3,7 +3,7 @@
 from collections import Counter
 
 from bridle.errors import ToolFailed
-from bridle.tools.patch import Added, Deleted, Updated, pieces, updated
+from bridle.tools.patch_format import Added, Deleted, Updated, pieces, updated
 from fuzz.target import Target
 
 PARTED = "\n=====\n"

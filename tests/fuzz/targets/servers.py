@@ -10,16 +10,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import anyio
-from harness import run_virtually
+from support.virtual import run_virtually
 
+from bridle.assembly.command_environment import CommandEnvironment
 from bridle.config.settings import McpServer, SandboxSettings
 from bridle.errors import ServerFailed, ToolFailed
+from bridle.mcp.accepted_tools import AcceptedTools
 from bridle.mcp.connection import Connection
-from bridle.mcp.link import Link, Surroundings
-from bridle.mcp.pins import Pins
+from bridle.mcp.server_link import Link, Surroundings
 from bridle.mcp.tools import resource_tool, server_tool, shown
-from bridle.mcp.transport import Started, Streams, Watch
-from bridle.shelter import Shelter
+from bridle.mcp.transport import OutputWatch, Started, Streams
 from bridle.tools.tool import Invocation, Output
 from fuzz.target import Target
 
@@ -36,7 +36,7 @@ class Peer(Started):
         self._script = script.split(b"\n")
 
     @asynccontextmanager
-    async def opened(self, watch: Watch) -> AsyncIterator[Streams]:
+    async def opened(self, watch: OutputWatch) -> AsyncIterator[Streams]:
         printed = SimpleNamespace(output=asyncio.StreamReader())
         into, incoming = anyio.create_memory_object_stream[Any](0)
         outgoing, out_of = anyio.create_memory_object_stream[Any](0)
@@ -70,8 +70,8 @@ class InProcess(Link):
     """A link to a peer; all but the start of its command is real."""
 
     def __init__(self, script: bytes, folder: Path, seams: Any) -> None:
-        shelter = Shelter(SandboxSettings(mode="off"), {})
-        around = Surroundings(folder, {}, {}, shelter, Pins(folder / "mcp.json"), seams, folder / "auth.json")
+        commands = CommandEnvironment(SandboxSettings(mode="off"), {})
+        around = Surroundings(folder, {}, {}, commands, AcceptedTools(folder / "mcp.json"), seams, folder / "auth.json")
         super().__init__("peer", McpServer(command=["peer"], seconds=SECONDS), around)
         self._peer = Peer(script)
 

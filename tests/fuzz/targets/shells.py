@@ -3,11 +3,11 @@
 import re
 import shlex
 
-from shell.shell_corpus import EVERYDAY, ROWS
-from shell.shell_judge import PROJECT
+from support.shell_corpus import EVERYDAY, ROWS
+from support.shell_judge import PROJECT
 
 from bridle.core.permission import Access, Rule, judge, strictest
-from bridle.shell.needs import CALM, needs_of
+from bridle.shell.required_access import CALM, needs_of
 from bridle.shell.script import taken_apart
 from fuzz.target import Target
 

@@ -9,7 +9,7 @@ from typing import get_args
 
 from bridle.core.stream import Alive, Error, ReasoningDelta, Start, StepBegin, StreamEnd, StreamEvent, TextDelta
 from bridle.model.anthropic import AnthropicReply
-from bridle.model.http import Lane, Reply, talk
+from bridle.model.http import Lane, StreamedReply, talk
 from bridle.model.openai_chat import ChatReply
 from bridle.model.openai_responses import ResponsesReply
 from bridle.model.sse import EventParts
@@ -67,7 +67,7 @@ class Recorded(Lane):
             yield found
 
 
-def read(reply: Reply, chunks: list[bytes]) -> list[StreamEvent]:
+def read(reply: StreamedReply, chunks: list[bytes]) -> list[StreamEvent]:
     async def work() -> list[StreamEvent]:
         return [event async for event in talk(Recorded(chunks), "/", bytes, reply)]
 
@@ -86,7 +86,7 @@ def joined(events: list[StreamEvent]) -> list[StreamEvent]:
     return found
 
 
-def reads(made: Callable[[], Reply]) -> Callable[[bytes], None]:
+def reads(made: Callable[[], StreamedReply]) -> Callable[[bytes], None]:
     def check(data: bytes) -> None:
         told = []
         for chunks in chunkings(data):

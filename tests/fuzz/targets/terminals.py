@@ -13,10 +13,10 @@ from bridle.core.parts import Prompt
 from bridle.core.result import Result
 from bridle.core.session import Session
 from bridle.core.states import Ask
-from bridle.surfaces.cli.paper import Paper
 from bridle.surfaces.cli.screen import Screen
 from bridle.surfaces.cli.text import TextLines
-from bridle.surfaces.plain import HIDDEN, line, plain
+from bridle.surfaces.cli.writer import Writer
+from bridle.surfaces.shared.safe_text import HIDDEN, line, plain
 from fuzz.recorded import HOSTILE, SESSION, recorded
 from fuzz.target import Target
 
@@ -67,7 +67,7 @@ async def shown(entries: tuple[Entry, ...], words: str, *, live: bool) -> None:
         for event in entry.events
         if isinstance(event, PartPut) and isinstance(event.part, Prompt)
     ]
-    paper = Screen(out, beside, quiet=False) if live else Paper(out, beside, quiet=False)
+    paper = Screen(out, beside, quiet=False) if live else Writer(out, beside, quiet=False)
     lines = TextLines(paper)
     lines.session(SESSION)
     lines.begin(Session(), prompts[0])

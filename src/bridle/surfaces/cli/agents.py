@@ -11,8 +11,8 @@ import typer
 from bridle.core.limits import Limits
 from bridle.errors import ConfigError
 from bridle.runtime import AgentRow, Runtime, write_agent
+from bridle.surfaces.cli.group_options import goes_on
 from bridle.surfaces.cli.output import say, tell_notices
-from bridle.surfaces.cli.placed import goes_on
 
 agents = typer.Typer(help="Who may run.", invoke_without_command=True)
 Dir = Annotated[Path, typer.Option(help="The project.")]

@@ -12,17 +12,17 @@ from bridle.core.states import Bound, RefusalName, Usage
 EndReason = Reason | Literal["paused", "held", "interrupted"]
 
 
-class Line(msgspec.Struct, frozen=True, tag_field="type", kw_only=True, forbid_unknown_fields=True):
+class JsonLine(msgspec.Struct, frozen=True, tag_field="type", kw_only=True, forbid_unknown_fields=True):
     """A line, and the session that it is about."""
 
     session: str
 
 
-class SessionLine(Line, frozen=True, tag="session"):
+class SessionLine(JsonLine, frozen=True, tag="session"):
     """The session in which everything happens."""
 
 
-class StatusLine(Line, frozen=True, tag="status"):
+class StatusLine(JsonLine, frozen=True, tag="status"):
     """What the session is doing now."""
 
     state: Literal["idle", "busy", "retry", "paused", "interrupted"]
@@ -31,7 +31,7 @@ class StatusLine(Line, frozen=True, tag="status"):
     next: float = 0.0
 
 
-class StepStartLine(Line, frozen=True, tag="step_start"):
+class StepStartLine(JsonLine, frozen=True, tag="step_start"):
     """A counted request begins; `closing` says why it is the last."""
 
     number: int
@@ -39,20 +39,20 @@ class StepStartLine(Line, frozen=True, tag="step_start"):
     closing: Reason | None
 
 
-class TextLine(Line, frozen=True, tag="text"):
+class TextLine(JsonLine, frozen=True, tag="text"):
     """Words of the model once they are whole, or of Bridle where it gave none."""
 
     text: str
     by: Literal["model", "bridle"]
 
 
-class ReasoningLine(Line, frozen=True, tag="reasoning"):
+class ReasoningLine(JsonLine, frozen=True, tag="reasoning"):
     """What the model thought aloud."""
 
     text: str
 
 
-class ToolUseLine(Line, frozen=True, tag="tool_use"):
+class ToolUseLine(JsonLine, frozen=True, tag="tool_use"):
     """A call that has ended, that waits for its subagent, or whose arguments the model still writes."""
 
     id: str
@@ -65,7 +65,7 @@ class ToolUseLine(Line, frozen=True, tag="tool_use"):
     limit: Bound | None = None
 
 
-class AskLine(Line, frozen=True, tag="ask"):
+class AskLine(JsonLine, frozen=True, tag="ask"):
     """A person is awaited: answer it with `bridle answer SESSION ID CHOICE`."""
 
     id: str
@@ -77,14 +77,14 @@ class AskLine(Line, frozen=True, tag="ask"):
     diff: str = ""
 
 
-class NoticeLine(Line, frozen=True, tag="notice"):
+class NoticeLine(JsonLine, frozen=True, tag="notice"):
     """Something that the reader should know."""
 
     about: str
     text: str
 
 
-class RetryLine(Line, frozen=True, tag="retry"):
+class RetryLine(JsonLine, frozen=True, tag="retry"):
     """A request failed and is asked again at `next`, in active seconds of the turn."""
 
     attempt: int
@@ -93,7 +93,7 @@ class RetryLine(Line, frozen=True, tag="retry"):
     next: float
 
 
-class StepFinishLine(Line, frozen=True, tag="step_finish"):
+class StepFinishLine(JsonLine, frozen=True, tag="step_finish"):
     """The end of a step's request; its calls run after it."""
 
     number: int
@@ -103,7 +103,7 @@ class StepFinishLine(Line, frozen=True, tag="step_finish"):
     finish: str
 
 
-class SentinelLine(Line, frozen=True, tag="sentinel"):
+class SentinelLine(JsonLine, frozen=True, tag="sentinel"):
     """Why the turn ended early."""
 
     kind: str
@@ -111,13 +111,13 @@ class SentinelLine(Line, frozen=True, tag="sentinel"):
     text: str
 
 
-class ErrorLine(Line, frozen=True, tag="error"):
+class ErrorLine(JsonLine, frozen=True, tag="error"):
     """What kept the turn from beginning or from ending well."""
 
     message: str
 
 
-class ResultLine(Line, frozen=True, tag="result"):
+class ResultLine(JsonLine, frozen=True, tag="result"):
     """What became of the prompt; always the last line."""
 
     reason: EndReason

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, cast
 import typer
 from typer.core import TyperGroup
 
+from bridle.surfaces.cli.fast_parameters import quickened
 from bridle.surfaces.cli.output import tell_logged
-from bridle.surfaces.cli.quick import quickened
 
 
 class Command(NamedTuple):
@@ -32,12 +32,12 @@ INDEX: dict[str, dict[str, Command]] = {
     "Sessions": {
         "sessions": Command("sessions:sessions", "List, search, rename and delete sessions."),
         "show": Command("manage:show", "Print a session."),
-        "undo": Command("undoing:undo_turns", "Undo turns, and the files that they changed."),
-        "redo": Command("undoing:redo_turns", "Take the last undo back."),
-        "diff": Command("undoing:show_diff", "Show what a session has changed in the files."),
-        "fork": Command("moving:fork", "Make a new session with the same history."),
-        "export": Command("moving:export", "Write a session as one JSON file."),
-        "import": Command("moving:take_in", "Take an exported session into the journal."),
+        "undo": Command("undo:undo_turns", "Undo turns, and the files that they changed."),
+        "redo": Command("undo:redo_turns", "Take the last undo back."),
+        "diff": Command("undo:show_diff", "Show what a session has changed in the files."),
+        "fork": Command("transfer:fork", "Make a new session with the same history."),
+        "export": Command("transfer:export", "Write a session as one JSON file."),
+        "import": Command("transfer:take_in", "Take an exported session into the journal."),
         "replay": Command("replay:replay", "Play a session back, or decide it anew from its record."),
         "report": Command("report:report", "Write a session as one HTML page."),
         "stats": Command("stats:stats", "Show what was used, and what is left of limits."),
@@ -74,7 +74,7 @@ def load(name: str) -> Any:
 def _enter(name: str) -> None:
     """Refuse what only a person may do inside a call of a session; raises `ConfigError`."""
     # Loaded only here: to list commands, or to say the version, nothing else is needed.
-    from bridle.runtime.within import leave_terminal, refuse_inside_call
+    from bridle.runtime.inside_call import leave_terminal, refuse_inside_call
 
     if name in FOR_PEOPLE:
         refuse_inside_call(f"`bridle {name}`")

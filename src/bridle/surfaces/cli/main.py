@@ -93,7 +93,7 @@ def _result(problem: str) -> None:
     if not wanted or words[0] not in IN_JSON:
         return
     # Loaded only here: it needs what a mistyped command does not.
-    from bridle.surfaces.cli.lines import JsonLines
+    from bridle.surfaces.cli.json_lines import JsonLines
 
     with suppress(OSError, ValueError):
         JsonLines().error(problem, "error")

@@ -28,9 +28,9 @@ from bridle.core.session import Session
 from bridle.core.states import Ask, Asking, Waiting
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
-from bridle.runtime.finding import interrupted_here
-from bridle.runtime.news import news
-from bridle.surfaces.cli.drive import Shown, chosen, drive
+from bridle.runtime.lookup import interrupted_here
+from bridle.runtime.notices import news
+from bridle.surfaces.cli.foreground import ForegroundView, chosen, drive
 from bridle.surfaces.cli.output import say, tell_notices
 
 SessionId = Annotated[str, typer.Argument(help="A session, as `bridle sessions` lists them.")]
@@ -42,10 +42,10 @@ LOOK_SECONDS = 0.1
 ANSWER_LOOKS = 30
 
 
-def _shown(format: str) -> Shown:
+def _shown(format: str) -> ForegroundView:
     if format not in ("text", "json"):
         raise ConfigError(f"--format must be text or json, not {format!r}")
-    return Shown(cast(Literal["text", "json"], format))
+    return ForegroundView(cast(Literal["text", "json"], format))
 
 
 def _last_prompt(session: Session) -> str:

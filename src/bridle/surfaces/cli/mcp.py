@@ -12,7 +12,7 @@ import typer
 
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime, add_mcp_server
-from bridle.runtime.within import refuse_inside_call
+from bridle.runtime.inside_call import refuse_inside_call
 from bridle.surfaces.cli.output import confirmed, say, tell_notices
 
 mcp = typer.Typer(help="Servers of tools (Model Context Protocol).", no_args_is_help=True)

@@ -12,8 +12,8 @@ import typer
 from bridle.core.agent import ModelInfo
 from bridle.errors import ConfigError
 from bridle.runtime import Models, open_models
+from bridle.surfaces.cli.group_options import goes_on
 from bridle.surfaces.cli.output import say, say_json, secret, tell, tell_notices
-from bridle.surfaces.cli.placed import goes_on
 
 FEW = 5
 

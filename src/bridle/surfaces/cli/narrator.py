@@ -8,9 +8,9 @@ from bridle.core.events import CallMoved, PartPut, Recorded, RequestMoved
 from bridle.core.parts import Call, Compaction, Notice, Patch, Sentinel, StepStart, TurnFinish
 from bridle.core.session import Session
 from bridle.core.states import Ask, Asking, Done, Failed, Open, Refused, Running, Waiting
-from bridle.surfaces.cli.paper import Paper
-from bridle.surfaces.plain import line, plain
-from bridle.surfaces.telling import compaction, telling
+from bridle.surfaces.cli.writer import Writer
+from bridle.surfaces.shared.call_summary import compaction, telling
+from bridle.surfaces.shared.safe_text import line, plain
 
 MOST_NAMED = 6
 
@@ -18,7 +18,7 @@ MOST_NAMED = 6
 class Narrator:
     """Tells what is recorded, each line behind the marks of how deep in the tree it happens."""
 
-    def __init__(self, paper: Paper, session: Session, depth: int = 0) -> None:
+    def __init__(self, paper: Writer, session: Session, depth: int = 0) -> None:
         self._paper = paper
         self.session = session
         self.depth = depth

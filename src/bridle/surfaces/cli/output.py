@@ -15,9 +15,9 @@ from typing import Any, TextIO
 
 import typer
 
-from bridle.surfaces.cli.paper import is_lively
-from bridle.surfaces.plain import line as one_line
-from bridle.surfaces.plain import plain, plain_json
+from bridle.surfaces.cli.writer import is_lively
+from bridle.surfaces.shared.safe_text import line as one_line
+from bridle.surfaces.shared.safe_text import plain, plain_json
 
 COLORS = {"+": "32", "-": "31", "@": "36"}
 

@@ -10,8 +10,8 @@ import typer
 
 from bridle.errors import ConfigError
 from bridle.runtime import open_project
+from bridle.surfaces.cli.group_options import goes_on
 from bridle.surfaces.cli.output import say, tell
-from bridle.surfaces.cli.placed import goes_on
 
 permissions = typer.Typer(help="What you have said always to in this project.", invoke_without_command=True)
 Dir = Annotated[Path, typer.Option(help="The project.")]

@@ -17,12 +17,12 @@ from bridle.core.session import Session
 from bridle.core.undo import visible
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
-from bridle.runtime.finding import entries_of
-from bridle.surfaces.cli.files import write_file
+from bridle.runtime.lookup import entries_of
 from bridle.surfaces.cli.manage import SessionId, with_runtime
+from bridle.surfaces.cli.new_files import write_file
 from bridle.surfaces.cli.output import say, tell
-from bridle.surfaces.cli.paper import paper
 from bridle.surfaces.cli.text import TextLines
+from bridle.surfaces.cli.writer import paper
 
 LONGEST_GAP = 3.0
 """Nobody wants to watch a night pass between two prompts."""

@@ -10,12 +10,12 @@ import typer
 
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
-from bridle.runtime.finding import last_session, tree_entries
-from bridle.runtime.undoing import diff
-from bridle.surfaces.cli.files import write_file
+from bridle.runtime.lookup import last_session, tree_entries
+from bridle.runtime.undo import diff
 from bridle.surfaces.cli.manage import with_runtime
+from bridle.surfaces.cli.new_files import write_file
 from bridle.surfaces.cli.output import say
-from bridle.surfaces.cli.undoing import MaybeSession
+from bridle.surfaces.cli.undo import MaybeSession
 
 
 def report(

@@ -17,15 +17,15 @@ from bridle.core.limits import LIMIT_NAMES, LimitName, wrong_limit
 from bridle.core.parts import OnAsk
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
-from bridle.runtime.beginning import begin_session, reserve
-from bridle.runtime.finding import last_session
-from bridle.runtime.given import file_bytes, stream_text
-from bridle.runtime.submitting import Expanded, submit
-from bridle.runtime.within import refuse_inside_call
-from bridle.surfaces.attaching import attached
-from bridle.surfaces.cli.drive import Shown, drive
+from bridle.runtime.argument_checks import file_bytes, stream_text
+from bridle.runtime.first_prompt import begin_session, reserve
+from bridle.runtime.inside_call import refuse_inside_call
+from bridle.runtime.lookup import last_session
+from bridle.runtime.submit import Expanded, submit
+from bridle.surfaces.cli.foreground import ForegroundView, drive
 from bridle.surfaces.cli.output import tell
 from bridle.surfaces.cli.project import ask_for_trust, existing, project_here
+from bridle.surfaces.shared.attachments import attached
 
 Format = Literal["text", "json"]
 
@@ -79,7 +79,7 @@ def run(
         where = await _session(runtime, session, continue_last, fork, asked.text, wanted)
         return where, await submit(runtime, where, asked, options, files=files, queue=queue, reply=not no_reply)
 
-    sys.exit(asyncio.run(drive(folder, work, Shown(*levels, tells_of_others=True), trusted=trust)))
+    sys.exit(asyncio.run(drive(folder, work, ForegroundView(*levels, tells_of_others=True), trusted=trust)))
 
 
 async def _expanded(runtime: Runtime, said: str, piped: str, options: TurnOptions) -> Expanded:
@@ -90,7 +90,7 @@ async def _expanded(runtime: Runtime, said: str, piped: str, options: TurnOption
     asked = Expanded(text, ())
     if text.startswith("/") or "@" in text:
         # Loaded only here: most prompts are plain.
-        from bridle.runtime.commanded import commanded
+        from bridle.runtime.slash_commands import commanded
 
         asked = await commanded(runtime, text, _confirm(options.on_ask), typed=said, agent=options.agent)
     return asked._replace(text=f"{asked.text}\n\n{data}") if data else asked
@@ -119,7 +119,7 @@ async def _session(
         return await begin_session(runtime, reserve(runtime), words, wanted)
     if not fork:
         return found
-    from bridle.runtime.moving import fork_session
+    from bridle.runtime.transfer import fork_session
 
     if wanted is not None:
         await runtime.check(await runtime.load(found), PromptItem("first", words, options=wanted))

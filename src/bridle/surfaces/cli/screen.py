@@ -11,10 +11,10 @@ from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from bridle.surfaces.cli.paper import Paper
-from bridle.surfaces.plain import plain
-from bridle.surfaces.streaming import Divider
-from bridle.surfaces.typeset import Words
+from bridle.surfaces.cli.writer import Writer
+from bridle.surfaces.shared.markdown_layout import MarkdownText
+from bridle.surfaces.shared.markdown_stream import Divider
+from bridle.surfaces.shared.safe_text import plain
 
 DRAW_SECONDS = 0.08
 MOST_TAIL_LINES = 12
@@ -40,7 +40,7 @@ STYLES = {
 }
 
 
-class Screen(Paper):
+class Screen(Writer):
     """Words appear as they come, below what is final, and are set once their block is whole.
 
     The lines at the bottom are drawn on standard error and taken away before anything is printed, so that both
@@ -110,7 +110,9 @@ class Screen(Paper):
 
     def _lines(self, words: str) -> list[str]:
         """Words as they are drawn, without the empty lines around them."""
-        lines = [PADDING.sub(r"\1", line) for line in self._rendered(Words(words, light=self._light)).split("\n")]
+        lines = [
+            PADDING.sub(r"\1", line) for line in self._rendered(MarkdownText(words, light=self._light)).split("\n")
+        ]
         full = [number for number, line in enumerate(lines) if COLOUR.sub("", line).strip()]
         return lines[full[0] : full[-1] + 1] if full else []
 

@@ -14,13 +14,13 @@ from bridle.core.parts import Call, Prompt, Text
 from bridle.core.session import Session
 from bridle.errors import ConfigError, JournalRefused
 from bridle.runtime import Runtime
-from bridle.runtime.beginning import is_begun
-from bridle.runtime.keeping import delete_session, expired, prune, size_of
-from bridle.runtime.moving import rename_session
+from bridle.runtime.first_prompt import is_begun
+from bridle.runtime.retention import delete_session, expired, prune, size_of
+from bridle.runtime.transfer import rename_session
+from bridle.surfaces.cli.group_options import goes_on
 from bridle.surfaces.cli.manage import SessionId, with_runtime
 from bridle.surfaces.cli.output import confirmed, say
-from bridle.surfaces.cli.placed import goes_on
-from bridle.surfaces.plain import plain
+from bridle.surfaces.shared.safe_text import plain
 
 sessions = typer.Typer(help="What has been done.", invoke_without_command=True)
 LONGEST_TITLE = 100

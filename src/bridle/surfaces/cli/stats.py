@@ -17,7 +17,7 @@ from bridle.core.parts import TurnFinish, TurnStart
 from bridle.core.states import Done, Failed
 from bridle.errors import BridleError
 from bridle.runtime import Runtime
-from bridle.runtime.finding import entries_of
+from bridle.runtime.lookup import entries_of
 from bridle.surfaces.cli.output import say
 
 WIDTH = 40

@@ -12,7 +12,7 @@ from bridle.errors import ConfigError
 def open_terminal() -> None:
     """Open the last session of this directory that has something to go on with, or a new one."""
     # Loaded only here, as everything below: it takes as long as everything else together.
-    from bridle.runtime.within import leave_terminal
+    from bridle.runtime.inside_call import leave_terminal
 
     leave_terminal()
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -27,7 +27,7 @@ def open_terminal() -> None:
 
 async def _open() -> int:
     from bridle.runtime import Runtime
-    from bridle.runtime.finding import interrupted_here
+    from bridle.runtime.lookup import interrupted_here
     from bridle.surfaces.tui.app import BridleApp
 
     async with Runtime.open(Path()) as runtime:

@@ -12,9 +12,9 @@ from bridle.core.result import Result, answers
 from bridle.core.session import Session
 from bridle.core.status import status_of
 from bridle.surfaces.cli.narrator import Narrator
-from bridle.surfaces.cli.paper import Paper
-from bridle.surfaces.levels import NAMES, bar, levels, nearest
-from bridle.surfaces.plain import line, plain
+from bridle.surfaces.cli.writer import Writer
+from bridle.surfaces.shared.limit_levels import NAMES, bar, levels, nearest
+from bridle.surfaces.shared.safe_text import line, plain
 
 BAR = 10
 MOST_UNDER_WAY = 6
@@ -23,7 +23,7 @@ MOST_UNDER_WAY = 6
 class TextLines:
     """Streams the answer; steps, calls, notices and the account go beside it."""
 
-    def __init__(self, paper: Paper) -> None:
+    def __init__(self, paper: Writer) -> None:
         self._paper = paper
         self._session = Session()
         self._top = Narrator(paper, self._session)

@@ -29,7 +29,7 @@ from bridle.core.undo import visible
 
 
 @dataclass
-class CallView:
+class CallRow:
     """A call, and from when to when it ran, in active seconds of its turn; it may never have run."""
 
     call: Call
@@ -40,7 +40,7 @@ class CallView:
 
 
 @dataclass
-class StepView:
+class StepRow:
     """A step: what was said, what was asked for, and what it took."""
 
     number: int
@@ -51,7 +51,7 @@ class StepView:
     usage: Usage = Usage()
     cost: float = 0.0
     said: list[Text | Reasoning] = field(default_factory=list)
-    calls: list[CallView] = field(default_factory=list)
+    calls: list[CallRow] = field(default_factory=list)
     patches: dict[str, Patch] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -73,7 +73,7 @@ class TurnView:
 
     start: TurnStart
     prompts: list[Prompt] = field(default_factory=list)
-    steps: list[StepView] = field(default_factory=list)
+    steps: list[StepRow] = field(default_factory=list)
     points: list[Point] = field(default_factory=list)
     notes: list[tuple[float, str]] = field(default_factory=list)
     sentinel: str = ""
@@ -87,7 +87,7 @@ def gathered(entries: Sequence[Entry], below: Mapping[str, Sequence[Entry]]) -> 
     """The turns of a session that nobody has undone; `below` has the entries of its subagents, by their session."""
     turns: list[TurnView] = []
     session = Session()
-    calls: dict[str, CallView] = {}
+    calls: dict[str, CallRow] = {}
     for entry in visible(entries):
         fold(session, entry)
         for event in entry.events:
@@ -111,7 +111,7 @@ def _count(view: TurnView, turn: OpenTurn, at: float) -> None:
     view.seconds = max(view.seconds, at)
 
 
-def _take(view: TurnView, session: Session, calls: dict[str, CallView], entry: Entry, event: Recorded) -> None:
+def _take(view: TurnView, session: Session, calls: dict[str, CallRow], entry: Entry, event: Recorded) -> None:
     if isinstance(event, PartPut):
         _take_part(view, session, calls, entry.elapsed, event)
     elif isinstance(event, CallMoved) and event.id in calls:
@@ -133,13 +133,13 @@ def _take(view: TurnView, session: Session, calls: dict[str, CallView], entry: E
             view.steps[-1].usage, view.steps[-1].cost = event.state.usage, event.state.cost
 
 
-def _take_part(view: TurnView, session: Session, calls: dict[str, CallView], at: float, event: PartPut) -> None:
+def _take_part(view: TurnView, session: Session, calls: dict[str, CallRow], at: float, event: PartPut) -> None:
     part = event.part
     match part:
         case Prompt():
             view.prompts.append(part)
         case StepStart(number=number, closing=closing):
-            view.steps.append(StepView(number, at, closing or ""))
+            view.steps.append(StepRow(number, at, closing or ""))
         case StepFinish():
             step = view.steps[-1]
             step.ended = at
@@ -148,7 +148,7 @@ def _take_part(view: TurnView, session: Session, calls: dict[str, CallView], at:
                 if isinstance(said, (Text, Reasoning)):
                     step.said.append(said)
                 elif isinstance(said, Call):
-                    calls[id] = CallView(said)
+                    calls[id] = CallRow(said)
                     step.calls.append(calls[id])
         case Patch():
             if view.steps:
@@ -177,7 +177,7 @@ def _finish(view: TurnView, session: Session, below: Mapping[str, Sequence[Entry
         for call in step.calls:
             if call.child in below:
                 turns = gathered(below[call.child], below)
-                mandates = ((turn, turn.start.mandate) for turn in turns)
+                mandates = ((turn, turn.start.delegation) for turn in turns)
                 call.below = [
-                    turn for turn, mandate in mandates if mandate is not None and mandate.call == call.call.id
+                    turn for turn, delegation in mandates if delegation is not None and delegation.call == call.call.id
                 ]

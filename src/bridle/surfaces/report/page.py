@@ -11,8 +11,8 @@ from pathlib import Path
 
 from bridle.core.events import SessionInfo
 from bridle.core.parts import Patch, Reasoning, TurnFinish
-from bridle.core.secrets import redacted
-from bridle.surfaces.report.gather import CallView, StepView, TurnView
+from bridle.surfaces.report.escape import quoted, text
+from bridle.surfaces.report.gather import CallRow, StepRow, TurnView
 from bridle.surfaces.report.picture import (
     duration,
     limits_chart,
@@ -22,8 +22,8 @@ from bridle.surfaces.report.picture import (
     timeline,
     tokens_chart,
 )
-from bridle.surfaces.report.words import quoted, text
-from bridle.surfaces.telling import telling
+from bridle.surfaces.shared.call_summary import telling
+from bridle.values.secrets import redacted
 
 MOST_OUTPUT = 6_000
 MOST_OUTPUT_IN_LONG_TURNS = 1_000
@@ -145,7 +145,7 @@ def _steps(turn: TurnView, prefix: str) -> Iterator[str]:
     yield "</div>"
 
 
-def _step(step: StepView, turn: TurnView, name: str, most: int) -> Iterator[str]:
+def _step(step: StepRow, turn: TurnView, name: str, most: int) -> Iterator[str]:
     ended = step.ended if step.ended is not None else turn.seconds
     ran = " ".join(f'<i class="dot {state_style(call)}"></i>{text(call.call.name)}' for call in step.calls[:MOST_NAMED])
     more = f" +{len(step.calls) - MOST_NAMED}" if len(step.calls) > MOST_NAMED else ""
@@ -178,7 +178,7 @@ def _patch(patch: Patch) -> Iterator[str]:
         yield f'<p class="patch">changed: {", ".join(shown)}{f" and {rest} more" if rest > 0 else ""}</p>'
 
 
-def _call(call: CallView, name: str, most: int) -> Iterator[str]:
+def _call(call: CallRow, name: str, most: int) -> Iterator[str]:
     took = ""
     if call.began is not None and call.ended is not None:
         took = f" · {duration(call.ended - call.began)}"

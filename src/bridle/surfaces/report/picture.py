@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from bridle.core.states import Done, Failed, Refused
-from bridle.surfaces.report.gather import CallView, StepView, TurnView
-from bridle.surfaces.report.words import text
+from bridle.surfaces.report.escape import text
+from bridle.surfaces.report.gather import CallRow, StepRow, TurnView
 
 WIDTH = 1000.0
 LEFT = 74.0
@@ -43,7 +43,7 @@ class Bar(NamedTuple):
     hint: str
 
 
-class Lane(NamedTuple):
+class TimelineLane(NamedTuple):
     name: str
     bars: list[Bar]
 
@@ -94,15 +94,15 @@ def _bar(bar: Bar, y: float, scale: float) -> str:
     return f"<g>{rect}<title>{text(bar.hint)}</title></rect>{label}</g>"
 
 
-def _lanes(turn: TurnView, offset: float = 0.0, name: str = "model") -> Iterator[Lane]:
+def _lanes(turn: TurnView, offset: float = 0.0, name: str = "model") -> Iterator[TimelineLane]:
     requests = [_request(step, offset, turn.seconds) for step in turn.steps]
-    yield Lane(name, requests)
+    yield TimelineLane(name, requests)
     calls = [call for step in turn.steps for call in step.calls if call.began is not None]
     shown = 0
     for row, lane in enumerate(_beside(calls)):
         if row >= MOST_LANES:
             break
-        yield Lane("calls" if not row else "", [_call(call, offset, turn.seconds) for call in lane])
+        yield TimelineLane("calls" if not row else "", [_call(call, offset, turn.seconds) for call in lane])
     for call in calls:
         for below in call.below:
             if shown < MOST_LANES:
@@ -110,7 +110,7 @@ def _lanes(turn: TurnView, offset: float = 0.0, name: str = "model") -> Iterator
                 yield from _lanes(below, offset + (call.began or 0.0), f"↳ {below.start.agent}"[:12])
 
 
-def _request(step: StepView, offset: float, seconds: float) -> Bar:
+def _request(step: StepRow, offset: float, seconds: float) -> Bar:
     ended = step.ended if step.ended is not None else seconds
     style = "closing" if step.closing else "model"
     why = f", closing ({step.closing})" if step.closing else ""
@@ -118,30 +118,30 @@ def _request(step: StepView, offset: float, seconds: float) -> Bar:
     return Bar(offset + step.began, offset + ended, style, str(step.number), hint)
 
 
-def _call(call: CallView, offset: float, seconds: float) -> Bar:
+def _call(call: CallRow, offset: float, seconds: float) -> Bar:
     began = call.began or 0.0
     ended = call.ended if call.ended is not None else seconds
     hint = f"{call.call.name}: {state_words(call)}, {duration(ended - began)}"
     return Bar(offset + began, offset + ended, "child" if call.child else state_style(call), call.call.name, hint)
 
 
-def state_style(call: CallView) -> str:
+def state_style(call: CallRow) -> str:
     state = call.call.state
     if isinstance(state, Done):
         return "done"
     return "failed" if isinstance(state, Failed) else "refused" if isinstance(state, Refused) else "open"
 
 
-def state_words(call: CallView) -> str:
+def state_words(call: CallRow) -> str:
     state = call.call.state
     if isinstance(state, Refused):
         return f"refused ({state.refusal.name})"
     return {"done": "done", "failed": "failed"}.get(state_style(call), type(state).__name__.lower())
 
 
-def _beside(calls: Sequence[CallView]) -> list[list[CallView]]:
+def _beside(calls: Sequence[CallRow]) -> list[list[CallRow]]:
     """Calls that ran at the same time in different lanes."""
-    lanes: list[list[CallView]] = []
+    lanes: list[list[CallRow]] = []
     for call in calls:
         began = call.began or 0.0
         free = (lane for lane in lanes if (lane[-1].ended or began) <= began)
@@ -175,7 +175,7 @@ def duration(seconds: float) -> str:
     return f"{hours} h" + (f" {minutes} min" if minutes else "")
 
 
-class Line(NamedTuple):
+class TimelineLine(NamedTuple):
     """A limit over time: how much of it was used, as a share."""
 
     name: str
@@ -218,7 +218,7 @@ def _stairs(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, floa
         before = share
 
 
-def _used(turn: TurnView) -> Iterator[Line]:
+def _used(turn: TurnView) -> Iterator[TimelineLine]:
     points = turn.points[:: max(1, len(turn.points) // MOST_POINTS)]
     points = [*points, turn.points[-1]] if turn.points else []
     limits = turn.start.limits
@@ -227,19 +227,19 @@ def _used(turn: TurnView) -> Iterator[Line]:
         return
     if turn.cap:
         shares = [(point.at, point.steps / turn.cap) for point in points]
-        yield Line("steps", "steps", shares, f"{last.steps}/{turn.cap}")
+        yield TimelineLine("steps", "steps", shares, f"{last.steps}/{turn.cap}")
     if limits.tool_calls:
         shares = [(point.at, point.tool_calls / limits.tool_calls) for point in points]
-        yield Line("calls", "calls", shares, f"{last.tool_calls}/{limits.tool_calls}")
+        yield TimelineLine("calls", "calls", shares, f"{last.tool_calls}/{limits.tool_calls}")
     if limits.tokens:
         shares = [(point.at, point.tokens / limits.tokens) for point in points]
-        yield Line("tokens", "tokens", shares, f"{last.tokens:,}/{limits.tokens:,}")
+        yield TimelineLine("tokens", "tokens", shares, f"{last.tokens:,}/{limits.tokens:,}")
     if limits.cost:
         shares = [(point.at, point.cost / limits.cost) for point in points]
-        yield Line("cost", "cost", shares, f"${last.cost:.4f}/${limits.cost:.2f}")
+        yield TimelineLine("cost", "cost", shares, f"${last.cost:.4f}/${limits.cost:.2f}")
     if limits.seconds:
         shares = [(0.0, 0.0), (turn.seconds, turn.seconds / limits.seconds)]
-        yield Line("time", "time", shares, f"{duration(turn.seconds)}/{duration(limits.seconds)}")
+        yield TimelineLine("time", "time", shares, f"{duration(turn.seconds)}/{duration(limits.seconds)}")
 
 
 def tokens_chart(turn: TurnView) -> str:
@@ -265,7 +265,7 @@ def tokens_chart(turn: TurnView) -> str:
     return "".join([*parts, _legend((("cached", "from the cache"), ("read", "read"), ("written", "written")))])
 
 
-def _column(step: StepView, x: float, each: float, bottom: float, up: float) -> str:
+def _column(step: StepRow, x: float, each: float, bottom: float, up: float) -> str:
     """The tokens of one step, on top of each other."""
     width = max(0.6, min(26.0, each - 1 if each > 2 else each))
     cached, written = step.usage.cache_read, step.usage.output + step.usage.reasoning

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from bridle.core.parts import Text
 from bridle.errors import BridleError
-from bridle.runtime.moving import fork_session
-from bridle.runtime.undoing import diff, redo, undo
-from bridle.surfaces.plain import line, plain
-from bridle.surfaces.tui.dialogs import Shown
-from bridle.surfaces.tui.tree import Backgrounds, Subagents, Watch
+from bridle.runtime.transfer import fork_session
+from bridle.runtime.undo import diff, redo, undo
+from bridle.surfaces.shared.safe_text import line, plain
+from bridle.surfaces.tui.dialogs import DialogText
+from bridle.surfaces.tui.tree import BackgroundsScreen, Subagents, TreeWatch
 from bridle.surfaces.tui.views import CallView, diff_text
 from bridle.surfaces.tui.widgets import PlainApp
 
@@ -68,7 +68,7 @@ class SessionActions(PlainApp):
     async def action_diff(self) -> None:
         async def work() -> str:
             shown = await diff(self.runtime, self.chat.id_of_session)
-            await self.push_screen(Shown("What this session has changed", diff_text(shown or "nothing")))
+            await self.push_screen(DialogText("What this session has changed", diff_text(shown or "nothing")))
             return ""
 
         await self._tried(work)
@@ -97,7 +97,7 @@ class SessionActions(PlainApp):
 
     async def _watched(self, session: str | None) -> None:
         if session:
-            await self.push_screen(Watch(self.runtime, session))
+            await self.push_screen(TreeWatch(self.runtime, session))
 
     async def on_call_view_opened(self, event: CallView.Opened) -> None:
         await self._watched(event.child)
@@ -105,4 +105,4 @@ class SessionActions(PlainApp):
     async def action_backgrounds(self) -> None:
         if self.screen is not self.chat:
             return
-        await self.push_screen(Backgrounds(self.runtime, self.chat.id_of_session))
+        await self.push_screen(BackgroundsScreen(self.runtime, self.chat.id_of_session))

@@ -13,13 +13,13 @@ from textual.screen import Screen
 
 from bridle.core.parts import Prompt
 from bridle.runtime import Runtime
-from bridle.runtime.beginning import is_begun
-from bridle.runtime.finding import interrupted_here
-from bridle.runtime.news import news
-from bridle.surfaces.plain import line
+from bridle.runtime.first_prompt import is_begun
+from bridle.runtime.lookup import interrupted_here
+from bridle.runtime.notices import news
+from bridle.surfaces.shared.safe_text import line
 from bridle.surfaces.tui.actions import SessionActions
 from bridle.surfaces.tui.chat import Chat
-from bridle.surfaces.tui.dialogs import Choice, Picker, Shown
+from bridle.surfaces.tui.dialogs import Choice, DialogText, Picker
 from bridle.surfaces.tui.keys import HELP
 from bridle.surfaces.tui.themes import CONTRAST, THEMES
 
@@ -105,7 +105,7 @@ class BridleApp(SessionActions):
         self.runtime.resume(self.chat.id_of_session)
 
     async def action_keys(self) -> None:
-        await self.push_screen(Shown("Keys", HELP))
+        await self.push_screen(DialogText("Keys", HELP))
 
     async def action_sessions(self) -> None:
         found = [row for row in await self.runtime.sessions() if not row.info.parent]

@@ -17,10 +17,10 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from bridle.core.states import Ask
-from bridle.surfaces.plain import line
+from bridle.surfaces.shared.safe_text import line
 from bridle.surfaces.tui.editor import Editor
 from bridle.surfaces.tui.views import diff_text
-from bridle.surfaces.tui.widgets import Button, Input, OptionList, Static
+from bridle.surfaces.tui.widgets import Button, OptionList, Static, TextInput
 
 Decision = TypeVar("Decision")
 FRAME = 2
@@ -86,7 +86,7 @@ class Deliberate(ModalScreen[Decision]):
         listed = self.query(OptionList)
         for each in listed:
             each.styles.max_height = max(1, height // 3)
-        fields = len(self.query(Input)) + len(self.query(Horizontal))
+        fields = len(self.query(TextInput)) + len(self.query(Horizontal))
         taken = FRAME + 1 + fields + sum(max(1, min(each.option_count, height // 3)) for each in listed)
         self.query_one("#about").styles.max_height = max(1, height - taken)
 
@@ -153,14 +153,14 @@ class Deliberate(ModalScreen[Decision]):
         getattr(self.query_one("#about", VerticalScroll), way)(animate=False)
 
 
-class Reply(NamedTuple):
+class AskReply(NamedTuple):
     """What a person said to an ask."""
 
     choice: Literal["once", "always", "reject"]
     feedback: str = ""
 
 
-class AskScreen(Deliberate[Reply | None]):
+class AskScreen(Deliberate[AskReply | None]):
     """An ask with everything that it is about: the exact command, paths and diff."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "later", "Later", show=False)]
@@ -184,18 +184,18 @@ class AskScreen(Deliberate[Reply | None]):
     def answers(self) -> Iterator[Widget]:
         if self.ask.kind == "question":
             yield OptionList(*self.ask.choices, id="choices")
-            yield Input(placeholder="or your own words (enter)", id="words", compact=True)
+            yield TextInput(placeholder="or your own words (enter)", id="words", compact=True)
             return
         with Horizontal(classes="buttons"):
             yield Button("Once", id="once", variant="success", compact=True)
             yield Button("Always", id="always", compact=True)
             yield Button("Reject", id="reject", variant="error", compact=True)
-        yield Input(placeholder="why not: the model reads it and goes on (enter)", id="words", compact=True)
+        yield TextInput(placeholder="why not: the model reads it and goes on (enter)", id="words", compact=True)
 
     def _accesses(self) -> str:
         return "\n".join(f"{access.permission}: {access.pattern}" for access in self.ask.accesses)
 
-    def _reply(self, reply: Reply | None) -> None:
+    def _reply(self, reply: AskReply | None) -> None:
         """Close the screen once: the turn may end while a key is on its way."""
         if not self._replied:
             self._replied = True
@@ -216,15 +216,15 @@ class AskScreen(Deliberate[Reply | None]):
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         said = event.button.id
-        self._reply(Reply("once" if said == "once" else "always" if said == "always" else "reject"))
+        self._reply(AskReply("once" if said == "once" else "always" if said == "always" else "reject"))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self._reply(Reply("once", self.ask.choices[event.option_index]))
+        self._reply(AskReply("once", self.ask.choices[event.option_index]))
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    def on_input_submitted(self, event: TextInput.Submitted) -> None:
         words = event.value.strip()
         if words:
-            self._reply(Reply("once" if self.ask.kind == "question" else "reject", words))
+            self._reply(AskReply("once" if self.ask.kind == "question" else "reject", words))
 
 
 class Confirm(Deliberate[bool]):

@@ -22,18 +22,18 @@ from bridle.core.states import Ask
 from bridle.core.status import status_of
 from bridle.errors import BridleError
 from bridle.runtime import Runtime
-from bridle.runtime.beginning import begin_session, reserve
-from bridle.runtime.commanded import commanded
-from bridle.runtime.following import follow
-from bridle.runtime.submitting import submit
-from bridle.runtime.watching import account_of_tree
-from bridle.surfaces.levels import NAMES, NEAR, nearest
-from bridle.surfaces.plain import line
-from bridle.surfaces.tui.asks import AskScreen, Confirm, Reply
+from bridle.runtime.first_prompt import begin_session, reserve
+from bridle.runtime.follow import follow
+from bridle.runtime.observe import account_of_tree
+from bridle.runtime.slash_commands import commanded
+from bridle.runtime.submit import submit
+from bridle.surfaces.shared.limit_levels import NAMES, NEAR, nearest
+from bridle.surfaces.shared.safe_text import line
+from bridle.surfaces.tui.asks import AskReply, AskScreen, Confirm
 from bridle.surfaces.tui.editor import Completions, Editor
 from bridle.surfaces.tui.gauge import Gauge
-from bridle.surfaces.tui.pasting import Pasted
-from bridle.surfaces.tui.transcript import Transcript
+from bridle.surfaces.tui.paste import Pasted
+from bridle.surfaces.tui.transcript import TranscriptView
 from bridle.surfaces.tui.widgets import Static
 
 TICK_SECONDS = 0.5
@@ -64,7 +64,7 @@ class Chat(Screen[None]):
         """Whether the session is there already: a new one is made with its first prompt."""
         self.agent: str | None = None
         self.model: str | None = None
-        self.transcript = Transcript()
+        self.transcript = TranscriptView()
         self.gauge = Gauge()
         completions = Completions(id="completions")
         self.editor = Editor(completions, self._known, runtime.directory)
@@ -220,7 +220,7 @@ class Chat(Screen[None]):
     @work
     async def _ask(self, ask: Ask) -> None:
         session, self._put = self.id_of_session, AskScreen(ask, self.editor)
-        reply: Reply | None = await self.app.push_screen_wait(self._put)
+        reply: AskReply | None = await self.app.push_screen_wait(self._put)
         over, self._put = self._put.over, None
         if reply is not None:
             await self.runtime.answer(session, ask.id, *reply)

@@ -11,7 +11,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 
-from bridle.surfaces.tui.widgets import Input, OptionList, Static
+from bridle.surfaces.tui.widgets import OptionList, Static, TextInput
 
 
 class Choice(NamedTuple):
@@ -34,7 +34,7 @@ class Picker(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
             yield Static(self._title, classes="title")
-            yield Input(placeholder="type to narrow", id="narrow")
+            yield TextInput(placeholder="type to narrow", id="narrow")
             yield OptionList(id="choices")
 
     def on_mount(self) -> None:
@@ -48,7 +48,7 @@ class Picker(ModalScreen[str | None]):
         if found:
             options.highlighted = 0
 
-    def on_input_changed(self, event: Input.Changed) -> None:
+    def on_input_changed(self, event: TextInput.Changed) -> None:
         self._fill(event.value)
 
     def on_input_submitted(self) -> None:
@@ -68,7 +68,7 @@ class Picker(ModalScreen[str | None]):
         self.dismiss(event.option.id)
 
 
-class Shown(ModalScreen[None]):
+class DialogText(ModalScreen[None]):
     """Something to read: help, or a diff."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape,q,enter", "dismiss", "Close")]

@@ -12,8 +12,8 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from bridle.errors import ConfigError
-from bridle.surfaces.plain import line
-from bridle.surfaces.tui.pasting import Pasted, clipboard_image
+from bridle.surfaces.shared.safe_text import line
+from bridle.surfaces.tui.paste import Pasted, clipboard_image
 from bridle.surfaces.tui.widgets import OptionList, TextArea
 
 MOST_FILES = 5_000

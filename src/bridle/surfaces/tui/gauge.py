@@ -6,7 +6,7 @@ from textual.content import Content
 
 from bridle.core.ledger import Account
 from bridle.core.session import Session
-from bridle.surfaces.levels import NAMES, NEAR, bar, levels, tree_words
+from bridle.surfaces.shared.limit_levels import NAMES, NEAR, bar, levels, tree_words
 from bridle.surfaces.tui.widgets import Static, text
 
 WIDTH = 8

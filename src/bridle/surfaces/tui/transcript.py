@@ -23,15 +23,15 @@ from bridle.core.parts import Call, Part, Prompt, Reasoning, StepFinish, Text
 from bridle.core.session import Session
 from bridle.core.states import Open
 from bridle.core.undo import has_mark
+from bridle.surfaces.tui.streamed_text import WordsView
 from bridle.surfaces.tui.views import CallView, NoticeView, ThoughtView, WelcomeView, view_of
 from bridle.surfaces.tui.widgets import Button
-from bridle.surfaces.tui.words import WordsView
 
 AT_ONCE = 80
 """Parts that are shown at first, and each time that older ones are asked for."""
 
 
-class Transcript(VerticalScroll):
+class TranscriptView(VerticalScroll):
     """Folds the session's events, and shows them."""
 
     class Undone(Message):

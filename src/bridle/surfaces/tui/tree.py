@@ -18,12 +18,12 @@ from bridle.core.session import Session
 from bridle.core.status import status_of
 from bridle.errors import BridleError
 from bridle.runtime import Runtime
-from bridle.runtime.following import follow
-from bridle.runtime.watching import Branch, branches, end_in_background, in_background
-from bridle.surfaces.plain import line
-from bridle.surfaces.telling import telling
+from bridle.runtime.follow import follow
+from bridle.runtime.observe import Branch, branches, end_in_background, in_background
+from bridle.surfaces.shared.call_summary import telling
+from bridle.surfaces.shared.safe_text import line
 from bridle.surfaces.tui.gauge import Gauge
-from bridle.surfaces.tui.transcript import Transcript
+from bridle.surfaces.tui.transcript import TranscriptView
 from bridle.surfaces.tui.widgets import Static, Tree
 
 LOOK_SECONDS = 0.5
@@ -83,7 +83,7 @@ def _fill(node: TreeNode[str], found: Iterable[Branch]) -> None:
             node.add_leaf(words, branch.session)
 
 
-class Watch(Screen[None]):
+class TreeWatch(Screen[None]):
     """A subagent as it works, to be looked at; esc goes back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape,q", "dismiss", "Back")]
@@ -92,7 +92,7 @@ class Watch(Screen[None]):
         super().__init__()
         self.runtime = runtime
         self.id_of_session = session
-        self.transcript = Transcript()
+        self.transcript = TranscriptView()
         self._gauge = Gauge()
 
     def compose(self) -> ComposeResult:
@@ -129,7 +129,7 @@ class Watch(Screen[None]):
         self._gauge.show(session, session.elapsed, status)
 
 
-class Backgrounds(ModalScreen[None]):
+class BackgroundsScreen(ModalScreen[None]):
     """Commands in the background, what they print, and a key that ends one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -24,11 +24,11 @@ from bridle.core.parts import (
     TurnFinish,
 )
 from bridle.core.states import Asking, CallState, Done, Failed, Refused, Running, Waiting
-from bridle.runtime.watching import child_of
-from bridle.surfaces.plain import line, plain
-from bridle.surfaces.telling import compaction, telling
+from bridle.runtime.observe import child_of
+from bridle.surfaces.shared.call_summary import compaction, telling
+from bridle.surfaces.shared.safe_text import line, plain
+from bridle.surfaces.tui.streamed_text import WordsView
 from bridle.surfaces.tui.widgets import Button, Static
-from bridle.surfaces.tui.words import WordsView
 
 MOST_LIVE_LINES = 8
 MOST_LINES = 400

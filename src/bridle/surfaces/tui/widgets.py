@@ -16,7 +16,7 @@ from textual.visual import VisualType
 from textual.widgets.button import ButtonVariant
 from textual.widgets.option_list import Option
 
-from bridle.surfaces.plain import line, plain
+from bridle.surfaces.shared.safe_text import line, plain
 
 Shown = str | Content
 
@@ -94,7 +94,7 @@ class Tree(theirs.Tree[str]):
         return Text(plain(str(label)).partition("\n")[0])
 
 
-class Input(theirs.Input):
+class TextInput(theirs.Input):
     """A line to type into."""
 
     def validate_value(self, value: str) -> str:

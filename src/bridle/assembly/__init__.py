@@ -1,0 +1,1 @@
+"""Composition: from settings and files to what a turn works with."""

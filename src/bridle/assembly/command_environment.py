@@ -1,0 +1,221 @@
+"""Where commands run: in a sandbox if there is one, within bounds, some of them in the background."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+from bridle.config.agents import rules_of
+from bridle.config.settings import CareSettings, HookSettings, McpServer, SandboxSettings, Settings
+from bridle.core.permission import DEFAULT_RULES, Access, Rule, judge, named_patterns
+from bridle.errors import ConfigError, ToolFailed
+from bridle.process.program_lookup import outside
+from bridle.process.sandbox import Sandbox, sandbox_program
+from bridle.process.sandbox_home import Home, git_identity, plain_settings
+from bridle.tools.background import Backgrounds
+from bridle.workspace.files import located
+from bridle.workspace.git_place import git_place, named_by_config
+
+OWN = (Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[1])
+"""The interpreter and the packages that Bridle runs from."""
+MOST_FOLDERS = 1_000
+
+
+@dataclass(slots=True)
+class CommandEnvironment:
+    """What the settings say of commands, for all sessions of one runtime."""
+
+    settings: SandboxSettings
+    environment: Mapping[str, str]
+    guarded: tuple[Path, ...] = ()
+    outputs: Path | None = None
+    rules: Sequence[Rule] = DEFAULT_RULES
+    """By which it is judged what commands may read where no agent's rules are given."""
+    protected: tuple[Path, ...] = ()
+    """Files of the project that a command of the user's names which runs outside of the sandbox."""
+    backgrounds: Backgrounds = field(default_factory=Backgrounds)
+    _scratch: Path | None = None
+    _home: Home | None = None
+
+    @property
+    def sandboxed(self) -> bool:
+        """Whether commands are shut in; raises `ConfigError` if they must be and cannot."""
+        if self.settings.mode == "off":
+            return False
+        program, why_not = sandbox_program()
+        if self.settings.mode == "required" and not program:
+            raise ConfigError(f"sandbox.mode is required, and there is no sandbox: {why_not}")
+        return bool(program)
+
+    def warning(self) -> str:
+        """What a reader must know where commands are not shut in."""
+        if self.settings.mode != "auto" or self.sandboxed:
+            return ""
+        return f"commands run without a sandbox, so each of them is asked about: {sandbox_program()[1]}"
+
+    def permits(self, access: Access) -> bool:
+        """Whether the rules allow something to what runs without a turn."""
+        return judge(self.rules, access) == "allow"
+
+    def finder(self, session: str, *, read_only: bool, rules: Sequence[Rule]) -> Callable[[], Sandbox | None]:
+        """Finds the sandbox once a command is to run: whoever runs none pays nothing for it."""
+        return partial(self.sandbox, session, read_only=read_only, rules=rules)
+
+    def sandbox(self, session: str, *, read_only: bool = False, rules: Sequence[Rule] | None = None) -> Sandbox | None:
+        """The sandbox for the commands of a session, with masks by the rules; None if there is none."""
+        if not self.sandboxed:
+            return None
+        scratch = self._scratch = self._scratch or Path(tempfile.mkdtemp(prefix="bridle-"))
+        outputs = (self.outputs / session).resolve() if self.outputs is not None else None
+        return Sandbox(
+            sandbox_program()[0],
+            self._known_home,
+            scratch,
+            writable=_paths(self.settings.writable),
+            hidden=(*self.guarded, *_paths(self.settings.hidden)),
+            network=self.settings.network,
+            read_only=read_only,
+            programs=(*OWN, *self._path()),
+            own=OWN,
+            readable=(outputs,) if outputs is not None else (),
+            stored=str(outputs) if outputs is not None else "",
+            protected=self.protected,
+            masks=named_patterns(self.rules if rules is None else rules, "read"),
+        )
+
+    def _known_home(self) -> Home:
+        """The home for commands, with settings files generated for it when the first one runs."""
+        if self._home is None:
+            assert self._scratch is not None
+            self._home = self._made(self._scratch)
+        return self._home
+
+    def _made(self, scratch: Path) -> Home:
+        named = Path(self.environment.get("HOME") or "/nonexistent")
+        given = self.environment.get("XDG_CACHE_HOME", "")
+        caches = (Path(given) if given.startswith("/") else named / ".cache").resolve() / "bridle" / "commands"
+        git = shutil.which("git", path=outside(self.environment.get("PATH", ""), Path.cwd()))
+        texts = {**plain_settings(named), ".gitconfig": git_identity(git, self.environment)}
+        folder = scratch / "settings"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        files: dict[str, Path] = {}
+        for name, text in texts.items():
+            files[name] = folder / name.replace("/", "_")
+            files[name].write_text(text, encoding="utf-8")
+        return Home(named.resolve(), named, caches, files, _paths(self.settings.home))
+
+    def _path(self) -> list[Path]:
+        """The folders of programs; of a virtual environment, the whole of it."""
+        entries = [Path(entry) for entry in self.environment.get("PATH", "").split(":") if entry.startswith("/")]
+        return [entry.parent if os.path.exists(entry.parent / "pyvenv.cfg") else entry for entry in entries]
+
+    def guarded_in(self, directory: str) -> tuple[Path, ...]:
+        """What no file tool writes in or around a project, besides what is protected by its name."""
+        place = git_place(Path(directory).resolve())
+        git = shutil.which("git", path=outside(self.environment.get("PATH", ""), Path(directory)) or os.defpath)
+        return (*place.folders, *place.locked, *named_by_config(place, git, self.environment), *self.protected, *OWN)
+
+    def bounds(self) -> dict[str, int]:
+        """How much a command may take; what is 0 is not bounded."""
+        given = self.settings
+        bounds = {
+            "processes": given.processes,
+            "memory": given.memory_mb << 20,
+            "total_memory": given.total_memory_mb << 20,
+            "file": given.file_mb << 20,
+            "disk": given.disk_mb << 20,
+        }
+        return {name: most for name, most in bounds.items() if most > 0}
+
+    async def close(self) -> None:
+        """End what goes on in the background, and remove the scratch folder."""
+        await self.backgrounds.close()
+        self.drop()
+
+    def drop(self) -> None:
+        """Remove the scratch folder."""
+        if self._scratch is not None:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+            self._scratch = self._home = None
+
+
+def command_environment_for(
+    settings: Settings,
+    environment: Mapping[str, str],
+    guarded: tuple[Path, ...],
+    outputs: Path | None,
+    directory: Path,
+) -> CommandEnvironment:
+    """The shelter for a project, by its settings."""
+    known = (*DEFAULT_RULES, *rules_of(settings.permission))
+    protected = (*run_outside(settings, directory, environment), *linked_from(guarded, directory.resolve()))
+    return CommandEnvironment(settings.sandbox, environment, guarded, outputs, known, protected)
+
+
+def linked_from(guarded: Sequence[Path], project: Path) -> tuple[Path, ...]:
+    """The files of a project to which the user's own configuration links: what they say counts for every project."""
+    found: list[Path] = []
+    for folder in guarded:
+        for place, below, files in islice(os.walk(folder), MOST_FOLDERS):
+            links = (Path(place, name) for name in (*below, *files) if os.path.islink(Path(place, name)))
+            found += [target for link in links if (target := link.resolve()).is_relative_to(project)]
+    return tuple(dict.fromkeys(found))
+
+
+def run_outside(settings: Settings, directory: Path, environment: Mapping[str, str]) -> tuple[Path, ...]:
+    """The files of a project that commands may run which are outside of the sandbox; raises `ConfigError`."""
+    care: dict[str, Sequence[HookSettings | CareSettings]] = {
+        "hooks": settings.hooks,
+        "formatters": settings.formatters,
+        "diagnostics": settings.diagnostics,
+    }
+    lines = [(name, one.command) for name, given in care.items() for one in given if not one.sandbox]
+    servers = [(name, each) for name, each in settings.mcp.items() if isinstance(each, McpServer) and each.enabled]
+    servers = [(name, server) for name, server in servers if not server.sandbox or server.network]
+    if not lines and not servers:
+        return ()
+    # Loaded only here: most let nothing out.
+    from bridle.config.load import config_home
+    from bridle.process.project_programs import Outside, named_files
+
+    project = directory.resolve()
+    commands = [Outside(f"{name}: the command {line!r}", line, project) for name, line in lines]
+    found: tuple[Path, ...] = ()
+    for name, server in servers:
+        # Where it cannot be started, this is said when it is needed.
+        with suppress(ToolFailed):
+            words = [_value(word, environment, project) for word in server.command]
+            outside = Outside(f"mcp.{name}.command", words, located(project, server.folder or ".").path)
+            if not server.sandbox:
+                commands.append(outside)
+                continue
+            # In the sandbox, but with the network: it takes out what the model could not. What cannot be told of such
+            # a command is no reason to refuse it.
+            found += named_files([outside], project, environment, strict=False)
+    try:
+        return (*found, *named_files(commands, project, environment))
+    except ConfigError as error:
+        # Nobody but the user may let a command out of the sandbox.
+        raise ConfigError(f"{config_home(environment) / 'config.toml'}: {error}") from error
+
+
+def _value(word: str, environment: Mapping[str, str], project: Path) -> str:
+    from bridle.workspace.substitution import filled
+
+    try:
+        return filled(word, environment, project)
+    except ConfigError:
+        # Whoever starts the server says what is missing.
+        return word
+
+
+def _paths(given: list[str]) -> tuple[Path, ...]:
+    return tuple(Path(path).expanduser().resolve() for path in given)

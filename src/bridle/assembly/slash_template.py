@@ -1,0 +1,162 @@
+"""Prompts with a name: a template in which arguments, files and the output of commands are put in their places."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shlex
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+
+from bridle.assembly.command_environment import CommandEnvironment
+from bridle.assembly.prompts import Expanded
+from bridle.config.settings import TEMPLATE_SHELL, CommandSettings
+from bridle.core.parts import File
+from bridle.core.permission import Access, Verdict
+from bridle.errors import ConfigError, ToolFailed
+from bridle.tools.bash import TOOL as BASH
+from bridle.tools.tool import Invocation
+from bridle.values.media import media_of
+from bridle.workspace.files import Files, Place, accesses
+from bridle.workspace.mentions import mentioned
+
+PLACE = re.compile(r"\$(ARGUMENTS|[1-9]\d?)")
+MOST_FILE_BYTES = 200_000
+MOST_MEDIA_BYTES = 5_000_000
+
+SHELL_SECONDS = 60.0
+Run = Callable[[str], Awaitable[str]]
+Judge = Callable[[Access], Verdict]
+Permits = Callable[[Sequence[Access]], Awaitable[bool]]
+"""Whether all of these are allowed, by rules or by the person who is asked."""
+SUBTASK_AGENT = "general"
+PLAIN_NAME = re.compile(r"[A-Za-z][\w-]*")
+
+
+def named(text: str, commands: Collection[str]) -> tuple[str, str] | None:
+    """The name of the command that a prompt begins with, and its arguments; None if it is no command.
+
+    Raises `ConfigError` with a suggestion if the first word can only be meant as a command, and there is none.
+    """
+    found = re.match(r"/([\w./:-]+)(?:\s+(.*))?\Z", text.strip(), flags=re.DOTALL)
+    if found is None:
+        return None
+    name = found[1]
+    if name in commands or ":" in name:
+        return name, (found[2] or "").strip()
+    if PLAIN_NAME.fullmatch(name) and not os.path.lexists(f"/{name}"):
+        near = get_close_matches(name, commands, 1)
+        known = f"known: {', '.join(f'/{each}' for each in sorted(commands))}" if commands else "none is defined"
+        hint = f"did you mean /{near[0]}?" if near else f"({known})"
+        raise ConfigError(f"there is no command /{name}; {hint} Begin the prompt with another word if it is none")
+    return None
+
+
+async def expanded(command: CommandSettings, arguments: str, directory: Path, run: Run, permits: Permits) -> Expanded:
+    """Put everything in its place. Commands come from the template alone, and get the arguments as parameters."""
+    words = _words(command.template, arguments)
+    pieces: list[str] = []
+    at = 0
+    for place in TEMPLATE_SHELL.finditer(command.template):
+        pieces += [_filled(command.template[at : place.start()], words, arguments), await run(_shell(place[1], words))]
+        at = place.end()
+    pieces.append(_filled(command.template[at:], words, arguments))
+    text = "".join(pieces)
+    if arguments and not PLACE.search(command.template):
+        text = f"{text}\n\n{arguments}"
+    # What commands have printed names no files; arguments stand in their places, or behind the template.
+    plain = "\n".join([*pieces[::2], *([] if PLACE.search(command.template) else [arguments])])
+    found = await files_of(plain, directory, permits)
+    if not command.subtask:
+        return Expanded(text.strip(), found, command.agent, command.model)
+    return Expanded(text.strip(), found, model=command.model, subtask=command.agent or SUBTASK_AGENT)
+
+
+def _words(template: str, arguments: str) -> list[str]:
+    """The arguments one by one; the last that the template names takes all that is left."""
+    try:
+        words = shlex.split(arguments)
+    except ValueError:
+        words = arguments.split()
+    last = max((int(place[1]) for place in PLACE.finditer(template) if place[1] != "ARGUMENTS"), default=0)
+    return [*words[: last - 1], " ".join(words[last - 1 :])] if 0 < last < len(words) else words
+
+
+def _shell(command: str, words: list[str]) -> str:
+    """A command in which arguments are parameters of the shell: whatever is in them, they are no words of it."""
+    if not PLACE.search(command):
+        return command
+    given = " ".join(shlex.quote(word) for word in words)
+    return f"set -- {given}; {command.replace('$ARGUMENTS', '$*')}"
+
+
+async def run_shell(
+    command: str,
+    *,
+    directory: Path,
+    environment: Mapping[str, str] | None,
+    commands: CommandEnvironment,
+    judge: Judge,
+    confirm: Callable[[str], Awaitable[bool]],
+    read_only: bool = False,
+) -> str:
+    """What a command of a template prints; raises `ConfigError` if the rules deny it, or nobody allows it."""
+    given = BASH.check({"command": command})
+    needed = BASH.accesses(given, directory)
+    verdicts = {judge(access) for access in needed}
+    if "deny" in verdicts:
+        raise ConfigError(f"the rules deny !`{command}`")
+    if "ask" in verdicts and not await confirm(command):
+        raise ConfigError(f"!`{command}` needs a person's permission; a rule for bash may allow it beforehand")
+    invocation = Invocation("command", "command", directory, {}, SHELL_SECONDS, environment=environment)
+    invocation.find_sandbox = partial(commands.sandbox, "command", read_only=read_only)
+    invocation.bounds = commands.bounds()
+    invocation.permits = lambda access: access in needed or judge(access) == "allow"
+    try:
+        async with asyncio.timeout(SHELL_SECONDS):
+            return (await BASH.run(given, invocation)).text.strip()
+    except ToolFailed as error:
+        raise ConfigError(f"!`{command}`: {error}") from error
+    except TimeoutError:
+        raise ConfigError(f"!`{command}` did not end within {SHELL_SECONDS:g} s") from None
+
+
+def _filled(text: str, words: list[str], arguments: str) -> str:
+    def found(place: re.Match[str]) -> str:
+        if place[1] == "ARGUMENTS":
+            return arguments
+        number = int(place[1])
+        return words[number - 1] if number <= len(words) else ""
+
+    return PLACE.sub(found, text)
+
+
+async def files_of(text: str, directory: Path, permits: Permits) -> tuple[File, ...]:
+    """The files that the words name with an @, each read by the rules of the read tool; raises `ConfigError`."""
+    found: list[File] = []
+    for name, place in mentioned(text, directory).items():
+        needed = accesses("read", place)
+        if not await permits(needed):
+            raise ConfigError(f"@{name} may not be read: the rules deny it, or nobody has allowed it")
+        found.append(_read(name, place, Files(directory, needed.__contains__)))
+    return tuple(found)
+
+
+def _read(name: str, place: Place, files: Files) -> File:
+    try:
+        files.check("read", place)
+        with files.opened(place) as handle:
+            content = os.pread(handle, MOST_MEDIA_BYTES + 1, 0)
+        media = media_of(content)
+        if media:
+            if len(content) > MOST_MEDIA_BYTES:
+                raise ConfigError(f"@{name} is larger than {MOST_MEDIA_BYTES} bytes")
+            return File(name, media=media, data=b64encode(content).decode())
+        text = content[:MOST_FILE_BYTES].decode("utf-8", "strict" if len(content) <= MOST_FILE_BYTES else "ignore")
+    except (ToolFailed, UnicodeDecodeError) as error:
+        raise ConfigError(f"@{name} cannot be read: {error}") from error
+    return File(name, f"{text}\n[… it goes on]" if len(content) > MOST_FILE_BYTES else text)

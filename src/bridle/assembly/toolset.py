@@ -1,0 +1,132 @@
+"""The tools offered to the model: all of its agent's, except those excluded by rules, the agent or the model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from bridle.core.agent import AgentDefinition, ModelInfo
+from bridle.core.inbox import TurnOptions
+from bridle.core.parts import TurnStart
+from bridle.core.permission import Access, Rule, denied_outright, judge, matches
+from bridle.tools.task import task_tool
+from bridle.tools.tool import Tool, asks
+
+PATCHES = re.compile(r"(^|/)(gpt-(?!4|3|oss)|codex|o[34](-|$))")
+SMALL_TOOLS = ("read", "write", "edit", "bash")
+"""What a small model is told of, unless somebody asks for more."""
+
+
+class ToolSource(Protocol):
+    """Tools that come and go while a runtime lives."""
+
+    def tools(self, taken: Mapping[str, Tool]) -> Mapping[str, Tool]:
+        """Those that count now, besides those that there are."""
+
+    def instructions(self) -> str:
+        """What they say about their use."""
+
+    def news(self, taken: Mapping[str, Tool]) -> Sequence[str]:
+        """What the reader must know of them."""
+
+
+@dataclass(slots=True)
+class Toolset:
+    """All tools of a runtime."""
+
+    own: Mapping[str, Tool]
+    built_in: frozenset[str]
+    """Those that a small model is told of only if somebody asks for them."""
+    more: ToolSource | None = None
+    private: Mapping[str, Mapping[str, Tool]] = field(default_factory=dict)
+    """The tools of single agents, by the agent's name. A name means nothing outside of its agent."""
+
+    def all(self, agent: str) -> Mapping[str, Tool]:
+        """Every tool that this agent has now; its private tools come first, and hide others of the same name."""
+        shared = {**self.own, **self.more.tools(self.own)} if self.more is not None else self.own
+        private = self.private.get(agent)
+        return {**private, **shared, **private} if private else shared
+
+    def chosen(self, agent: AgentDefinition, options: TurnOptions, info: ModelInfo, rules: Sequence[Rule]) -> list[str]:
+        """The names of those that a turn is told of."""
+        wanted = {**agent.tools, **options.tools}
+        without = options.delegation.without if options.delegation is not None else ()
+        return [
+            name
+            for name, tool in self.all(agent.name).items()
+            if _wanted(wanted, name)
+            and not denied_outright(rules, tool.permission)
+            and _offered(agent, name)
+            and name not in without
+            and (name in wanted or agent.offers is not None or name not in self._other_hand(info))
+            and (not asks(tool) or options.on_ask in ("person", "pause"))
+            and (not info.small or name in SMALL_TOOLS or name in wanted or name not in self.built_in)
+        ]
+
+    def still(self, agent: AgentDefinition, start: TurnStart) -> tuple[str, ...]:
+        """The tools that a turn was told of, without those that its agent has no more."""
+        return tuple(
+            name
+            for name in start.tools
+            if _offered(agent, name) and (name in start.asked_tools or _wanted(agent.tools, name))
+        )
+
+    def equipped(self, agent: str, names: Sequence[str], subagents: Mapping[str, str]) -> dict[str, Tool]:
+        """The tools of these names; `task` tells of the subagents that this turn may start, and needs one."""
+        there = self.all(agent)
+        tools = {name: there[name] for name in names if name in there}
+        if "task" in tools and tools["task"].starts_child:
+            tools = {**tools, "task": task_tool(subagents)} if subagents else _without(tools, "task")
+        return tools
+
+    def _other_hand(self, info: ModelInfo) -> frozenset[str]:
+        """The built-in tools for changing files that a model does not use: some write patches, most edit."""
+        unused = {"edit", "write"} if PATCHES.search(info.ref) else {"apply_patch"}
+        return self.built_in & unused if self.built_in >= {"edit", "write", "apply_patch"} else frozenset()
+
+    def kept_from(self, agent: AgentDefinition, start: TurnStart) -> tuple[str, ...]:
+        """The tools that are kept from this turn, and so from everything below it; not those it merely does not use."""
+        there = self.all(agent.name)
+        used = agent.offers if agent.offers is not None and not agent.bound else there
+        banned = [name for name in there if name not in start.tools and name in used and self._others_have(agent, name)]
+        above = start.delegation.without if start.delegation is not None else ()
+        return (*above, *(name for name in banned if name not in above))
+
+    def _others_have(self, agent: AgentDefinition, name: str) -> bool:
+        """Whether another agent may have this very tool, and not only one of the same name."""
+        mine = self.private.get(agent.name, {}).get(name)
+        others = (tools[name] for other, tools in self.private.items() if other != agent.name and name in tools)
+        return mine is None or any(tool.spec == mine.spec for tool in others)
+
+
+def startable(described: Mapping[str, str], layers: Sequence[Sequence[Rule]]) -> dict[str, str]:
+    """The subagents that no layer of rules denies, with their descriptions."""
+    denied = {name for name in described for rules in layers if _denies(rules, name)}
+    return {name: words for name, words in described.items() if name not in denied}
+
+
+def _denies(rules: Sequence[Rule], subagent: str) -> bool:
+    return judge(rules, Access("task", subagent), default="allow") == "deny"
+
+
+def _without(tools: Mapping[str, Tool], name: str) -> dict[str, Tool]:
+    return {each: tool for each, tool in tools.items() if each != name}
+
+
+def asked_besides(agent: AgentDefinition, chosen: Sequence[str]) -> tuple[str, ...]:
+    """Those of the chosen tools that an agent has only because its turn asks for them."""
+    return tuple(name for name in chosen if not _wanted(agent.tools, name))
+
+
+def _offered(agent: AgentDefinition, name: str) -> bool:
+    return agent.offers is None or any(matches(each, name) for each in agent.offers)
+
+
+def _wanted(wanted: Mapping[str, bool], name: str) -> bool:
+    """Whether a tool is asked for: by its name, or by the last pattern that fits it."""
+    if name in wanted:
+        return wanted[name]
+    fitting = [given for pattern, given in wanted.items() if matches(pattern, name)]
+    return fitting[-1] if fitting else True

@@ -1,0 +1,169 @@
+"""Agents as other programs define them, in the words of our settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bridle.config.import_claude import claude_rule
+from bridle.config.settings import STEP_SPELLINGS, AgentSettings
+from bridle.core.permission import Verdict
+from bridle.errors import ConfigError
+
+Table = dict[str, Any]
+
+OURS = frozenset(field.name for field in msgspec.structs.fields(AgentSettings))
+RENAMED = {"system": "prompt", "disabled": "disable", "permissions": "permission"}
+ACTIONS = {"write": "edit", "patch": "edit", "multiedit": "edit", "shell": "bash", "subagent": "task"}
+CLAUDE_TOOLS = {
+    "Read": "read",
+    "Write": "write",
+    "Edit": "edit",
+    "MultiEdit": "edit",
+    "NotebookEdit": "edit",
+    "Bash": "bash",
+    "Grep": "grep",
+    "Glob": "glob",
+    "LS": "list",
+    "WebFetch": "webfetch",
+    "TodoWrite": "todowrite",
+    "Task": "task",
+    "Agent": "task",
+    "Skill": "skill",
+    "AskUserQuestion": "question",
+}
+CLAUDE_KNOWN = frozenset(
+    {"name", "description", "tools", "disallowedTools", "model", "maxTurns", "permissionMode", "color", "prompt"}
+)
+FILE = re.compile(r"\{file:([^{}]+)\}")
+
+
+def agent_from_opencode(given: Any, folder: Path, where: str) -> tuple[Table, list[str]]:
+    """An agent of OpenCode, of any age, and what is not taken over; raises `ConfigError`."""
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"{where} must be a table, not {given!r}")
+    both = [given[key] for key in ("permission", "permissions") if given.get(key) is not None]
+    fields = {RENAMED.get(str(key), str(key)): value for key, value in given.items() if value is not None}
+    fields.pop("name", None)
+    request = fields.pop("request", None)
+    if isinstance(request, Mapping) and isinstance(request.get("body"), Mapping):
+        own = fields.get("options")
+        fields["options"] = {**request["body"], **(own if isinstance(own, Mapping) else {})}
+    model = fields.get("model")
+    if isinstance(model, str) and "#" in model:
+        fields["model"], _, fields["variant"] = model.partition("#")
+    if "permission" in fields:
+        fields["permission"] = [rule for each in both for rule in permissions(each, f"{where}.permission")]
+    if isinstance(fields.get("tools"), (str, list)):
+        fields["tools"] = names(fields["tools"])
+    prompt = fields.get("prompt")
+    if isinstance(prompt, str) and (found := FILE.fullmatch(prompt.strip())):
+        del fields["prompt"]
+        fields["prompt_file"] = str(folder / Path(found[1]).expanduser())
+    if isinstance(fields.get("description"), str):
+        fields["description"] = fields["description"].strip()
+    unknown = [key for key in fields if key not in OURS]
+    table = {key: value for key, value in fields.items() if key in OURS}
+    checked(table, where)
+    return table, unknown
+
+
+def agent_from_claude(given: Mapping[str, Any], where: str) -> tuple[Table, list[str]]:
+    """An agent of Claude, and what is not taken over; raises `ConfigError`."""
+    table: Table = {"mode": "all"}
+    for key in ("description", "maxTurns", "color", "prompt"):
+        if given.get(key) is not None:
+            table[key] = str(given[key]).strip() if key != "maxTurns" else given[key]
+    model = given.get("model")
+    if model and model != "inherit":
+        table["model"] = f"anthropic/{model}" if str(model).startswith("claude-") else str(model)
+    rules: list[Table] = []
+    problems = [key for key in given if key not in CLAUDE_KNOWN]
+    if given.get("tools") not in (None, "*", ["*"]):
+        table["tools"] = _only(names(given["tools"]), rules)
+    for name in names(given.get("disallowedTools") or []):
+        rules += _ruled(name, "deny")
+    if given.get("permissionMode") == "plan":
+        rules.append({"permission": "edit", "pattern": "*", "verdict": "deny"})
+    elif given.get("permissionMode") == "bypassPermissions":
+        problems.append("permissionMode")
+    if rules:
+        table["permission"] = rules
+    checked(table, where)
+    return table, problems
+
+
+def _only(given: list[str], rules: list[Table]) -> list[str]:
+    """Our names of the only tools that an agent has; of one with a pattern, the rules that go with it."""
+    found: list[str] = []
+    narrowed: list[Table] = []
+    for name in given:
+        tool, bracket, _ = name.partition("(")
+        ours = tool if tool == "*" else _tool(tool)
+        if ours is None:
+            continue
+        found.append(ours)
+        if bracket:
+            denied = [{**rule, "pattern": "*", "verdict": "deny"} for rule in _ruled(name, "allow")]
+            rules += [rule for rule in denied if rule not in rules]
+            narrowed += _ruled(name, "allow")
+    rules += narrowed
+    return sorted(set(found))
+
+
+def _tool(name: str) -> str | None:
+    if name.startswith("mcp__"):
+        server, _, tool = name.removeprefix("mcp__").partition("__")
+        return f"{server}_{tool}" if tool else f"{server}_*"
+    return CLAUDE_TOOLS.get(name)
+
+
+def _ruled(name: str, verdict: Verdict) -> list[Table]:
+    rules = claude_rule(name, verdict, Path("~").expanduser())
+    return [{"permission": rule.permission, "pattern": rule.pattern, "verdict": rule.verdict} for rule in rules]
+
+
+def permissions(given: Any, where: str) -> list[Table]:
+    """Permissions of any age as rules: a word for all, a table, or a list in its order; raises `ConfigError`."""
+    if isinstance(given, str):
+        return [{"permission": "*", "pattern": "*", "verdict": given}]
+    if isinstance(given, list):
+        rules: list[Table] = []
+        for place, rule in enumerate(given):
+            if not isinstance(rule, Mapping) or not isinstance(rule.get("action"), str):
+                raise ConfigError(f"{where}[{place}] must have an action, a resource and an effect")
+            action = ACTIONS.get(rule["action"], rule["action"])
+            verdict, pattern = rule.get("effect"), rule.get("resource", "*")
+            rules.append({"permission": action, "pattern": pattern, "verdict": verdict})
+        return rules
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"{where} must be a table, a list or a word, not {given!r}")
+    found: list[Table] = []
+    several: dict[str, int] = {}
+    for key, value in given.items():
+        name = ACTIONS.get(str(key), str(key))
+        several[name] = several.get(name, 0) + 1
+        patterns = value if isinstance(value, Mapping) else {"*": value}
+        found += [{"permission": name, "pattern": str(pattern), "verdict": word} for pattern, word in patterns.items()]
+    # Two of theirs that are one of ours: what either of them denies stays denied.
+    again = [rule for rule in found if several[rule["permission"]] > 1 and rule["verdict"] == "deny"]
+    return found + again
+
+
+def names(given: Any) -> list[str]:
+    """A list of names, or the same with commas; a comma within brackets parts nothing."""
+    if isinstance(given, str):
+        return [name.strip() for name in re.split(r",(?![^()]*\))", given) if name.strip()]
+    return [str(name).strip() for name in given] if isinstance(given, list) else []
+
+
+def checked(table: Table, where: str) -> None:
+    """Raise `ConfigError` if a definition makes no sense; its steps are looked at with those of all other files."""
+    try:
+        msgspec.convert({key: value for key, value in table.items() if key not in STEP_SPELLINGS}, AgentSettings)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{where}: {error}") from error

@@ -1,0 +1,105 @@
+"""Rules from Claude's settings: they can only make Bridle's own stricter, so that they need no trust."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bridle.core.permission import Rule, Verdict
+from bridle.errors import ConfigError
+from bridle.workspace.bounded_read import SETTINGS_BYTES, read_bounded
+
+FILES = (".claude/settings.json", ".claude/settings.local.json")
+TOOLS = {
+    "Bash": ("bash",),
+    "Read": ("read", "grep"),
+    "Edit": ("edit",),
+    "Write": ("edit",),
+    "MultiEdit": ("edit",),
+    "NotebookEdit": ("edit",),
+    "Grep": ("grep",),
+    "Glob": ("glob",),
+    "LS": ("list",),
+    "WebFetch": ("webfetch",),
+    "Task": ("task",),
+    "Agent": ("task",),
+    "Skill": ("skill",),
+}
+ORDER: tuple[Verdict, ...] = ("allow", "ask", "deny")
+"""Theirs is the other way round and the first match counts; with ours the last one does."""
+
+
+def claude_rules(project: Path, home: Path) -> tuple[tuple[Rule, ...], list[str]]:
+    """Their rules as ours, in the order in which the last match gives their verdict; and what could not be read."""
+    found: dict[Verdict, list[Rule]] = {verdict: [] for verdict in ORDER}
+    problems: list[str] = []
+    for folder, name in ((home, FILES[0]), *((project, name) for name in FILES)):
+        path = folder / name
+        try:
+            tables = _permissions(path)
+        except (OSError, ConfigError, msgspec.MsgspecError) as error:
+            problems.append(f"{path}: its permissions are ignored: {error}")
+            continue
+        for verdict in ORDER:
+            for text in tables.get(verdict, ()):
+                if isinstance(text, str):
+                    found[verdict] += claude_rule(text, verdict, home)
+    return tuple(rule for verdict in ORDER for rule in found[verdict]), problems
+
+
+def _permissions(path: Path) -> Mapping[str, Iterable[Any]]:
+    if not path.is_file():
+        return {}
+    content = msgspec.json.decode(read_bounded(path, SETTINGS_BYTES))
+    permissions = content.get("permissions") if isinstance(content, dict) else None
+    if not isinstance(permissions, dict):
+        return {}
+    return {key: value for key, value in permissions.items() if isinstance(value, list)}
+
+
+def claude_rule(text: str, verdict: Verdict, home: Path) -> list[Rule]:
+    """One of their rules, such as `Bash(git:*)`, as ours; none if it speaks of a tool that we do not have."""
+    parsed = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text, flags=re.DOTALL)
+    if parsed is None:
+        return []
+    name, given = parsed[1], parsed[2]
+    if name.startswith("mcp__"):
+        return [Rule(_server_tool(name), "*", verdict)]
+    patterns = _patterns(name, given, home)
+    return [Rule(permission, pattern, verdict) for permission in TOOLS.get(name, ()) for pattern in patterns]
+
+
+def _server_tool(name: str) -> str:
+    server, _, tool = name.removeprefix("mcp__").partition("__")
+    return f"{server}_{tool or '*'}"
+
+
+def _patterns(name: str, given: str | None, home: Path) -> list[str]:
+    if not given or given in ("*", "**"):
+        return ["*"]
+    match TOOLS.get(name, ("",))[0]:
+        case "bash":
+            beginning = given.removesuffix(":*")
+            return [beginning, f"{beginning} *"] if given.endswith(":*") else [given]
+        case "webfetch":
+            domain = given.removeprefix("domain:")
+            return [f"http*://{host}{more}" for host in (domain, f"*.{domain}") for more in ("", ":*")]
+        case "task" | "skill":
+            return [given]
+    return _paths(given, home)
+
+
+def _paths(given: str, home: Path) -> list[str]:
+    """Their paths as ours: what is theirs only within one folder is ours below it too, which is stricter."""
+    pattern = given.replace("**", "*")
+    if pattern.startswith("//"):
+        return [pattern[1:]]
+    if pattern.startswith("~/"):
+        return [f"{home}{pattern[1:]}"]
+    if pattern.startswith(("./", "/")):
+        return [pattern.removeprefix(".").removeprefix("/")]
+    return [pattern, f"*/{pattern}"]

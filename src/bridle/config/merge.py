@@ -1,0 +1,56 @@
+"""Layers of settings over one another: tables deeply, permissions one behind the other, so that none is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bridle.config.settings import STEP_SPELLINGS
+from bridle.values.options import layered
+
+Table = dict[str, Any]
+
+
+def merged(tables: Sequence[Table]) -> Table:
+    """The later one wins; of permissions, all are kept in their order. The tables must have been checked."""
+    whole = layered(*(_prepared(table) for table in tables))
+    _join(whole, [table.get("permission") for table in tables])
+    for name, agent in whole.get("agents", {}).items():
+        given = [table["agents"][name].get("permission") for table in tables if name in table.get("agents", {})]
+        _join(agent, given)
+    return whole
+
+
+def _join(table: Table, given: Sequence[Any]) -> None:
+    there = [permission for permission in given if permission]
+    if len(there) > 1:
+        table["permission"] = [rule for permission in there for rule in as_rules(permission)]
+
+
+def as_rules(permission: Any) -> list[Table]:
+    """Permissions as a list of rules, in their order."""
+    if isinstance(permission, list):
+        return permission
+    found: list[Table] = []
+    for name, value in permission.items():
+        patterns = value if isinstance(value, Mapping) else {"*": value}
+        found += [{"permission": name, "pattern": pattern, "verdict": verdict} for pattern, verdict in patterns.items()]
+    return found
+
+
+def _prepared(table: Table) -> Table:
+    """A layer in which agents have one word for their steps, and a list of their only tools apart from switches."""
+    agents = table.get("agents")
+    if not isinstance(agents, Mapping):
+        return table
+    return {**table, "agents": {name: _agent(fields) for name, fields in agents.items()}}
+
+
+def _agent(fields: Mapping[str, Any]) -> Table:
+    spelled = {fields[spelling] for spelling in STEP_SPELLINGS if fields.get(spelling) is not None}
+    made = dict(fields)
+    if len(spelled) == 1:
+        made = {key: value for key, value in made.items() if key not in STEP_SPELLINGS} | {"steps": spelled.pop()}
+    if isinstance(made.get("tools"), list):
+        made["offers"] = made.pop("tools")
+    return made

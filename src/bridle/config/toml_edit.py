@@ -1,0 +1,65 @@
+"""Adds to the user's own configuration without touching what stands there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bridle.config.settings import McpServer
+from bridle.errors import ConfigError
+from bridle.workspace.bounded_read import SETTINGS_BYTES, read_bounded
+
+PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def add_server(path: Path, name: str, server: McpServer) -> None:
+    """Write a server at the end of a TOML file; raises `ConfigError` if it has one of that name, or cannot be read."""
+    if not PLAIN_NAME.fullmatch(name) or name == "start_wait":
+        raise ConfigError(f"{name!r} is no name for a server: take letters, digits, - and _")
+    if bool(server.command) == bool(server.url):
+        raise ConfigError("a server needs a command or a url, and not both")
+    try:
+        text = read_bounded(path, SETTINGS_BYTES).decode("utf-8") if path.exists() else ""
+        known = tomllib.loads(text.replace("\r\n", "\n")).get("mcp", {})
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    if not isinstance(known, dict):
+        raise ConfigError(f"{path}: mcp must be a table, not {known!r}")
+    if name in known:
+        raise ConfigError(f"{path} has a server {name} already: change it there")
+    defaults = msgspec.to_builtins(McpServer())
+    fields = {key: value for key, value in msgspec.to_builtins(server).items() if value != defaults[key]}
+    lines = [f"[mcp.{name}]", *(f"{key} = {_toml(value)}" for key, value in fields.items())]
+    end = "\r\n" if "\r\n" in text else "\n"
+    whole = (text.rstrip() + end * 2 if text.strip() else "") + end.join(lines) + end
+    try:
+        tomllib.loads(whole.replace("\r\n", "\n"))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(
+            f"{path}: nothing can be added at its end ({error}): write {lines[0]} there yourself"
+        ) from error
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fresh = path.with_name(f".{path.name}.{os.getpid()}")
+        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(whole.encode("utf-8"))
+        fresh.replace(path.resolve())
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written: {error}") from error
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(inner)}" for key, inner in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(_toml(inner) for inner in value) + "]"
+    # A text in JSON is one in TOML too, but for one letter; so are numbers, true and false.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

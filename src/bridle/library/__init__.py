@@ -1,0 +1,1 @@
+"""The library: define an agent with Python functions as tools, and run it."""

@@ -1,0 +1,199 @@
+"""The library: define an agent with Python functions as tools, and run it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from bridle.config.limits import check_limits, check_tree
+from bridle.config.settings import Settings, TreeSettings
+from bridle.core.agent import AgentDefinition as Definition
+from bridle.core.events import Entry, Live
+from bridle.core.inbox import TurnOptions
+from bridle.core.ledger import TreeLimits
+from bridle.core.limits import UNLIMITED, Limits
+from bridle.core.parts import OnAsk
+from bridle.core.permission import Rule
+from bridle.core.result import Result
+from bridle.errors import ConfigError
+from bridle.journal.journal import Journal
+from bridle.journal.memory import MemoryJournal
+from bridle.model.model import Model
+from bridle.runtime import Runtime
+from bridle.runtime.argument_checks import fitting, named_tools
+from bridle.seams import Seams
+from bridle.tools.tool import Tool, tool
+
+DEFAULT_TREE = TreeLimits(steps=1_000)
+
+
+class Agent:
+    """An agent with a model and tools; every run is counted, recorded and ends well.
+
+    `model` is PROVIDER/MODEL, or anything that meets the contract of `Model`.
+    `subagents` are agents that this one may start with the tool `task`, each with its own model, tools and limits;
+    `tree` bounds all of them together. Their rights are never above this one's. `settings` are for everything else.
+    `journal` is a file in which sessions are kept, so that they survive a crash; without one they live as long as the
+    agent. Any number of runs may go on at once, also in different threads.
+    Each agent has its own tools: subagents may have other ones of the same names.
+    `output` is what the answer must be, as a type (a dataclass, a struct, a pydantic model, `list[str]`, …) or a JSON
+    schema: then `result.output` holds it.
+    """
+
+    def __init__(
+        self,
+        name: str = "agent",
+        *,
+        model: Model | str,
+        prompt: str = "",
+        tools: Iterable[Tool | Callable[..., Any]] = (),
+        steps: int | None = None,
+        limits: Limits = UNLIMITED,
+        description: str = "",
+        subagents: Iterable[Agent] = (),
+        tree: TreeLimits = DEFAULT_TREE,
+        permission: Iterable[Rule] = (),
+        on_ask: OnAsk = "deny",
+        directory: str | Path = ".",
+        journal: Journal | str | Path | None = None,
+        output: type[Any] | Mapping[str, Any] | None = None,
+        settings: Settings | None = None,
+        seams: Seams | None = None,
+    ) -> None:
+        _check(name, steps, limits, tree)
+        self._output = output if not isinstance(output, Mapping) else None
+        self._on_ask = fitting(f"agent {name}: on_ask", on_ask, OnAsk)
+        self._model = model
+        self._below = _below(name, subagents)
+        self._tools = _own_tools(name, tools, starts=bool(self._below))
+        names = [*self._tools, "task"] if self._below else self._tools
+        own: dict[str, Any] = {"permission": tuple(permission), "output": _schema(output), "offers": frozenset(names)}
+        definition = Definition(name, description, prompt, None, steps, limits, **own)
+        self._definition = fitting(f"agent {name}", definition, Definition)
+        everyone = [*self._below.values(), self]
+        _check_rules(self._definition, [made for agent in everyone for made in agent._tools.values()])
+        models, definitions = _with_models(everyone)
+        self._definition = definitions[-1]
+        settings = fitting(f"agent {name}: settings", settings or Settings(), Settings)
+        bounds = {field: value for field, value in msgspec.structs.asdict(tree).items() if field != "seconds"}
+        self._arguments: dict[str, Any] = {
+            "journal": journal if journal is not None else MemoryJournal(),
+            "settings": msgspec.structs.replace(settings, agent=name, tree=TreeSettings(**bounds)),
+            "models": models,
+            "private_tools": {agent._name: list(agent._tools.values()) for agent in everyone},
+            "agents": definitions,
+            "directory": directory,
+            "subagents": list(self._below),
+            "seams": seams,
+        }
+
+    @property
+    def _name(self) -> str:
+        return self._definition.name
+
+    def runtime(self) -> Runtime:
+        """A runtime that knows this agent; the caller closes it."""
+        return Runtime(**self._arguments)
+
+    async def run(self, prompt: str, *, session: str | None = None) -> Result:
+        """Answer a prompt in a new session, or in one of this agent's journal."""
+        async with self.runtime() as runtime:
+            where = session or await runtime.create()
+            id = await runtime.prompt(where, prompt, options=self._options())
+            return self._typed(await runtime.wait(where, id))
+
+    async def stream(self, prompt: str, *, session: str | None = None) -> AsyncIterator[Entry | Live | Result]:
+        """The events of a turn as they come, and last of all its `Result`."""
+        async with self.runtime() as runtime:
+            where = session or await runtime.create()
+            before = (await runtime.load(where)).sequence
+            id = await runtime.prompt(where, prompt, options=self._options())
+            async for event in runtime.stream(where, id, before):
+                yield event
+            yield self._typed(await runtime.wait(where, id))
+
+    def run_sync(self, prompt: str, *, session: str | None = None) -> Result:
+        """`run` for programs without an event loop."""
+        return asyncio.run(self.run(prompt, session=session))
+
+    def _typed(self, result: Result) -> Result:
+        """The result with its output as the type that was asked for."""
+        if self._output is None or result.output is None:
+            return result
+        made = getattr(self._output, "model_validate", None)
+        value = made(result.output) if made is not None else msgspec.convert(result.output, self._output, strict=False)
+        return msgspec.structs.replace(result, output=value)
+
+    def _options(self) -> TurnOptions:
+        return TurnOptions(agent=self._definition.name, model=self._definition.model, on_ask=self._on_ask)
+
+
+def _check(name: str, steps: int | None, limits: Limits, tree: TreeLimits) -> None:
+    if steps is not None and limits.steps is not None and steps != limits.steps:
+        raise ConfigError(f"agent {name}: steps is {steps} and limits.steps is {limits.steps}; give one of them")
+    check_limits(f"agent {name}", limits if steps is None else msgspec.structs.replace(limits, steps=steps))
+    check_tree(f"agent {name}", tree)
+
+
+def _own_tools(name: str, given: Iterable[Tool | Callable[..., Any]], *, starts: bool) -> dict[str, Tool]:
+    """An agent's tools by their names; the same one may be given twice. Raises `ConfigError`."""
+    made: dict[int, Tool] = {id(each): cast(Tool, each if hasattr(each, "spec") else tool(each)) for each in given}
+    own = named_tools(f"agent {name}: tools", made.values())
+    if starts and "task" in own:
+        raise ConfigError(f"agent {name}: tools: 'task' is the tool that starts subagents: give yours another name")
+    return own
+
+
+def _below(name: str, subagents: Iterable[Agent]) -> dict[str, Agent]:
+    """Every agent of the tree under this one; raises `ConfigError` where two have the same name."""
+    found: dict[str, Agent] = {}
+    for subagent in subagents:
+        for agent in (*subagent._below.values(), subagent):
+            if agent._name == name or found.setdefault(agent._name, agent) is not agent:
+                raise ConfigError(f"agent {name}: subagents: two agents are called {agent._name!r}")
+    return found
+
+
+def _check_rules(definition: Definition, tools: Sequence[Tool]) -> None:
+    """Refuse a rule that looks as if it concerned a tool, and concerns nothing; raises `ConfigError`."""
+    permissions = {made.permission for made in tools}
+    named = {made.spec.name: made.permission for made in tools}
+    for rule in definition.permission:
+        if rule.permission in named and rule.permission not in permissions:
+            right = f"Rule({named[rule.permission]!r}, {rule.permission!r}, {rule.verdict!r})"
+            problem = f"{rule.permission!r} is a tool, not a permission: write {right}"
+            raise ConfigError(f"agent {definition.name}: permission: {problem}")
+
+
+def _with_models(agents: Sequence[Agent]) -> tuple[dict[str, Model], list[Definition]]:
+    """The models that were given as objects, by reference; and the definitions with the reference of their model."""
+    models: dict[str, Model] = {}
+    refs = {agent._name: agent._model for agent in agents if isinstance(agent._model, str)}
+    for agent in agents:
+        model = agent._model
+        if isinstance(model, str):
+            continue
+        ref = getattr(getattr(model, "info", None), "ref", None) or f"model/{agent._name}"
+        if ref in refs.values() and models.get(ref) is not model:
+            ref = f"{ref}#{agent._name}"
+        models[ref] = model
+        refs[agent._name] = ref
+    return models, [msgspec.structs.replace(agent._definition, model=refs[agent._name]) for agent in agents]
+
+
+def _schema(output: type[Any] | Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    if output is None or isinstance(output, Mapping):
+        return output
+    made = getattr(output, "model_json_schema", None)
+    schema: dict[str, Any] = made() if made is not None else msgspec.json.schema(output)
+    # What is defined apart is put where it is used, as far as that is one place at the top.
+    reference = schema.get("$ref", "")
+    if isinstance(reference, str) and reference.startswith("#/$defs/"):
+        definitions = dict(schema.get("$defs", {}))
+        top = definitions.pop(reference.removeprefix("#/$defs/"))
+        return {**top, **({"$defs": schema["$defs"]} if definitions else {})}
+    return schema

@@ -1,0 +1,142 @@
+"""What servers offered when the user accepted it: a server that offers something else later has to be accepted anew."""
+
+from __future__ import annotations
+
+import hashlib
+from difflib import unified_diff
+from pathlib import Path
+from typing import Any
+from unicodedata import category
+
+import msgspec
+
+from bridle.config.json_store import JsonStore
+from bridle.config.settings import McpServer
+from bridle.errors import ConfigError
+
+MOST_TOOLS = 256
+MOST_BYTES = 200_000
+"""Of all definitions of one server; each of them goes into every request."""
+MOST_INSTRUCTIONS = 2_000
+
+
+class Definition(msgspec.Struct, frozen=True):
+    """A tool as the model is told of it."""
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """Everything that a server says of itself and that reaches a model."""
+
+    tools: dict[str, Definition] = {}
+    instructions: str = ""
+    resources: bool = False
+
+    def bounded(self) -> tuple[Offer, str]:
+        """What fits, and the words for what does not."""
+        kept: dict[str, Definition] = {}
+        size = 0
+        for name, tool in self.tools.items():
+            size += len(msgspec.json.encode(tool))
+            if size > MOST_BYTES or len(kept) == MOST_TOOLS:
+                left = len(self.tools) - len(kept)
+                words = f"{left} of its {len(self.tools)} tools are left out: they are too many or too long"
+                return self._with(kept), words
+            kept[name] = tool
+        return self._with(kept), ""
+
+    def _with(self, tools: dict[str, Definition]) -> Offer:
+        return Offer(tools, self.instructions[:MOST_INSTRUCTIONS], self.resources)
+
+
+class Pin(msgspec.Struct, frozen=True):
+    """What was accepted, and what is offered now if that is something else."""
+
+    accepted: Offer
+    offered: Offer | None = None
+    seen: float = 0.0
+
+    @property
+    def now(self) -> Offer:
+        """What counts: accepted, and still offered in the same words."""
+        if self.offered is None:
+            return self.accepted
+        current = self.offered.tools
+        kept = {name: tool for name, tool in self.accepted.tools.items() if current.get(name) == tool}
+        same = self.accepted.instructions == self.offered.instructions
+        resources = self.accepted.resources and self.offered.resources
+        return Offer(kept, self.accepted.instructions if same else "", resources)
+
+    def changes(self) -> list[str]:
+        """What waits for the user's word, one line each."""
+        if self.offered is None:
+            return []
+        before = self.accepted.tools
+        lines = [
+            f"{name}: {'changed' if name in before else 'new'}"
+            for name, tool in self.offered.tools.items()
+            if before.get(name) != tool
+        ]
+        changed = self.offered.instructions and self.offered.instructions != self.accepted.instructions
+        lines += ["its resources: new"] if self.offered.resources and not self.accepted.resources else []
+        return [*lines, "its instructions: changed"] if changed else lines
+
+    def told(self) -> list[str]:
+        """What has changed, as a person reads it before accepting it."""
+        before = _described(self.accepted)
+        after = _described(self.offered or self.accepted)
+        return [_visible(line) for line in unified_diff(before, after, "accepted", "offered", lineterm="", n=1)]
+
+
+def _visible(line: str) -> str:
+    """A line whose letters can all be seen: a model reads also those that a terminal does not show."""
+    hidden = ("Cf", "Co", "Cn", "Cs", "Zl", "Zp")
+    return "".join(f"\\u{{{ord(each):x}}}" if category(each) in hidden else each for each in line)
+
+
+def _described(offer: Offer) -> list[str]:
+    lines: list[str] = []
+    for tool in sorted(offer.tools.values(), key=lambda tool: tool.name):
+        schema = msgspec.json.format(msgspec.json.encode(tool.schema), indent=1).decode()
+        lines += [f"tool {tool.name}", *tool.description.splitlines(), *schema.splitlines()]
+    lines += ["resources"] if offer.resources else []
+    return [*lines, "instructions", *offer.instructions.splitlines()]
+
+
+class AcceptedTools:
+    """The pins of all servers, in one file of the user's. Methods raise `ConfigError` if it cannot be used."""
+
+    def __init__(self, path: Path) -> None:
+        self._kept: JsonStore[dict[str, Pin]] = JsonStore(path, dict[str, Pin], {})
+
+    def all(self) -> dict[str, Pin]:
+        return self._kept.read()
+
+    def take(self, key: str, offer: Offer, now: float) -> Pin:
+        """A server offers this: the first time it is accepted, later only what is still the same."""
+
+        def change(pins: dict[str, Pin]) -> dict[str, Pin]:
+            accepted = pins[key].accepted if key in pins else offer
+            return {**pins, key: Pin(accepted, offer if offer != accepted else None, now)}
+
+        return self._kept.change(change)[key]
+
+    def accept(self, key: str, seen: Pin) -> None:
+        """From now on what it offers counts, if that is what was seen; raises `ConfigError` if it is not."""
+
+        def change(pins: dict[str, Pin]) -> dict[str, Pin]:
+            pin = pins.get(key)
+            if pin is None or pin.offered is None or pin.offered != seen.offered:
+                raise ConfigError("it offers something else by now: look at it again")
+            return {**pins, key: Pin(pin.offered, None, pin.seen)}
+
+        self._kept.change(change)
+
+
+def key_of(name: str, server: McpServer, directory: Path) -> str:
+    """A server is another one when its name, its command or its address changes; a command, also in another folder."""
+    told = msgspec.json.encode([server.command, server.url, [str(directory), server.folder] if server.command else []])
+    return f"{name} {hashlib.blake2b(told, digest_size=12).hexdigest()}"

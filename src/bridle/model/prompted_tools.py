@@ -1,0 +1,337 @@
+"""Calls for models that have none: tools are told in words, and calls are read from what the model writes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+import msgspec
+
+from bridle.core.agent import ModelInfo
+from bridle.core.messages import (
+    AssistantMessage,
+    AssistantText,
+    CallMessage,
+    Message,
+    MessageList,
+    Messages,
+    ResultMessage,
+    UserMessage,
+)
+from bridle.core.stream import (
+    ModelRequest,
+    ReasoningDelta,
+    StepEnd,
+    StreamEvent,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+    ToolSpec,
+)
+from bridle.core.thinking import Kind, Thinking
+from bridle.model.model import Model
+from bridle.values.options import layered
+
+FENCE = "```"
+LANGUAGE = re.compile(r"[a-z_]*\s*")
+MOST_TRIES = 100
+"""How many braces that begin nothing are looked into: beyond that it is no call, but a text full of braces."""
+BEGUN = re.compile(r'\s*\{\s*"tool"\s*:\s*"(?P<name>[^"]+)"\s*,\s*"arguments"\s*:\s*(?P<arguments>\{.*)', re.DOTALL)
+CUT_ANSWER = re.compile(r'^\s*\{\s*"answer"\s*:\s*"')
+OPENING = ("{", "`", "<")
+NAME_KEYS = ("tool", "name", "function")
+ARGUMENT_KEYS = ("arguments", "parameters", "input", "args")
+ANSWER = "answer"
+
+
+EXAMPLES = (
+    (
+        "write",
+        "Put the word sun into sky.txt",
+        '{"filePath":"sky.txt","content":"sun"}',
+        "written",
+        "It is in sky.txt now.",
+    ),
+    ("bash", "List the files here", '{"command":"ls"}', "a.txt\nb.txt", "There are two files: a.txt and b.txt."),
+    ("read", "What does hello.txt say?", '{"filePath":"hello.txt"}', "Good day to you.", "It says: Good day to you."),
+)
+"""Conversations to copy from, for whoever has these tools: small models copy better than they follow orders."""
+
+
+class TextCalls:
+    """A model that speaks in words alone, made to call tools. Meets the contract of `Model`.
+
+    Where its replies can be held to a schema they are: then each is one call, or an answer.
+    """
+
+    def __init__(self, inner: Model, info: ModelInfo, *, constrained: bool) -> None:
+        self.info = info
+        self._inner = inner
+        self._constrained = constrained
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        offered = request.tools if request.tool_choice == "auto" else ()
+        held = _Held(offered)
+        async with aclosing(_generator(self._inner.stream(self._in_words(request, offered)))) as events:
+            async for event in events:
+                for told in held.take(event):
+                    yield told
+
+    def _in_words(self, request: ModelRequest, offered: Sequence[ToolSpec]) -> ModelRequest:
+        options = dict(request.options)
+        system = request.system
+        if request.tools:
+            # Also where they are off: the words before the last ones stay the same, and so does what was read of them.
+            system = f"{request.system}\n\n{told(request.tools)}".strip()
+            if offered and self._constrained:
+                options = layered(
+                    options, {"response_format": reply_format(offered, must_call=_must_call(request.messages))}
+                )
+        names = {spec.name for spec in request.tools}
+        shown = [example for example in EXAMPLES if example[0] in names]
+        key = "words " + " ".join(example[0] for example in shown)
+        form = request.messages.form(key, lambda: _WordsForm(shown))
+        messages = Messages(form.transcript)
+        return msgspec.structs.replace(request, system=system, messages=messages, tools=(), options=options)
+
+
+class _WordsForm:
+    """See `Form`: the same messages, all in words."""
+
+    def __init__(self, examples: Sequence[tuple[str, str, str, str, str]]) -> None:
+        self.count = 0
+        self.transcript = MessageList([said for example in examples for said in _conversation(*example)])
+
+    def add(self, message: Message) -> None:
+        self.transcript.items.append(as_words(message))
+
+
+def _conversation(tool: str, prompt: str, arguments: str, result: str, answer: str) -> Iterator[Message]:
+    id = f"example.{tool}"
+    yield UserMessage(id, prompt)
+    yield as_words(AssistantMessage(id, (CallMessage(id, tool, arguments),)))
+    yield as_words(ResultMessage(id, id, tool, result))
+    yield AssistantMessage(id, (AssistantText(msgspec.json.encode({ANSWER: answer}).decode()),))
+
+
+def _must_call(messages: Messages) -> bool:
+    """Whether nothing was looked at since the prompt: left free, a small model answers out of thin air."""
+    before = next((message for message in reversed(messages) if not isinstance(message, UserMessage)), None)
+    return not isinstance(before, ResultMessage)
+
+
+async def _generator(events: AsyncIterator[StreamEvent]) -> Any:
+    """Closing this closes what it reads from."""
+    try:
+        async for event in events:
+            yield event
+    finally:
+        close = getattr(events, "aclose", None)
+        if close is not None:
+            await close()
+
+
+def told(specs: Sequence[ToolSpec]) -> str:
+    """The tools in as few words as will do."""
+    lines = [f"- {spec.name}({_arguments(spec.schema)}): {spec.description.split('. ')[0]}." for spec in specs]
+    first = specs[0]
+    example = msgspec.json.encode({"tool": first.name, "arguments": _example(first.schema)}).decode()
+    return "\n".join(
+        [
+            "You have these tools:",
+            *lines,
+            f"To use one, write one JSON object and nothing else, such as: {example}",
+            "You then see its result. When you are done, write:",
+            f'{{"{ANSWER}": "what you found or did"}}',
+        ]
+    )
+
+
+def _arguments(schema: Mapping[str, Any]) -> str:
+    return ", ".join(schema.get("required") or schema.get("properties") or ())
+
+
+def _example(schema: Mapping[str, Any]) -> dict[str, Any]:
+    properties = schema.get("properties") or {}
+    return {key: "…" if properties[key].get("type") == "string" else 1 for key in schema.get("required") or ()}
+
+
+def reply_format(specs: Sequence[ToolSpec], *, must_call: bool) -> dict[str, Any]:
+    """A schema that every reply fits: a call of one of the tools, or an answer where that may be."""
+    calls = [
+        {
+            "type": "object",
+            "properties": {"tool": {"const": spec.name}, "arguments": _needed(spec.schema)},
+            "required": ["tool", "arguments"],
+            "additionalProperties": False,
+        }
+        for spec in specs
+    ]
+    answer = {
+        "type": "object",
+        "properties": {ANSWER: {"type": "string"}},
+        "required": [ANSWER],
+        "additionalProperties": False,
+    }
+    choices = calls if must_call else [*calls, answer]
+    return {"type": "json_schema", "json_schema": {"name": "reply", "schema": {"anyOf": choices}}}
+
+
+def _needed(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Only what must be given: each argument that may be left out is one more way to get lost."""
+    required = schema.get("required") or []
+    properties = {key: value for key, value in (schema.get("properties") or {}).items() if key in required}
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def as_words(message: Message) -> Message:
+    """A message as a model reads it that knows neither calls nor results."""
+    match message:
+        case UserMessage():
+            return message
+        case ResultMessage():
+            return UserMessage(
+                message.id, f"Result of {message.name}{' (failed)' if message.failed else ''}:\n{message.text}"
+            )
+        case AssistantMessage():
+            calls = [f'{{"tool":"{made.name}","arguments":{made.arguments}}}' for made in message.calls]
+            return AssistantMessage(
+                message.id, (AssistantText("\n".join(filter(None, [message.text, *calls]))),), message.model
+            )
+
+
+class _Held:
+    """Words on their way: they pass until one may begin a call, and from there are held until the reply is whole."""
+
+    def __init__(self, offered: Sequence[ToolSpec]) -> None:
+        self._names = {spec.name for spec in offered}
+        self._thinking = Thinking()
+        self._text = ""
+        self._calls = 0
+        self._open = False
+
+    def take(self, event: StreamEvent) -> Iterator[StreamEvent]:
+        if isinstance(event, TextDelta):
+            yield from self._split(self._thinking.take(event.text))
+        elif isinstance(event, StepEnd):
+            yield from self._split(self._thinking.end())
+            yield from self._release()
+            finish = "tool_calls" if self._calls and event.finish == "stop" else event.finish
+            yield StepEnd(finish, event.usage)
+        elif not isinstance(event, (TextStart, TextEnd)):
+            yield event
+
+    def _split(self, pieces: Iterator[tuple[Kind, str]]) -> Iterator[StreamEvent]:
+        """Thoughts are told apart first: what they say of calls is no call."""
+        for kind, words in pieces:
+            if kind == "reasoning":
+                yield ReasoningDelta(words)
+            else:
+                yield from self._hear(words)
+
+    def _hear(self, text: str) -> Iterator[StreamEvent]:
+        if not self._text:
+            places = [place for place in map(text.find, OPENING) if place >= 0]
+            passes = text[: min(places)] if places else text
+            text = text[len(passes) :]
+            if passes.strip() or (passes and self._open):
+                yield from self._say(passes)
+        self._text += text
+
+    def _say(self, text: str) -> Iterator[StreamEvent]:
+        if not self._open:
+            self._open = True
+            yield TextStart()
+        yield TextDelta(text)
+
+    def _release(self) -> Iterator[StreamEvent]:
+        held, self._text = self._text, ""
+        begun = BEGUN.match(held)
+        calls, rest = read_calls(held, self._names)
+        if not calls and begun is not None and begun["name"] in self._names:
+            # A call that was cut, or garbled: what is wrong with it is found out where all calls are judged.
+            calls, rest = [(begun["name"], begun["arguments"])], ""
+        rest = CUT_ANSWER.sub("", rest)
+        if rest.strip():
+            yield from self._say(rest)
+        if self._open:
+            self._open = False
+            yield TextEnd()
+        for name, arguments in calls:
+            id = str(self._calls)
+            self._calls += 1
+            yield ToolInputStart(name, id)
+            yield ToolInputDelta(id, arguments)
+            yield ToolInputEnd(id)
+            yield ToolCall(name, arguments, id)
+
+
+def read_calls(text: str, names: set[str]) -> tuple[list[tuple[str, str]], str]:
+    """The calls that a text holds as JSON, plain or fenced, and what is left of it without them."""
+    calls: list[tuple[str, str]] = []
+    rest: list[str] = []
+    source = unfenced(text)
+    at = 0
+    for start, end, value in objects(source):
+        rest.append(source[at:start])
+        at = end
+        found = _call(value, names)
+        if found is not None:
+            calls.append(found)
+        elif isinstance(value.get(ANSWER), str) and len(value) == 1:
+            rest.append(value[ANSWER])
+        else:
+            rest.append(source[start:end])
+    rest.append(source[at:])
+    left = "".join(rest)
+    return calls, re.sub(r"</?tool_call>|```[a-z_]*", "", left) if calls else left
+
+
+def unfenced(text: str) -> str:
+    """The text with its fences taken from around whatever looks like an object."""
+    before, *rest = text.split(FENCE)
+    kept = [before]
+    for inside, after in zip(rest[::2], rest[1::2], strict=False):
+        body = LANGUAGE.sub("", inside, count=1).strip()
+        is_object = body.startswith("{") and body.endswith("}")
+        kept += [body, after] if is_object else [FENCE, inside, FENCE, after]
+    if len(rest) % 2:
+        kept += [FENCE, rest[-1]]
+    return "".join(kept)
+
+
+def objects(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """Every JSON object at the top level of a text, with its place."""
+    decoder = json.JSONDecoder(strict=False)
+    at = failed = 0
+    while (start := text.find("{", at)) >= 0 and failed < MOST_TRIES:
+        try:
+            value, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            at = start + 1
+            failed += 1
+            continue
+        if isinstance(value, dict):
+            yield start, end, value
+        at = end
+
+
+def _call(value: Mapping[str, Any], names: set[str]) -> tuple[str, str] | None:
+    name = next((value[key] for key in NAME_KEYS if isinstance(value.get(key), str)), None)
+    inner = value.get("function")
+    if name is None and isinstance(inner, dict):
+        return _call(inner, names)
+    if name is None or name.casefold() not in {known.casefold() for known in names}:
+        return None
+    arguments = next((value[key] for key in ARGUMENT_KEYS if key in value), None)
+    if arguments is None:
+        arguments = {key: given for key, given in value.items() if key not in NAME_KEYS}
+    text = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
+    return name, text

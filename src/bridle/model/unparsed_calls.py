@@ -1,0 +1,54 @@
+"""Tool calls in the text of models whose calls their server does not recognize."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import msgspec
+
+from bridle.model.prompted_tools import ARGUMENT_KEYS, NAME_KEYS, objects, unfenced
+
+WRAPPERS = re.compile(
+    r"</?tool_calls?>|</?function_calls?>|\[/?TOOL_CALLS\]|<\|/?(?:python_tag|tool_calls?)\|>|functools"
+)
+FUNCTION = re.compile(r"<function=([\w.-]+)>\s*(.*?)\s*</function>", re.DOTALL)
+PARAMETER = re.compile(r"<parameter=([\w.-]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
+LIST_MARKS = "[], \n\r\t"
+
+
+def written_calls(text: str, offered: Collection[str]) -> list[tuple[str, str]]:
+    """The calls of a text that consists of nothing but calls of offered tools; empty for any other text."""
+    if "{" not in text and "<function=" not in text:
+        return []
+    source = FUNCTION.sub(_as_object, unfenced(WRAPPERS.sub(" ", text)))
+    names = {name.casefold() for name in offered}
+    calls: list[tuple[str, str]] = []
+    at = 0
+    for start, end, value in objects(source):
+        found = _call(value, names)
+        if found is None or source[at:start].strip(LIST_MARKS):
+            return []
+        calls.append(found)
+        at = end
+    return [] if source[at:].strip(LIST_MARKS) else calls
+
+
+def _as_object(found: re.Match[str]) -> str:
+    """`<function=NAME>…</function>` as the object that most models write."""
+    given = dict(PARAMETER.findall(found[2]))
+    arguments = msgspec.json.encode(given).decode() if given else found[2] or "{}"
+    return f'{{"name": "{found[1]}", "arguments": {arguments}}}'
+
+
+def _call(value: Mapping[str, Any], names: Collection[str]) -> tuple[str, str] | None:
+    """A call has a name and arguments: an answer in JSON may have a name alone."""
+    inner = value.get("function")
+    if isinstance(inner, dict):
+        return _call(inner, names)
+    name = next((value[key] for key in NAME_KEYS if isinstance(value.get(key), str)), "")
+    arguments = next((value[key] for key in ARGUMENT_KEYS if isinstance(value.get(key), (dict, str))), None)
+    if name.casefold() not in names or arguments is None:
+        return None
+    return name, arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()

@@ -1,0 +1,241 @@
+"""Containment: the one place that decides how a command is run in the sandbox, and what it may leave behind.
+
+Everything that Bridle runs on behalf of a model or a project goes through `contain`: bash, background commands,
+formatters, diagnostics, hooks, MCP servers and shell commands in templates.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from bridle.core.permission import DEFAULT_RULES, EDIT_PROTECTED, Access, judge, wildcard
+from bridle.core.protected import DEPENDENCIES, OBEYED, protection
+from bridle.process.program_lookup import outside
+from bridle.process.protected_places import GIT_FILES, PlaceDifference, PlaceWatch, Survey, read_file
+from bridle.process.sandbox import CLOSED, MOST_MOUNTS, Layout, Openings, Sandbox, fitted
+from bridle.workspace.git_place import GitPlace, git_place, named_by_config
+
+Permits = Callable[[Access], bool]
+MOST_INDEX = 64 << 20
+ROOT_FILES = ("bridle.toml", ".bridle")
+ISOLATED = {
+    "LC_ALL": "C",
+    "HOME": "/nonexistent",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+}
+
+
+class Containment(Protocol):
+    """Where the commands of a runtime run that belong to no turn."""
+
+    def sandbox(self, session: str) -> Sandbox | None:
+        """Return the sandbox for commands under this name; None where commands run without one."""
+
+    def permits(self, access: Access) -> bool:
+        """Return whether the rules allow this access."""
+
+    def bounds(self) -> dict[str, int]:
+        """Return the resource limits of a command, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contained:
+    """A command as it is started in the sandbox."""
+
+    words: list[str]
+    """The sandbox's own words; those of the command follow."""
+    environment: dict[str, str]
+    watch: PlaceWatch
+    layout: Layout
+
+    @property
+    def masked(self) -> tuple[str, ...]:
+        """Files that the command cannot open, relative to the project."""
+        return tuple(str(path.relative_to(self.layout.project)) for path in self.layout.masked)
+
+
+@dataclass(slots=True)
+class _Found:
+    """The files of a project that match a mask."""
+
+    project: str
+    masks: re.Pattern[str] | None
+    files: list[str] = field(default_factory=list)
+
+    def see(self, path: str) -> None:
+        if self.masks is not None and self.masks.fullmatch(path[len(self.project) + 1 :]):
+            self.files.append(path)
+
+
+def contain(
+    sandbox: Sandbox,
+    project: Path,
+    folder: Path,
+    environment: Mapping[str, str] | None,
+    *,
+    opened: Openings = CLOSED,
+    permits: Permits | None = None,
+    lasting: bool = False,
+    call: str = "",
+) -> Contained:
+    """Decide what a command may write, read and leave behind. It walks the project, so call it in a thread.
+
+    `permits` tells what the call was granted; without it the default rules do. `lasting` is for commands that outlive
+    their call: their git is read-only, and differences are reported instead of restored.
+    """
+    environment = dict(os.environ if environment is None else environment)
+    permits = permits or _by_default
+    git = shutil.which("git", path=outside(environment.get("PATH", ""), project) or os.defpath)
+    place = git_place(project)
+    named = (*named_by_config(place, git, environment), *sandbox.protected)
+    named = tuple(path for path in named if _is_within(path, (project, *place.folders)))
+    allowed = tuple(str(path) for path in opened.protected)
+    watch = PlaceWatch(
+        str(project),
+        names=[*ROOT_FILES, *(name.casefold() for name in OBEYED if not permits(Access(EDIT_PROTECTED, name)))],
+        dependencies=sorted(DEPENDENCIES),
+        git=[str(path) for path in place.folders],
+        more=[str(path) for path in named],
+        allowed=allowed,
+        restore=not lasting,
+        kept=f"{sandbox.stored}/{call}.protected" if sandbox.stored and call else "",
+        ask_git=_ask_git(sandbox, place, git) if git is not None and (place.folders or place.locked) else (),
+        environment={**ISOLATED, "PATH": os.defpath},
+    )
+    found = _Found(str(project), _compiled(sandbox.masks))
+    survey = Survey(watch, found.see)
+    named += tuple(path for path in _obeyed_below(survey, git) if path.is_relative_to(project) and path != project)
+    absent = (path for path in sandbox.hidden if path.is_relative_to(project) and not os.path.exists(path))
+    watch.more = tuple(str(path) for path in (*named, *absent, *_behind_links(survey)))
+    watch.allowed = (*allowed, *(path for path in survey.found if _may_write(path, project, permits)))
+    masked = [Path(path) for path in found.files if not _may_read(path, project, allowed, permits)]
+    masked = [*(path for path in masked if not os.path.islink(path)), *map(Path, survey.closed)]
+    layout = _layout(survey, place, _denied(place, named, project, allowed), masked, lasting=lasting)
+    layout = replace(layout, folder=folder)
+    return Contained(sandbox.around((), layout, opened), sandbox.environment(environment, opened), watch, layout)
+
+
+def _layout(survey: Survey, place: GitPlace, denied: list[Path], masked: list[Path], *, lasting: bool) -> Layout:
+    """Which places are mounted: what is denied and masked first, and of the rest what still fits."""
+    project = Path(survey.watch.root)
+    locked = fitted([*denied, *place.locked, *(place.folders if lasting else ())], MOST_MOUNTS, project)
+    masked = fitted(masked, max(MOST_MOUNTS - len(locked), 1), project)
+    standing = _standing(survey, place, project, every=lasting)
+    standing = [path for path in standing if str(path) not in survey.watch.allowed]
+    room = max(MOST_MOUNTS - len(locked) - len(masked), 0)
+    return Layout(project, project, place.folders, (*locked, *standing[:room]), tuple(masked))
+
+
+def _obeyed_below(survey: Survey, git: str | None) -> Iterable[Path]:
+    """What the repositories in a project run or obey besides their own files."""
+    for folder in map(Path, survey.repositories):
+        top = folder.parent if folder.name == ".git" else folder
+        yield from named_by_config(GitPlace(top, (folder,)), git)
+    for path, entry in survey.found.items():
+        if entry.kind == "file" and path.endswith("/.git"):
+            yield from named_by_config(git_place(Path(path).parent), git)
+
+
+def _behind_links(survey: Survey) -> Iterable[Path]:
+    """Where protected links lead inside the project."""
+    project = Path(survey.watch.root)
+    links = (Path(path) for path, entry in survey.found.items() if entry.kind == "link" and not path.endswith("/.git"))
+    for target in (link.resolve() for link in links):
+        if target.is_relative_to(project) and target != project and str(target) not in survey.found:
+            yield target
+
+
+def _is_within(path: Path, tops: Iterable[Path]) -> bool:
+    return any(path.is_relative_to(top) for top in tops)
+
+
+def _compiled(masks: Sequence[str]) -> re.Pattern[str] | None:
+    return re.compile("|".join(f"(?:{wildcard(mask)})" for mask in masks), re.DOTALL) if masks else None
+
+
+def _by_default(access: Access) -> bool:
+    return judge(DEFAULT_RULES, access) == "allow"
+
+
+def _may_read(path: str, project: Path, allowed: Sequence[str], permits: Permits) -> bool:
+    return path in allowed or permits(Access("read", path[len(str(project)) + 1 :]))
+
+
+def _may_write(path: str, project: Path, permits: Permits) -> bool:
+    inside = path.startswith(f"{project}/") and not _in_git(path)
+    return inside and permits(Access(EDIT_PROTECTED, path[len(str(project)) + 1 :]))
+
+
+def _ask_git(sandbox: Sandbox, place: GitPlace, git: str) -> list[str]:
+    """A git command with a folder of its own that knows the ignore rules of the project, copied as data."""
+    own = sandbox.scratch / "git"
+    for name in ("objects", "refs", "info"):
+        (own / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+    (own / "HEAD").write_text("ref: refs/heads/none\n")
+    rules = [read_file(str(folder / "info" / "exclude"), 1 << 20) or b"" for folder in place.folders]
+    (own / "info" / "exclude").write_bytes(b"\n".join(rules))
+    words = [git, f"--git-dir={own}", f"--work-tree={place.top}", "-c", "core.fsmonitor=false"]
+    return [*words, "-c", "core.excludesFile=/dev/null", "check-ignore", "-z", "--stdin"]
+
+
+def _denied(place: GitPlace, named: Iterable[Path], project: Path, allowed: Sequence[str]) -> list[Path]:
+    """What no command may write, as far as it is there: git's own settings and hooks, and Bridle's files."""
+    found: list[Path] = [project / name for name in ROOT_FILES]
+    for folder in map(str, place.folders):
+        # Not those of submodules, whose configuration git writes anew with every update, and not those of work trees,
+        # which git removes with them: both are compared.
+        found += [Path(folder, name) for name in GIT_FILES]
+    return [
+        path
+        for path in (*found, *named)
+        if os.path.exists(path) and not os.path.islink(path) and str(path) not in allowed
+    ]
+
+
+def _standing(survey: Survey, place: GitPlace, project: Path, *, every: bool) -> list[Path]:
+    """Protected files that are there and that git need not replace: those at the root that it does not track."""
+    if every:
+        tops = (path for path in map(Path, survey.found) if str(path.parent) not in survey.found)
+        return [path for path in tops if survey.found[str(path)].kind != "link" and ".git" not in path.parts]
+    indexes = [read_file(str(folder / "index"), MOST_INDEX) for folder in place.folders[:1]]
+    if None in indexes:
+        return []
+    tracked = b"".join(index or b"" for index in indexes)
+    tops = (path for path in map(Path, survey.found) if path.parent == project and path.name != ".git")
+    return [path for path in tops if survey.found[str(path)].kind != "link" and os.fsencode(path.name) not in tracked]
+
+
+def _in_git(path: str) -> bool:
+    return ".git" in path.split("/")
+
+
+WORDS = {
+    "restored": "{path} is protected and was restored{kept}{way_out}",
+    "removed": "{path} is protected and was removed{kept}{way_out}",
+    "set aside": "the new {path} was set aside because of {why}: git would obey it later",
+    "closed": "{path} may not be looked into, so nothing in it was compared",
+    "changed": "{path} is protected and has changed: look at it before you go on",
+    "incomplete": "the project is too large to look for all protected files",
+    "unknown": "the protected files were not compared, since the supervisor of the command was killed",
+}
+
+
+def told(found: Iterable[PlaceDifference], project: Path) -> str:
+    """The words for the model about protected places that a command has changed."""
+    lines: list[str] = []
+    for one in found:
+        shown = os.path.relpath(one.path, project)
+        asked = protection(Path(shown).parts) == "ask"
+        way_out = f'; to ask a person: outside: ["{shown}"]' if asked else ""
+        kept = f"; the changed version is in {one.kept}" if one.kept else ""
+        lines.append(WORDS[one.did].format(path=shown, kept=kept, way_out=way_out, why=one.why))
+    return "".join(f"\n[{line}]" for line in lines)

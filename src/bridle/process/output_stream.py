@@ -1,0 +1,104 @@
+"""Owned commands whose output is read as it comes, by a pipe of ours: its end does not wait for whoever holds it."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from bridle.process.egress_proxy import EgressProxy
+from bridle.process.protected_places import PlaceWatch
+from bridle.process.supervision import Supervised
+from bridle.seams import begin
+
+CHUNK = 65_536
+LONGEST = 1 << 20
+DRAIN_SECONDS = 0.3
+
+
+class OutputStream:
+    """A command under way. `end` must be called, and may be called twice; reading starts with the first await."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        folder: Path,
+        environment: Mapping[str, str] | None = None,
+        bounds: Mapping[str, int] | None = None,
+        given: int | None = None,
+        apart: bool = False,
+        egress_proxy: EgressProxy | None = None,
+        passes: Sequence[int] = (),
+        watch: PlaceWatch | None = None,
+    ) -> None:
+        """`apart` says that what it complains about is read apart from what it prints; a doorway ends with it."""
+        self._egress_proxy = egress_proxy
+        self.output = asyncio.StreamReader(limit=LONGEST)
+        self.errors = asyncio.StreamReader(limit=LONGEST) if apart else self.output
+        pipes = [os.pipe() for _ in range(2 if apart else 1)]
+        try:
+            into = [theirs for _, theirs in pipes]
+            self.owned = Supervised(
+                command,
+                folder=folder,
+                output=into[0],
+                errors=into[-1],
+                given=given,
+                passes=(*passes, *(egress_proxy.passes if egress_proxy is not None else ())),
+                environment=environment,
+                bounds=bounds,
+                watch=watch,
+            )
+        except BaseException:
+            for mine, _ in pipes:
+                os.close(mine)
+            if egress_proxy is not None:
+                egress_proxy.drop()
+            raise
+        finally:
+            for _, theirs in pipes:
+                os.close(theirs)
+            if egress_proxy is not None:
+                egress_proxy.started()
+        self._transports: list[asyncio.ReadTransport] = []
+        readers = (self.output, self.errors)
+        ours = [(pipe[0], reader) for pipe, reader in zip(pipes, readers, strict=False)]
+        self._connected = begin(self._connect(ours))
+
+    async def _connect(self, pipes: list[tuple[int, asyncio.StreamReader]]) -> None:
+        loop = asyncio.get_running_loop()
+        for handle, reader in pipes:
+            pipe = os.fdopen(handle, "rb", buffering=0)
+            transport, _ = await loop.connect_read_pipe(partial(asyncio.StreamReaderProtocol, reader), pipe)
+            self._transports.append(transport)
+
+    async def pass_on(self, show: Callable[[str], None]) -> None:
+        """Hand on what it prints, as text, until nobody holds the other end."""
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        while chunk := await self.output.read(CHUNK):
+            show(decoder.decode(chunk))
+
+    async def run(self, show: Callable[[str], None]) -> int:
+        """Its exit status, once it has ended and what it printed was handed on."""
+        passing = begin(self.pass_on(show))
+        try:
+            return await self.owned.wait()
+        finally:
+            await self.owned.end()
+            # Nobody holds the other end any more, unless the kernel does not let go of somebody: that is not awaited.
+            await asyncio.wait([passing], timeout=DRAIN_SECONDS)
+            passing.cancel()
+            await self.end()
+
+    async def end(self) -> None:
+        """End it with everything that it started, and read no more."""
+        await self.owned.end()
+        if self._egress_proxy is not None:
+            await self._egress_proxy.close()
+        await asyncio.wait([self._connected])
+        for transport in self._transports:
+            transport.close()

@@ -1,0 +1,227 @@
+"""The home folder as commands in the sandbox see it: tool chains, caches and settings without credentials, no more."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from bridle.values.secrets import without_logins
+
+TOOL_CHAINS = (
+    *(".local/bin", "bin", ".local/lib", ".local/pipx", ".local/share/pipx", ".local/share/uv/python"),
+    *(".local/share/uv/tools", ".pyenv", ".rye", ".pixi", ".local/share/hatch", ".virtualenvs"),
+    *(".local/share/virtualenvs", "miniconda3", "anaconda3", "miniforge3", "mambaforge", ".conda/envs"),
+    *(".cargo/bin", ".cargo/env", ".rustup", "go/bin", ".go", ".goenv", "sdk", ".local/go"),
+    *(".nvm", ".fnm", ".local/share/fnm", ".volta", ".nodenv", ".n", ".npm-global", ".npm-packages", ".bun/bin"),
+    *(".deno/bin", ".yarn/bin", ".local/share/pnpm", ".corepack", ".rbenv", ".rvm", ".asdf", ".local/share/mise"),
+    *(".local/share/rtx", ".sdkman", ".jenv", ".jabba", ".jdks", ".dotnet", ".ghcup", ".cabal/bin", ".stack/programs"),
+    *(".opam", ".juliaup", ".julia/juliaup", ".elan", ".swiftly", ".local/share/swiftly", ".phpenv", ".plenv"),
+    *(".nix-profile", ".linuxbrew", ".local/share/pypoetry", ".poetry/bin", ".krew/bin", ".local/zig", ".zvm"),
+)
+"""Below the home: programs, readable and not writable."""
+
+CACHES = (
+    *(".cache/pip", ".cache/uv", ".cache/pypoetry/cache", ".cache/pypoetry/virtualenvs", ".cache/pre-commit"),
+    *(".npm/_cacache", ".cache/yarn", ".cache/pnpm", ".local/share/pnpm/store", ".bun/install/cache", ".cache/deno"),
+    *(".cache/node", ".cache/node-gyp", ".cache/electron", ".cache/ms-playwright", ".cache/puppeteer"),
+    *("go/pkg", ".cache/go-build", ".cargo/registry", ".cargo/git", ".m2/repository", ".gradle/caches"),
+    *(".gradle/wrapper", ".nuget/packages", ".cache/composer", ".cache/huggingface/hub", ".cache/torch"),
+    *(".cache/bazel", ".cache/ccache", ".cache/sccache", ".gem/ruby", ".local/share/gem", ".cabal/packages"),
+)
+"""Below the home: what package managers have fetched, readable and not writable."""
+
+
+class OwnCache(NamedTuple):
+    """A cache of Bridle's own, which commands write to instead of the user's."""
+
+    name: str
+    variable: str
+    """The environment variable that tells a program of it; empty if the program knows only a place below the home."""
+    place: str
+    """Where the user's own lies. It is used where nothing can be fetched and there is no cache of Bridle's own."""
+
+
+OWN_CACHES = (
+    OwnCache("pip", "PIP_CACHE_DIR", ".cache/pip"),
+    OwnCache("uv", "UV_CACHE_DIR", ".cache/uv"),
+    OwnCache("npm", "npm_config_cache", ".npm"),
+    OwnCache("yarn", "YARN_CACHE_FOLDER", ".cache/yarn"),
+    OwnCache("pnpm", "npm_config_store_dir", ".local/share/pnpm/store"),
+    OwnCache("bun", "BUN_INSTALL_CACHE_DIR", ".bun/install/cache"),
+    OwnCache("deno", "DENO_DIR", ".cache/deno"),
+    OwnCache("go-mod", "GOMODCACHE", "go/pkg/mod"),
+    OwnCache("go-build", "GOCACHE", ".cache/go-build"),
+    OwnCache("cargo-registry", "", ".cargo/registry"),
+    OwnCache("cargo-git", "", ".cargo/git"),
+    OwnCache("maven", "", ".m2/repository"),
+    OwnCache("gradle", "GRADLE_USER_HOME", ".gradle"),
+    OwnCache("nuget", "NUGET_PACKAGES", ".nuget/packages"),
+    OwnCache("composer", "COMPOSER_CACHE_DIR", ".cache/composer"),
+)
+WRITTEN_BY_BUILDS = frozenset({"go-build", "gradle"})
+"""Caches that a program fills also when it fetches nothing, so that a read-only one is of no use."""
+
+SETTINGS = {
+    ".npmrc": r"(@[\w-]+:)?registry|(https?-)?proxy|no-?proxy|cafile|ca|strict-ssl|save-exact|engine-strict|fund|audit",
+    ".yarnrc": r"\"?(registry|(https?-)?proxy|cafile|strict-ssl)\"?",
+    ".yarnrc.yml": r"npmRegistryServer|httpsCaFilePath|https?Proxy|enableStrictSsl|nodeLinker",
+    ".config/go/env": r"GOPROXY|GONOPROXY|GONOSUMDB|GOPRIVATE|GOSUMDB|GOFLAGS",
+    ".condarc": r"channels|default_channels|ssl_verify|channel_alias",
+    ".gemrc": r":?sources",
+}
+"""Settings files of package managers, each with the names of the lines that are copied; the rest is left out."""
+PIP_SETTINGS = (".config/pip/pip.conf", ".pip/pip.conf")
+PIP_KEYS = r"index[-_]url|extra[-_]index[-_]url|find[-_]links|trusted[-_]host|cert|proxy|timeout|no[-_]index"
+TOML_SETTINGS = {
+    ".config/uv/uv.toml": (
+        r"index|pip",
+        r"index-url|extra-index-url|find-links|name|url|default|explicit|native-tls|system-certs",
+    ),
+    ".cargo/config.toml": (
+        r"source|registries|net|http|build|target|profile|term",
+        r"replace-with|registry|index|directory|git|branch|offline|cainfo|proxy|linker|rustflags|jobs|incremental"
+        r"|git-fetch-with-cli|target-dir",
+    ),
+}
+"""Likewise, each with the names of its tables and the names in them."""
+MOST_SETTINGS = 65_536
+GIT_NAMES = (
+    r"^(user\.(name|email)|init\.defaultbranch|core\.(autocrlf|eol|quotepath)|safe\.directory|pull\.(rebase|ff)|"
+    r"merge\.conflictstyle|diff\.(algorithm|renames)|rebase\.autosquash|http\.(sslcainfo|sslverify|proxy))$"
+)
+GIT_SECONDS = 5.0
+
+
+def plain_settings(home: Path) -> dict[str, str]:
+    """The settings of package managers without credentials, by their path below the home."""
+    # Loaded only here: its parsers are of no use before the first command.
+    from bridle.process.sanitize_settings import plain_lines, plain_sections, plain_toml
+
+    found = {name: plain_lines(_small(home / name), keys) for name, keys in SETTINGS.items()}
+    found |= {name: plain_sections(_small(home / name), PIP_KEYS) for name in PIP_SETTINGS}
+    found |= {name: plain_toml(_small(home / name), *names) for name, names in TOML_SETTINGS.items()}
+    return {name: text for name, text in found.items() if text}
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _small(path: Path) -> str:
+    try:
+        if not os.path.isfile(path) or path.stat().st_size > MOST_SETTINGS:
+            return ""
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def git_identity(git: str | None, environment: Mapping[str, str]) -> str:
+    """A git configuration with the user's name and a few harmless settings; commits are not signed in the sandbox."""
+    lines = ["[commit]", "\tgpgsign = false", "[tag]", "\tgpgsign = false"]
+    for key, value in _user_settings(git, environment):
+        section, _, name = key.rpartition(".")
+        plain = value if section == "user" else without_logins(value)
+        if plain is None:
+            continue
+        value = plain.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        lines += [f"[{section}]", f'\t{name} = "{value}"']
+    return "\n".join(lines) + "\n"
+
+
+def _user_settings(git: str | None, environment: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    if git is None or not _is_askable(environment):
+        return
+    kept = {name: environment[name] for name in ("HOME", "XDG_CONFIG_HOME") if name in environment}
+    try:
+        done = subprocess.run(
+            [git, "config", "--global", "-z", "--get-regexp", GIT_NAMES],
+            capture_output=True,
+            cwd="/",
+            env={**kept, "PATH": os.defpath, "GIT_DIR": "/nonexistent"},
+            timeout=GIT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return
+    for piece in done.stdout.decode("utf-8", errors="replace").split("\0"):
+        key, found, value = piece.partition("\n")
+        if found:
+            yield key, value
+
+
+def _is_askable(environment: Mapping[str, str]) -> bool:
+    """Whether git will not wait for somebody to write its settings: they may be a pipe."""
+    home = environment.get("HOME", "/nonexistent")
+    above = environment.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    return not any(
+        os.path.exists(path) and not os.path.isfile(path) for path in (f"{home}/.gitconfig", f"{above}/git/config")
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The user's home folder, and what of it commands may see."""
+
+    folder: Path
+    """Where it is, all links followed."""
+    named: Path
+    """As HOME names it."""
+    caches: Path
+    """The folder of Bridle's own caches."""
+    settings: Mapping[str, Path] = field(default_factory=dict)
+    """Generated files by the path below the home at which they appear."""
+    opened: tuple[Path, ...] = ()
+    """What the user's configuration opens besides, readable."""
+
+    def words(self, programs: Iterable[Path], *, network: bool) -> list[str]:
+        """The mounts that make the home: empty first, then what is seen in it."""
+        home = str(self.folder)
+        words = ["--tmpfs", home]
+        seen = [self.folder / name for name in (*TOOL_CHAINS, *CACHES)]
+        for path in dict.fromkeys((*seen, *(path for path in programs if path.is_relative_to(self.folder)))):
+            words += ["--ro-bind-try", str(path), str(path)] if os.path.exists(path) else []
+        for cache in OWN_CACHES:
+            if self._is_own(cache, network=network):
+                own = str(self.caches / cache.name)
+                words += ["--bind", own, own if cache.variable else f"{home}/{cache.place}"]
+        for name, path in self.settings.items():
+            words += ["--ro-bind", str(path), f"{home}/{name}"]
+        for path in self.opened:
+            words += ["--ro-bind-try", str(path), str(path)]
+        return words
+
+    def linked_away(self) -> list[Path]:
+        """Where hidden entries of the home lead that are links: a folder of secrets may lie elsewhere."""
+        seen = {self.folder / name for name in (*TOOL_CHAINS, *CACHES)}
+        entries = [path for folder in (self.folder, self.folder / ".config") for path in _listed(folder)]
+        links = (path for path in entries if os.path.islink(path) and path not in seen)
+        targets = (path.resolve() for path in links if path.name.startswith(".") or path.parent != self.folder)
+        return [path for path in targets if os.path.exists(path) and not path.is_relative_to(self.folder)]
+
+    def seen(self) -> list[str]:
+        """The tool chains, caches and settings that are there for commands, by their names below the home."""
+        return [name for name in (*TOOL_CHAINS, *CACHES) if os.path.exists(self.folder / name)] + list(self.settings)
+
+    def variables(self, *, network: bool) -> dict[str, str]:
+        """The environment variables that point programs to their caches."""
+        found: dict[str, str] = {}
+        for cache in OWN_CACHES:
+            if cache.variable:
+                own = self._is_own(cache, network=network)
+                found[cache.variable] = str(self.caches / cache.name if own else self.folder / cache.place)
+        return found
+
+    def _is_own(self, cache: OwnCache, *, network: bool) -> bool:
+        own = self.caches / cache.name
+        if network or cache.name in WRITTEN_BY_BUILDS or not os.path.isdir(self.folder / cache.place):
+            own.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return True
+        return os.path.isdir(own) and any(own.iterdir())

@@ -1,0 +1,151 @@
+"""Commands that are owned: whatever they start ends with them, with their call, and with Bridle."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import marshal
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from bridle.process.protected_places import PlaceDifference, PlaceWatch
+from bridle.seams import begin
+
+SUPERVISOR = Path(__file__).with_name("supervisor.py")
+END_SECONDS = 2.0
+LOOK_SECONDS = 0.02
+WAKE_SECONDS = 1.0
+
+
+class Supervised:
+    """A command and everything that it starts, under a keeper of its own; to be used in one event loop.
+
+    The lifeline is all that holds the keeper: nobody ever kills it, since what it keeps would then go free. That is
+    why asyncio's own processes are not used here: those are killed when their event loop lets go of them.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        folder: Path,
+        output: int,
+        errors: int | None = None,
+        given: int | None = None,
+        passes: Sequence[int] = (),
+        environment: Mapping[str, str] | None = None,
+        bounds: Mapping[str, int] | None = None,
+        watch: PlaceWatch | None = None,
+    ) -> None:
+        """Start a command by its full path; what it prints goes to `output`, complaints perhaps elsewhere.
+
+        It reads from `given`, if that is not None, and has the handles that it `passes`. `bounds` are its most
+        processes, and the most bytes of memory, of disk and of a file. The places that `watch` names are compared
+        when everything has ended.
+        """
+        limits = {"parent": os.getpid(), **(bounds or {})} | ({"input": given} if given is not None else {})
+        self._report = _written(watch) if watch is not None else -1
+        if self._report >= 0:
+            limits["watch"] = self._report
+            passes = (*passes, self._report)
+        theirs, self._lifeline = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                # Isolated and without site-packages: nothing of the project is loaded.
+                [
+                    sys.executable,
+                    "-I",
+                    "-S",
+                    str(SUPERVISOR),
+                    *map("{0[0]}={0[1]}".format, limits.items()),
+                    "--",
+                    *command,
+                ],
+                pass_fds=(*passes, *(() if given is None else (given,))),
+                cwd=folder,
+                env=environment,
+                stdin=theirs,
+                stdout=output,
+                stderr=output if errors is None else errors,
+                start_new_session=True,
+            )
+        except BaseException:
+            os.close(self._lifeline)
+            self.differences()
+            raise
+        finally:
+            os.close(theirs)
+        self._over = begin(self._ended())
+
+    async def _ended(self) -> int:
+        if not hasattr(os, "pidfd_open"):
+            while self._process.poll() is None:
+                await asyncio.sleep(LOOK_SECONDS)
+                self._wake()
+            return self._process.wait()
+        handle = os.pidfd_open(self._process.pid)
+        loop = asyncio.get_running_loop()
+        over = asyncio.Event()
+        loop.add_reader(handle, over.set)
+        try:
+            while not over.is_set():
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(over.wait(), WAKE_SECONDS)
+                self._wake()
+        finally:
+            loop.remove_reader(handle)
+            os.close(handle)
+        self._let_go()
+        return self._process.wait()
+
+    def _wake(self) -> None:
+        """Wake the keeper if it is stopped: a command without a sandbox may have done that, and nobody would end it."""
+        if hasattr(os, "waitid"):
+            # It may have ended.
+            with contextlib.suppress(ChildProcessError):
+                if os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None:
+                    os.kill(self._process.pid, signal.SIGCONT)
+
+    def _let_go(self) -> None:
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
+
+    async def wait(self) -> int:
+        """The exit status of the command, once it and everything that it started has ended."""
+        return await asyncio.shield(self._over)
+
+    def differences(self) -> list[PlaceDifference]:
+        """What a command has changed at protected places. To be called once, after its end."""
+        if self._report < 0:
+            return []
+        with os.fdopen(self._report, "rb") as report:
+            self._report = -1
+            report.seek(0)
+            found = marshal.load(report)
+        return (
+            [PlaceDifference(*one) for one in found] if isinstance(found, list) else [PlaceDifference("/", "unknown")]
+        )
+
+    async def end(self) -> None:
+        """End it and everything that it started. May be called twice, and after its end."""
+        self._let_go()
+        if not self._over.done():
+            # A command without a sandbox may have stopped its supervisor.
+            self._process.send_signal(signal.SIGCONT)
+        # What the kernel does not let go of must not hold up an abort; its keeper stays with it.
+        await asyncio.wait([self._over], timeout=END_SECONDS)
+
+
+def _written(watch: PlaceWatch) -> int:
+    """A file without a name, for the supervisor to read what is watched from and to write what it found to."""
+    handle, path = tempfile.mkstemp()
+    Path(path).unlink()
+    os.write(handle, marshal.dumps(watch.written()))
+    os.lseek(handle, 0, os.SEEK_SET)
+    return handle

@@ -1,0 +1,276 @@
+"""The keeper of one command: a small process that starts it, and lets nothing that it started live longer than itself.
+
+It is run as a script, by itself and without Bridle's packages. Its standard input is its lifeline: when that ends,
+because the call was ended or because Bridle died, everything ends. Whatever a command leaves behind, also in sessions
+of its own, becomes the keeper's child, since it is a subreaper; so it can be found, and is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import marshal
+import os
+import resource
+import select
+import signal
+import sys
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+LIFELINE = 0
+SWEEP_MILLISECONDS = 5
+LOOK_MILLISECONDS = 50
+WAKE_MILLISECONDS = 1000
+NOT_STARTED = 127
+PAGE = resource.getpagesize()
+LEAST_FREE = 128 << 20
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from bridle.process.protected_places import PlaceDifference
+    from bridle.process.restore_protected import Guard
+
+
+def main(words: list[str]) -> int:
+    """Run the command to its end, or to the lifeline's; returns its exit status, 128 and more for signals.
+
+    Before the command stand its bounds, as NAME=NUMBER, and a `--`. Two processes keep it: were there one, a command
+    without a sandbox could kill it, and what the command started would go free. Each is woken when the one above it
+    dies or finds it stopped; for the outer one that is Bridle, the `parent` among the bounds.
+    """
+    split = words.index("--")
+    bounds = {name: int(value) for name, _, value in (word.partition("=") for word in words[:split])}
+    guard = None
+    if "watch" in bounds:
+        # Not for the command: it could write its own report.
+        os.set_inheritable(bounds["watch"], False)
+        guard = guarded(bounds["watch"])
+    adopt_orphans()
+    if not woken_without(bounds.get("parent", os.getppid())):
+        return NOT_STARTED
+    theirs, ours = os.pipe()
+    outer = os.getpid()
+    inner = os.fork()
+    if not inner:
+        os.close(ours)
+        adopt_orphans()
+        if not woken_without(outer):
+            os._exit(NOT_STARTED)
+        child = start(words[split + 1 :], bounds)
+        code = os.waitstatus_to_exitcode(sweep(child, kept(child, bounds, theirs)))
+        os._exit(code if code >= 0 else 128 - code)
+    os.close(theirs)
+    code = os.waitstatus_to_exitcode(sweep(inner, outlived(inner)))
+    if guard is not None:
+        report(bounds["watch"], guard.look())
+    return code if code >= 0 else 128 - code
+
+
+def guarded(handle: int) -> Guard:
+    """Copy the protected places that the handle tells of."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    for name, folder in (("bridle", os.path.dirname(here)), ("bridle.process", here)):
+        # The packages by their folders alone: to load Bridle itself would take longer than most commands.
+        package = type(sys)(name)
+        package.__path__ = [folder]
+        sys.modules[name] = package
+    from bridle.process.protected_places import PlaceWatch
+    from bridle.process.restore_protected import Guard
+
+    with os.fdopen(os.dup(handle), "rb") as given:
+        return Guard(PlaceWatch.read(marshal.load(given)))
+
+
+def report(handle: int, found: list[PlaceDifference]) -> None:
+    os.ftruncate(handle, 0)
+    os.pwrite(handle, marshal.dumps([one.written() for one in found]), 0)
+
+
+def outlived(inner: int) -> int | None:
+    """Wait for the end of the inner process, and wake it if a command has stopped it, or the lifeline has ended."""
+    poll = select.poll()
+    poll.register(LIFELINE, select.POLLIN | select.POLLHUP)
+    ended = os.pidfd_open(inner) if hasattr(os, "pidfd_open") else -1
+    if ended >= 0:
+        poll.register(ended, select.POLLIN)
+    while True:
+        events = [handle for handle, _ in poll.poll(LOOK_MILLISECONDS if ended < 0 else WAKE_MILLISECONDS)]
+        status, _ = buried(inner)
+        if status is not None:
+            return status
+        if LIFELINE in events:
+            poll.unregister(LIFELINE)
+        if LIFELINE in events or not events:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(inner, signal.SIGCONT)
+
+
+def kept(child: int, bounds: dict[str, int], outer: int) -> int | None:
+    """Wait for the end of the command, of the lifeline or of the outer process; or until a bound is exceeded."""
+    ended = os.pidfd_open(child) if hasattr(os, "pidfd_open") else -1
+    poll = select.poll()
+    poll.register(LIFELINE, select.POLLIN | select.POLLHUP)
+    poll.register(outer, select.POLLIN | select.POLLHUP)
+    if ended >= 0:
+        poll.register(ended, select.POLLIN)
+    bound = Bound(bounds)
+    pause = SWEEP_MILLISECONDS if ended < 0 else LOOK_MILLISECONDS if bound.any else None
+    status: int | None = None
+    while status is None:
+        events = [handle for handle, _ in poll.poll(pause)]
+        status, _ = buried(child)
+        if LIFELINE in events or outer in events:
+            break
+        exceeded = bound.exceeded() if bound.any else ""
+        if exceeded:
+            os.write(1, f"\n[ended: {exceeded}]\n".encode())
+            break
+    return status
+
+
+class Bound:
+    """What a command and everything that it starts may take together."""
+
+    def __init__(self, bounds: dict[str, int]) -> None:
+        self._processes = bounds.get("processes", 0)
+        self._memory = bounds.get("total_memory", 0)
+        self._disk = bounds.get("disk", 0)
+        self._free = free_bytes() if self._disk else 0
+        self.any = bool(self._processes or self._memory or self._disk)
+
+    def exceeded(self) -> str:
+        """Which bound is exceeded, in words; empty if none is."""
+        running = below(os.getpid())
+        if self._processes and len(running) > self._processes:
+            return f"more than {self._processes} processes"
+        if self._memory and sum(map(resident_bytes, running)) > self._memory:
+            return f"more than {self._memory >> 20} MB of memory"
+        if self._disk:
+            free = free_bytes()
+            taken = self._free - free
+            if taken > self._disk:
+                return f"more than {self._disk >> 20} MB of disk"
+            if free < LEAST_FREE < taken:
+                return "the disk is full"
+        return ""
+
+
+def free_bytes() -> int:
+    """What is free on the file system of the folder that the command started in."""
+    found = os.statvfs(".")
+    return found.f_bavail * found.f_frsize
+
+
+def resident_bytes(pid: int) -> int:
+    fields = read(f"/proc/{pid}/statm").split()
+    return int(fields[1]) * PAGE if len(fields) > 1 else 0
+
+
+def adopt_orphans() -> None:
+    """From here on orphans come to us instead of going to the first process of the system."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def woken_without(parent: int) -> bool:
+    """Ask to be woken when the parent dies, since a command may have stopped us; whether it is still there.
+
+    When only the thread ends that started us, we are woken as well, which does no harm.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGCONT), 0, 0, 0)
+    return os.getppid() == parent
+
+
+def start(command: list[str], bounds: dict[str, int]) -> int:
+    child = os.fork()
+    if child:
+        return child
+    try:
+        os.setsid()
+        os.dup2(bounds["input"] if "input" in bounds else os.open(os.devnull, os.O_RDONLY), LIFELINE)
+        for name, limit in (("memory", resource.RLIMIT_DATA), ("file", resource.RLIMIT_FSIZE)):
+            if name in bounds:
+                lower(limit, bounds[name])
+        lower(resource.RLIMIT_CORE, 0)
+        # What Python ignores for itself, or whoever started it, a command must not inherit.
+        for number in signal.valid_signals():
+            if signal.getsignal(number) == signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.execv(command[0], command)
+    finally:
+        os._exit(NOT_STARTED)
+
+
+def lower(limit: int, most: int) -> None:
+    """A bound may be below what the person has set already, never above."""
+    _, hard = resource.getrlimit(limit)
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(limit, (most, most))
+
+
+def buried(child: int) -> tuple[int | None, bool]:
+    """Take note of all that has ended: the status of the command, if it has, and whether anything is left."""
+    found = None
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return found, False
+        if pid == 0:
+            return found, True
+        if pid == child:
+            found = status
+
+
+def sweep(child: int, status: int | None) -> int:
+    """Kill all that is left, until nothing is; the status of the command."""
+    while True:
+        for pid in below(os.getpid()):
+            # It may have ended meanwhile, or be somebody else's; whoever is still there is met again.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        found, left = buried(child)
+        status = found if found is not None else status
+        if not left:
+            return status if status is not None else signal.SIGKILL
+        select.poll().poll(SWEEP_MILLISECONDS)
+
+
+def below(root: int) -> list[int]:
+    """Every process under this one."""
+    found: list[int] = []
+    waiting = [root]
+    while waiting:
+        mine = children(waiting.pop())
+        found += mine
+        waiting += mine
+    return found
+
+
+def children(pid: int) -> list[int]:
+    """The children of all threads of a process."""
+    try:
+        threads = [entry.name for entry in os.scandir(f"/proc/{pid}/task")]
+    except OSError:
+        return []
+    return [int(name) for thread in threads for name in read(f"/proc/{pid}/task/{thread}/children").split()]
+
+
+def read(path: str) -> bytes:
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:
+        return b""
+    try:
+        return os.read(handle, 1 << 20)
+    except OSError:
+        return b""
+    finally:
+        os.close(handle)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

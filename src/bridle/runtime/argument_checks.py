@@ -1,0 +1,156 @@
+"""Checks of the values that a caller passes: what is not of its type, or outside its set, is refused by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args, get_origin
+
+import msgspec
+
+from bridle.assembly.prompts import with_mentions
+from bridle.core.agent import AgentDefinition
+from bridle.core.context import sound
+from bridle.core.inbox import InboxItem, PromptItem, TurnOptions
+from bridle.core.limits import LIMIT_NAMES, wrong_limit
+from bridle.core.parts import File
+from bridle.core.permission import Rule
+from bridle.errors import ConfigError
+from bridle.tools.tool import Tool
+from bridle.wire import entries as wire
+from bridle.workspace.bounded_read import SETTINGS_BYTES, read_given, read_stream
+
+LONGEST_NAME = 200
+ACCOUNTS = ("day", "month")
+"""The ledger has accounts that begin with these: a session of that name would share them."""
+MOST_PROMPT_BYTES = 20_000_000
+PART = re.compile(r"\d+\.")
+"""The beginning of every id that a turn gives to its own parts."""
+
+Value = TypeVar("Value")
+
+
+def fitting(name: str, value: Value, kind: Any) -> Value:
+    """Return the value if it is of this type all the way down; raises `ConfigError`."""
+    if get_origin(kind) is Literal and value not in get_args(kind):
+        *most, last = get_args(kind)
+        raise ConfigError(f"{name} must be {', '.join(most)} or {last}, not {value!r}")
+    if isinstance(kind, type) and not isinstance(value, kind):
+        raise ConfigError(f"{name} must be {kind.__name__}, not {value!r}")
+    try:
+        msgspec.convert(msgspec.to_builtins(value), kind)
+    except (msgspec.ValidationError, TypeError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{name}: {error}") from error
+    return value
+
+
+def recordable(item: Value, kind: Any = InboxItem) -> Value:
+    """Return the value as the journal will read it back; raises `ConfigError`.
+
+    What cannot be read back must never be written: the whole session would be unreadable from then on.
+    """
+    name = type(item).__name__.removesuffix("Item").lower()
+    try:
+        raw = wire.encode(item)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{name}: {'.'.join(_unwritable(item)) or 'it'} cannot be recorded: {error}") from error
+    try:
+        read: Value = msgspec.json.decode(raw, type=kind)
+    except (msgspec.ValidationError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{name}: {error}") from error
+    return read
+
+
+def _unwritable(value: object) -> Iterator[str]:
+    """The path to the field that cannot be written."""
+    for field in value.__struct_fields__ if isinstance(value, msgspec.Struct) else ():
+        inner = getattr(value, field)
+        try:
+            wire.encode(inner)
+        except (TypeError, ValueError, RecursionError):
+            yield field
+            yield from _unwritable(inner)
+            return
+
+
+def file_bytes(path: Path, said: str, most: int = SETTINGS_BYTES) -> bytes:
+    """Return what a file holds that a person named; raises `ConfigError` that begins with what was said."""
+    try:
+        return read_given(path, most)
+    except OSError as error:
+        raise ConfigError(f"{said} cannot be read: {error}") from error
+
+
+def stream_text(said: str) -> str:
+    """Return what comes from standard input; raises `ConfigError` that begins with what was said."""
+    try:
+        return read_stream(MOST_PROMPT_BYTES).decode("utf-8", "replace")
+    except OSError as error:
+        raise ConfigError(f"{said} cannot be read: {error}") from error
+
+
+def session_id(id: str) -> str:
+    """Return an id for a session; raises `ConfigError`. It becomes part of file names and of accounts."""
+    if not isinstance(id, str) or not safe_name(id) or id in ACCOUNTS:
+        raise ConfigError(f"id: {id!r} is no id of a session: use letters, digits, '_', '-' and '.'")
+    return id
+
+
+def safe_name(name: str) -> bool:
+    """Whether a name can be part of a path, and names nothing but itself."""
+    short = 0 < len(name.encode(errors="replace")) <= LONGEST_NAME
+    return short and all(letter.isalnum() or letter in "_.-" for letter in name) and not name.startswith(".")
+
+
+def prompt_item(
+    id: str,
+    text: str,
+    files: Sequence[File],
+    options: TurnOptions | None,
+    subagents: Iterable[str],
+    *,
+    queue: bool,
+    reply: bool,
+) -> PromptItem:
+    """Return a prompt for the inbox; raises `ConfigError`."""
+    if isinstance(id, str) and PART.match(id):
+        raise ConfigError(f"prompt: id must not begin with a number and a dot, which {id!r} does")
+    if options is not None and not isinstance(options, TurnOptions):
+        raise ConfigError(f"prompt: options must be TurnOptions, not {options!r}")
+    if options is not None and options.delegation is not None:
+        raise ConfigError("prompt: options.mandate is what a turn gives its subagents: leave it out")
+    for limit, value in options.limits.items() if options is not None else ():
+        problem = wrong_limit(limit, value) if limit in LIMIT_NAMES else None
+        if problem is not None:
+            raise ConfigError(f"prompt: limits: {limit} {problem}")
+    words = with_mentions(sound(text), subagents) if isinstance(text, str) else text
+    attached = tuple(
+        msgspec.structs.replace(file, path=sound(file.path), text=sound(file.text))
+        for file in (fitting("files", each, File) for each in files)
+    )
+    return recordable(PromptItem(id, words, attached, queue, reply, options))
+
+
+def named_tools(name: str, tools: Iterable[Tool]) -> dict[str, Tool]:
+    """Return tools by their names; raises `ConfigError` where two have the same."""
+    found: dict[str, Tool] = {}
+    for tool in tools:
+        if found.setdefault(tool.spec.name, tool) is not tool:
+            raise ConfigError(f"{name}: two tools are called {tool.spec.name!r}")
+    return found
+
+
+def tools_of_agents(given: Mapping[str, Iterable[Tool]]) -> dict[str, dict[str, Tool]]:
+    """Return the tools of single agents by their names; raises `ConfigError`."""
+    return {agent: named_tools(f"agent {agent}: tools", own) for agent, own in given.items()}
+
+
+def layers(name: str, rules: Sequence[tuple[Rule, ...]]) -> tuple[tuple[Rule, ...], ...]:
+    """Return lists of rules; raises `ConfigError`."""
+    return fitting(name, tuple(rules), tuple[tuple[Rule, ...], ...])
+
+
+def definitions(agents: Iterable[AgentDefinition]) -> dict[str, AgentDefinition]:
+    """Return agents by their names; raises `ConfigError`."""
+    return {agent.name: fitting(f"agents: {getattr(agent, 'name', agent)}", agent, AgentDefinition) for agent in agents}

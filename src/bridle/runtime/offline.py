@@ -1,0 +1,103 @@
+"""What surfaces may ask without a runtime: the user's models, projects and settings."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from bridle.assembly.models import Models
+from bridle.config.settings import McpServer
+from bridle.errors import ConfigError
+
+if TYPE_CHECKING:
+    from bridle.assembly.project_access import Project
+
+AGENT_NAME = re.compile(r"[A-Za-z][\w-]*")
+
+
+def open_models(directory: str | Path = ".", *, trusted: bool = False) -> tuple[Models, tuple[str, ...]]:
+    """The user's models for a project, without a journal, and what the reader must know of the settings."""
+    from bridle.config.load import load
+
+    folder = Path(directory).absolute()
+    loaded = load(folder, trusted=trusted)
+    models = Models({}, loaded.settings, os.environ, folder)
+    models.wanted = loaded.wanted
+    return models, loaded.notices
+
+
+def add_mcp_server(name: str, fields: Mapping[str, Any]) -> Path:
+    """Add a server of tools to the user's own configuration: the file that has it now."""
+    from bridle.config.load import config_home
+    from bridle.config.toml_edit import add_server
+
+    path = config_home(os.environ) / "config.toml"
+    add_server(path, name, McpServer(**fields))
+    return path
+
+
+def open_project(directory: str | Path = ".") -> Project:
+    """What the user has said about a project: approvals for good, and trust."""
+    from bridle.assembly.project_access import Project
+
+    return Project(directory)
+
+
+def config_values(directory: Path, *, trusted: bool = False) -> tuple[list[tuple[str, str, str]], tuple[str, ...]]:
+    """Every setting with its value and where it came from, and what the reader must know."""
+    from bridle.config.load import load, shown
+
+    loaded = load(directory.absolute(), trusted=trusted)
+    return shown(loaded), loaded.notices
+
+
+def config_faults(directory: Path) -> list[str]:
+    """Everything that is wrong in the files that count for a project."""
+    from bridle.config.load import faults
+
+    return faults(directory.absolute())
+
+
+def config_schema() -> dict[str, Any]:
+    """The JSON schema of `bridle.toml` and `config.toml`, for editors."""
+    from bridle.config.settings import Settings
+
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(Settings)}
+
+
+def write_starter(directory: Path) -> Path:
+    """Write a `bridle.toml` with everything in it as a comment; raises `ConfigError` if there is one."""
+    from bridle.config import settings
+
+    starter = Path(settings.__file__).with_name("starter.toml")
+    return _written(directory / "bridle.toml", starter.read_text(encoding="utf-8"))
+
+
+def write_agent(directory: Path | None, name: str, fields: Mapping[str, Any], prompt: str) -> Path:
+    """Write the definition of an agent into a project, or without one for the user; raises `ConfigError`."""
+    import yaml
+
+    from bridle.config.load import config_home
+
+    if not AGENT_NAME.fullmatch(name):
+        raise ConfigError(f"{name!r} is no name for an agent: take letters, digits, - and _")
+    folder = directory / ".bridle" if directory is not None else config_home(os.environ)
+    head = yaml.safe_dump(dict(fields), sort_keys=False, allow_unicode=True)
+    return _written(folder / "agents" / f"{name}.md", f"---\n{head}---\n\n{prompt.strip()}\n")
+
+
+def _written(path: Path, text: str) -> Path:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise ConfigError(f"{path} is there already: change it there") from None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error}") from error
+    return path

@@ -1,0 +1,123 @@
+"""Sessions that are deleted: by hand, or because they are old or take too much room."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from bridle.core.session import Session
+from bridle.errors import JournalRefused, LeaseLost, NoSuchSession
+from bridle.journal.journal import SessionRow
+from bridle.runtime.lookup import children_in, end_background
+from bridle.runtime.runtime import Runtime
+
+DAY = 86_400.0
+
+
+async def delete_session(runtime: Runtime, session: str) -> list[str]:
+    """Delete a session with everything below it, its long outputs and what was kept of its files: their ids.
+
+    Subagents in the background of a turn that only awaits them are aborted.
+    Raises `LeaseLost` if one of them is being driven; then none is deleted that stands above it.
+    """
+    state = await _known(runtime, session)
+    if state is not None:
+        await end_background(runtime, session, state)
+    gone: list[str] = []
+    for child in sorted(await _children(runtime, session)):
+        try:
+            gone += await delete_session(runtime, child)
+        except NoSuchSession:
+            continue
+    lease = await runtime.journal.acquire(session)
+    if lease is None:
+        raise LeaseLost(f"session {session} is being driven: wait for it, or abort it")
+    try:
+        await runtime.journal.delete(lease)
+    finally:
+        await runtime.journal.release(lease)
+    if runtime.turns.outputs is not None:
+        shutil.rmtree(runtime.turns.outputs / session, ignore_errors=True)
+    if runtime.turns.user.files is not None and state is not None and state.info is not None:
+        await runtime.turns.user.files.drop(Path(state.info.directory), session)
+    return [*gone, session]
+
+
+async def _children(runtime: Runtime, session: str) -> list[str]:
+    """The subagents of a session, also those of turns that were undone; not those that a fork has from its origin."""
+    try:
+        entries = await runtime.journal.load(session)
+    except JournalRefused:
+        return []
+    return [child for child in children_in(entries) if child.startswith(f"{session}.")]
+
+
+async def size_of(runtime: Runtime, session: str) -> int:
+    """About how many bytes a session takes in the journal, subagents apart; raises `NoSuchSession`."""
+    return await runtime.journal.size(session)
+
+
+async def _known(runtime: Runtime, session: str) -> Session | None:
+    """The session, if it makes sense; one that does not can be deleted all the same."""
+    try:
+        return await runtime.load(session)
+    except JournalRefused:
+        return None
+
+
+async def expired(runtime: Runtime, *, days: float = 0, megabytes: float = 0) -> list[str]:
+    """The sessions that are to go: those that have rested for so long, and the oldest of what is too much."""
+    rows = [row for row in await runtime.sessions() if not row.info.parent]
+    now = runtime.seams.clock.wall()
+    gone = [row.info.id for row in rows if days and now - row.updated > days * DAY]
+    if megabytes:
+        gone += await _too_much(runtime, (row for row in rows if row.info.id not in gone), megabytes * (1 << 20))
+    return [id for id in gone if not await _unfinished(runtime, id)]
+
+
+async def _too_much(runtime: Runtime, rows: Iterable[SessionRow], most: float) -> list[str]:
+    """Those behind the newest that fit; rows come with the newest first, which stays in any case."""
+    gone: list[str] = []
+    sizes = {row.info.id: await size_of(runtime, row.info.id) for row in await runtime.sessions()}
+    total = 0
+    for place, row in enumerate(rows):
+        id = row.info.id
+        total += sum(size for other, size in sizes.items() if other == id or other.startswith(f"{id}."))
+        if total > most and place:
+            gone.append(id)
+    return gone
+
+
+async def _unfinished(runtime: Runtime, session: str) -> bool:
+    """Whether there is something to go on with: that is never deleted by itself."""
+    state = await _known(runtime, session)
+    return state is None or state.running is not None or bool(await runtime.waiting_prompts(session))
+
+
+async def prune(runtime: Runtime, *, days: float = 0, megabytes: float = 0) -> list[str]:
+    """Delete what is to go, and give the room back: the ids of what was deleted."""
+    gone: list[str] = []
+    for session in await expired(runtime, days=days, megabytes=megabytes):
+        try:
+            gone += await delete_session(runtime, session)
+        except LeaseLost:
+            # Somebody goes on with it at this moment.
+            continue
+    if gone:
+        await runtime.journal.shrink()
+    return gone
+
+
+async def prune_daily(runtime: Runtime) -> list[str]:
+    """Delete what the settings say is to go, once a day: the ids of what was deleted."""
+    given = runtime.settings.sessions
+    if runtime.turns.outputs is None or not (given.keep_days or given.keep_mb):
+        return []
+    stamp = runtime.turns.outputs.with_name("pruned")
+    if stamp.exists() and runtime.seams.clock.wall() - stamp.stat().st_mtime < DAY:
+        return []
+    gone = await prune(runtime, days=given.keep_days, megabytes=given.keep_mb)
+    stamp.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    stamp.touch(mode=0o600)
+    return gone

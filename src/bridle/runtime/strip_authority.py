@@ -1,0 +1,110 @@
+"""Recorded entries without the authority that they carry: what another machine allowed is not allowed here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from bridle.core.events import CallMoved, Entry, PartPut, Recorded, SessionPut
+from bridle.core.limits import Limits
+from bridle.core.parts import Call, Extension, Redone, TurnFinish, TurnStart, Undone
+from bridle.core.session import Session
+from bridle.core.states import Approved, Asking, CallState, Pending, Waiting
+from bridle.errors import ConfigError
+
+
+def disarmed(entries: Sequence[Entry], directory: str) -> tuple[Entry, ...]:
+    """Return the entries of a session that works in this directory and was allowed nothing yet.
+
+    Permanent approvals are dropped everywhere. In a turn that has not ended, approvals and open asks become calls that
+    wait to be judged, `on_ask` allows nothing, and no tool is there besides those of its agent. Raises `ConfigError`
+    where a turn ends that did not begin.
+    """
+    found: list[Entry] = []
+    ended: int | None = None
+    for entry in reversed(entries):
+        events: list[Recorded] = []
+        for event in reversed(entry.events):
+            part = event.part if isinstance(event, PartPut) else None
+            if isinstance(part, TurnFinish):
+                ended = part.number
+            elif isinstance(part, (Undone, Redone)):
+                # What an undo hides may come back: a turn has ended only if its end comes back with it.
+                ended = None
+            events.append(_disarmed(event, directory, ended=ended is not None))
+            if isinstance(part, TurnStart):
+                if ended not in (None, part.number):
+                    raise ConfigError(f"turn {ended} has an end and no beginning")
+                ended = None
+        found.append(msgspec.structs.replace(entry, events=tuple(reversed(events))))
+    return tuple(reversed(found))
+
+
+def _disarmed(event: Recorded, directory: str, *, ended: bool) -> Recorded:
+    if isinstance(event, SessionPut):
+        return SessionPut(msgspec.structs.replace(event.info, directory=directory))
+    if isinstance(event, CallMoved):
+        return msgspec.structs.replace(event, state=_state(event.state, ended=ended))
+    if isinstance(event, PartPut) and isinstance(event.part, Call):
+        return PartPut(msgspec.structs.replace(event.part, state=_state(event.part.state, ended=ended)))
+    if isinstance(event, PartPut) and isinstance(event.part, TurnStart):
+        return PartPut(_start(event.part, ended=ended))
+    return event
+
+
+def _start(start: TurnStart, *, ended: bool) -> TurnStart:
+    delegation = msgspec.structs.replace(start.delegation, always=()) if start.delegation is not None else None
+    on_ask = start.on_ask if ended or start.on_ask != "allow" else "deny"
+    asked_tools = start.asked_tools if ended else ()
+    return msgspec.structs.replace(start, delegation=delegation, on_ask=on_ask, asked_tools=asked_tools)
+
+
+def _state(state: CallState, *, ended: bool) -> CallState:
+    if ended:
+        return msgspec.structs.replace(state, always=()) if isinstance(state, Approved) else state
+    if isinstance(state, (Approved, Asking)):
+        # What an ask says was written elsewhere, too: the person must see what the call itself needs.
+        return Pending()
+    return Waiting(state.child, recalled=state.recalled) if isinstance(state, Waiting) else state
+
+
+def bounded(entries: Sequence[Entry], open_turn: int, cap: int, limits: Limits) -> tuple[Entry, ...]:
+    """The entries with these bounds for the turn of this number, which has not ended and was never extended."""
+    found: list[Entry] = []
+    begun = False
+    for entry in entries:
+        events: list[Recorded] = []
+        for event in entry.events:
+            part = event.part if isinstance(event, PartPut) else None
+            if isinstance(part, TurnStart):
+                begun = part.number == open_turn
+            if begun and isinstance(part, TurnStart):
+                events.append(PartPut(msgspec.structs.replace(part, cap=cap, limits=limits)))
+            elif begun and isinstance(part, Extension):
+                events.append(PartPut(msgspec.structs.replace(part, by=0.0)))
+            else:
+                events.append(event)
+        found.append(msgspec.structs.replace(entry, events=tuple(events)))
+    return tuple(found)
+
+
+def check_open_turn(id: str, state: Session, carried: set[str], ceiling: int) -> None:
+    """Refuse an open turn that would draw on what is not its own; raises `ConfigError`."""
+    turn = state.running
+    if turn is None:
+        return
+    start, delegation = turn.start, turn.start.delegation
+    if start.account != f"{id}/{start.number}":
+        raise ConfigError(f"session {id}: its open turn spends from account {start.account!r}, which is not its own")
+    if turn.cap > ceiling:
+        raise ConfigError(f"session {id}: its open turn may take {turn.cap} steps, and your ceiling is {ceiling}")
+    foreign = [child for child in turn.children.values() if not child.startswith(f"{id}.")]
+    if foreign:
+        raise ConfigError(f"session {id}: its open turn waits for {foreign[0]}, which is no subagent of it")
+    if delegation is not None and not (
+        delegation.parent in carried
+        and id.startswith(f"{delegation.parent}.")
+        and delegation.account.startswith(f"{delegation.parent}/")
+    ):
+        raise ConfigError(f"session {id}: its open turn works for {delegation.parent}, which is not in this file")

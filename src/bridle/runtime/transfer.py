@@ -1,0 +1,358 @@
+"""Sessions that are carried elsewhere, or go on in two directions: export, import and fork."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bridle.assembly.limits import accounts_of
+from bridle.core.agent import AgentDefinition
+from bridle.core.context import sound
+from bridle.core.events import Entry, PartPut, SessionInfo, SessionPut
+from bridle.core.ledger import Account, AccountChange, places
+from bridle.core.limits import NOTHING, Limits, Spent
+from bridle.core.parts import TurnStart
+from bridle.core.permission import Access
+from bridle.core.repair import arguments_of
+from bridle.core.session import OpenTurn, Session
+from bridle.errors import ConfigError, JournalRefused, LeaseLost, NoSuchSession
+from bridle.journal.journal import folded, session_entry
+from bridle.runtime.argument_checks import file_bytes, fitting, safe_name, session_id
+from bridle.runtime.lookup import children_in
+from bridle.runtime.runtime import Runtime
+from bridle.runtime.strip_authority import bounded, check_open_turn, disarmed
+from bridle.turn.record import Record, copied
+from bridle.values.secrets import redacted
+
+VERSION = 1
+OUTPUTS = "{outputs}"
+"""Where long outputs are stored, which is elsewhere on each machine."""
+DIRECTORY = "{directory}"
+"""Where a session works, which is where it was imported."""
+STORED = ".txt"
+MOST_BYTES = 1 << 29
+"""The largest file that is imported."""
+LAST_TIME = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
+
+
+class Carried(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One session: everything that was recorded, and the outputs that were stored beside it."""
+
+    info: SessionInfo
+    entries: tuple[Entry, ...]
+    outputs: dict[str, str] = {}
+
+
+class Bundle(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A session with everything below it, the session itself first."""
+
+    bridle: int
+    sessions: tuple[Carried, ...]
+    redacted: bool = False
+
+
+async def export_session(runtime: Runtime, session: str, *, redact: bool = False) -> bytes:
+    """A session and all its subagents as one JSON file; raises `NoSuchSession`."""
+    found: list[Carried] = []
+    waiting = [session]
+    while waiting:
+        id = waiting.pop(0)
+        entries = await runtime.journal.load(id)
+        state = await runtime.load(id)
+        assert state.info is not None
+        info = msgspec.structs.replace(state.info, directory=DIRECTORY)
+        found.append(Carried(info, tuple(_placed(entry, DIRECTORY) for entry in entries), _outputs(runtime, id)))
+        known = {row.info.id for row in await runtime.sessions()} if _unborn(state) else set()
+        waiting += [child for child in _below(id, entries) if child in known or child not in _unborn(state)]
+    raw = msgspec.json.encode(Bundle(VERSION, tuple(found), redact))
+    root = str(runtime.turns.outputs) if runtime.turns.outputs is not None else ""
+    if root:
+        raw = raw.replace(msgspec.json.encode(root)[1:-1], OUTPUTS.encode())
+    if redact:
+        raw = msgspec.json.encode(_without_secrets(msgspec.json.decode(raw)))
+    return msgspec.json.format(raw, indent=1) + b"\n"
+
+
+def _outputs(runtime: Runtime, session: str) -> dict[str, str]:
+    folder = runtime.turns.outputs / session if runtime.turns.outputs is not None else None
+    if folder is None or not folder.is_dir():
+        return {}
+    # As bytes: reading them as text would make all line ends the same.
+    return {path.name: path.read_bytes().decode("utf-8", "replace") for path in sorted(folder.glob(f"*{STORED}"))}
+
+
+def _without_secrets(value: Any) -> Any:
+    if isinstance(value, str):
+        return redacted(value)
+    if isinstance(value, list):
+        return [_without_secrets(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _without_secrets(each) for key, each in value.items()}
+    return value
+
+
+async def import_bundle(runtime: Runtime, raw: bytes) -> str:
+    """Write what was exported into the journal: its id. Raises `ConfigError`, also if something else is there.
+
+    Everything is looked at before anything is written: a file that is refused leaves nothing behind. The session works
+    in the runtime's directory from now on. It brings no authority: see `disarmed`.
+    """
+    root = str(runtime.turns.outputs) if runtime.turns.outputs is not None else ""
+    try:
+        here = raw.replace(OUTPUTS.encode(), msgspec.json.encode(root)[1:-1]) if root else raw
+        bundle = msgspec.json.decode(here, type=Bundle)
+    except RecursionError as error:
+        raise ConfigError("this is no exported session: it is nested too deeply") from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ConfigError(f"this is no exported session: {error}") from error
+    if bundle.bridle != VERSION or not bundle.sessions:
+        raise ConfigError(f"this was exported by another version (format {bundle.bridle}), or is empty")
+    for carried in bundle.sessions:
+        _check(carried)
+    if _tree(bundle) != [carried.info.id for carried in bundle.sessions]:
+        raise ConfigError(f"this is not session {bundle.sessions[0].info.id} with everything below it")
+    directory = await _directory(runtime, bundle.sessions[0].info.id)
+    found = [
+        msgspec.structs.replace(carried, entries=disarmed(carried.entries, directory)) for carried in bundle.sessions
+    ]
+    states = {carried.info.id: folded(carried.info.id, carried.entries, Session()) for carried in found}
+    for id, state in states.items():
+        check_open_turn(id, state, set(states), runtime.settings.behavior.ceiling)
+        _check_children(runtime, id, state)
+    found = [_within_bounds(runtime, carried, states[carried.info.id]) for carried in found]
+    missing = [(carried, await _missing(runtime, carried)) for carried in found]
+    states = {carried.info.id: folded(carried.info.id, carried.entries, Session()) for carried in found}
+    for carried, entries in reversed(missing):
+        opens = tuple(_accounts(runtime, states, carried.info.id))
+        change = AccountChange(opens[0].id, opens=opens) if opens else None
+        await copied(runtime.journal, _begun(carried), entries, change)
+        _store(runtime, carried)
+    return bundle.sessions[0].info.id
+
+
+def _check(carried: Carried) -> None:
+    """Refuse what no export writes; raises `ConfigError`."""
+    id = carried.info.id
+    session_id(id)
+    begun = _begun(carried)
+    numbers = [entry.sequence for entry in carried.entries]
+    whole = carried.entries[0] == session_entry(begun, (SessionPut(begun),))
+    if begun.id != id or not whole or numbers != list(range(1, len(numbers) + 1)):
+        raise ConfigError(f"session {id} has gaps, or does not begin at its beginning")
+    if not all(0 <= entry.at < LAST_TIME for entry in carried.entries):
+        raise ConfigError(f"session {id} has an entry of no time")
+    try:
+        said = folded(id, carried.entries, Session()).info
+    except JournalRefused as error:
+        raise ConfigError(str(error)) from error
+    if said != carried.info:
+        raise ConfigError(f"session {id} is not what its entries say")
+    for name in carried.outputs:
+        if not safe_name(name) or not name.endswith(STORED):
+            raise ConfigError(f"{name!r} is no name of an output")
+
+
+def _within_bounds(runtime: Runtime, carried: Carried, state: Session) -> Carried:
+    """A session whose open turn may do no more than a new one of its agent could here."""
+    turn = state.running
+    if turn is None:
+        return carried
+    agent = runtime.turns.agents.get(turn.start.agent) or AgentDefinition(turn.start.agent)
+    cap, limits = runtime.turns.bounds_of(agent, turn.start.delegation)
+    if turn.cap <= cap and turn.limits.at_most(limits) == turn.limits:
+        return carried
+    cap, limits = min(turn.cap, cap), turn.limits.at_most(limits)
+    return msgspec.structs.replace(carried, entries=bounded(carried.entries, turn.start.number, cap, limits))
+
+
+def _check_children(runtime: Runtime, id: str, state: Session) -> None:
+    """Refuse an open turn with subagents that the rules here do not let it have; raises `ConfigError`."""
+    turn = state.running
+    for call in turn.children if turn is not None else ():
+        assert turn is not None
+        wanted = Access("task", str(arguments_of(state.call(call).arguments).get("subagent_type", "")))
+        agent = runtime.turns.agents.get(turn.start.agent) or AgentDefinition(turn.start.agent)
+        if runtime.turns.verdict(wanted, agent) != "allow":
+            raise ConfigError(
+                f"session {id}: its open turn has started {wanted.pattern}, which your rules do not allow"
+            )
+
+
+def _accounts(runtime: Runtime, states: Mapping[str, Session], id: str) -> Iterator[Account]:
+    """The accounts of a turn that is open, and of those above it: what they have used counts here too."""
+    state = states.get(id)
+    turn = state.running if state is not None else None
+    if turn is None:
+        return
+    # The day on which it goes on pays, whatever day the file says that it began.
+    own, *above = accounts_of(runtime.settings, msgspec.structs.replace(turn.start, at=runtime.seams.clock.wall()))
+    under = [each for each in states if each.startswith(f"{id}.")]
+    open_below = [found for each in under if (found := states[each].running) is not None]
+    spent = NOTHING
+    for each in (turn, *open_below):
+        # Tokens and money of subagents that have ended are counted in their parent's already.
+        steps, calls = each.steps + each.below.steps, each.tool_calls + each.below.tool_calls
+        spent = spent.plus(Spent(steps, calls, each.tokens, each.cost))
+    unborn = sum(child not in states for each in (turn, *open_below) for child in each.children.values())
+    (working, beside), *others = (_working(each, states) for each in (turn, *open_below))
+    # Places are counted at the root: for all who work, but one that awaits its own lends them its place.
+    live = working + sum(places(*each, lends=True) for each in others)
+    counted = {"live": live, "total": len(under) + unborn} if turn.start.delegation is None else {}
+    yield msgspec.structs.replace(own, spent=spent, children=working, beside=beside, **counted)
+    yield from above
+    if turn.start.delegation is not None:
+        yield from _accounts(runtime, states, turn.start.delegation.parent)
+
+
+def _working(turn: OpenTurn, states: Mapping[str, Session]) -> tuple[int, int]:
+    """The subagents of a turn that have not ended or have yet to begin, and how many of them are in the background."""
+    working: list[str] = []
+    for call, child in turn.children.items():
+        last = states[child].turn if child in states else None
+        asked = last.start.delegation if last is not None else None
+        if asked is None or asked.call != call or states[child].running is not None:
+            working.append(call)
+    return len(working), sum(call in turn.background for call in working)
+
+
+def _tree(bundle: Bundle) -> list[str]:
+    """The sessions that would be exported again, in their order."""
+    carried = {each.info.id: each for each in bundle.sessions}
+    found = [bundle.sessions[0].info.id]
+    for id in found:
+        entries = carried[id].entries if id in carried else ()
+        unborn = _unborn(folded(id, entries, Session())) if entries else ()
+        found += [child for child in _below(id, entries) if child in carried or child not in unborn]
+    return found
+
+
+def _unborn(state: Session) -> Collection[str]:
+    """The subagents that an open turn waits for: its process may have died before it made them."""
+    return state.running.children.values() if state.running is not None else ()
+
+
+def _below(id: str, entries: Sequence[Entry]) -> list[str]:
+    """The sessions that a session has started itself: those of one that it was forked from are not its own."""
+    return sorted(child for child in children_in(entries) if child.startswith(f"{id}."))
+
+
+async def _directory(runtime: Runtime, id: str) -> str:
+    """The directory in which an imported session works: where it did, if it is here, and else this one."""
+    try:
+        info = (await runtime.load(id)).info
+    except NoSuchSession:
+        info = None
+    return info.directory if info is not None else str(runtime.directory)
+
+
+async def _missing(runtime: Runtime, carried: Carried) -> Sequence[Entry]:
+    """The entries that are not there yet."""
+    id = carried.info.id
+    try:
+        known = tuple(await runtime.journal.load(id))
+    except NoSuchSession:
+        return carried.entries[1:]
+    common = min(len(known), len(carried.entries))
+    if _compared(id, known[:common]) != _compared(id, carried.entries[:common]):
+        raise ConfigError(f"session {id} is there already, and not the same")
+    rest = carried.entries[len(known) :]
+    if rest and disarmed(known, "") != tuple(_placed(entry, "") for entry in known):
+        # What was allowed here must not be used by what comes from elsewhere.
+        raise ConfigError(f"session {id} is there already, and was allowed something here: delete it to import it")
+    return rest
+
+
+def _compared(id: str, entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Entries without what an import changes: another day's settings may have given an open turn other bounds."""
+    plain = disarmed(entries, "")
+    turn = folded(id, plain, Session()).running
+    return bounded(plain, turn.start.number, 0, Limits()) if turn is not None else plain
+
+
+def _begun(carried: Carried) -> SessionInfo:
+    """What a session was when it began, which is how it is made anew; raises `ConfigError`."""
+    first = carried.entries[0].events[:1] if carried.entries else ()
+    if not first or not isinstance(first[0], SessionPut):
+        raise ConfigError(f"session {carried.info.id} does not begin at its beginning")
+    return first[0].info
+
+
+def _store(runtime: Runtime, carried: Carried) -> None:
+    if runtime.turns.outputs is None:
+        return
+    folder = runtime.turns.outputs / carried.info.id
+    for name, text in carried.outputs.items():
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = folder / name
+        path.touch(mode=0o600)
+        path.write_text(text, encoding="utf-8", newline="")
+
+
+async def fork_session(runtime: Runtime, session: str, turn: int | None = None) -> str:
+    """A new session with the same history up to a turn, or to the end of the last one that has finished: its id."""
+    entries = await runtime.journal.load(session)
+    state = await runtime.load(session)
+    assert state.info is not None
+    if turn is None:
+        turn = state.turns if state.running is not None else state.turns + 1
+    if not 1 <= turn <= state.turns + 1:
+        raise ConfigError(f"session {session} has {state.turns} turns: there is no turn {turn} to fork at")
+    kept = [entry for entry in entries[1:] if entry.sequence < _begins(entries, turn)]
+    info = msgspec.structs.replace(
+        state.info, id=runtime.seams.new_id("ses"), created=runtime.seams.clock.wall(), parent=""
+    )
+    await copied(runtime.journal, info, [_renamed(entry, info) for entry in kept])
+    return info.id
+
+
+def _placed(entry: Entry, directory: str) -> Entry:
+    """An entry of a session that works in another directory."""
+    events = tuple(
+        SessionPut(msgspec.structs.replace(event.info, directory=directory)) if isinstance(event, SessionPut) else event
+        for event in entry.events
+    )
+    return msgspec.structs.replace(entry, events=events)
+
+
+def _renamed(entry: Entry, info: SessionInfo) -> Entry:
+    """An entry for another session."""
+    events = tuple(
+        SessionPut(msgspec.structs.replace(event.info, id=info.id, created=info.created, parent=""))
+        if isinstance(event, SessionPut)
+        else event
+        for event in entry.events
+    )
+    return msgspec.structs.replace(entry, events=events)
+
+
+async def rename_session(runtime: Runtime, session: str, title: str) -> None:
+    """Give a session a title; raises `LeaseLost` if another process drives it."""
+    title = sound(fitting("title", title, str))
+    state = await runtime.load(session)
+    assert state.info is not None
+    lease = await runtime.journal.acquire(session)
+    if lease is None:
+        raise LeaseLost(f"session {session} is being driven: wait for it, or abort it")
+    try:
+        record = Record(state, runtime.journal, lease, runtime.seams.clock, runtime.bus.publish)
+        await record.append(SessionPut(msgspec.structs.replace(state.info, title=title)))
+    finally:
+        await runtime.journal.release(lease)
+
+
+def _begins(entries: Sequence[Entry], turn: int) -> int:
+    """The entry with which a turn began; one behind the last, if it has not."""
+    for entry in entries:
+        for event in entry.events:
+            if isinstance(event, PartPut) and isinstance(event.part, TurnStart) and event.part.number == turn:
+                return entry.sequence
+    return len(entries) + 1
+
+
+def read_bundle(path: Path) -> bytes:
+    """What a file or standard input (`-`) holds; raises `ConfigError`."""
+    return file_bytes(path, str(path), MOST_BYTES)

@@ -1,0 +1,300 @@
+"""Turns undone and redone: the history and the files together, both recorded, nothing lost."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from bridle.core.events import Entry, PartPut
+from bridle.core.fold import load as load_session
+from bridle.core.parts import Patch, Prompt, Redone, TurnStart, Undone
+from bridle.core.session import Session
+from bridle.core.undo import begins, visible
+from bridle.errors import ConfigError, LeaseLost, NoSuchSession, SnapshotFailed
+from bridle.runtime.lookup import children_in, end_background
+from bridle.runtime.runtime import Runtime
+from bridle.snapshots.plan import Span
+from bridle.snapshots.snapshots import Planned, Snapshots
+from bridle.turn.record import Record
+
+NAMED = 5
+
+
+class Reverted(NamedTuple):
+    """What an undo or a redo came to: the turn from which on, the files that followed, what its prompt said."""
+
+    turn: int
+    files: tuple[str, ...]
+    prompt: str = ""
+    unknown: tuple[str, ...] = ()
+    """What is not known of the files, in words."""
+    finished: bool = False
+    """It was recorded before, and only the files had not followed."""
+
+
+async def undo(
+    runtime: Runtime, session: str, *, to: str = "", keep_files: bool = False, force: bool = False
+) -> Reverted:
+    """Hide everything from a turn on, and bring the files back to what they were before it.
+
+    A turn that only awaits subagents in the background is aborted first, with them.
+    `to` is the number of a turn, or the id of a prompt; without it, the last turn. Raises `ConfigError` if there is
+    nothing to undo, if somebody else has changed the files in the meantime (`force` takes them back all the same; a
+    redo brings them again), or if they are not known any more; `LeaseLost` while a turn runs. An undo that was
+    recorded before, and whose files have not followed, is finished instead.
+    """
+    async with _leased(runtime, session) as record:
+        left = record.session.unfinished
+        if isinstance(left, Undone):
+            return await _finish_undo(runtime, record, left, keep_files=keep_files, force=force)
+        entries = visible(await runtime.journal.load(session))
+        turn = _turn(record.session, entries, to)
+        found = await _found(runtime, session, entries, turn)
+        undone = Undone(f"undo.{record.session.sequence}", turn, record.session.turns)
+        planned: Planned | None = None
+        if found.spans and not keep_files:
+            planned = await _plan(runtime, record, found, force=force)
+            undone = msgspec.structs.replace(undone, tree=planned.plan.now, files=planned.names)
+            await _kept(runtime).pin(_directory(record), session, undone.id, undone.tree)
+        await record.append(PartPut(undone), weight="intent")
+        await _follow(runtime, record, undone, planned)
+        return Reverted(turn, undone.files, _words(entries, turn), (*found.unknown, *_left(planned, found.moved)))
+
+
+async def _finish_undo(runtime: Runtime, record: Record, undone: Undone, *, keep_files: bool, force: bool) -> Reverted:
+    """Have the files follow an undo that a dead process has recorded."""
+    planned = None
+    if undone.tree and not keep_files:
+        planned = await _plan(runtime, record, await _taken_back(runtime, record, undone), force=force)
+    await _follow(runtime, record, undone, planned)
+    return Reverted(undone.turn, undone.files, finished=True)
+
+
+async def redo(runtime: Runtime, session: str, *, keep_files: bool = False) -> Reverted:
+    """Take the last undo back; its files become what they were when it was done.
+
+    Raises `ConfigError` if there is nothing to redo, or if the files were changed since.
+    """
+    async with _leased(runtime, session) as record:
+        left = record.session.unfinished
+        again = left if isinstance(left, Redone) else None
+        known = record.session.parts.get(again.undone) if again is not None else None
+        undone = known or next(reversed(record.session.undone.values()), None)
+        if not isinstance(undone, Undone):
+            raise ConfigError(f"there is nothing to redo in session {session}")
+        planned: Planned | None = None
+        if undone.tree and not keep_files:
+            spans = (await _taken_back(runtime, record, undone)).spans
+            planned = await _kept(runtime).plan_redo(_directory(record), spans, undone.tree)
+            _refuse(planned, force=False)
+        redone = again or Redone(f"redo.{record.session.sequence}", undone.id)
+        if again is None:
+            await record.append(PartPut(redone), weight="intent")
+        await _follow(runtime, record, redone, planned)
+        return Reverted(undone.turn, planned.names if planned is not None else (), finished=again is not None)
+
+
+async def _follow(runtime: Runtime, record: Record, mark: Undone | Redone, planned: Planned | None) -> None:
+    if planned is not None:
+        await _kept(runtime).bring_back(_directory(record), planned.plan)
+    await record.append(PartPut(msgspec.structs.replace(mark, restored=True)))
+
+
+async def _plan(runtime: Runtime, record: Record, found: UndoTarget, *, force: bool) -> Planned:
+    planned = await _kept(runtime).plan_undo(_directory(record), found.spans, found.sessions)
+    _refuse(planned, force=force)
+    return planned
+
+
+def _refuse(planned: Planned, *, force: bool) -> None:
+    """Whatever somebody else has made of the files stands before what was asked for."""
+    if planned.lost:
+        raise ConfigError(
+            f"in the way, and not kept, so that it would be gone for good: {_some(planned.lost)}. Move it away first; "
+            "--keep-files goes without the files"
+        )
+    if planned.strange and not force:
+        raise ConfigError(
+            f"changed by somebody else since: {_some(planned.strange)}. --force takes that back too where an undo can "
+            "(redo brings it again), --keep-files goes without the files"
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:NAMED]) + (" …" if len(names) > NAMED else "")
+
+
+def _left(planned: Planned | None, moved: Mapping[str, str]) -> tuple[str, ...]:
+    """What an undo does not touch, and what a person can do about it."""
+    if planned is None:
+        return ()
+    told = [
+        f"{place} was moved there from {former}, which is not kept: it is left where it is, move it back yourself"
+        for place, former in moved.items()
+    ]
+    names = [name for name in planned.left if not any(name == place or name.startswith(f"{place}/") for place in moved)]
+    more = f" (so were {len(names) - NAMED} others)" if len(names) > NAMED else ""
+    told += [
+        f"{name} was there before, and not kept then: it is left as it is, remove it yourself if it is not wanted"
+        for name in names[:NAMED]
+    ]
+    return (*told[:-1], told[-1] + more) if told else ()
+
+
+async def diff(runtime: Runtime, session: str, turn: int = 0) -> str:
+    """What a session, or one of its turns, has changed in the files; raises `ConfigError` if it is not known."""
+    entries = visible(await runtime.journal.load(session))
+    state = load_session(entries)
+    if turn and begins(entries, turn) > entries[-1].sequence:
+        raise ConfigError(f"session {session} has no turn {turn}")
+    found = await _found(runtime, session, entries, turn or 1, only=bool(turn))
+    if not found.spans:
+        return ""
+    assert state.info is not None
+    try:
+        return await _kept(runtime).diff(Path(state.info.directory), found.spans)
+    except SnapshotFailed as failed:
+        raise ConfigError(str(failed)) from failed
+
+
+@asynccontextmanager
+async def _leased(runtime: Runtime, session: str) -> AsyncIterator[Record]:
+    await end_background(runtime, session, await runtime.load(session))
+    lease = await runtime.journal.acquire(session)
+    if lease is None:
+        raise LeaseLost(f"session {session} has a turn that runs: wait for it, or abort it")
+    try:
+        state = await runtime.load(session)
+        if state.running is not None:
+            raise ConfigError(f"session {session} has an open turn: `bridle resume {session}` or abort it first")
+        yield Record(state, runtime.journal, lease, runtime.seams.clock, runtime.bus.publish)
+    except SnapshotFailed as failed:
+        raise ConfigError(f"{failed}; --keep-files goes without the files") from failed
+    finally:
+        await runtime.journal.release(lease)
+
+
+def _kept(runtime: Runtime) -> Snapshots:
+    kept = runtime.turns.user.files
+    if kept is None:
+        raise SnapshotFailed("snapshots are switched off (snapshots.enabled)")
+    return kept
+
+
+def _directory(record: Record) -> Path:
+    assert record.session.info is not None
+    return Path(record.session.info.directory)
+
+
+async def _taken_back(runtime: Runtime, record: Record, undone: Undone) -> UndoTarget:
+    """The changes that an undo took back."""
+    session = record.lease.session
+    entries = await runtime.journal.load(session)
+    before = _put(entries, undone.id)
+    shown = visible([entry for entry in entries if entry.sequence < before])
+    return await _found(runtime, session, shown, undone.turn)
+
+
+def _put(entries: Sequence[Entry], id: str) -> int:
+    """The entry in which a part was put first."""
+    return next(
+        entry.sequence
+        for entry in entries
+        if any(isinstance(event, PartPut) and event.part.id == id for event in entry.events)
+    )
+
+
+def _turn(session: Session, entries: Sequence[Entry], to: str) -> int:
+    """The turn that is meant; raises `ConfigError`."""
+    starts = [event.part.number for event in _puts(entries) if isinstance(event.part, TurnStart)]
+    if not starts:
+        raise ConfigError("there is no turn to undo")
+    if not to:
+        return starts[-1]
+    if to.isdecimal() and int(to) in starts:
+        return int(to)
+    turn = session.prompts.get(to)
+    if not turn:
+        raise ConfigError(f"{to!r} is neither a turn of this session (1 to {starts[-1]}) nor a prompt of one")
+    return turn
+
+
+def _puts(entries: Sequence[Entry]) -> list[PartPut]:
+    return [event for entry in entries for event in entry.events if isinstance(event, PartPut)]
+
+
+def _words(entries: Sequence[Entry], turn: int) -> str:
+    """What the first prompt of a turn said."""
+    prompts = (event.part for event in _puts(entries) if isinstance(event.part, Prompt))
+    return next((prompt.text for prompt in prompts if prompt.turn == turn), "")
+
+
+class UndoTarget(NamedTuple):
+    """What was changed, by which sessions, and what is not known of it."""
+
+    spans: list[Span]
+    sessions: tuple[str, ...]
+    unknown: tuple[str, ...]
+    moved: Mapping[str, str]
+
+
+async def _found(
+    runtime: Runtime, session: str, entries: Sequence[Entry], turn: int, *, only: bool = False
+) -> UndoTarget:
+    """What was changed from a turn on, in the order of time; by subagents too."""
+    first = begins(entries, turn)
+    last = begins(entries, turn + 1) if only else entries[-1].sequence + 1
+    chosen = [entry for entry in entries if first <= entry.sequence < last]
+    patches: list[Patch] = []
+    sessions: list[str] = []
+    unknown: list[str] = []
+    await _gather(runtime, session, chosen, patches, sessions, unknown)
+    patches.sort(key=lambda patch: patch.at)
+    for patch in patches:
+        if patch.state != "taken":
+            unknown.append(f"what was changed in {patch.id} is not known: {patch.detail or 'it was interrupted'}")
+        unknown += [f"{name} was changed and is not kept: it is left as it is" for name in patch.unkept]
+    if patches and patches[-1].background:
+        unknown.append("a command went on in the background: what it has changed since is not known")
+    spans = [
+        Span(patch.before, patch.after, frozenset(patch.left), patch.at, patch.closed)
+        for patch in patches
+        if patch.state == "taken" and patch.before != patch.after
+    ]
+    moved = {place: former for patch in patches for place, former in patch.moved.items()}
+    return UndoTarget(spans, tuple(sessions), tuple(dict.fromkeys(unknown)), moved)
+
+
+async def _gather(
+    runtime: Runtime,
+    session: str,
+    entries: Sequence[Entry],
+    patches: list[Patch],
+    sessions: list[str],
+    unknown: list[str],
+) -> None:
+    sessions.append(session)
+    patches += {event.part.id: event.part for event in _puts(entries) if isinstance(event.part, Patch)}.values()
+    for child, calls in children_in(entries).items():
+        try:
+            below = await runtime.journal.load(child)
+        except NoSuchSession:
+            unknown.append(f"what the subagent {child} has changed is not known: its session was deleted")
+            continue
+        await _gather(runtime, child, _for_calls(below, calls), patches, sessions, unknown)
+
+
+def _for_calls(entries: Sequence[Entry], calls: set[str]) -> list[Entry]:
+    """What a subagent did for these calls of its parent; it may have worked for others too."""
+    chosen: list[Entry] = []
+    inside = False
+    for entry in entries:
+        for start in (event.part for event in _puts([entry]) if isinstance(event.part, TurnStart)):
+            inside = start.delegation is not None and start.delegation.call in calls
+        if inside:
+            chosen.append(entry)
+    return chosen

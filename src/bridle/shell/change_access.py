@@ -1,0 +1,175 @@
+"""The permissions for what the programs of a line change by their words: protected places, and what links may hide."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from bridle.core.permission import EDIT_PROTECTED, Access
+from bridle.core.protected import protection
+from bridle.errors import ToolFailed
+from bridle.shell.archive_contents import names_in
+from bridle.shell.findings import Folders, Script, Simple
+from bridle.shell.program_names import program
+from bridle.shell.programs import unwrapped
+from bridle.shell.words import Word, names
+from bridle.shell.write_targets import changed_by, follows_links, is_writer, links_made_by, named_by, unpacks
+from bridle.workspace.files import Place, located
+
+MOST_NAMED = 2_000
+PLAIN = {
+    "tar": re.compile(r"-?[xvzjJpk]*f?|-C|--strip-components=\d+"),
+    "unzip": re.compile(r"-[oqn]+|-d"),
+    "patch": re.compile(r"-p\d|-[iNRsft]+|--(forward|reverse|silent)"),
+    "git": re.compile(r"--(index|cached|3way|reverse|verbose|reject|recount|whitespace=\w+)|-p\d|-[3Rv]"),
+}
+"""Options with which a program writes only to the names that stand in its file."""
+MAKES_NO_FILE = names("cd mkdir")
+
+
+@dataclass(frozen=True, slots=True)
+class LineChanges:
+    """Looks at the words of programs that write. What cannot be known is asked for by the line itself."""
+
+    command: str
+    project: Path
+    folder: Path
+
+    def of(self, script: Script) -> Iterator[Access]:
+        made = [self._links_made_by(simple) for simple in script.commands]
+        for index, simple in enumerate(script.commands):
+            named = self._named_by(simple)
+            for access in (access for word in named for access in self._guarded(word, simple.folders)):
+                # A program that is not known may only read what it is given: that is asked about, and not denied.
+                yield access if access.permission != "protected" or is_writer(simple.words) else self._unknown()
+            others = [*made[:index], *made[index + 1 :]]
+            touched = [*changed_by(simple.words), *(named if follows_links(simple.words) else [])]
+            if any(self._is_behind(word, simple.folders, others) for word in touched):
+                yield self._unknown()
+            if unpacks(simple.words):
+                yield from self._unpacked(simple, script)
+        if self._runs_what_it_makes(script):
+            yield self._unknown()
+        for opened in script.opened if len(script.commands) > 1 else ():
+            if opened.writes and self._is_behind(opened.target, opened.folders, made):
+                yield self._unknown()
+
+    def _runs_what_it_makes(self, script: Script) -> bool:
+        """Whether a program is run by its path that another command of the line writes, or makes into a program."""
+        programs = [(unwrapped(simple.words)[:1], simple.folders) for simple in script.commands]
+        run = [
+            path
+            for words, folders in programs
+            for word in words
+            if "/" in word.text
+            for path in self._paths(word.text, folders)
+        ]
+        if not run:
+            return False
+        made = [
+            path
+            for opened in script.opened
+            if opened.writes
+            for path in self._paths(opened.target.text, opened.folders)
+        ]
+        for simple in script.commands:
+            named = self._named_by(simple) if follows_links(simple.words) else []
+            made += [
+                path for word in (*changed_by(simple.words), *named) for path in self._paths(word.text, simple.folders)
+            ]
+        return any(
+            path == each or path.startswith(f"{each}/") for path in run for each in made if each != str(self.folder)
+        )
+
+    def _unknown(self) -> Access:
+        return Access("bash", self.command, "any")
+
+    def _named_by(self, simple: Simple) -> list[Word]:
+        return list(islice(named_by(simple.words, lambda text: self._is_folder(text, simple.folders)), MOST_NAMED))
+
+    def _is_folder(self, text: str, folders: Folders) -> bool:
+        if text.endswith("/") or posixpath.basename(text) in (".", ".."):
+            return True
+        return any(os.path.isdir(path) for path in self._paths(text, folders))
+
+    def _paths(self, text: str, folders: Folders) -> list[str]:
+        """Where a word may lead, as it is written: no link is followed."""
+        start = str(self.folder)
+        return [posixpath.normpath(posixpath.join(start, folder, text)) for folder in folders or ()]
+
+    def _guarded(self, word: Word, folders: Folders) -> Iterator[Access]:
+        """What a redirection to this place would need because it is protected."""
+        if folders is None and not word.text.startswith("/"):
+            if protection(word.text.split("/")):
+                yield self._unknown()
+            return
+        for path in self._paths(posixpath.expanduser(word.text), folders or frozenset({""})):
+            with suppress(ToolFailed):
+                yield from _protected(located(self.project, path))
+
+    def _links_made_by(self, simple: Simple) -> list[str] | None:
+        links = links_made_by(simple.words, lambda text: self._is_folder(text, simple.folders))
+        if links is None or (links and simple.folders is None):
+            return None
+        return [path for word in links for path in self._paths(word.text, simple.folders)]
+
+    def _is_behind(self, word: Word, folders: Folders, links: list[list[str] | None]) -> bool:
+        """Whether a place cannot be judged, since another command of the line may make a link that leads away."""
+        paths = self._paths(word.text, folders)
+        if word.known and all(path.startswith("/dev/") for path in paths) and paths:
+            return False
+        if None in links:
+            inside = [path for path in paths if Path(path).is_relative_to(self.project)]
+            return not word.known or not paths or bool(inside)
+        made = [link for each in links for link in each or ()]
+        if not word.known or not paths:
+            return bool(made)
+        return any(path == link or path.startswith(f"{link}/") for path in paths for link in made)
+
+    def _unpacked(self, simple: Simple, script: Script) -> Iterator[Access]:
+        """What the files name that a program unpacks: a patch, or an archive."""
+        files = self._files(simple, script)
+        found = [names_in(Path(path)) for path in files]
+        if not files or None in found:
+            yield self._unknown()
+            return
+        for name in (name for each in found for name in each or ()):
+            plain = name.removeprefix("a/").removeprefix("b/") if program(simple.words[0].text) == "git" else name
+            if name.startswith("/") or ".." in name.split("/"):
+                yield self._unknown()
+            elif protection(name.split("/")):
+                yield from self._guarded(Word(plain), simple.folders or frozenset({""}))
+
+    def _files(self, simple: Simple, script: Script) -> list[str]:
+        """The files that are unpacked; none if that, or what is done with them, is not known."""
+        name, rest = program(simple.words[0].text) if simple.words[0].known else "", simple.words[1:]
+        plain = PLAIN.get(name)
+        others = [each for each in script.commands if each is not simple and each.words[0].text not in MAKES_NO_FILE]
+        if plain is None or others or script.doubts or any(opened.writes for opened in script.opened):
+            return []
+        options = [
+            word for index, word in enumerate(rest) if word.text.startswith("-") or (name == "tar" and not index)
+        ]
+        if not all(word.known for word in rest) or not all(plain.fullmatch(word.text) for word in options):
+            return []
+        if name == "tar" and not any(word.text.endswith("f") for word in options):
+            return []
+        words = [*(word for word in rest if word not in options), *(opened.target for opened in script.opened)]
+        paths = [path for word in words for path in self._paths(word.text, simple.folders)]
+        return [path for path in paths if os.path.isfile(path)]
+
+
+def _protected(place: Place) -> Iterator[Access]:
+    if not place.inside:
+        return
+    match protection(place.inner.parts):
+        case "deny":
+            yield Access("protected", place.shown)
+        case "ask":
+            yield Access(EDIT_PROTECTED, place.shown)

@@ -1,0 +1,243 @@
+"""What a program changes as far as its words say: files, and places that a link may have been put in the way of."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+
+from bridle.shell.options import git_command
+from bridle.shell.program_names import CHANGES, QUIET, SHELLS, UNPACKS, program, runs_others
+from bridle.shell.programs import unwrapped
+from bridle.shell.variables import BUILTINS
+from bridle.shell.words import UNKNOWN, Word, names
+
+READS = (
+    QUIET
+    | BUILTINS
+    | SHELLS
+    | names(
+        "cloc tokei zgrep zcat bzcat xzcat zipinfo kill pkill killall sync flake8 mypy pylint shellcheck hadolint "
+        "yamllint markdownlint tsc gh bat ag ack delta tee gsed"
+    )
+)
+"""Programs that write to no file which a word of theirs names; `tee` and `sed -i` are looked at by themselves."""
+GIT_READS_NOT = names("checkout restore rm mv clone init worktree submodule archive format-patch clean apply am bundle")
+"""Commands of git that write where their words say."""
+FILTERS = re.compile(r"-[xX]|--?(exclude|ignore|include|skip|filter|not|omit|without)[\w-]*")
+"""Options whose value says what is left alone."""
+OUTPUT = re.compile(r"-[oO]|--(output|out|output-document|output-file|outfile|dir|output-dir)")
+OUTPUT_GLUED = re.compile(
+    r"(?:-[oO]|--(?:output|out|output-document|output-file|outfile|dir|output-dir)=)(.+)", re.DOTALL
+)
+LOCK = re.compile(r"(\./)?\.git/([\w-]+/)*[\w-]+\.lock")
+"""What git leaves behind when it is killed, and asks people to remove."""
+REF = re.compile(r"(?!.*\.\.)(refs/.+|[A-Z_]*HEAD|@)")
+
+
+def changed_by(words: Sequence[Word]) -> Iterator[Word]:
+    """Files that a program is told to change by its words, as a redirection would."""
+    name = program(words[0].text) if words else ""
+    named = [word for before, word in pairwise(words) if before not in (Word("-e"), Word("-f"), Word("-ne"))]
+    plain = [word for word in named if not word.text.startswith("-")]
+    options = [word.text for word in words[1:] if word.text.startswith("-")]
+    if name == "tee":
+        yield from plain
+    elif name in ("sed", "gsed") and any(re.match(r"-[nErsuz]*i|--in-place", option) for option in options):
+        scripted = any(re.fullmatch(r"-[nErsuz]*e|--expression.*", option) for option in options)
+        yield from plain if scripted else plain[1:]
+
+
+def named_by(given: Sequence[Word], is_folder: Callable[[str], bool]) -> Iterator[Word]:
+    """Words by which a program may be told to write somewhere, and the files that it would make there."""
+    words = unwrapped(given)
+    if not words or not words[0].known:
+        return
+    name, rest = program(words[0].text), list(words[1:])
+    match name:
+        case "cp" | "rsync" | "install" | "mv" | "ln":
+            yield from _copied(rest, is_folder, sources=name in ("mv", "ln"))
+        case "dd":
+            yield from (Word(word.text[3:], word.known) for word in rest if word.text.startswith("of="))
+        case "zip":
+            yield from _operands(rest)[:1]
+        case "tar" | "bsdtar":
+            yield from _archived(rest)
+        case "git":
+            yield from _git(*git_command(rest), is_folder)
+        case "rm" | "unlink":
+            yield from (word for word in _operands(rest) if not LOCK.fullmatch(word.text))
+        case _ if runs_others(name):
+            # What it runs may write anywhere: whoever allows it knows that.
+            yield from _outputs(rest)
+        case _ if name not in READS:
+            yield from _anything(rest)
+
+
+def _operands(rest: Sequence[Word]) -> list[Word]:
+    return [word for word in rest if not word.text.startswith("-")]
+
+
+def _anything(rest: Sequence[Word]) -> Iterator[Word]:
+    for before, word in pairwise([Word(""), *rest]):
+        option, equals, value = word.text.partition("=")
+        if not word.text.startswith("-"):
+            if not FILTERS.fullmatch(before.text):
+                yield word
+        elif equals and not FILTERS.fullmatch(option):
+            yield Word(value, word.known)
+
+
+def _outputs(rest: Sequence[Word]) -> Iterator[Word]:
+    for before, word in pairwise([Word(""), *rest]):
+        glued = OUTPUT_GLUED.fullmatch(word.text)
+        if OUTPUT.fullmatch(before.text):
+            yield word
+        elif glued:
+            yield Word(glued[1], word.known)
+
+
+def _copied(rest: Sequence[Word], is_folder: Callable[[str], bool], *, sources: bool) -> Iterator[Word]:
+    """The target, and what would lie in it if it is a folder; the sources too, where they are moved or linked."""
+    given = {index: _target(rest, index) for index in range(len(rest))}
+    index = next((index for index, word in given.items() if word is not None), None)
+    operands = [word for at, word in enumerate(rest) if not word.text.startswith("-") and not _is_value(rest, at)]
+    target = given[index] if index is not None else operands[-1] if operands else None
+    if target is None:
+        return
+    copied = operands if index is not None else operands[:-1]
+    if not copied and index is None:
+        # A link to the only operand is made here.
+        copied, target = operands, Word(".")
+    yield target
+    for source in copied:
+        if sources:
+            yield source
+        if target.known and (is_folder(target.text) or "." not in posixpath.basename(target.text)):
+            yield Word(posixpath.join(target.text, posixpath.basename(source.text.rstrip("/"))), source.known)
+
+
+def _is_value(rest: Sequence[Word], index: int) -> bool:
+    return (
+        index > 0
+        and re.fullmatch(r"-\w*[tSmgo]|--(target-directory|suffix|mode|exclude|include)", rest[index - 1].text)
+        is not None
+    )
+
+
+def _target(rest: Sequence[Word], index: int) -> Word | None:
+    """The folder that an option names into which everything is put."""
+    text = rest[index].text
+    glued = re.fullmatch(r"--t[a-z-]*=(.*)|-t(.+)", text, re.DOTALL)
+    if glued:
+        return Word(glued[1] or glued[2] or "", rest[index].known)
+    if re.fullmatch(r"-[a-zA-Z]*t|--t[a-z-]*", text):
+        return rest[index + 1] if index + 1 < len(rest) else UNKNOWN
+    return None
+
+
+def _tar_letters(rest: Sequence[Word]) -> str:
+    return "".join(
+        word.text.lstrip("-")
+        for index, word in enumerate(rest)
+        if re.fullmatch(r"-?[A-Za-z]+" if not index else r"-[A-Za-z]+", word.text)
+    ) + "".join({"--ex": "x", "--ge": "x", "--li": "t", "--cr": "c"}.get(word.text[:4], "") for word in rest)
+
+
+def _archived(rest: Sequence[Word]) -> Iterator[Word]:
+    extracts = "x" in _tar_letters(rest)
+    for before, word in pairwise([Word(""), *rest]):
+        if word.text.startswith("--file="):
+            yield Word(word.text[7:], word.known)
+        elif re.fullmatch(r"-?[A-Za-z]*f|--file", before.text) or (extracts and not word.text.startswith("-")):
+            yield word
+
+
+def _git(command: str, given: list[Word], is_folder: Callable[[str], bool]) -> Iterator[Word]:
+    options = {word.text for word in given}
+    operands = _operands(given)
+    match command:
+        case "mv":
+            yield from _copied(given, is_folder, sources=True)
+        case "rm" if "--cached" in options:
+            return
+        case "restore" if options & {"--staged", "-S"} and not options & {"--worktree", "-W"}:
+            return
+        case "symbolic-ref" | "update-ref":
+            plain = [word for before, word in pairwise([Word(""), *given]) if before.text != "-m" and word in operands]
+            writes = len(plain) > 1 or options & {"-d", "--delete"}
+            wrong = [word for word in plain[: 1 if command == "update-ref" else 2] if not REF.fullmatch(word.text)]
+            yield from (Word(f".git/{word.text}", word.known) for word in wrong if writes)
+        case _ if command in GIT_READS_NOT:
+            yield from _anything(given)
+
+
+def unpacks(given: Sequence[Word]) -> bool:
+    """Whether a program makes files with names that stand in a file or come from elsewhere."""
+    words = unwrapped(given)
+    name, rest = (program(words[0].text), words[1:]) if words and words[0].known else ("", [])
+    options = [word.text for word in rest if word.text.startswith("-")]
+    match name:
+        case "tar" | "bsdtar":
+            return "x" in _tar_letters(rest)
+        case "unzip":
+            return not any(re.match(r"-\w*[ltpvzZ]", option) for option in options)
+        case "cpio" | "pax":
+            return any(re.match(r"-\w*[ir]|--extract", option) for option in options)
+        case "7z" | "7za" | "unrar":
+            return any(word.text in ("x", "e") for word in rest[:1])
+        case "patch":
+            return "--dry-run" not in options
+        case "git":
+            command, after = git_command(rest)
+            looks = any(re.fullmatch(r"--(check|stat|numstat|summary)", word.text) for word in after)
+            stdin = command == "update-ref" and Word("--stdin") in after
+            return stdin or command == "am" or (command == "apply" and (not looks or Word("--apply") in after))
+    return False
+
+
+GIT_LINKS = names(
+    "checkout switch restore reset merge pull rebase stash apply am cherry-pick revert clone submodule worktree"
+)
+
+
+def links_made_by(given: Sequence[Word], is_folder: Callable[[str], bool]) -> list[Word] | None:
+    """Where a program may put a link, and all below it may be elsewhere then; None if that may be anywhere.
+
+    What runs code of the project is not meant: it could write itself to where a link leads.
+    """
+    words = unwrapped(given)
+    name, rest = (program(words[0].text), list(words[1:])) if words and words[0].known else ("", [])
+    command, after = git_command(rest) if name == "git" else ("", [])
+    options = [word.text for word in rest if word.text.startswith("-")]
+    copies = name == "cp" and any(re.match(r"-[a-zA-Z]*[aRrdPls]|--[a-z]", option) for option in options)
+    if command == "mv":
+        name, rest = "mv", after
+    if name in ("mv", "ln") or copies:
+        made = list(_copied(rest, is_folder, sources=False))
+        plain = all(
+            word.known and posixpath.basename(word.text.rstrip("/")) not in ("", ".", "..") for word in rest[:-1]
+        )
+        if not plain or not made:
+            return None
+        return made[1:] if is_folder(made[0].text) else made[:1]
+    branches = command in ("checkout", "switch") and len(after) == 2 and after[0].text in ("-b", "-c")
+    if name == "rsync" or unpacks(words) or (command in GIT_LINKS and not branches):
+        return None
+    return []
+
+
+def follows_links(given: Sequence[Word]) -> bool:
+    """Whether a program is known to write where its words say, and does so through links; git itself seldom does."""
+    words = unwrapped(given)
+    name = program(words[0].text) if words and words[0].known else ""
+    command = git_command(words[1:])[0] if name == "git" else ""
+    return name in CHANGES | UNPACKS | {"zip"} or command in ("mv", "clone", "init", "worktree")
+
+
+def is_writer(given: Sequence[Word]) -> bool:
+    """Whether a program is known to write to the places that it is said to name."""
+    words = unwrapped(given)
+    name = program(words[0].text) if words else ""
+    return name in CHANGES | UNPACKS | {"zip", "git"} or runs_others(name)

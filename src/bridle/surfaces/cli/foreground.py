@@ -1,0 +1,301 @@
+"""A session driven in the foreground: shown as it goes, asked about in place, aborted by Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import termios
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from bridle.core.events import Entry, Live
+from bridle.core.result import Result, answers, result_of
+from bridle.core.session import Session
+from bridle.core.states import Ask
+from bridle.errors import ConfigError, JournalError, JournalFailed, LeaseLost, NoSuchSession
+from bridle.runtime import Runtime
+from bridle.runtime.lookup import interrupted_here
+from bridle.runtime.notices import news
+from bridle.runtime.retention import prune_daily
+from bridle.surfaces.cli.json_lines import JsonLines
+from bridle.surfaces.cli.output import tell, tell_diff
+from bridle.surfaces.cli.subagents import SubagentViews, ticking
+from bridle.surfaces.cli.text import TextLines
+from bridle.surfaces.cli.writer import paper
+
+PAUSED = 5
+LOOK_AGAIN_SECONDS = 0.5
+
+Begin = Callable[[Runtime], Awaitable[tuple[str, str]]]
+
+
+@dataclass(frozen=True)
+class ForegroundView:
+    """How much is shown, and in which form."""
+
+    format: Literal["text", "json"] = "text"
+    level: Literal["info", "quiet"] = "info"
+    tells_of_others: bool = False
+    """Whether a person is told of turns that were interrupted here."""
+
+
+async def drive(directory: Path, begin: Begin, shown: ForegroundView, *, trusted: bool = False) -> int:
+    """Begin something, follow it to its end, and return the exit status."""
+    lines = JsonLines() if shown.format == "json" else TextLines(paper(quiet=shown.level == "quiet"))
+    runtime: Runtime | None = None
+    session = ""
+    try:
+        runtime = Runtime.open(directory, trusted=trusted)
+        for notice in news(runtime):
+            lines.notice(notice)
+        if shown.tells_of_others and sys.stderr.isatty():
+            for other in await interrupted_here(runtime):
+                lines.notice(f"a turn was interrupted here; go on with it by: bridle resume {other}")
+        session, prompt = await begin(runtime)
+        lines.session(session)
+        top = await runtime.root(session)
+        if top != session:
+            # What becomes of a subagent concerns its tree, so the whole is driven on.
+            runtime.resume(top)
+        abort = _Aborting(runtime, session, prompt)
+        with abort.listening():
+            result = await _follow(runtime, session, prompt, lines, abort)
+            lines.result(result)
+            # Other people's prompts may wait behind ours: whoever holds the lease drives them too, in silence.
+            abort.follow(top)
+            await runtime.parked(session)
+            rest = await runtime.parked(top)
+        return PAUSED if top != session and rest in ("paused", "waiting") else result.exit_status
+    except (JournalFailed, LeaseLost) as error:
+        way_out = f". The turn has not ended; resume it with: bridle resume {session}" if session else ""
+        lines.error(f"{error}{way_out}", "interrupted")
+        return 1
+    except (ConfigError, NoSuchSession) as error:
+        lines.error(str(error), "error")
+        return 2
+    except JournalError as error:
+        lines.error(str(error), "error")
+        return 1
+    finally:
+        if runtime is not None:
+            await _let_go(runtime)
+
+
+async def _let_go(runtime: Runtime) -> None:
+    for last in (prune_daily(runtime), runtime.close()):
+        try:
+            await last
+        except (JournalError, OSError) as error:
+            tell(f"bridle: {error}")
+
+
+async def _follow(
+    runtime: Runtime, session: str, prompt: str, lines: JsonLines | TextLines, abort: _Aborting
+) -> Result:
+    """Show a turn to its end. On a terminal each question is put as soon as it comes up, once."""
+    state = await runtime.load(session)
+    lines.begin(state, prompt)
+    below = SubagentViews(runtime, lines) if isinstance(lines, TextLines) else None
+    put: set[str] = set()
+
+    def asked() -> list[Ask]:
+        turn = lines.shown.running if answers(lines.shown, prompt) and not abort.wanted else None
+        here = turn is not None and turn.start.on_ask == "person" and sys.stdin.isatty()
+        return [ask for ask in turn.asks if ask.id not in put] if turn is not None and here else []
+
+    while True:
+        async with aclosing(runtime.stream(session, prompt, lines.shown.sequence)) as events:
+            if isinstance(lines, TextLines) and below is not None:
+                await _shown(events, asked, lines, below)
+            else:
+                async for event in events:
+                    lines.event(event)
+                    if asked():
+                        break
+        open_asks = asked()
+        if not open_asks:
+            state = await runtime.load(session)
+            result = result_of(state, prompt)
+            if not _asked_here(state, result):
+                return result
+            # Nothing can go on: whatever is asked now was not answered by what was put before.
+            open_asks = list(result.asks)
+        for ask in open_asks:
+            put.add(ask.id)
+            if not abort.wanted:
+                await _put_while_it_goes_on(runtime, session, prompt, ask, lines, abort)
+
+
+async def _shown(
+    events: AsyncIterator[Entry | Live], asked: Callable[[], list[Ask]], lines: TextLines, below: SubagentViews
+) -> None:
+    """Show a turn and its subagents until it rests, or until something is asked."""
+    below.begin(lines.shown)
+    try:
+        async with ticking(lines):
+            async for event in events:
+                if isinstance(event, Entry):
+                    await below.ended(event)
+                lines.event(event)
+                if isinstance(event, Entry):
+                    below.started(event)
+                    if asked():
+                        break
+    finally:
+        await below.close()
+
+
+async def _put_while_it_goes_on(
+    runtime: Runtime, session: str, prompt: str, ask: Ask, lines: JsonLines | TextLines, abort: _Aborting
+) -> None:
+    """Put a question, and drive the tree on meanwhile; a turn that ends takes its question back."""
+    # What was typed before the question was there is no answer to it.
+    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    putting = asyncio.create_task(_put(runtime, session, ask, abort))
+    ending = asyncio.create_task(_ended(runtime, session, prompt))
+    try:
+        await asyncio.wait([putting, ending], return_when=asyncio.FIRST_COMPLETED)
+        if putting.done():
+            putting.result()
+        else:
+            ending.result()
+            lines.notice("the turn has ended, so this needs no answer any more")
+    finally:
+        putting.cancel()
+        ending.cancel()
+        await asyncio.wait([putting, ending])
+
+
+async def _ended(runtime: Runtime, session: str, prompt: str) -> None:
+    while not (await runtime.wait(session, prompt)).ended:
+        await asyncio.sleep(LOOK_AGAIN_SECONDS)
+
+
+class _Aborting:
+    """The first signal aborts the turn and keeps everything; the second leaves at once."""
+
+    def __init__(self, runtime: Runtime, session: str, prompt: str) -> None:
+        self._runtime = runtime
+        self._session = session
+        self._prompt = prompt
+        self._task: asyncio.Task[None] | None = None
+        self.wanted = False
+        self.meanwhile: Callable[[], object] | None = None
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Signals are ours until the end, also while the prompts of others are driven."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.signalled)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+                # Everything is recorded, and what is left to do is to leave: an impatient key must not tear that.
+                signal.signal(number, signal.SIG_IGN)
+
+    def follow(self, session: str) -> None:
+        """Our own prompt has its result: from now on a signal ends whatever is driven here."""
+        self._session, self._prompt = session, ""
+
+    def signalled(self) -> None:
+        if self._task is not None:
+            # Nothing is lost: what is recorded can be resumed.
+            os._exit(130)
+        self.wanted = True
+        if self.meanwhile is not None:
+            self.meanwhile()
+        self._task = asyncio.get_running_loop().create_task(self._abort())
+
+    async def _abort(self) -> None:
+        """End the turn of our own prompt; one that only waits behind another's turn is left waiting."""
+        state = await self._runtime.load(self._session)
+        if not self._prompt or self._prompt in state.prompts or self._runtime.drives(self._session):
+            await self._runtime.abort(self._session)
+            return
+        tell(f"bridle: left; the prompt waits in session {self._session}")
+        os._exit(130)
+
+
+def _asked_here(state: Session, result: Result) -> bool:
+    """On a terminal a question is put there and then."""
+    turn = state.running
+    return result.reason == "paused" and turn is not None and turn.start.on_ask == "person" and sys.stdin.isatty()
+
+
+async def _put(runtime: Runtime, session: str, ask: Ask, abort: _Aborting) -> None:
+    who = f" (subagent {ask.session})" if ask.session else ""
+    tell(f"\n? {ask.text}{who}")
+    if ask.diff:
+        tell_diff(ask.diff, "  ")
+    elif ask.detail:
+        tell("  " + ask.detail.replace("\n", "\n  "))
+    if ask.kind == "question":
+        return await _put_question(runtime, session, ask, abort)
+    while not abort.wanted:
+        tell(f"  [o]nce, [a]lways{_wider(ask)}, [r]eject (r REASON tells the model why and goes on): ", end="")
+        line = await _typed(abort)
+        word, _, feedback = line.strip().partition(" ")
+        match word.lower():
+            case "o" | "once":
+                return await runtime.answer(session, ask.id, "once")
+            case "a" | "always":
+                return await runtime.answer(session, ask.id, "always")
+            case "r" | "reject":
+                return await runtime.answer(session, ask.id, "reject", feedback)
+        if not line and not abort.wanted:
+            # The person closed the terminal's input: that is a no.
+            return await runtime.answer(session, ask.id, "reject")
+    return None
+
+
+def _wider(ask: Ask) -> str:
+    """What an always would let pass besides."""
+    wider = ", ".join(access.always for access in ask.accesses if access.always)
+    return f" ({wider})" if wider else " (exactly this)"
+
+
+async def _put_question(runtime: Runtime, session: str, ask: Ask, abort: _Aborting) -> None:
+    hint = f" (1 to {len(ask.choices)}, or your own words)" if ask.choices else ""
+    tell(f"  your answer{hint}: ", end="")
+    line = (await _typed(abort)).strip()
+    if abort.wanted:
+        return None
+    if not line:
+        return await runtime.answer(session, ask.id, "reject")
+    return await runtime.answer(session, ask.id, "once", chosen(ask, line))
+
+
+def chosen(ask: Ask, text: str) -> str:
+    """What an answer to a question means: a number stands for its option."""
+    return ask.choices[int(text) - 1] if text.isdecimal() and 0 < int(text) <= len(ask.choices) else text
+
+
+def _finish(line: asyncio.Future[str], text: str) -> None:
+    if not line.done():
+        line.set_result(text)
+
+
+async def _typed(abort: _Aborting) -> str:
+    """A line from the terminal; empty at its end, or when the turn is aborted meanwhile."""
+    loop = asyncio.get_running_loop()
+    line: asyncio.Future[str] = loop.create_future()
+
+    def readable() -> None:
+        loop.remove_reader(sys.stdin.fileno())
+        _finish(line, os.read(sys.stdin.fileno(), 4096).decode(errors="replace"))
+
+    loop.add_reader(sys.stdin.fileno(), readable)
+    abort.meanwhile = lambda: _finish(line, "")
+    try:
+        return await line
+    finally:
+        abort.meanwhile = None
+        loop.remove_reader(sys.stdin.fileno())

@@ -1,0 +1,1 @@
+"""Code that several surfaces share: safe text, Markdown, limit levels."""

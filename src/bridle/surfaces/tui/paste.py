@@ -1,0 +1,99 @@
+"""What is pasted into the editor and would not be read there: long text, images, documents."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from bridle.core.parts import File
+from bridle.errors import ConfigError
+from bridle.surfaces.shared.attachments import MOST_BYTES, attached, from_bytes
+from bridle.values.media import media_of
+
+LONG_LINES = 20
+LONG_CHARACTERS = 2_000
+MOST_PATH = 1_000
+CLIPBOARD_SECONDS = 2.0
+CLIPBOARDS = (
+    ("wl-paste", "--type", "image/png"),
+    ("xclip", "-selection", "clipboard", "-target", "image/png", "-out"),
+    ("pngpaste", "-"),
+)
+"""Programs that know the clipboard where there is a screen; a terminal hands on text alone."""
+
+
+@dataclass(slots=True)
+class Pasted:
+    """Stands in the editor as a short mark, and goes with the prompt while its mark is there."""
+
+    _texts: dict[str, str] = field(default_factory=dict)
+    _files: dict[str, File] = field(default_factory=dict)
+
+    def mark_of(self, words: str) -> str:
+        """What stands in the editor for pasted words: a mark, or the words themselves."""
+        # Terminals send a carriage return for each line end that is pasted.
+        words = words.replace("\r\n", "\n").replace("\r", "\n")
+        path = _path(words)
+        if path is not None:
+            return self.add(attached(path, str(path)))
+        lines = words.count("\n") + 1
+        if lines <= LONG_LINES and len(words) <= LONG_CHARACTERS:
+            return words
+        mark = f"[pasted text {len(self._texts) + 1}: {lines} lines]"
+        self._texts[mark] = words
+        return mark
+
+    def add(self, file: File) -> str:
+        """The mark of an image or a document."""
+        mark = f"[{file.media.partition('/')[0]} {len(self._files) + 1}: {Path(file.path).name}]"
+        self._files[mark] = file
+        return mark
+
+    def sent(self, words: str) -> tuple[str, tuple[File, ...]]:
+        """The prompt with everything whose mark is still in it."""
+        files = tuple(file for mark, file in self._files.items() if mark in words)
+        for mark, text in self._texts.items():
+            words = words.replace(mark, text)
+        return words, files
+
+
+def _path(words: str) -> Path | None:
+    """The image or document whose name was pasted, as terminals do with a file that is dropped on them."""
+    name = words.strip().strip("'\"")
+    if not name or len(name) > MOST_PATH or "\n" in name:
+        return None
+    try:
+        if name.startswith("file://"):
+            name = unquote(urlsplit(name).path)
+        path = Path(name.replace("\\ ", " ")).expanduser()
+        if not path.is_absolute() or not path.is_file():
+            return None
+        with path.open("rb") as stream:
+            return path if media_of(stream.read(64)) else None
+    except (OSError, ValueError, RuntimeError):
+        return None
+
+
+async def clipboard_image() -> File | None:
+    """The image on the clipboard, if there is one and a program that can tell; raises `ConfigError` if it is huge."""
+    for program, *words in CLIPBOARDS:
+        if shutil.which(program) is None:
+            continue
+        running = await asyncio.create_subprocess_exec(
+            program, *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+        )
+        try:
+            async with asyncio.timeout(CLIPBOARD_SECONDS):
+                content, _ = await running.communicate()
+        except TimeoutError:
+            running.kill()
+            await running.wait()
+            continue
+        if len(content) > MOST_BYTES:
+            raise ConfigError(f"the image on the clipboard is larger than {MOST_BYTES // 2**20} MB")
+        if (image := from_bytes("clipboard.png", content)) is not None:
+            return image
+    return None

@@ -1,0 +1,170 @@
+"""Tools of a trusted project: each call runs in a process of its own, in the sandbox."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bridle.core.permission import Access
+from bridle.core.states import Ask
+from bridle.core.stream import ToolSpec
+from bridle.errors import ToolFailed
+from bridle.process.containment import contain, told
+from bridle.process.output_stream import OutputStream
+from bridle.process.sandbox import Sandbox
+from bridle.seams import in_thread
+from bridle.tools.tool import Invocation, Output, Tool
+from bridle.tools.tool_host import Answer, ToolRequest
+from bridle.workspace.files import Files
+
+LIST_SECONDS = 20.0
+MOST_ANSWER = 64 << 20
+MODULE = "bridle.tools.tool_host"
+
+
+def _words(file: Path, report: int) -> list[str]:
+    return [sys.executable, "-I", "-m", MODULE, str(file), str(report)]
+
+
+@dataclass(slots=True)
+class HostedTool:
+    """See `Tool`."""
+
+    file: Path
+    spec: ToolSpec
+    permission: str
+    repeatable: bool
+    timeout_seconds: float
+    leaves_files: bool = False
+    starts_child: bool = False
+    ignored_arguments: frozenset[str] = frozenset()
+
+    def check(self, arguments: Mapping[str, Any]) -> Any:
+        # Loaded when a call is made: it takes as long as everything else that a start loads.
+        import jsonschema
+
+        properties = self.spec.schema.get("properties", {})
+        given = {name: _coerced(value, properties.get(name, {})) for name, value in arguments.items()}
+        try:
+            jsonschema.validate(given, self.spec.schema)
+        except jsonschema.ValidationError as error:
+            raise msgspec.ValidationError(error.message) from error
+        return given
+
+    def accesses(self, arguments: Any, directory: Path) -> tuple[Access, ...]:
+        return (Access(self.permission, self.spec.name),)
+
+    def asks(self, arguments: Any, id: str) -> Ask | None:
+        return None
+
+    def shows(self, arguments: Any, files: Files, known_files: dict[str, str]) -> str:
+        return ""
+
+    async def run(self, arguments: Any, invocation: Invocation) -> Output:
+        project, sandbox = invocation.directory.resolve(), invocation.sandbox
+        prefix: list[str] = []
+        environment, watch = invocation.environment, None
+        if sandbox is not None:
+            contained = await in_thread(
+                lambda: contain(
+                    sandbox,
+                    project,
+                    project,
+                    invocation.environment,
+                    permits=invocation.permits,
+                    call=invocation.call,
+                )
+            )
+            prefix, environment, watch = contained.words, contained.environment, contained.watch
+        request = ToolRequest(self.spec.name, arguments, invocation.call, invocation.session)
+        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as report:
+            given.write(msgspec.json.encode(request))
+            given.seek(0)
+            piped = OutputStream(
+                [*prefix, *_words(self.file, report.fileno())],
+                folder=project,
+                environment=environment,
+                bounds=invocation.bounds,
+                given=given.fileno(),
+                passes=(report.fileno(),),
+                watch=watch,
+            )
+            try:
+                status = await piped.run(invocation.print)
+            finally:
+                invocation.print(told(piped.owned.differences(), project))
+            answer = _read(report.fileno())
+        if answer.output is None:
+            raise ToolFailed(answer.problem or f"{self.spec.name} ended with status {status} and without an answer")
+        return answer.output
+
+
+def _coerced(value: Any, schema: Mapping[str, Any]) -> Any:
+    """A number or a truth value that came as text is taken as what it says."""
+    kinds = {"integer": int, "number": float, "boolean": bool}
+    kind = kinds.get(schema.get("type", ""))
+    if kind is None or not isinstance(value, str):
+        return value
+    try:
+        return msgspec.convert(value, kind, strict=False)
+    except msgspec.ValidationError:
+        return value
+
+
+def _read(report: int) -> Answer:
+    raw = os.pread(report, MOST_ANSWER, 0)
+    try:
+        return msgspec.json.decode(raw, type=Answer)
+    except msgspec.MsgspecError:
+        return Answer()
+
+
+def hosted_tools(
+    folder: Path, project: Path, environment: Mapping[str, str], sandbox: Sandbox | None
+) -> tuple[list[Tool], list[str]]:
+    """The tools of all files in a folder, and what is wrong with those that cannot be used."""
+    tools: list[Tool] = []
+    problems: list[str] = []
+    for path in sorted(folder.glob("*.py")):
+        answer = _list(path, project, environment, sandbox)
+        tools += [
+            HostedTool(path, listed.spec, listed.permission, listed.repeatable, listed.timeout_seconds)
+            for listed in answer.tools
+        ]
+        if answer.problem:
+            problems.append(f"{path} cannot be loaded: {answer.problem}")
+    return tools, problems
+
+
+def _list(path: Path, project: Path, environment: Mapping[str, str], sandbox: Sandbox | None) -> Answer:
+    prefix: list[str] = []
+    if sandbox is not None:
+        contained = contain(sandbox, project, project, environment, lasting=True)
+        prefix, environment = contained.words, contained.environment
+    with tempfile.TemporaryFile() as report:
+        try:
+            done = subprocess.run(
+                [*prefix, *_words(path, report.fileno())],
+                input=msgspec.json.encode(ToolRequest()),
+                capture_output=True,
+                cwd=project,
+                env=dict(environment),
+                pass_fds=(report.fileno(),),
+                timeout=LIST_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return Answer(problem=f"it took longer than {LIST_SECONDS:g} s")
+        answer = _read(report.fileno())
+    if answer.tools or answer.problem:
+        return answer
+    said = done.stderr.decode(errors="replace").strip()[-300:]
+    return Answer(problem=f"it ended with {done.returncode}: {said}") if done.returncode else answer

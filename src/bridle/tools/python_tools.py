@@ -1,0 +1,73 @@
+"""Tools from Python files: the user's own are loaded into this process."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from bridle.errors import BridleError
+from bridle.tools.tool import StructTool, Tool, tool
+from bridle.workspace.bounded_read import read_bounded
+
+MOST_BYTES = 16 << 20
+
+
+def brought_tools(folder: Path) -> tuple[list[Tool], list[str]]:
+    """The tools of all files in a folder, and what is wrong with those that cannot be used.
+
+    What `@tool` has made is taken; where a file has none of that, each of its public functions is one.
+    """
+    tools: list[Tool] = []
+    problems: list[str] = []
+    for path in sorted(folder.glob("*.py")):
+        try:
+            tools += load_tools(path)
+        except BridleError as error:
+            problems.append(f"{path}: {error}")
+        except (Exception, SystemExit) as error:
+            # Somebody's code: whatever it does when it is loaded, Bridle goes on without its tools.
+            problems.append(f"{path} cannot be loaded: {type(error).__name__}: {error}")
+    return tools, problems
+
+
+def load_tools(path: Path) -> list[Tool]:
+    """Run a file and return its tools. Raises what the file raises."""
+    return _tools_of(_loaded(path))
+
+
+def _loaded(path: Path) -> ModuleType:
+    name = f"bridle_tools_{path.parent.parent.name}_{path.stem}".replace(".", "_").replace("-", "_")
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    # Type hints of a module are looked up there.
+    sys.modules[name] = module
+    # From the file that was trusted: compiled code beside it may be of another, and nobody reads it.
+    exec(compile(read_bounded(path, MOST_BYTES), str(path), "exec", dont_inherit=True), vars(module))
+    return module
+
+
+def _tools_of(module: ModuleType) -> list[Tool]:
+    named = [(name, value) for name, value in vars(module).items() if not name.startswith("_")]
+    made: list[Tool] = [value for _, value in named if isinstance(value, StructTool)]
+    if made:
+        return made
+    functions = [value for _, value in named if inspect.isfunction(value) and value.__module__ == module.__name__]
+    return [tool(function) for function in functions]
+
+
+def without_doubles(tools: list[Tool], taken: set[str]) -> tuple[list[Tool], list[str]]:
+    """The tools whose names are free, and the words for the others."""
+    kept: list[Tool] = []
+    problems: list[str] = []
+    for made in tools:
+        name = made.spec.name
+        if name in taken:
+            problems.append(f"the tool {name} is left out: there is another one of that name")
+            continue
+        taken.add(name)
+        kept.append(made)
+    return kept, problems

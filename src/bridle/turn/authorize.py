@@ -1,0 +1,130 @@
+"""May this call run: sound, no doom loop, permitted, or a question to a person."""
+
+from __future__ import annotations
+
+from bridle.core.parts import Call
+from bridle.core.permission import DOOM_LOOP, Access, only_a_person_answers
+from bridle.core.repair import arguments_of
+from bridle.core.repetition import MALFORMED_REPLIES, UNKNOWN, Pair, repeats
+from bridle.core.states import (
+    Approved,
+    Ask,
+    Asking,
+    CallState,
+    Done,
+    Failed,
+    Queued,
+    Refusal,
+    Refused,
+    Repeat,
+    Running,
+    Waiting,
+)
+from bridle.errors import ToolFailed
+from bridle.turn.active_turn import ActiveTurn, Ready
+from bridle.workspace.files import Files
+
+
+class Authority:
+    """Judges the calls of one step in their order: an earlier call of the step counts for a later one."""
+
+    def __init__(self, active: ActiveTurn) -> None:
+        self._active = active
+        # Errors of one reply are read together: however many they are, the reply counts once.
+        unread = all(active.session.call(id).invalid for id in active.turn.batch)
+        self._malformed = active.turn.repetition.malformed + 1 if unread else 0
+        self._batch: list[Pair] = []
+        for id, state in active.turn.batch.items():
+            if isinstance(state, (Done, Failed)):
+                self._batch.append((active.session.call(id).digest, state.digest))
+            elif isinstance(state, (Queued, Waiting)):
+                self._batch.append((active.session.call(id).digest, UNKNOWN))
+
+    def judge(self, ids: tuple[str, ...]) -> dict[str, CallState]:
+        """The state into which each call goes: running, asking or refused."""
+        return {id: self._judge(self._active.session.call(id)) for id in ids}
+
+    def _judge(self, call: Call) -> CallState:
+        state = call.state
+        again = isinstance(state, (Repeat, Queued))
+        if not again and not isinstance(state, Approved):
+            doomed = self._doomed(call)
+            if doomed is not None:
+                return doomed
+        if call.invalid:
+            return Refused(Refusal("invalid"), call.invalid)
+        # Whatever was recorded before, today's rules have a say: they may have changed since.
+        verdict = self.permitted(call, self._active.turn.granted.get(call.id, ()))
+        if not again:
+            self._batch.append((call.digest, UNKNOWN))
+        return verdict
+
+    def _doomed(self, call: Call) -> CallState | None:
+        turn = self._active.turn
+        if call.invalid:
+            if self._malformed < MALFORMED_REPLIES or call.name in turn.doom_allowed:
+                return None
+            self._malformed = 0
+        elif call.name in turn.doom_allowed or not repeats(turn.repetition, self._batch, call.digest):
+            return None
+        verdict = self._active.setup.judge(Access(DOOM_LOOP, call.name))
+        if verdict == "allow":
+            return None
+        why = f"{call.name} was called again and again with the same arguments and nothing new came of it"
+        if call.invalid:
+            why = f"the calls of {MALFORMED_REPLIES} replies in a row could not be understood"
+        if verdict == "ask" and turn.start.on_ask in ("person", "pause"):
+            doubt = f"Doom loop? {why}. Run it all the same?"
+            return Asking(self._ask(call, doubt, (Access(DOOM_LOOP, call.name),)))
+        return Refused(Refusal("doom_loop"), f"not executed: {why}")
+
+    def permitted(self, call: Call, granted: tuple[Access, ...]) -> CallState:
+        """What the rules and a person's word say to a call."""
+        active = self._active
+        tool = active.setup.tools.get(call.name)
+        if tool is None:
+            return Refused(Refusal("invalid"), f"{call.name} is not there any more")
+        try:
+            arguments = tool.check(arguments_of(call.given))
+            needed = tool.accesses(arguments, active.setup.directory)
+        except Exception as error:
+            # A tool is foreign code, and arguments come from a model: what cannot be judged is not run.
+            return Refused(Refusal("invalid"), f"{call.name} cannot be run with these arguments: {error}")
+        asked: list[Access] = []
+        # Approvals were once recorded without what they were for: then they were for all that the call needs. That was
+        # before hooks could change arguments, for which no approval counts but their own.
+        unnamed = isinstance(call.state, Approved) and call.state.permission != DOOM_LOOP and not call.changed
+        old = unnamed and not granted
+        for access in needed:
+            verdict = active.setup.judge(access)
+            if verdict == "deny":
+                text = f"not executed: the rules deny {access.permission} for {access.pattern}"
+                return Refused(Refusal("denied"), text)
+            if verdict == "ask" and access not in granted and not old and not active.saved(access):
+                asked.append(access)
+        active.ready[call.id] = Ready(arguments, frozenset(needed))
+        if not asked:
+            question = tool.asks(arguments, f"{call.id}.answer")
+            return Asking(question) if question is not None else Running()
+        match active.turn.start.on_ask:
+            case "allow" if not any(map(only_a_person_answers, asked)):
+                return Running()
+            case "allow" | "deny":
+                asked.sort(key=only_a_person_answers, reverse=True)
+                text = f"not executed: {asked[0].permission} needs a person's permission, and nobody can be asked"
+                return Refused(Refusal("unasked"), text)
+            case "person" | "pause":
+                wanted = "; ".join(f"{access.permission}: {access.pattern}" for access in asked)
+                files = Files(active.setup.directory, None, active.setup.guarded)
+                try:
+                    diff = tool.shows(arguments, files, active.session.known_files)
+                except ToolFailed as error:
+                    # Nobody needs to be asked about what cannot be done.
+                    return Refused(Refusal("invalid"), str(error))
+                again = any(given.permission == asked[0].permission for given in granted)
+                return Asking(self._ask(call, f"Allow {wanted}?", tuple(asked), diff, again=again))
+
+    def _ask(self, call: Call, text: str, accesses: tuple[Access, ...], diff: str = "", *, again: bool = False) -> Ask:
+        # An answer to the first question must not pass for one to the second.
+        id = f"{call.id}.{accesses[0].permission}" + (".again" if again else "") + (".changed" if call.changed else "")
+        return Ask(id, text, accesses, detail=call.given, diff=diff)

@@ -1,0 +1,127 @@
+"""The project's files around calls that may change them: kept before the first one, compared after the last."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from bridle.core.events import PartPut, Recorded
+from bridle.core.limits import seconds_left
+from bridle.core.parts import Notice, Patch
+from bridle.core.permission import Access
+from bridle.core.states import CallState, Running
+from bridle.errors import SnapshotFailed
+from bridle.turn.active_turn import ActiveTurn
+from bridle.turn.scope import Aborted, Late
+
+TAKE_SECONDS = 20.0
+CLOSED_SECONDS = 2.0
+"""The files are compared also when a turn's time is up, but then not for longer."""
+ABORTED_SECONDS = 1.0
+"""An abort must not wait longer for the files to be compared."""
+ONLY_READS = re.compile(
+    r"ls|cat|head|tail|grep|rg|wc|echo|printf|diff|stat|which|du|df|date|basename|dirname|cut|tr|nl|cmp|"
+    r"md5sum|sha256sum|realpath|readlink|id|whoami|uname|nproc|ps|test|true|false|sleep|seq|pwd"
+)
+GIT_ONLY_READS = re.compile(
+    r"(status|log|diff|show|blame|ls-files|rev-parse|grep)( (?!-o|-O|--o|--ext|--textconv)\S*)*"
+)
+"""Some of their options write files, or run what the project's settings name."""
+
+
+async def begin_patch(active: ActiveTurn, verdicts: Mapping[str, CallState]) -> list[Recorded]:
+    """Keep the files if one of these calls may change them; what is recorded of that with the calls' start."""
+    keeps = active.setup.snapshots
+    number = active.turn.start.number
+    missing = f"{number}.notice.snapshot"
+    if keeps is None or missing in active.session.parts:
+        return []
+    running = list(_running(verdicts))
+    if not any(_may_write(active, id) for id in running) and not (running and _goes_on(active)):
+        return []
+    seconds = _seconds(active)
+    problem = f"it took longer than {seconds:.3g} s"
+    try:
+        before = await active.scope.run(keeps.take(active.setup.directory, active.record.lease.session), seconds)
+        if isinstance(before, str):
+            step = active.turn.step.number if active.turn.step is not None else 0
+            last = active.turn.last_patch
+            if last is not None and last.background:
+                # What a command in the background has changed since is this session's doing too.
+                before = last.after
+            return [
+                PartPut(Patch(f"{number}.{step}.patch.{active.session.sequence}", before, at=active.seams.clock.wall()))
+            ]
+        if isinstance(before, Aborted):
+            return []
+    except SnapshotFailed as failed:
+        problem = str(failed)
+    return [PartPut(Notice(missing, "snapshot", f"what this turn changes cannot be undone: {problem}"))]
+
+
+def _seconds(active: ActiveTurn) -> float:
+    """How long a look at the files may take: no longer than the turn may."""
+    allowed = active.turn.limits.seconds
+    return TAKE_SECONDS if allowed is None else min(TAKE_SECONDS, seconds_left(allowed, active.record.elapsed))
+
+
+def _goes_on(active: ActiveTurn) -> bool:
+    """Whether a command of this session goes on in the background, and may change files at any time."""
+    return bool(active.setup.backgrounds.of(active.record.lease.session))
+
+
+def _running(verdicts: Mapping[str, CallState]) -> Iterable[str]:
+    return (id for id, state in verdicts.items() if isinstance(state, Running))
+
+
+def _may_write(active: ActiveTurn, id: str) -> bool:
+    call = active.session.call(id)
+    tool = active.setup.tools[call.name]
+    if tool.repeatable or tool.leaves_files or tool.permission != "bash":
+        return not (tool.repeatable or tool.leaves_files)
+    return not all(_only_reads(access) for access in active.ready[id].granted)
+
+
+def _only_reads(access: Access) -> bool:
+    if access.permission != "bash":
+        return access.permission == "read"
+    if access.reach == "passes":
+        # Beside it stands an access that says what is run.
+        return True
+    program, _, rest = access.pattern.partition(" ")
+    reads = GIT_ONLY_READS.fullmatch(rest) if program == "git" else ONLY_READS.fullmatch(program)
+    return reads is not None and access.reach in ("exact", "open")
+
+
+async def finish_patch(active: ActiveTurn) -> None:
+    """Compare the files with those before, if they were kept, and record what has changed."""
+    patch = active.turn.patch
+    keeps = active.setup.snapshots if patch is not None else None
+    if patch is None:
+        return
+    if keeps is None:
+        await active.record.append(_failed(patch, "snapshots are switched off"))
+        return
+    place = (active.setup.directory, active.record.lease.session, patch)
+    seconds = max(CLOSED_SECONDS, _seconds(active))
+    try:
+        compared = await active.scope.run(keeps.compare(*place), seconds)
+        if isinstance(compared, Aborted):
+            # What an aborted call has done can be undone too.
+            compared = await asyncio.wait_for(keeps.compare(*place), ABORTED_SECONDS)
+    except (SnapshotFailed, TimeoutError) as failed:
+        await active.record.append(_failed(patch, str(failed) or "it took too long"))
+        return
+    if isinstance(compared, (Late, Aborted)):
+        await active.record.append(_failed(patch, f"it took longer than {seconds:.3g} s"))
+        return
+    facts = msgspec.structs.asdict(compared)
+    done = msgspec.structs.replace(patch, state="taken", background=_goes_on(active), **facts)
+    await active.record.append_with_next(PartPut(done))
+
+
+def _failed(patch: Patch, why: str) -> PartPut:
+    return PartPut(msgspec.structs.replace(patch, state="failed", detail=why))

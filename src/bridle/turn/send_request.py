@@ -1,0 +1,326 @@
+"""A request on its way to the model, whatever it is for: reserve, stream, retry, settle."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Literal, Protocol
+
+from bridle.core.events import Recorded, RequestMoved
+from bridle.core.ledger import AccountChange, BudgetRefused, Reservation, Shortage
+from bridle.core.limits import LOWEST_OUTPUT_TOKENS, NOTHING, LimitName, Spent, closing_seconds
+from bridle.core.parts import ReservationRefused
+from bridle.core.pricing import MILLION, cost, worst_cost
+from bridle.core.retry import GiveUp, RetryAfter, next_try, retryable
+from bridle.core.states import Broken, CutBy, Open, Try, Usage
+from bridle.core.stream import Alive, Error, ModelRequest, StreamEvent
+from bridle.turn.active_turn import ActiveTurn
+from bridle.turn.length_limit import Length
+from bridle.turn.processor import Processor
+from bridle.turn.scope import Aborted, Deadline, Late, cancelled_by_us
+
+SETTLE_POLL_SECONDS = 0.25
+DEADLINE_GRAIN_SECONDS = 1.0
+MOST_QUIET = 4
+"""Signs of life without a word are believed for so many times the idle deadline."""
+ESTIMATE_SLACK = 16
+
+
+class RequestKind(Protocol):
+    """What a request is for: what it says, and what becomes of its ways to end. Each way is recorded in one append."""
+
+    id: str
+    grows: Literal["recorded", "shown", "hidden"]
+    """Whether words are recorded and shown as they come, only shown, or neither."""
+    closing: bool
+    """Whether it may use what is held back for the closing request."""
+    failures: int
+    """Failed tries before this attempt, over all deaths."""
+    began: float
+
+    def intent(self) -> list[Recorded]:
+        """What is recorded before the request is sent."""
+
+    def request(self, max_output: int) -> ModelRequest:
+        """What is sent."""
+
+    def processor(self, prefix: str) -> Processor:
+        """Who takes the reply apart."""
+
+    def keep(self, max_output: int) -> Spent:
+        """What must be left for the closing request after this one."""
+
+    async def whole(self, processor: Processor, usage: Usage, dollars: float, change: AccountChange) -> None:
+        """The reply is whole."""
+
+    async def cut(
+        self, processor: Processor | None, by: CutBy, usage: Usage, dollars: float, change: AccountChange | None
+    ) -> None:
+        """It was ended on purpose before it was whole."""
+
+    async def lost(self, processor: Processor, broken: Broken, change: AccountChange | None) -> None:
+        """It failed for good."""
+
+    async def unaffordable(self, refused: ReservationRefused, *, begun: bool) -> None:
+        """There is no budget for it, or for another try of it."""
+
+
+def input_tokens(active: ActiveTurn) -> int:
+    """What the next request of this turn has to read, at a guess that is not low."""
+    asked = active.setup.output.tokens if active.setup.output is not None else 0
+    return active.session.tokens + ESTIMATE_SLACK + asked
+
+
+def closing_need(active: ActiveTurn, reads: int) -> Spent:
+    """What a closing request needs that reads so many tokens."""
+    dollars = worst_cost(active.setup.info.price, reads, LOWEST_OUTPUT_TOKENS)
+    return Spent(steps=1, tokens=reads + LOWEST_OUTPUT_TOKENS, cost=dollars)
+
+
+class ModelCall:
+    """One request on its way: what it costs, what it says, how often it failed."""
+
+    def __init__(self, active: ActiveTurn, sender: RequestKind, *, reads: int, steps: int = 0) -> None:
+        self.active = active
+        self.sender = sender
+        self.tries: tuple[Try, ...] = ()
+        self.input_estimate = reads
+        info = active.setup.info
+        least = min(LOWEST_OUTPUT_TOKENS, info.max_output_tokens)
+        self.max_output = max(least, min(info.max_output_tokens, info.context_window - reads))
+        self.reservation = ""
+        self._steps = steps
+        self._held = NOTHING
+
+    async def send(self) -> None:
+        """Ask as often as it takes; every way out is recorded."""
+        if not await self._reserve(self.sender.intent(), self.sender.id):
+            return
+        while await self._ask():
+            if not await self._reserve_again():
+                return
+
+    async def _reserve_again(self) -> bool:
+        """Wait, then hold the worst case of the next try; False if it cannot be asked any more."""
+        delay = max(0.0, self.tries[-1].next - self.active.record.elapsed)
+        left = self._seconds_left()
+        if isinstance(await self.active.scope.run(self.active.seams.sleep(min(delay, left))), Aborted):
+            await self._end_cut(None, "abort")
+            return False
+        if delay >= left:
+            await self._end_cut(None, "deadline")
+            return False
+        return await self._reserve([], f"{self.sender.id}~{len(self.tries)}")
+
+    def _amount(self, output: int) -> Spent:
+        dollars = worst_cost(self.active.setup.info.price, self.input_estimate, output)
+        steps = self._steps if not self.tries else 0
+        return Spent(steps=steps, tokens=self.input_estimate + output, cost=dollars)
+
+    async def _reserve(self, events: list[Recorded], id: str) -> bool:
+        while True:
+            held = Reservation(id, self._amount(self.max_output), self.sender.keep(self.max_output))
+            # Subagents in the background spend beside this request: what the closing one needs stays kept from them.
+            keeps = held.keep if self.active.turn.background else None
+            change = AccountChange(self.active.turn.start.account, reserves=held, keeps=keeps)
+            try:
+                await self.active.record.append(*events, change=change, weight="intent")
+            except BudgetRefused as refused:
+                short = refused.shortage
+                room = self._output_in(short, short.fits_now)
+                if room >= LOWEST_OUTPUT_TOKENS:
+                    self.max_output = min(room, self.max_output - 1)
+                elif self._output_in(short, short.fits_later) >= LOWEST_OUTPUT_TOKENS:
+                    if not await self._others_settle(short, begun=not events):
+                        return False
+                else:
+                    await self._no_room(short, begun=not events)
+                    return False
+            else:
+                self._held = held.amount
+                self.reservation = id
+                return True
+
+    async def _others_settle(self, short: Shortage, *, begun: bool) -> bool:
+        """Wait a while: others hold what is missing. Their requests have deadlines, and the dead are settled here."""
+        await self.active.others.settle_dead(short)
+        waited = await self.active.scope.run(self.active.seams.sleep(SETTLE_POLL_SECONDS))
+        if not isinstance(waited, Aborted) and self._seconds_left() > 0:
+            return True
+        if begun:
+            await self._end_cut(None, "abort" if isinstance(waited, Aborted) else "deadline")
+        return False
+
+    def _output_in(self, short: Shortage, fits: float) -> int:
+        """The output tokens for which this much room is enough, the closing request's share included."""
+        price = self.active.setup.info.price
+        reading = worst_cost(price, MILLION, 0)
+        writing = worst_cost(price, 0, MILLION)
+        if self.sender.keep(self.max_output) == NOTHING:
+            if short.limit == "tokens":
+                return int(fits) - self.input_estimate
+            if short.limit == "cost" and writing > 0:
+                return int((fits * MILLION - reading * self.input_estimate) / writing)
+            return 0
+        # A token less to write is also one less for the closing request to read.
+        if short.limit == "tokens":
+            return int((fits - self.input_estimate + self.max_output) / 2)
+        if short.limit == "cost" and writing + reading > 0:
+            saved = fits * MILLION + reading * (self.max_output - self.input_estimate)
+            return int(saved / (writing + reading))
+        return 0
+
+    async def _no_room(self, short: Shortage, *, begun: bool) -> None:
+        id = f"{self.sender.id}.refused"
+        limit = _limit_of(short)
+        least = min(LOWEST_OUTPUT_TOKENS, self.max_output)
+        needs = float(getattr(self._amount(least).plus(self.sender.keep(least)), limit))
+        refused = ReservationRefused(
+            id, limit, short.scope, self.sender.closing, float(short.spent), float(short.allowed), needs
+        )
+        await self.sender.unaffordable(refused, begun=begun)
+
+    async def _ask(self) -> bool:
+        """Stream one try and record how it ended; True if the request is to be asked again."""
+        active = self.active
+        loop = asyncio.get_running_loop()
+        processor = self.sender.processor(f"{self.sender.id}.{len(self.tries)}")
+        limits = active.setup.deadlines
+        begun = loop.time()
+        turn_ends = begun + self._seconds_left()
+        last = min(begun + limits.request_seconds, turn_ends)
+        deadline = Deadline(min(begun + limits.first_event_seconds, last), limits.idle_seconds)
+        outcome = await active.scope.run(self._stream(processor, deadline, last), deadline)
+        if outcome is not None:
+            processor.left = True
+            await active.growth.leave(processor)
+        if isinstance(outcome, Aborted):
+            await self._end_cut(processor, "abort")
+        elif processor.chanting:
+            await self._end_cut(processor, "chant")
+        elif isinstance(outcome, Late) and loop.time() >= turn_ends:
+            await self._end_cut(processor, "deadline")
+        elif processor.ended and processor.error is None and processor.finish != "content_filter":
+            usage, dollars, change = self._bill(processor)
+            await self.sender.whole(processor, usage, dollars, change)
+        else:
+            return await self._end_failed(processor, _error_of(processor, late=isinstance(outcome, Late)))
+        return False
+
+    async def _stream(self, processor: Processor, deadline: Deadline, last: float) -> None:
+        """Feed the processor until the reply is whole or failed; words are kept as they come, and put the end off."""
+        active = self.active
+        loop = asyncio.get_running_loop()
+        limits = active.setup.deadlines
+        begun = said = loop.time()
+        moved = begun - (DEADLINE_GRAIN_SECONDS if limits.idle_seconds < limits.first_event_seconds else 0)
+        grows = self.sender.grows
+        request = self.sender.request(self.max_output)
+        length = Length(request.max_output_tokens)
+        events = active.model.stream(request)
+        session = active.record.lease.session
+        try:
+            async for event in events:
+                if processor.left:
+                    # The model would not stop when it was told to, and the turn went on without it.
+                    return
+                shown = processor.feed(event)
+                if shown and grows != "hidden":
+                    for delta in shown:
+                        active.record.publish(session, delta)
+                    if grows == "recorded":
+                        active.growth.due(processor)
+                length.hold(processor, event)
+                if processor.over:
+                    break
+                # Events come by the thousand: once a second is often enough.
+                now = loop.time()
+                said = said if isinstance(event, Alive) else now
+                if now - moved >= DEADLINE_GRAIN_SECONDS:
+                    quiet = min(now + limits.idle_seconds, said + MOST_QUIET * limits.idle_seconds)
+                    deadline.at = min(quiet + DEADLINE_GRAIN_SECONDS, last)
+                    moved = now
+        except (Exception, BaseExceptionGroup, asyncio.CancelledError) as error:
+            # Adapters never raise, but a model may be anybody's code: the turn still ends with a word.
+            if cancelled_by_us(error):
+                raise
+            processor.feed(Error(f"the model failed: {type(error).__name__}: {error}"))
+        finally:
+            await self._end_stream(processor, events)
+
+    async def _end_stream(self, processor: Processor, events: AsyncIterator[StreamEvent]) -> None:
+        """Stop recording words and close the stream, also when the journal has failed meanwhile."""
+        try:
+            if self.sender.grows == "recorded" and not processor.left:
+                await self.active.growth.stop()
+        finally:
+            close = getattr(events, "aclose", None)
+            if close is not None:
+                await close()
+
+    def _seconds_left(self) -> float:
+        allowed = self.active.turn.limits.seconds
+        if allowed is None:
+            return float("inf")
+        share = closing_seconds(allowed)
+        # The closing step has its share from its start on, however often it is asked; all others leave that to it.
+        ends = max(allowed, self.sender.began + share) if self.sender.closing else allowed - share
+        return max(0.0, ends - self.active.record.elapsed)
+
+    def _bill(self, processor: Processor) -> tuple[Usage, float, AccountChange]:
+        usage = processor.counted(self.input_estimate)
+        dollars = cost(self.active.setup.info.price, usage)
+        return usage, dollars, self._settle(usage, dollars)
+
+    def _settle(self, usage: Usage, dollars: float) -> AccountChange:
+        actual = Spent(steps=self._held.steps, tokens=usage.total, cost=dollars)
+        return AccountChange(self.active.turn.start.account, settles=((self.reservation, actual),))
+
+    async def _end_cut(self, processor: Processor | None, by: CutBy) -> None:
+        if processor is None:
+            await self.sender.cut(None, by, Usage(), 0.0, None)
+        else:
+            await self.sender.cut(processor, by, *self._bill(processor))
+
+    async def _end_failed(self, processor: Processor, error: Error) -> bool:
+        active = self.active
+        usage = processor.counted(self.input_estimate) if processor.heard_anything else Usage()
+        dollars = cost(active.setup.info.price, usage)
+        change = self._settle(usage, dollars)
+        verdict: RetryAfter | GiveUp = GiveUp("this error does not pass by itself")
+        if retryable(error.status, marked=error.retryable) and not error.overflow:
+            verdict = next_try(
+                active.setup.retry,
+                failures=self.sender.failures + len(self.tries) + 1,
+                waited=active.record.elapsed - self.sender.began,
+                headers=error.headers,
+                now=active.seams.clock.wall(),
+                chance=active.seams.random.random(),
+            )
+        if isinstance(verdict, GiveUp):
+            words = error.message if error.overflow else f"{error.message} ({verdict.why})"
+            await self.sender.lost(processor, Broken(words, usage, dollars, error.overflow), change)
+            return False
+        failed = Try(error.message, round(active.record.elapsed + verdict.seconds, 3), error.status, usage, dollars)
+        self.tries = (*self.tries, failed)
+        moved = RequestMoved(self.sender.id, Open(self.tries))
+        await active.record.append(moved, *processor.partial(), change=change)
+        return True
+
+
+def _limit_of(short: Shortage) -> LimitName:
+    match short.limit:
+        case "depth" | "live" | "total":
+            raise AssertionError(short)
+        case limit:
+            return limit
+
+
+def _error_of(processor: Processor, *, late: bool) -> Error:
+    if processor.error is not None:
+        return processor.error
+    if late:
+        return Error("the model did not answer in time", retryable=True)
+    if processor.finish == "content_filter":
+        return Error("the provider's content filter stopped the reply")
+    return Error("the stream ended before the reply was whole", retryable=True)

@@ -1,0 +1,292 @@
+"""The inbox becomes record: prompts, answers, aborts and extensions, each item and its part in one append."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from bridle.core.action import Wait
+from bridle.core.decide import decide
+from bridle.core.events import CallMoved, PartPut, Recorded
+from bridle.core.inbox import (
+    AbortItem,
+    AnswerItem,
+    ChildAsksItem,
+    ChildEndedItem,
+    CompactItem,
+    ExtendItem,
+    InboxItem,
+    PromptItem,
+)
+from bridle.core.ledger import AccountChange
+from bridle.core.parts import Compaction, Extension, Halt, Notice, Prompt
+from bridle.core.repair import result_digest
+from bridle.core.session import OpenTurn, Session
+from bridle.core.states import Approved, Ask, Asking, Done, Refusal, Refused
+from bridle.core.turn import Turn
+from bridle.errors import ConfigError
+from bridle.turn.active_turn import ActiveTurn
+from bridle.turn.children import keeping, reported
+
+HOLDING = ("aborted", "denied", "error")
+"""After a turn that ended so, queued prompts wait for the person."""
+
+
+def startable(session: Session, items: Iterable[InboxItem], *, held_prompts: bool) -> PromptItem | None:
+    """The prompt that opens the next turn, if one may."""
+    holding = session.ended in HOLDING and not held_prompts
+    prompts = [item for item in items if isinstance(item, PromptItem) and item.reply]
+    # A parent's prompt is no afterthought of a person: it never waits for one.
+    steered = [item for item in prompts if not item.queue or _of_parent(item)]
+    if holding:
+        return steered[0] if steered else None
+    return prompts[0] if prompts else None
+
+
+def openable(session: Session, items: list[InboxItem], *, held_prompts: bool) -> bool:
+    """Whether anything in the inbox opens a turn."""
+    asked = any(isinstance(item, CompactItem) for item in items)
+    return asked or startable(session, items, held_prompts=held_prompts) is not None
+
+
+def recalled(items: Iterable[InboxItem]) -> bool:
+    """Whether a parent's prompt waits here with its abort behind it: opened, it ends at once, and the parent hears."""
+    waiting = list(items)
+    prompted = any(isinstance(item, PromptItem) and _of_parent(item) for item in waiting)
+    return prompted and any(isinstance(item, AbortItem) for item in waiting)
+
+
+def _of_parent(item: PromptItem) -> bool:
+    return item.options is not None and item.options.delegation is not None
+
+
+def answerable(session: Session, items: Iterable[InboxItem]) -> bool:
+    """Whether anything in the inbox can move a turn that awaits a person or its subagents."""
+    if session.running is None:
+        return False
+    turn, view = session.running, session.view(session.elapsed)
+    steers = (_paused(turn, view) and turn.halt is None) or steerable(turn, view)
+    return any(not isinstance(item, PromptItem) or not item.reply or (steers and not item.queue) for item in items)
+
+
+def steerable(turn: OpenTurn, view: Turn) -> bool:
+    """Whether the running turn takes a prompt now: no call is open, it does not close, and a step is left."""
+    stops = view.halt is not None or view.closing is not None or turn.synthesis == "done"
+    return not stops and not view.open_calls and (view.step is None or view.step.number < view.cap)
+
+
+async def take_inbox(active: ActiveTurn) -> None:
+    """Move what may be moved now; a decision boundary is the only time at which the record grows from outside."""
+    items = await active.record.journal.inbox(active.record.lease.session)
+    if active.session.running is None:
+        await _take_idle(active, items)
+        return
+    # What stays, such as a queued prompt, is looked at again; it may be its turn at the next boundary.
+    active.mail = bool(items)
+    # A report may make room for prompts that came before it: they are still taken as they came.
+    waiting: list[InboxItem] = []
+    for item in items:
+        steers = isinstance(item, PromptItem) and item.reply and not item.queue
+        if not (steers and waiting):
+            await _take_running(active, item)
+        if steers and item.id not in active.session.parts:
+            waiting.append(item)
+    for item in waiting:
+        await _take_running(active, item)
+
+
+async def _take_idle(active: ActiveTurn, items: list[InboxItem]) -> None:
+    """Nothing runs: record what asks for no reply, drop what came too late, open a turn."""
+    first = startable(active.session, items, held_prompts=active.held_prompts)
+    for item in items:
+        if item is first:
+            # What came after the prompt is meant for its turn.
+            break
+        match item:
+            case PromptItem():
+                if not item.reply:
+                    await active.record.append(PartPut(_prompt(item, 0)), take=(item.id,))
+            case CompactItem():
+                await _open_to_compact(active, item)
+                return
+            case AnswerItem() | AbortItem() | ExtendItem() | ChildAsksItem() | ChildEndedItem():
+                await active.record.append(take=(item.id,))
+    if first is not None:
+        await _open(active, first)
+
+
+async def _open_to_compact(active: ActiveTurn, item: CompactItem) -> None:
+    """A turn without a prompt: it makes the context smaller, counted and recorded as any other, and ends."""
+    number = active.session.turns + 1
+    opening = active.turns.open(active.session, PromptItem(item.id, ""), number)
+    wanted = Compaction(f"{number}.wanted", "manual", "open")
+    events: list[Recorded] = [PartPut(opening.start), PartPut(wanted)]
+    if opening.problem:
+        events.append(PartPut(Halt(f"{number}.halt", "error", opening.problem)))
+    change = AccountChange(opening.accounts[0].id, opens=opening.accounts)
+    await active.record.append(*events, change=change, take=(item.id,), weight="intent", opens_turn=True)
+
+
+async def _open(active: ActiveTurn, item: PromptItem) -> None:
+    number = active.session.turns + 1
+    opening = active.turns.open(active.session, item, number)
+    events: list[Recorded] = [PartPut(opening.start)]
+    events += [PartPut(notice) for notice in opening.notices]
+    if active.session.unfinished is not None:
+        text = "an undo or redo was interrupted: the history has changed, and the files have not all followed"
+        events.append(PartPut(Notice(f"{number}.notice.undo", "undo", text)))
+    events.append(PartPut(_prompt(item, number)))
+    if opening.problem:
+        events.append(PartPut(Halt(f"{number}.halt", "error", opening.problem)))
+    change = AccountChange(opening.accounts[0].id, opens=opening.accounts)
+    await active.record.append(*events, change=change, take=(item.id,), weight="intent", opens_turn=True)
+
+
+def _prompt(item: PromptItem, turn: int) -> Prompt:
+    return Prompt(item.id, item.text, item.files, turn, item.wants, item.subtask)
+
+
+async def _take_running(active: ActiveTurn, item: InboxItem) -> None:
+    turn = active.turn
+    match item:
+        case AbortItem():
+            events: list[Recorded] = []
+            if item.turn in (0, turn.start.number) and turn.halt is None:
+                events.append(PartPut(Halt(f"{turn.start.number}.halt", "aborted", item.detail)))
+            await active.record.append(*events, take=(item.id,))
+        case AnswerItem():
+            await active.record.append(*_answered(active, turn, item), take=(item.id,))
+        case ExtendItem():
+            await _extend(active, turn, item)
+        case PromptItem():
+            await _steer(active, turn, item)
+        case CompactItem():
+            wanted = Compaction(f"{turn.start.number}.wanted.{item.id}", "manual", "open")
+            await active.record.append(PartPut(wanted), take=(item.id,))
+        case ChildAsksItem():
+            await active.record.append(*_child_asks(turn, item), take=(item.id,))
+        case ChildEndedItem():
+            await _child_ended(active, turn, item)
+
+
+def _child_asks(turn: OpenTurn, item: ChildAsksItem) -> list[Recorded]:
+    state = turn.under_way.get(item.call)
+    if state is None or state.child != item.child:
+        return []
+    return [CallMoved(item.call, msgspec.structs.replace(state, asks=item.asks))]
+
+
+async def _child_ended(active: ActiveTurn, turn: OpenTurn, item: ChildEndedItem) -> None:
+    state = turn.under_way.get(item.call)
+    if state is None or state.child != item.report.child:
+        await active.record.append(take=(item.id,))
+        return
+    active.record.advance(turn.began[item.call] + item.report.spent.seconds)
+    ended = reported(active, state, item)
+    change = keeping(active, heard=len(ended.output)) if len(turn.children) > 1 else None
+    await active.record.append(CallMoved(item.call, ended), change=change, take=(item.id,))
+
+
+def _answered(active: ActiveTurn, turn: OpenTurn, item: AnswerItem) -> list[Recorded]:
+    for id, state in turn.batch.items():
+        if isinstance(state, Asking) and state.ask.id == item.ask:
+            if item.choice == "reject":
+                return _rejected(turn, id, item.feedback)
+            if state.ask.kind == "question":
+                text = f"The person answered: {item.feedback}"
+                return [CallMoved(id, Done(text, result_digest(text)))]
+            events: list[Recorded] = [CallMoved(id, _approval(state.ask, always=item.choice == "always"))]
+            return [*events, *_kept(active, item, state.ask)]
+    # Answered twice, or after the turn went on: the first answer holds.
+    return []
+
+
+def _kept(active: ActiveTurn, item: AnswerItem, ask: Ask) -> list[Recorded]:
+    """An always is kept for the project; if that fails it holds for this session, and the reader is told."""
+    if item.choice != "always" or active.setup.approvals is None:
+        return []
+    try:
+        active.setup.approvals.add(ask.accesses)
+    except ConfigError as error:
+        return [PartPut(Notice(f"{active.turn.start.number}.notice.{item.id}", "approval", str(error)))]
+    return []
+
+
+def _approval(ask: Ask, *, always: bool) -> Approved:
+    return Approved(ask.accesses[0].permission, ask.accesses if always else (), ask.accesses)
+
+
+def _rejected(turn: OpenTurn, id: str, feedback: str) -> list[Recorded]:
+    state = turn.batch[id]
+    doom = isinstance(state, Asking) and state.ask.accesses[0].permission == "doom_loop"
+    if feedback:
+        text = f"not executed: a person rejected it and said: {feedback}"
+        return [CallMoved(id, Refused(Refusal("rejected"), text))]
+    refusal = Refusal("doom_loop" if doom else "rejected")
+    events: list[Recorded] = [CallMoved(id, Refused(refusal, "not executed: a person rejected it"))]
+    if not doom:
+        events.append(PartPut(Halt(f"{turn.start.number}.halt", "denied", "a call was rejected")))
+    return events
+
+
+async def _extend(active: ActiveTurn, turn: OpenTurn, item: ExtendItem) -> None:
+    problem = _not_extendable(active, turn, item)
+    if problem:
+        notice = Notice(f"{turn.start.number}.extension.{item.id}", "extension", problem)
+        await active.record.append(PartPut(notice), take=(item.id,))
+        return
+    by = item.by
+    if item.limit == "steps":
+        by = min(item.by, active.setup.ceiling - turn.cap)
+    # A whole number may come from a program; what is recorded reads back as it was written.
+    by = float(by)
+    part = Extension(f"{turn.start.number}.extension.{item.id}", item.limit, by)
+    change = None
+    if item.limit in ("tokens", "cost"):
+        account = await active.record.journal.account(turn.start.account)
+        assert account is not None
+        change = AccountChange(account.id, limits=account.limits.raised(item.limit, by))
+    await active.record.append(PartPut(part), change=change, take=(item.id,))
+
+
+def _not_extendable(active: ActiveTurn, turn: OpenTurn, item: ExtendItem) -> str:
+    if turn.step is not None and turn.step.closing is not None:
+        return f"{item.limit} not extended: the turn is closing already"
+    if item.limit == "steps":
+        room = active.setup.ceiling - turn.cap
+        return "" if room > 0 and turn.cap > 0 else f"steps not extended: the ceiling is {active.setup.ceiling}"
+    if turn.limits.of(item.limit) is None:
+        return f"{item.limit} not extended: no such limit is set for this turn"
+    return ""
+
+
+async def _steer(active: ActiveTurn, turn: OpenTurn, item: PromptItem) -> None:
+    view = active.session.view(active.record.elapsed)
+    if not item.reply:
+        await active.record.append(PartPut(_prompt(item, 0)), take=(item.id,))
+        return
+    if _paused(turn, view) and not item.queue and not view.pending and view.halt is None:
+        await _answer_by_prompt(active, turn, item, view.asking)
+    elif not item.queue and steerable(turn, view):
+        await active.record.append(PartPut(_prompt(item, turn.start.number)), take=(item.id,))
+
+
+def _paused(turn: OpenTurn, view: Turn) -> bool:
+    """Whether a person is awaited; an ask from the background counts when nothing else can go on."""
+    awaited = view.asking or any(turn.under_way[id].asks for id in view.waiting + view.recalled)
+    stuck = turn.background and all(state.asks for state in turn.background.values())
+    return bool(awaited or (stuck and isinstance(decide(view), Wait)))
+
+
+async def _answer_by_prompt(active: ActiveTurn, turn: OpenTurn, item: PromptItem, asking: tuple[str, ...]) -> None:
+    """A prompt to a paused session rejects what it asks, and what is asked below it, with the prompt as feedback."""
+    for ask in turn.asks:
+        if ask.session:
+            reject = AnswerItem(f"{item.id}:{ask.id}", ask.id.removeprefix(f"{ask.session}:"), "reject", item.text)
+            await active.record.journal.submit(ask.session, reject)
+            active.others.wake(ask.session)
+    events: list[Recorded] = []
+    for id in asking:
+        events += _rejected(turn, id, item.text)
+    await active.record.append(*events, PartPut(_prompt(item, turn.start.number)), take=(item.id,))

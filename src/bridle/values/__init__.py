@@ -1,0 +1,1 @@
+"""Pure values that do not concern sessions: addresses, media types, secrets, providers, options."""

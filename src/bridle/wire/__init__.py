@@ -1,0 +1,1 @@
+"""Encodings of what leaves the process: journal entries and public events."""

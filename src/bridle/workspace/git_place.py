@@ -1,0 +1,192 @@
+"""Where a project's git keeps its own files, and how far these can be believed: a command may have written them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from bridle.workspace.bounded_read import read_head
+
+MOST_BYTES = 65_536
+MOST_CONFIG = 1 << 20
+MOST_INCLUDES = 20
+GIT_SECONDS = 10.0
+ESSENTIAL = ("HEAD", "objects", "refs")
+STEERING = ("config", "hooks", "info", "commondir", "worktrees", "modules")
+"""In an ordinary git folder none of these is a link."""
+NAMES_FILES = r"^(core\.hookspath|include\.path|includeif\..*\.path)$"
+ALONE = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "HOME": "/nonexistent",
+    "GIT_DIR": "/nonexistent",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GitPlace:
+    """The git of the work tree that holds a project."""
+
+    top: Path
+    """The top of the work tree; the project itself if it has no git."""
+    folders: tuple[Path, ...] = ()
+    """Ordinary git folders: that of the work tree, and the one that it shares with other work trees."""
+    locked: tuple[Path, ...] = ()
+    """What is no ordinary git folder, or points to one: no command may write it."""
+
+
+def git_place(project: Path) -> GitPlace:
+    """Find the git of a project. What is not understood is locked, never ignored."""
+    for folder in (project, *project.parents):
+        found = folder / ".git"
+        if os.path.islink(found):
+            target = found.resolve()
+            # A link that leads elsewhere opens nothing there.
+            return GitPlace(folder, locked=(target,) if target.is_relative_to(folder) and target != folder else ())
+        if os.path.isdir(found):
+            return GitPlace(folder, (found,)) if _is_ordinary(found) else GitPlace(folder, locked=(found,))
+        if os.path.exists(found):
+            return GitPlace(folder, _pointed(found), (found,))
+    return GitPlace(project)
+
+
+def git_folders(project: Path) -> tuple[Path, ...]:
+    """The ordinary git folders of a project; none if there is anything unusual about them."""
+    return git_place(project).folders
+
+
+def _is_git(folder: Path) -> bool:
+    return os.path.isdir(folder) and all(os.path.exists(folder / name) for name in ESSENTIAL)
+
+
+def _is_ordinary(folder: Path) -> bool:
+    links = any(os.path.islink(folder / name) for name in (*STEERING, *ESSENTIAL[1:]))
+    return _is_git(folder) and not links and not os.path.exists(folder / "commondir")
+
+
+def _pointed(file: Path) -> tuple[Path, ...]:
+    """The folders behind a `.git` file: those of a work tree that points back, or of a submodule."""
+    _, found, path = _text(file).partition("gitdir:")
+    if not found:
+        return ()
+    try:
+        own = (file.parent / path.strip()).resolve()
+        common = own.parent.parent
+        back = Path(_text(own / "gitdir").strip() or "/nonexistent")
+        back = (own / back).resolve()
+        if own.parent.name == "worktrees" and _is_ordinary(common) and back == file.resolve():
+            return (own, common)
+        above = next((folder / ".git" for folder in file.parent.parents if _is_git(folder / ".git")), None)
+    except (OSError, ValueError):
+        return ()
+    if above is not None and own.is_relative_to(above.resolve() / "modules") and _is_ordinary(own):
+        return (own,)
+    return ()
+
+
+def _text(file: Path) -> str:
+    """What a small regular file says; nothing if it is anything else."""
+    if os.path.islink(file) or not os.path.isfile(file):
+        return ""
+    try:
+        return read_head(file, MOST_BYTES).decode("utf-8", errors="replace").replace("\0", "")
+    except OSError:
+        return ""
+
+
+def obeyed_around(path: Path, project: Path, git: str | None) -> tuple[Path, ...]:
+    """What the repositories around a path run or obey besides their own files, up to that of the project."""
+    found: list[Path] = []
+    for folder in (folder for folder in path.parents if folder.is_relative_to(project)):
+        if os.path.lexists(folder / ".git"):
+            place = git_place(folder)
+            found += named_by_config(place, git)
+            found += linked_in(place)
+    return tuple(found)
+
+
+def linked_in(place: GitPlace) -> tuple[Path, ...]:
+    """Where the hooks of a repository lie that are links, or all of them behind one."""
+    found: list[Path] = []
+    for folder in (*place.folders, *place.locked):
+        hooks = folder / "hooks"
+        with suppress(OSError):
+            entries = [hooks] if os.path.islink(hooks) else [Path(entry.path) for entry in os.scandir(hooks)]
+            found += [entry.resolve() for entry in entries if os.path.islink(entry)]
+    return tuple(found)
+
+
+@cache
+def hooks_of_user(git: str | None, home: str, config: str) -> tuple[str, ...]:
+    """The values of `core.hooksPath` in the user's own configuration; git looks for them in each work tree."""
+    own = (Path(config or f"{home}/.config", "git", "config"), Path(home, ".gitconfig"), Path("/etc/gitconfig"))
+    text = "".join(_text(Path(os.path.realpath(path))) for path in own).lower()
+    if git is None or ("hookspath" not in text and "include" not in text):
+        return ()
+    kept = {name: value for name, value in (("HOME", home), ("XDG_CONFIG_HOME", config)) if value}
+    try:
+        done = subprocess.run(
+            [git, "config", "-z", "--get-all", "core.hooksPath"],
+            capture_output=True,
+            cwd="/",
+            env={**kept, "PATH": os.defpath, "GIT_DIR": "/nonexistent"},
+            timeout=GIT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    return tuple(os.fsdecode(value) for value in done.stdout.split(b"\0") if value)
+
+
+def named_by_config(place: GitPlace, git: str | None, environment: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
+    """The paths that git's configuration obeys besides itself: `core.hooksPath`, and files that it includes.
+
+    The configuration is given to git on standard input, as a copy that git parses and does not obey.
+    """
+    found: dict[Path, None] = {}
+    for value in hooks_of_user(git, environment.get("HOME", ""), environment.get("XDG_CONFIG_HOME", "")):
+        with suppress(OSError, ValueError, RuntimeError):
+            found[Path(os.path.normpath(place.top / Path(value).expanduser()))] = None
+    waiting = [folder / name for folder in place.folders for name in ("config", "config.worktree")]
+    while waiting and len(found) < MOST_INCLUDES:
+        file = waiting.pop()
+        for key, value in _named(file, git):
+            # Hooks are looked for from the work tree, files to include from the file that includes them.
+            base = place.top if key == "core.hookspath" else file.parent
+            with suppress(OSError, ValueError, RuntimeError):
+                path = Path(os.path.normpath(base / Path(value).expanduser()))
+                if path not in found and key != "core.hookspath":
+                    waiting.append(path)
+                found[path] = None
+    return tuple(found)
+
+
+def _named(file: Path, git: str | None) -> Iterator[tuple[str, str]]:
+    try:
+        content = read_head(file, MOST_CONFIG)
+    except OSError:
+        return
+    lowered = content.lower()
+    if git is None or (b"include" not in lowered and b"hookspath" not in lowered):
+        return
+    try:
+        done = subprocess.run(
+            [git, "config", "--file", "-", "--no-includes", "-z", "--get-regexp", NAMES_FILES],
+            input=content,
+            capture_output=True,
+            cwd="/",
+            env={**ALONE, "PATH": os.defpath},
+            timeout=GIT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return
+    for piece in done.stdout.split(b"\0"):
+        key, has_value, value = piece.partition(b"\n")
+        if has_value and value:
+            yield os.fsdecode(key).lower(), os.fsdecode(value)

@@ -1,0 +1,409 @@
+"""Authority comes from here: an imported or resumed session runs only what today's rules allow."""
+
+import asyncio
+import json
+
+import pytest
+
+from bridle import ConfigError, Rule, Runtime, ScriptedModel, Settings, call, tool
+from bridle.config.settings import Allowance, Behavior, LimitSettings
+from bridle.core.agent import AgentDefinition, Price
+from bridle.core.inbox import TurnOptions
+from bridle.core.limits import Limits
+from bridle.core.permission import Access
+from bridle.core.states import Approved, Asking, Pending, Queued, Repeat
+from bridle.runtime.transfer import export_session, import_bundle
+
+ran: list[str] = []
+
+
+@tool(repeatable=True)
+def touch(name: str) -> str:
+    """Touch something."""
+    ran.append(name)
+    return "touched"
+
+
+@pytest.fixture(autouse=True)
+def nothing_has_run():
+    ran.clear()
+
+
+REPLIES = (call("touch", name="x"), "Done.")
+
+
+def runtime_in(directory, *rules, replies=REPLIES, **more):
+    agents = [AgentDefinition("build", model="m", permission=rules or (Rule("python", "*", "ask"),))]
+    model = ScriptedModel(list(replies), price=Price(1.0, 1.0))
+    return Runtime(directory=directory, models={"m": model}, agents=agents, tools=[touch], **more)
+
+
+async def paused(directory, *rules):
+    """A session that awaits a person, as it is exported."""
+    async with runtime_in(directory, *rules) as runtime:
+        session = await runtime.create("ses_one")
+        prompt = await runtime.prompt(session, "go", id="prm", options=TurnOptions(on_ask="pause"))
+        assert (await runtime.wait(session, prompt)).reason == "paused"
+        return json.loads(await export_session(runtime, session))
+
+
+def events(bundle):
+    return [event for entry in bundle["sessions"][0]["entries"] for event in entry["events"]]
+
+
+def part(bundle, kind):
+    return next(event["part"] for event in events(bundle) if event["event"] == "put" and event["part"]["kind"] == kind)
+
+
+def asking(bundle):
+    (event,) = [event for event in events(bundle) if event["event"] == "call"]
+    assert event["state"]["type"] == "asking"
+    return event
+
+
+def unasked(bundle):
+    """Without the ask, and with permission for everything."""
+    bundle["sessions"][0]["entries"].pop()
+    part(bundle, "turn_start")["on_ask"] = "allow"
+
+
+def moved_to(**state):
+    def tamper(bundle):
+        asking(bundle)["state"] = state
+
+    return tamper
+
+
+def made_as(**state):
+    def tamper(bundle):
+        bundle["sessions"][0]["entries"].pop()
+        part(bundle, "call")["state"] = state
+
+    return tamper
+
+
+def other_words(bundle):
+    """The ask is for something else, and permits everything for good."""
+    ask = asking(bundle)["state"]["ask"]
+    ask |= {"text": "Allow read: README.md?", "detail": "", "accesses": [{"permission": "bash", "pattern": "*"}]}
+
+
+WANTED = {"permission": "python", "pattern": "touch"}
+TAMPERED = {
+    "on_ask": unasked,
+    "queued": moved_to(type="queued"),
+    "repeat": moved_to(type="repeat"),
+    "running": moved_to(type="running"),
+    "approved": moved_to(type="approved", permission="python", accesses=[WANTED]),
+    "approved, as it once was recorded": moved_to(type="approved", permission="python"),
+    "approved for good": moved_to(type="approved", permission="python", accesses=[WANTED], always=[WANTED]),
+    "made queued": made_as(type="queued"),
+    "made approved": made_as(type="approved", permission="python", accesses=[WANTED]),
+    "another ask": other_words,
+}
+
+
+@pytest.mark.parametrize("verdict", ["ask", "deny"])
+@pytest.mark.parametrize("tamper", TAMPERED.values(), ids=TAMPERED)
+def test_an_imported_session_runs_nothing_that_nobody_here_has_allowed(tamper, verdict, tmp_path):
+    async def work():
+        bundle = await paused(tmp_path)
+        tamper(bundle)
+        rule = Rule("python", "*", verdict)
+        async with runtime_in(tmp_path, rule) as runtime:
+            session = await import_bundle(runtime, json.dumps(bundle).encode())
+            state = await runtime.load(session)
+            assert state.always == set()
+            assert not [held for held in state.running.batch.values() if isinstance(held, (Approved, Asking))]
+            runtime.resume(session)
+            return await runtime.wait(session, "prm")
+
+    result = asyncio.run(work())
+    assert ran == []
+    if verdict == "ask" and tamper is not unasked:
+        (ask,) = result.asks
+        assert (ask.text, ask.accesses) == ("Allow python: touch?", (Access("python", "touch"),))
+    else:
+        assert (result.reason, result.text) == ("answered", "Done.")
+
+
+def test_what_was_approved_for_good_elsewhere_is_asked_here(tmp_path):
+    async def work():
+        async with runtime_in(tmp_path, replies=[call("touch", name="there"), "One."]) as runtime:
+            session = await runtime.create()
+            prompt = await runtime.prompt(session, "go", options=TurnOptions(on_ask="pause"))
+            (ask,) = (await runtime.wait(session, prompt)).asks
+            await runtime.answer(session, ask.id, "always")
+            assert (await runtime.wait(session, prompt)).reason == "answered"
+            assert (await runtime.load(session)).always == {Access("python", "touch")}
+            raw = await export_session(runtime, session)
+        async with runtime_in(tmp_path, replies=[call("touch", name="here"), "Two."]) as runtime:
+            session = await import_bundle(runtime, raw)
+            return await runtime.wait(session, await runtime.prompt(session, "again"))
+
+    assert asyncio.run(work()).text == "Two."
+    assert ran == ["there"]
+
+
+def test_a_turn_that_an_undo_hides_brings_no_authority_back_with_a_redo(tmp_path):
+    async def work():
+        bundle = await paused(tmp_path)
+        unasked(bundle)
+        entries = bundle["sessions"][0]["entries"]
+        undone = {"kind": "undone", "id": "undo.1", "turn": 1, "turns": 1, "restored": True}
+        redone = {"kind": "redone", "id": "redo.2", "undone": "undo.1", "restored": True}
+        for mark in (undone, redone):
+            events = [{"event": "put", "part": mark}]
+            entries.append({**entries[-1], "sequence": len(entries) + 1, "events": events})
+        async with runtime_in(tmp_path) as runtime:
+            session = await import_bundle(runtime, json.dumps(bundle).encode())
+            assert (await runtime.load(session)).running.start.on_ask == "deny"
+            runtime.resume(session)
+            return await runtime.wait(session, "prm")
+
+    assert asyncio.run(work()).text == "Done."
+    assert ran == []
+
+
+def test_an_imported_session_works_where_it_was_imported(tmp_path):
+    """The project, its settings and its boundary are chosen by the person, never by the file."""
+    elsewhere, here = tmp_path / "elsewhere", tmp_path / "here"
+    elsewhere.mkdir()
+    here.mkdir()
+
+    async def work():
+        bundle = await paused(tmp_path)
+        raw = json.dumps(bundle).replace("{directory}", str(elsewhere)).encode()
+        async with runtime_in(here) as runtime:
+            session = await import_bundle(runtime, raw)
+            # The same again changes nothing, wherever it is done.
+            assert await import_bundle(runtime, raw) == session
+            return (await runtime.load(session)).info.directory, str(elsewhere) in json.dumps(bundle)
+
+    assert asyncio.run(work()) == (str(here), False)
+
+
+def foreign_account(bundle):
+    part(bundle, "turn_start")["account"] = "day/2026-01-01"
+
+
+def many_steps(bundle):
+    """The cap is set for all of these."""
+
+
+def another_session(bundle):
+    asking(bundle)["state"] = {"type": "waiting", "child": "ses_victim"}
+
+
+def another_parent(bundle):
+    part(bundle, "turn_start")["mandate"] = {"parent": "ses_v", "call": "1.1.1.0.0", "account": "ses_v/1", "depth": 1}
+
+
+def a_subagent(bundle):
+    asking(bundle)["state"] = {"type": "waiting", "child": "ses_one.1.1.1.0.0"}
+    part(bundle, "call")["arguments"] = '{"subagent_type": "general", "prompt": "p", "description": "d"}'
+
+
+DRAWN = {
+    "has started general, which your rules do not allow": a_subagent,
+    "spends from account 'day/2026-01-01'": foreign_account,
+    "150 steps, and your ceiling is 20": many_steps,
+    "waits for ses_victim": another_session,
+    "works for ses_v": another_parent,
+}
+
+
+@pytest.mark.parametrize(("words", "tamper"), DRAWN.items(), ids=[tamper.__name__ for tamper in DRAWN.values()])
+def test_an_imported_turn_that_draws_on_what_is_not_its_own_is_refused(words, tamper, tmp_path):
+    async def work():
+        bundle = await paused(tmp_path)
+        tamper(bundle)
+        settings = Settings(behavior=Behavior(ceiling=20))
+        part(bundle, "turn_start")["cap"] = 150 if tamper is many_steps else 20
+        async with runtime_in(tmp_path, Rule("task", "*", "deny"), settings=settings) as runtime:
+            with pytest.raises(ConfigError, match=words):
+                await import_bundle(runtime, json.dumps(bundle).encode())
+            return await runtime.sessions()
+
+    assert asyncio.run(work()) == []
+
+
+def test_an_imported_turn_is_charged_to_the_day_on_which_it_goes_on(tmp_path):
+    async def work():
+        bundle = await paused(tmp_path)
+        part(bundle, "turn_start")["at"] = 1_000.0
+        settings = Settings(limits=LimitSettings(daily=Allowance(cost=5.0)))
+        async with runtime_in(tmp_path, Rule("python", "*", "allow"), settings=settings) as runtime:
+            session = await import_bundle(runtime, json.dumps(bundle).encode())
+            runtime.resume(session)
+            assert (await runtime.wait(session, "prm")).reason == "answered"
+            assert await runtime.journal.account("day/1970-01-01") is None
+            return (await runtime.allowances())[0][1]
+
+    assert asyncio.run(work()) > 0
+
+
+def test_what_comes_from_elsewhere_does_not_use_what_was_allowed_here(tmp_path):
+    """A file that continues a session of this journal brings calls into a turn that a person here has let run."""
+
+    async def work():
+        path = tmp_path / "journal.db"
+        bundle = await paused(tmp_path)
+        longer = json.loads(json.dumps(bundle))
+        bundle["sessions"][0]["entries"].pop()
+        async with runtime_in(tmp_path, journal=path) as runtime:
+            await import_bundle(runtime, json.dumps(bundle).encode())
+            assert await import_bundle(runtime, json.dumps(longer).encode()) == "ses_one"
+            state = await runtime.load("ses_one")
+            held = list(state.running.batch.values())
+        async with runtime_in(tmp_path) as runtime:
+            session = await runtime.create("ses_one")
+            prompt = await runtime.prompt(session, "go", id="prm", options=TurnOptions(on_ask="pause"))
+            (ask,) = (await runtime.wait(session, prompt)).asks
+            mine = json.loads(await export_session(runtime, session))
+            last = mine["sessions"][0]["entries"][-1]
+            more = {**last, "sequence": last["sequence"] + 1, "events": []}
+            mine["sessions"][0]["entries"].append(more)
+            with pytest.raises(ConfigError, match="was allowed something here"):
+                await import_bundle(runtime, json.dumps(mine).encode())
+            return held, ask.text
+
+    assert asyncio.run(work()) == ([Pending()], "Allow python: touch?")
+
+
+@pytest.mark.parametrize(
+    "state", [Queued(), Repeat(), Approved("python"), Approved("python", (), (Access("python", "touch"),))], ids=str
+)
+def test_a_resumed_call_that_is_denied_by_now_does_not_run(state, tmp_path):
+    """It was allowed when the process died; the rules have changed since."""
+
+    async def work():
+        path = tmp_path / "journal.db"
+        bundle = await paused(tmp_path)
+        asking(bundle)["state"] = json.loads(json.dumps({"type": "pending"}))
+        async with runtime_in(tmp_path, journal=path) as runtime:
+            session = await import_bundle(runtime, json.dumps(bundle).encode())
+            await recorded(runtime, session, state)
+        async with runtime_in(tmp_path, Rule("python", "*", "deny"), journal=path) as runtime:
+            runtime.resume(session)
+            return await runtime.wait(session, "prm")
+
+    result = asyncio.run(work())
+    assert (ran, result.reason, result.text) == ([], "answered", "Done.")
+
+
+async def recorded(runtime, session, state):
+    """Record where a call stood when its process died."""
+    from bridle.core.events import CallMoved
+    from bridle.turn.record import Record
+
+    loaded = await runtime.load(session)
+    lease = await runtime.journal.acquire(session)
+    record = Record(loaded, runtime.journal, lease, runtime.seams.clock, runtime.bus.publish)
+    (id,) = loaded.running.batch
+    await record.append(CallMoved(id, state))
+    await runtime.journal.release(lease)
+
+
+def test_a_call_that_a_person_here_approved_runs_again_without_a_second_question(tmp_path):
+    async def work():
+        path = tmp_path / "journal.db"
+        async with runtime_in(tmp_path, journal=path) as runtime:
+            session = await runtime.create()
+            prompt = await runtime.prompt(session, "go", id="prm", options=TurnOptions(on_ask="pause"))
+            (ask,) = (await runtime.wait(session, prompt)).asks
+            await recorded(runtime, session, Approved("python", (), ask.accesses))
+            await recorded(runtime, session, Repeat())
+        async with runtime_in(tmp_path, journal=path) as runtime:
+            runtime.resume(session)
+            return await runtime.wait(session, "prm")
+
+    result = asyncio.run(work())
+    assert (ran, result.reason) == (["x"], "answered")
+
+
+def generous(bundle):
+    """The turn brings more than anybody here has."""
+    part(bundle, "turn_start")["limits"] = {"tool_calls": 900}
+
+
+def without_limits(bundle):
+    part(bundle, "turn_start")["limits"] = {}
+
+
+def extended(bundle):
+    entries = bundle["sessions"][0]["entries"]
+    longer = {"kind": "extension", "id": "1.extension.ext", "limit": "tool_calls", "by": 900.0}
+    entries.append({**entries[-1], "sequence": len(entries) + 1, "events": [{"event": "put", "part": longer}]})
+
+
+@pytest.mark.parametrize("tamper", [generous, without_limits, extended])
+def test_an_imported_turn_may_do_no_more_than_a_new_one_here(tamper, tmp_path):
+    calls = [call("touch", name=str(number)) for number in range(9)]
+
+    async def work():
+        bundle = await paused(tmp_path)
+        tamper(bundle)
+        settings = Settings(
+            limits=LimitSettings(tool_calls=3, tokens=50_000, cost=2.0, seconds=60.0), behavior=Behavior(max_steps=12)
+        )
+        allowed = Rule("python", "*", "allow")
+        raw = json.dumps(bundle).encode()
+        async with runtime_in(tmp_path, allowed, settings=settings, replies=[REPLIES[0], *calls, "Done."]) as runtime:
+            session = await import_bundle(runtime, raw)
+            turn = (await runtime.load(session)).running
+            assert (turn.cap, turn.limits) == (12, Limits(None, 3, 50_000, 2.0, 60.0))
+            assert (await runtime.journal.account(turn.start.account)).limits == Limits(tokens=50_000, cost=2.0)
+            runtime.resume(session)
+            result = await runtime.wait(session, "prm")
+        return result.reason
+
+    assert asyncio.run(work()) == "tool_budget"
+    assert len(ran) == 3
+
+
+def test_the_same_file_is_imported_again_whatever_limits_there_are_by_now(tmp_path):
+    async def work():
+        raw = json.dumps(await paused(tmp_path)).encode()
+        for most in (3, 30):
+            settings = Settings(limits=LimitSettings(tool_calls=most))
+            async with runtime_in(tmp_path / "x", settings=settings, journal=tmp_path / "journal.db") as runtime:
+                session = await import_bundle(runtime, raw)
+        return session
+
+    assert asyncio.run(work()) == "ses_one"
+
+
+@pytest.mark.parametrize("carried", [True, False])
+@pytest.mark.parametrize("agent", [{"tools": {"touch": False}}, {"offers": ("read",)}])
+def test_an_open_call_of_a_tool_that_is_off_by_now_does_not_run(agent, carried, tmp_path):
+    async def work():
+        bundle = await paused(tmp_path)
+        bundle["sessions"][0]["entries"].pop()
+        part(bundle, "turn_start")["asked_tools"] = ["touch"]
+        if not carried:
+            del part(bundle, "turn_start")["asked_tools"]
+        now = AgentDefinition("build", model="m", permission=(Rule("python", "*", "allow"),), **agent)
+        model = ScriptedModel(list(REPLIES))
+        async with Runtime(directory=tmp_path, models={"m": model}, agents=[now], tools=[touch]) as runtime:
+            session = await import_bundle(runtime, json.dumps(bundle).encode())
+            runtime.resume(session)
+            result = await runtime.wait(session, "prm")
+            return result.reason, (await runtime.load(session)).call("1.1.1.0.0").state
+
+    reason, state = asyncio.run(work())
+    assert ran == []
+    assert reason == "answered"
+    assert "touch is not there any more" in state.output
+
+
+def test_a_tool_that_a_prompt_asks_for_is_there_although_its_agent_has_it_not(tmp_path):
+    async def work():
+        agent = AgentDefinition("build", model="m", permission=(Rule("python", "*", "allow"),), tools={"touch": False})
+        model = ScriptedModel(list(REPLIES))
+        async with Runtime(directory=tmp_path, models={"m": model}, agents=[agent], tools=[touch]) as runtime:
+            session = await runtime.create()
+            await runtime.wait(session, await runtime.prompt(session, "go", options=TurnOptions(tools={"touch": True})))
+
+    asyncio.run(work())
+    assert ran == ["x"]

@@ -1,0 +1,134 @@
+"""Inside a call nobody is a person: commands that grant something refuse, however they are started."""
+
+import asyncio
+import shlex
+import sys
+
+import pytest
+from surfaces.cli.test_cli import BRIDLE, Home, calls
+
+from bridle import Runtime
+from bridle.surfaces.cli.index import FOR_PEOPLE
+
+FORK = (
+    "import os, sys\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0: os.execvp(sys.argv[1], sys.argv[1:])\n"
+)
+
+
+@pytest.fixture
+def home(tmp_path):
+    (tmp_path / "home" / "project").mkdir(parents=True)
+    return Home(tmp_path / "home", tmp_path / "home" / "project")
+
+
+PRICE = {"input": 1_000.0, "output": 1_000.0}
+
+
+def inside(home, *lines, **more):
+    """What each line of shell printed and left with, run as one call; {bridle} is the command."""
+    script = home.folder / "inside.sh"
+    told = (
+        f"( ( {line} ) > {home.folder}/out.{place} 2>&1 < /dev/null; echo $? > {home.folder}/status.{place} ) &"
+        for place, line in enumerate(lines)
+    )
+    script.write_text("\n".join(told).replace("{bridle}", shlex.quote(str(BRIDLE))) + "\nwait\n")
+    model = home.script(calls(("bash", {"command": f"sh {script}", "timeout": 100_000})), {"text": "Done."}, **more)
+    done = home.run("run", "--model", model, "--on-ask", "allow", "go")
+    assert done.stdout == "Done.\n", done.stderr
+    return [
+        (int((home.folder / f"status.{place}").read_text()), (home.folder / f"out.{place}").read_text())
+        for place in range(len(lines))
+    ]
+
+
+REFUSED = "for people: it is refused inside a call"
+
+
+def test_commands_that_grant_something_are_refused_inside_a_call(home):
+    (home.project / "bridle.toml").write_text('permission.bash = "allow"\n')
+    model = home.script({"text": "Hi."}, name="other.json")
+    commands = (
+        *("extend ses_x --steps +5", "answer ses_x a once", "trust", "permissions revoke all"),
+        *("auth list", "import x.json", f"run --trust --model {model} hi", f"run --on-ask allow --model {model} hi"),
+        f"run --model {model} hi --attach=http://localhost",
+        *("mcp add s -- true", "mcp approve s --yes", "mcp auth s", "mcp list --trust", "init", "config --trust"),
+    )
+    for (status, told), command in zip(
+        inside(home, *(f"{{bridle}} {each}" for each in commands)), commands, strict=True
+    ):
+        assert (status, REFUSED in told) == (2, True), (command, told)
+    assert not (home.folder / ".local/share/bridle/trust.json").exists()
+    assert not (home.folder / ".config/bridle/config.toml").exists()
+
+
+def test_commands_that_are_yet_to_come_are_on_the_list():
+    assert {"serve", "worker", "acp", "attach", "web", "database"} < FOR_PEOPLE
+
+
+def test_no_trick_makes_a_call_a_person(home, tmp_path):
+    """Without its variables, in sessions of its own, as an orphan, with other names for the same folder."""
+    link = tmp_path / "link"
+    link.symlink_to(home.folder)
+    (home.project / "bridle.toml").write_text('permission.bash = "allow"\n')
+    own = f'HOME={home.folder} PATH="$PATH"'
+    (home.folder / "fork.py").write_text(FORK)
+    ended = f"{home.folder}/ended"
+    python = shlex.quote(sys.executable)
+    orphan = f"{python} {home.folder}/fork.py sh -c 'sleep 0.3; \"$0\" trust; touch {ended}' {{bridle}}"
+    orphan += f"; until [ -e {ended} ]; do sleep 0.05; done"
+    model = home.script({"text": "Hi."}, name="other.json")
+    pty = f"{python} -c 'import pty, sys; pty.spawn(sys.argv[1:])'"
+    answers = f"printf 'y\\ny\\n' | {pty} {{bridle}} run --model {model} hi"
+    alone = f"{python} -c 'import os, sys; os.setsid(); os.execvp(sys.argv[1], sys.argv[1:])'"
+    tricks = (
+        f"env -i {own} {{bridle}} trust",
+        f"env -i {own} {alone} {{bridle}} trust",
+        f"HOME={link} {{bridle}} trust",
+        f'env -i HOME={tmp_path}/none XDG_DATA_HOME={link}/.local/share PATH="$PATH" {{bridle}} trust',
+        orphan,
+        answers,
+        "{bridle}",
+        f"unshare -r env {own} {{bridle}} trust",
+        f"unshare -rpf --mount-proc env {own} {{bridle}} trust",
+    )
+    (home.folder / ".local/share/bridle").mkdir(parents=True)
+    results = inside(home, *tricks)
+    assert not (home.folder / ".local/share/bridle/trust.json").exists(), results
+    for (status, told), trick in zip(results, tricks, strict=True):
+        if "unshare" not in trick and trick not in (orphan, answers, "{bridle}"):
+            assert (status, REFUSED in told) == (2, True), (trick, told)
+    assert REFUSED in results[4][1], results[4]
+    assert "Hi." in results[5][1] and "Trust them" not in results[5][1], results[5]
+
+
+def test_another_persons_folders_are_another_matter(home, tmp_path):
+    (tmp_path / "other").mkdir()
+    (told,) = inside(home, f"env HOME={tmp_path}/other {{bridle}} trust")
+    assert told == (0, f"{home.project} is trusted, as it is now\n")
+
+
+def test_a_plain_run_inside_a_call_works_and_is_charged_to_the_same_day_and_month(home):
+    folder = home.folder / ".config" / "bridle"
+    folder.mkdir(parents=True)
+    (folder / "config.toml").write_text("[limits]\ndaily.cost = 100.0\nmonthly.cost = 500.0\n")
+    usage = {"input": 1_000, "output": 1_000}
+    inner = home.script({"text": "Hi.", "usage": usage}, name="other.json", price=PRICE)
+    ((status, told),) = inside(home, f"{{bridle}} run --model {inner} hi", price=PRICE)
+    assert (status, told.splitlines()[-1]) == (0, told.splitlines()[-1]) and "Hi." in told
+
+    async def spent():
+        async with Runtime.open(home.project, environment=home.environment) as runtime:
+            return [round(cost, 1) for _, cost, _ in await runtime.allowances()]
+
+    # The call's own turn costs a few cents, and the one that it started two dollars.
+    assert asyncio.run(spent()) == [2.0, 2.0]
+
+
+def test_what_a_tool_in_bridles_own_process_starts_is_inside_a_call(home):
+    """A tool in Python has no supervisor: the process that drives its session is above the command."""
+    locks = home.folder / ".local/share/bridle/journal.db.locks"
+    locks.mkdir(parents=True)
+    assert home.run("permissions").returncode == 0
+    with (locks / "ses_x.lock").open("w"):
+        done = home.run("permissions")
+    assert (done.returncode, REFUSED in done.stderr) == (2, True)

@@ -1,0 +1,1 @@
+"""What tests share: virtual time, stories, trees, forks of the command, oracles."""

@@ -1,0 +1,77 @@
+"""A process made to be killed: drives a session on a real journal and says what was acknowledged."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import msgspec
+
+from bridle import Runtime, ScriptedModel, call
+from bridle.config.settings import Behavior, LimitSettings, Settings
+from bridle.core.agent import AgentDefinition
+from bridle.core.inbox import PromptItem
+from bridle.core.permission import Access
+from bridle.core.stream import ToolSpec
+from bridle.tools.tool import Output, StructTool, struct_schema
+
+SESSION = "ses_kill"
+STEPS = 30
+
+
+def say(line):
+    os.write(1, f"{line}\n".encode())
+
+
+def play(request):
+    turn, step, _ = request.id.split(".")
+    if int(step) >= STEPS:
+        return f"turn {turn} is done"
+    return [call("act", key=f"{step}a"), call("look", key=f"{step}b")]
+
+
+class Key(msgspec.Struct):
+    key: str = ""
+
+
+def tools(folder):
+    def make(name, repeatable):
+        async def work(given, invocation):
+            with (folder / name).open("a") as file:
+                file.write(f"{invocation.call} {given.key}\n")
+            return Output(f"{name} {invocation.call}")
+
+        return StructTool(
+            ToolSpec(name, name, struct_schema(Key)),
+            Key,
+            work,
+            "python",
+            lambda given, directory: (Access("python", name),),
+            repeatable,
+        )
+
+    return [make("act", False), make("look", True)]
+
+
+async def main(folder, prompt):
+    settings = Settings(behavior=Behavior(max_steps=STEPS), limits=LimitSettings(tool_calls=None))
+    runtime = Runtime(
+        journal=folder / "journal.db",
+        settings=settings,
+        models={"m": ScriptedModel(play)},
+        tools=tools(folder),
+        agents=[AgentDefinition("build", model="m")],
+        directory=folder,
+    )
+    runtime.bus.listen(lambda session, entry: say(f"ack {entry.sequence}"))
+    await runtime.create(SESSION)
+    await runtime.journal.submit(SESSION, PromptItem(prompt, "go"))
+    runtime.resume(SESSION)
+    say("ready")
+    result = await runtime.wait(SESSION, prompt)
+    say(f"finished {result.reason} {result.steps}")
+    await runtime.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), sys.argv[2]))

@@ -1,0 +1,84 @@
+"""A person with MCP servers: every turn is a runtime of its own, as in a new process."""
+
+import asyncio
+import os
+import shutil
+import sys
+
+from bridle import ScriptedModel
+from bridle.config.settings import McpServer, SandboxSettings, Settings
+from bridle.core.inbox import TurnOptions
+from bridle.core.parts import Call, Notice
+from bridle.runtime import Runtime
+from support.paths import TESTS
+
+SERVER = TESTS / "support" / "mcp_server.py"
+ALLOWED = {"*": "allow"}
+
+
+class World:
+    """A person with servers; each `turn` is a runtime of its own, as in a new process."""
+
+    def __init__(self, place, **servers):
+        self.place, self.servers = place, servers
+        self.permission, self.mode, self.wait = ALLOWED, "off", 20.0
+        self.environment = {**os.environ, "HOME": str(place / "home"), "XDG_DATA_HOME": "", "SECRET_TOKEN": "hunter2"}
+
+    def runtime(self, *replies):
+        settings = Settings(
+            model="scripted:x",
+            mcp={"start_wait": self.wait, **self.servers},
+            permission=self.permission,
+            sandbox=SandboxSettings(mode=self.mode),
+        )
+        self.model = ScriptedModel(replies)
+        return Runtime(
+            settings=settings,
+            models={"scripted:x": self.model},
+            directory=self.place / "project",
+            environment=self.environment,
+        )
+
+    async def prompted(self, runtime, **options):
+        session = await runtime.create()
+        id = await runtime.prompt(session, "go", options=TurnOptions(**options) if options else None)
+        result = await runtime.wait(session, id)
+        parts = (await runtime.load(session)).parts.values()
+        return Turn(result, [part for part in parts if isinstance(part, Call)], notices(parts))
+
+    def turn(self, *replies, **options):
+        async def play():
+            async with self.runtime(*replies) as runtime:
+                return await self.prompted(runtime, **options)
+
+        return asyncio.run(play())
+
+    def seen(self):
+        """The tools and the system prompt of the last request."""
+        request = self.model.requests[-1]
+        return [spec.name for spec in request.tools], request.system
+
+
+class Turn:
+    def __init__(self, result, made, told):
+        self.reason, self.text, self.told = result.reason, result.text, told
+        self.outputs = [getattr(part.state, "output", getattr(part.state, "text", "")) for part in made]
+        self.states = [type(part.state).__name__ for part in made]
+
+
+def notices(parts):
+    return [part.text for part in parts if isinstance(part, Notice)]
+
+
+def stdio(*words, **more):
+    return McpServer(command=[sys.executable, str(SERVER), "stdio", *map(str, words)], **more)
+
+
+def seen(place, **more):
+    """A server that commands in the sandbox can see, also where these tests lie in a folder that is hidden there."""
+    copied = str(shutil.copy(SERVER, place / "server.py"))
+    return McpServer(command=[sys.executable, copied, "stdio"], **more)
+
+
+def habit(name, **more):
+    return McpServer(command=[sys.executable, str(SERVER), name], **more)

@@ -1,0 +1,106 @@
+"""A process made to be killed: drives a part of a tree on a real journal, and notes what its tools do."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import msgspec
+
+from bridle import Reply, Runtime, ScriptedModel, call
+from bridle.config.settings import Settings, TreeSettings
+from bridle.core.agent import AgentDefinition
+from bridle.core.inbox import PromptItem
+from bridle.core.permission import Access
+from bridle.core.stream import ToolSpec
+from bridle.tools.tool import Output, StructTool, struct_schema
+
+ROOT = "ses_tree"
+CHILDREN = 3
+STEPS = 6
+
+
+class Key(msgspec.Struct):
+    key: str = ""
+
+
+def act(folder):
+    async def work(given, invocation):
+        with (folder / "acts").open("a") as file:
+            file.write(f"{invocation.session}/{invocation.call}\n")
+        await asyncio.sleep(0.03)
+        return Output(f"did {given.key}")
+
+    return StructTool(
+        spec=ToolSpec("act", "act", struct_schema(Key)),
+        arguments=Key,
+        work=work,
+        permission="python",
+        needs=lambda given, directory: (Access("python", "act"),),
+    )
+
+
+def root(request):
+    if len(request.messages) > 1:
+        return "all done"
+    beside = {"background": True} if "background" in request.messages[0].text else {}
+    return [
+        call("task", description="piece", prompt=f"piece {number}", subagent_type="child", **beside)
+        for number in range(CHILDREN)
+    ]
+
+
+def child(request):
+    step = int(request.id.split(".")[1])
+    return Reply(calls=(call("act", key=request.id),), delay=0.02) if step < STEPS else "piece done"
+
+
+def runtime(folder):
+    return Runtime(
+        journal=folder / "journal.db",
+        settings=Settings(tree=TreeSettings(live=CHILDREN)),
+        models={"m": ScriptedModel(root, ref="m"), "c": ScriptedModel(child, ref="c")},
+        tools=[act(folder)],
+        agents=[AgentDefinition("build", model="m"), AgentDefinition("child", model="c")],
+        subagents=["child"],
+        directory=folder,
+    )
+
+
+def drives_only(work, wanted):
+    """Leave the sessions that this process is not for to the other one."""
+    wake = work.engine.wake
+
+    def some(session, *, held_prompts=False):
+        if wanted(session):
+            wake(session, held_prompts=held_prompts)
+
+    work.engine.wake = some
+
+
+async def parent(folder, prompt="go"):
+    """The root alone; its subagents are for another process."""
+    work = runtime(folder)
+    drives_only(work, lambda session: session == ROOT)
+    await work.create(ROOT)
+    await work.journal.submit(ROOT, PromptItem("prm", prompt))
+    work.resume(ROOT)
+    result = await work.wait(ROOT, "prm")
+    print(result.reason, result.text, flush=True)
+
+
+async def worker(folder):
+    """Whatever subagents there are, until killed."""
+    work = runtime(folder)
+    drives_only(work, lambda session: session != ROOT)
+    print("ready", flush=True)
+    while True:
+        for row in await work.sessions():
+            if row.info.parent and row.info.id not in work.engine.active():
+                work.engine.wake(row.info.id)
+        await asyncio.sleep(0.02)
+
+
+if __name__ == "__main__":
+    asyncio.run({"parent": parent, "worker": worker}[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:]))
+    os._exit(0)

@@ -1,0 +1,441 @@
+"""The terminal application, driven by its keys: what a person does, and what they see."""
+
+import asyncio
+import random
+from contextlib import asynccontextmanager
+
+import pytest
+from textual.geometry import Region
+from textual.widgets import Input
+
+from bridle import Reply, Runtime, ScriptedModel, Settings, call, tool
+from bridle.config.settings import CommandSettings, UiSettings
+from bridle.core.agent import AgentDefinition
+from bridle.core.events import CallMoved, Entry, PartDelta, PartPut, RequestMoved, SessionInfo, SessionPut
+from bridle.core.fold import load
+from bridle.core.limits import Limits, Spent
+from bridle.core.parts import Call, File, Prompt, Request, Sentinel, StepFinish, StepStart, Text, TurnFinish, TurnStart
+from bridle.core.permission import Rule
+from bridle.core.states import Done, Replied, Running, Usage
+from bridle.surfaces.shared.safe_text import plain
+from bridle.surfaces.tui.app import BridleApp
+from bridle.surfaces.tui.asks import AskScreen, Deliberate
+from bridle.surfaces.tui.dialogs import DialogText, Picker
+from bridle.surfaces.tui.editor import Completions
+from bridle.surfaces.tui.streamed_text import WordsView
+from bridle.surfaces.tui.views import (
+    CallView,
+    EndView,
+    NoticeView,
+    PromptView,
+    SentinelView,
+    ThoughtView,
+    view_of,
+)
+
+SIZES = [(80, 24), (200, 60)]
+
+
+@tool
+async def look(key: str) -> str:
+    """Look at something."""
+    return f"saw {key}"
+
+
+@tool
+async def slow(key: str) -> str:
+    """Take long."""
+    await asyncio.sleep(60)
+    return key
+
+
+class Seat:
+    """A person in front of the application."""
+
+    def __init__(self, app, pilot, runtime, model):
+        self.app, self.pilot, self.runtime, self.model = app, pilot, runtime, model
+
+    @property
+    def chat(self):
+        return self.app.chat
+
+    async def type(self, words):
+        await self.pilot.press(*("space" if letter == " " else letter for letter in words))
+
+    async def ask(self, words="go"):
+        await self.type(words)
+        await self.pilot.press("enter")
+
+    async def until(self, seen, seconds=15.0):
+        """Wait for something to be seen."""
+        end = asyncio.get_running_loop().time() + seconds
+        while not seen():
+            assert asyncio.get_running_loop().time() < end, self.kinds()
+            await self.pilot.pause(0.02)
+        await self.pilot.pause()
+
+    async def ended(self, turns=1):
+        await self.until(lambda: self.kinds().count("EndView") >= turns and not self.chat.busy)
+
+    def kinds(self):
+        return [type(view).__name__ for view in self.chat.transcript.query(".part")]
+
+    def read(self):
+        """Everything that is on the screen, as text."""
+        strips = self.app.screen._compositor.render_strips()
+        return "\n".join("".join(segment.text for segment in strip) for strip in strips)
+
+
+@asynccontextmanager
+async def seated(tmp_path, *replies, size=(100, 34), rules=(), steps=None, session=None, others=(), tools=(), **more):
+    """Somebody who works with what `m` says; `more` is for the settings and the runtime."""
+    model = ScriptedModel(replies)
+    agents = [
+        AgentDefinition("build", model="m", steps=steps, permission=rules),
+        AgentDefinition("plan", model="m", description="Plans."),
+    ]
+    toasts, Deliberate.QUIET_SECONDS = more.pop("toasts", False), more.pop("quiet", 0.05)
+    known = {name: more.pop(name) for name in Settings.__struct_fields__ if name in more and name != "journal"}
+    runtime = Runtime(
+        models={"m": model, "n": ScriptedModel(["From the other."]), **more.pop("brought", {})},
+        settings=Settings(**known),
+        agents=[*agents, *others],
+        tools=[look, slow, *tools],
+        directory=tmp_path,
+        **more,
+    )
+    async with runtime:
+        app = BridleApp(runtime, session or await runtime.create("ses_one"))
+        async with app.run_test(size=size, notifications=toasts) as pilot:
+            await pilot.pause()
+            yield Seat(app, pilot, runtime, model)
+
+
+def told(story):
+    """Tell a story to its end."""
+    asyncio.run(asyncio.wait_for(story(), 240))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_prompt_stream_permission_and_answer(tmp_path, size):
+    async def story():
+        replies = Reply(text="I *look*.", reasoning="Hm.", calls=(call("look", key="it"),), chunk=3), "**Done.**"
+        async with seated(tmp_path, *replies, size=size, rules=(Rule("python", "*", "ask"),), steps=5) as seat:
+            await seat.ask("please look")
+            await seat.until(lambda: isinstance(seat.app.screen, AskScreen))
+            assert "Allow python: look?" in seat.read() and '{"key":"it"}' in seat.read()
+            await seat.until(lambda: seat.app.screen.ready)
+            await seat.pilot.press("enter")
+            await seat.ended()
+            wanted = [
+                "PromptView",
+                "StepView",
+                "ThoughtView",
+                "WordsView",
+                "CallView",
+                "StepView",
+                "WordsView",
+                "EndView",
+            ]
+            assert seat.kinds() == wanted
+            shown = seat.read()
+            assert "I look." in shown and "Done." in shown and "✓ look" in shown
+            assert "idle" in shown and "2/5" in shown and "1/200" in shown
+
+    told(story)
+
+
+def test_a_rejection_with_words_goes_on_and_one_without_ends_the_turn(tmp_path):
+    async def story():
+        asking = (Rule("python", "*", "ask"),)
+        async with seated(tmp_path, call("look", key="a"), "I see.", call("look", key="b"), rules=asking) as seat:
+            await seat.ask()
+            await seat.until(lambda: isinstance(seat.app.screen, AskScreen))
+            await seat.until(lambda: seat.app.screen.ready)
+            seat.app.screen.query_one("#words", Input).value = "not now"
+            seat.app.screen.query_one("#words", Input).focus()
+            await seat.pilot.press("enter")
+            await seat.ended()
+            assert "not now" in str(seat.model.requests[-1].messages[-1])
+            await seat.ask("again")
+            await seat.until(lambda: isinstance(seat.app.screen, AskScreen) and seat.app.screen.ready)
+            await seat.pilot.press("left", "enter")
+            await seat.ended(2)
+            assert "SentinelView" in seat.kinds()
+
+    told(story)
+
+
+def test_ctrl_c_ends_the_turn_and_keeps_everything_then_leaves(tmp_path):
+    async def story():
+        async with seated(tmp_path, call("slow", key="a"), "never") as seat:
+            await seat.ask()
+            await seat.until(lambda: any(view.has_class("running") for view in seat.chat.transcript.calls()))
+            await seat.pilot.press("ctrl+c")
+            await seat.ended()
+            assert "aborted" in seat.read() and seat.app.is_running
+            await seat.pilot.press("ctrl+c")
+            await seat.until(lambda: not seat.app.is_running)
+
+    told(story)
+
+
+def test_at_the_cap_a_card_says_so_and_one_key_goes_on(tmp_path):
+    async def story():
+        replies = [call("look", key="a"), "closed", "went on"]
+        async with seated(tmp_path, *replies, steps=2) as seat:
+            await seat.ask()
+            await seat.ended()
+            assert "Step limit reached (2/2)" in seat.read() and "▰▰▰▰▰▰▰▰ 2/2" in seat.read()
+            await seat.pilot.press("ctrl+t")
+            await seat.ended(2)
+            assert "went on" in seat.read()
+
+    told(story)
+
+
+def test_a_limit_is_extended_with_one_key(tmp_path):
+    async def story():
+        asking = (Rule("python", "*", "ask"),)
+        async with seated(tmp_path, call("look", key="a"), "done", steps=2, rules=asking) as seat:
+            await seat.ask()
+            await seat.until(lambda: isinstance(seat.app.screen, AskScreen))
+            await seat.pilot.press("escape")
+            await seat.until(lambda: seat.app.screen is seat.chat)
+            await seat.pilot.press("f5")
+            await seat.until(lambda: seat.chat.transcript.session.turn.cap == 7)
+            assert "1/7" in seat.read()
+            await seat.pilot.press("ctrl+r")
+            await seat.until(lambda: isinstance(seat.app.screen, AskScreen))
+            await seat.until(lambda: seat.app.screen.ready)
+            await seat.pilot.press("enter")
+            await seat.ended()
+
+    told(story)
+
+
+def test_what_was_undone_is_gone_and_stands_in_the_editor_again(tmp_path):
+    async def story():
+        async with seated(tmp_path, "one", "two") as seat:
+            await seat.ask("first")
+            await seat.ended()
+            await seat.ask("second")
+            await seat.ended(2)
+            await seat.pilot.press("f8")
+            await seat.until(lambda: seat.kinds().count("PromptView") == 1)
+            assert seat.chat.editor.text == "second"
+            await seat.pilot.press("f9")
+            await seat.until(lambda: seat.kinds().count("PromptView") == 2)
+
+    told(story)
+
+
+def test_models_agents_and_sessions_are_picked_by_typing(tmp_path):
+    async def story():
+        async with seated(tmp_path, "one") as seat:
+            await seat.ask("first words")
+            await seat.ended()
+            await seat.pilot.press("f4")
+            await seat.until(lambda: isinstance(seat.app.screen, Picker))
+            await seat.type("plan")
+            await seat.pilot.press("enter")
+            await seat.until(lambda: seat.chat.agent == "plan")
+            other = await seat.runtime.create("ses_two")
+            seat.chat.model = "n"
+            await seat.chat.open(other)
+            assert seat.kinds() == []
+            await seat.ask("elsewhere")
+            await seat.ended()
+            assert "From the other." in seat.read() and "plan · n" in seat.read()
+            await seat.pilot.press("f2")
+            await seat.until(lambda: isinstance(seat.app.screen, Picker))
+            await seat.type("first")
+            await seat.pilot.press("enter")
+            await seat.until(lambda: seat.chat.id_of_session == "ses_one" and "first words" in seat.read())
+
+    told(story)
+
+
+def test_the_editor_remembers_completes_and_takes_several_lines(tmp_path):
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "main.py").write_text("print()\n")
+
+    async def story():
+        async with seated(tmp_path, "one", "two", "three") as seat:
+            editor = seat.chat.editor
+            await seat.ask("earlier")
+            await seat.ended()
+            await seat.pilot.press("up")
+            assert editor.text == "earlier"
+            await seat.pilot.press("down")
+            assert editor.text == ""
+            await seat.type("see @mai")
+            await seat.until(lambda: seat.app.screen.query_one(Completions).display)
+            await seat.pilot.press("tab")
+            assert editor.text == "see @source/main.py "
+            await seat.pilot.press("ctrl+j", "x")
+            await seat.pilot.press("enter")
+            await seat.ended(2)
+            first, second = (part for part in seat.chat.transcript.session.parts.values() if isinstance(part, Prompt))
+            assert (first.text, first.files) == ("earlier", ())
+            assert second.text.split() == ["see", "@source/main.py", "x"]
+            assert second.files == (File("source/main.py", "print()\n"),)
+
+    told(story)
+
+
+def test_an_unknown_command_is_refused_and_stands_in_the_editor_again(tmp_path):
+    async def story():
+        async with seated(tmp_path, "one", commands={"greet": CommandSettings("Greet.")}) as seat:
+            await seat.ask("/gret")
+            await seat.until(lambda: seat.chat.editor.text == "/gret")
+            assert seat.model.requests == []
+            (said,) = (toast.message for toast in seat.app._notifications)
+            assert said.startswith("there is no command /gret; did you mean /greet?")
+
+    told(story)
+
+
+def test_f1_shows_all_keys(tmp_path):
+    async def story():
+        async with seated(tmp_path) as seat:
+            await seat.pilot.press("f1")
+            await seat.until(lambda: isinstance(seat.app.screen, DialogText))
+            assert "f5" in seat.read() and "undo the last turn" in seat.read()
+            await seat.pilot.press("escape")
+            await seat.until(lambda: seat.app.screen is seat.chat)
+
+    told(story)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark", "contrast"])
+def test_themes_come_from_the_settings(tmp_path, theme):
+    async def story():
+        async with seated(tmp_path, ui=UiSettings(theme=theme)) as seat:
+            assert theme in seat.app.theme
+
+    told(story)
+
+
+def a_long_session(steps):
+    """Entries of a turn that made a call in every step."""
+    start = TurnStart("1.start", 1, "build", "m", steps + 1, Limits(), "person")
+    entries = [
+        Entry(1, 0.0, 0.0, (SessionPut(SessionInfo("ses_long", "/p")),)),
+        Entry(2, 0.0, 0.0, (PartPut(start), PartPut(Prompt("p", "go", turn=1)))),
+    ]
+    for number in range(1, steps + 1):
+        made = Call(f"1.{number}.c", "look", '{"key":"x"}', "d")
+        put = (
+            PartPut(StepStart(f"1.{number}.start", number, steps + 1)),
+            PartPut(Request(f"1.{number}.1", "step", number, 1, "m")),
+            PartPut(Text(f"1.{number}.t", f"Words of step **{number}**.")),
+            PartPut(made),
+            RequestMoved(f"1.{number}.1", Replied(Usage(1, 1))),
+            PartPut(StepFinish(f"1.{number}.finish", number, 1)),
+            CallMoved(made.id, Running()),
+            CallMoved(made.id, Done("saw", "d")),
+        )
+        entries.append(Entry(len(entries) + 1, 0.0, float(number), put))
+    finish = TurnFinish("1.finish", 1, "answered", Spent(), Usage())
+    return [*entries, Entry(len(entries) + 1, 0.0, 1.0, (PartPut(finish),))]
+
+
+def test_a_session_of_five_thousand_parts_shows_its_end_and_the_rest_when_asked(tmp_path):
+    async def story():
+        session = load(a_long_session(1_000))
+        assert len(session.parts) > 5_000
+        async with seated(tmp_path) as seat:
+            await seat.chat.transcript.open(session)
+            await seat.pilot.pause()
+            shown = len(seat.kinds())
+            assert shown <= 80 and "answered" in seat.read()
+            await seat.chat.transcript.show_older()
+            assert len(seat.kinds()) > shown
+
+    told(story)
+
+
+def test_twenty_thousand_deltas_end_as_one_text(tmp_path):
+    async def story():
+        async with seated(tmp_path) as seat:
+            transcript = seat.chat.transcript
+            for place in range(20_000):
+                await transcript.take(PartDelta("1.1.t", place * 5, "word "))
+            view = transcript._views["1.1.t"]
+            await view.settle("word " * 20_000)
+            assert (view.length, len(view.source)) == (100_000, 100_000)
+            assert seat.kinds().count("WordsView") == 1
+
+    told(story)
+
+
+PIECES = [
+    *("\x1b[31m", "\x1b]0;owned\x07", "\x1b]52;c;aGk=\x07", "\x9b2J", "\x00", "\x07", "\b\b", "\r", "\x7f"),
+    *("\u202e", "\u2066", "\u200f", "\ufeff", "\u200b", "\u0301", "\u0e33", "漢字", "🏳️‍🌈", "e\u0301" * 9, "\U000e0041"),
+    *(
+        "[b]x[/b]",
+        "[link=file:///]",
+        "[[",
+        "]",
+        "# ",
+        "```",
+        "|a|b|\n|-|-|\n",
+        "<script>",
+        "\t",
+        "\n",
+        "a" * 300,
+        "$x$",
+    ),
+]
+
+
+def test_a_thousand_odd_texts_show_safely_at_every_size(tmp_path):
+    chance = random.Random(7)
+    texts = ["".join(chance.choices(PIECES, k=chance.randint(1, 12))) for _ in range(1_000)]
+
+    async def story():
+        for turn, size in enumerate(((20, 5), (80, 24), (300, 100))):
+            async with seated(tmp_path, size=size) as seat:
+                transcript = seat.chat.transcript
+                for place, words in enumerate(texts[turn::3]):
+                    views = [
+                        PromptView(Prompt("p", words)),
+                        WordsView(words),
+                        ThoughtView(words),
+                        CallView(Call("c", words, words, "d", Done(words, "d"))),
+                        NoticeView(words),
+                        SentinelView(Sentinel("s", "error", words)),
+                    ]
+                    await transcript.mount(views[place % len(views)])
+                await seat.pilot.pause()
+                shown = seat.read() + "".join(drawn(widget) for widget in transcript.walk_children())
+                assert len(shown) > 5_000
+                assert not set(shown) & set("\x1b\x07\x08\x00\x9b\u202e\u2066\u200f")
+
+    told(story)
+
+
+def drawn(widget):
+    """A widget as it is drawn, also where it is out of sight."""
+    return "".join(strip.text for strip in widget.render_lines(Region(0, 0, *widget.size)))
+
+
+def test_every_part_that_is_shown_has_its_widget():
+    parts = (Prompt("p", "x"), Text("t", "x"), Sentinel("s", "error", "x"))
+    assert [type(view_of(part)) for part in parts] == [PromptView, WordsView, SentinelView]
+    assert isinstance(view_of(TurnFinish("f", 1, "answered", Spent(), Usage())), EndView)
+    assert plain("\x1b[31mred") == "\N{REPLACEMENT CHARACTER}[31mred"
+
+
+@pytest.mark.parametrize("said", ["42.", "1.\n2.", "-", "#", "> 7)"])
+def test_a_short_answer_that_looks_like_an_empty_list_is_shown(tmp_path, said):
+    async def story():
+        async with seated(tmp_path, said) as seat:
+            await seat.ask()
+            await seat.ended()
+            view = seat.chat.transcript.query_one(WordsView)
+            shown = "\n".join(strip.text for strip in (*view._set_lines, *view._tail_lines))
+            assert shown.split() == said.split()
+
+    told(story)

@@ -1,0 +1,211 @@
+"""Asks of the terminal application: what answers them, what does not, and that they fit."""
+
+import pytest
+from surfaces.tui.test_tui import seated, told
+from textual.command import CommandPalette
+from textual.widgets import Button
+
+from bridle import call
+from bridle.core.permission import Access, Rule
+from bridle.core.states import Ask
+from bridle.surfaces.tui.asks import AskScreen, Confirm
+from bridle.surfaces.tui.dialogs import DialogText, Picker
+from bridle.surfaces.tui.paste import Pasted
+
+ASKING = (Rule("python", "*", "ask"),)
+LONG = "--- a.py\n+++ a.py\n@@ -1 +1,200 @@\n" + "\n".join(f"+line {number}" for number in range(1, 201))
+LONG_NAME = " ".join(f"word{number}" for number in range(150))
+SMALL = [(80, 24), (60, 15), (40, 12), (32, 9)]
+
+
+async def asked(seat):
+    await seat.until(lambda: isinstance(seat.app.screen, AskScreen))
+    return seat.app.screen
+
+
+def open_asks(seat):
+    return [ask.text for ask in seat.chat.transcript.session.running.asks]
+
+
+def test_typing_on_answers_nothing_and_becomes_the_draft(tmp_path):
+    async def story():
+        async with seated(tmp_path, call("look", key="a"), "Done.", rules=ASKING) as seat:
+            await seat.ask()
+            screen = await asked(seat)
+            await seat.until(lambda: screen.ready)
+            await seat.type("wait a moment, also check it or not")
+            await seat.pilot.press("backspace", "enter", "tab", "enter")
+            # Whoever has typed may pause, and then end the line.
+            await seat.until(lambda: screen.ready)
+            await seat.pilot.press("enter", "y", "enter")
+            assert seat.app.screen is screen and open_asks(seat) == ["Allow python: look?"]
+            assert seat.chat.editor.text == "wait a moment, also check it or noy"
+            assert seat.chat.transcript.session.running.asks
+            await seat.until(lambda: screen.ready)
+            await seat.pilot.press("right", "enter")
+            await seat.ended()
+            assert seat.chat.editor.text == "wait a moment, also check it or noy"
+            assert "✓ look" in seat.read()
+
+    told(story)
+
+
+def test_a_draft_from_before_the_ask_keeps_enter_from_answering(tmp_path):
+    async def story():
+        async with seated(tmp_path, call("look", key="a"), "Done.", rules=ASKING) as seat:
+            await seat.type("and then")
+            seat.chat.send("go", Pasted())
+            screen = await asked(seat)
+            await seat.until(lambda: screen.ready)
+            await seat.pilot.press("enter", "o", "a", "r", "enter")
+            assert seat.app.screen is screen and seat.chat.editor.text == "and thenoar"
+
+    told(story)
+
+
+@pytest.mark.parametrize("keys", ["enter", "o", "a", "r", "y", "space", "tab enter", "right enter", "down enter"])
+def test_nothing_is_answered_before_a_moment_of_quiet(tmp_path, keys):
+    async def story():
+        async with seated(tmp_path, call("look", key="a"), rules=ASKING, quiet=3_600.0) as seat:
+            await seat.ask()
+            screen = await asked(seat)
+            await seat.pilot.press(*keys.split())
+            await seat.pilot.click(screen.query_one("#once", Button))
+            assert seat.app.screen is screen and open_asks(seat) == ["Allow python: look?"]
+            question = Ask("q", "Which?", (), ("one", "two"), kind="question")
+            for later in (AskScreen(question, seat.chat.editor), Confirm("Do it?", "rm -r .", seat.chat.editor)):
+                await seat.app.push_screen(later)
+                await seat.pilot.press(*keys.split())
+                assert seat.app.screen is later
+
+    told(story)
+
+
+def test_each_answer_is_chosen_with_the_arrows_and_given_with_enter(tmp_path):
+    async def story():
+        async with seated(tmp_path) as seat:
+            for keys, wanted in (((), "once"), (("right",), "always"), (("left",), "reject"), (("right",) * 3, "once")):
+                answers = []
+                screen = AskScreen(Ask("a", "Allow?", (Access("edit", "x"),)), seat.chat.editor)
+                await seat.app.push_screen(screen, answers.append)
+                await seat.until(lambda shown=screen: shown.ready)
+                await seat.pilot.press(*keys, "enter")
+                assert [reply.choice for reply in answers] == [wanted]
+
+    told(story)
+
+
+def test_a_command_is_confirmed_with_a_button_and_not_with_a_letter(tmp_path):
+    async def story():
+        async with seated(tmp_path) as seat:
+            for keys, wanted in ((("enter",), True), (("right", "enter"), False), (("escape",), False)):
+                answers = []
+                screen = Confirm("Do it?", "git log", seat.chat.editor)
+                await seat.app.push_screen(screen, answers.append)
+                await seat.until(lambda shown=screen: shown.ready)
+                await seat.pilot.press("y", "n", "backspace", "backspace")
+                await seat.until(lambda shown=screen: shown.ready)
+                await seat.pilot.press(*keys)
+                assert answers == [wanted]
+            assert seat.chat.editor.text == ""
+
+    told(story)
+
+
+@pytest.mark.parametrize("size", SMALL, ids=str)
+@pytest.mark.parametrize("kind", ["diff", "words", "question"])
+def test_an_ask_fits_the_terminal_and_everything_in_it_can_be_read(tmp_path, kind, size):
+    asks = {
+        "diff": Ask("a", "Allow edit: a.py?", (Access("edit", "a.py", always="src/*"),), diff=LONG),
+        "words": Ask("a", f"Allow bash: {LONG_NAME}?", (Access("bash", "x"),), detail=LONG),
+        "question": Ask("a", LONG_NAME, (), tuple(f"choice {n}" for n in range(30)), kind="question", detail=LONG),
+    }
+
+    async def story():
+        async with seated(tmp_path, size=size) as seat:
+            screen = AskScreen(asks[kind], seat.chat.editor)
+            await seat.app.push_screen(screen)
+            await seat.until(lambda: screen.ready)
+            whole = screen.region
+            for button in screen.query(Button):
+                assert button.region.height and whole.contains_region(button.region)
+            words = screen.query_one("#words")
+            assert words.region.height and whole.contains_region(words.region)
+            labels = ("Once", "Always", "Reject") if kind != "question" else ("choice 0",)
+            assert all(label in seat.read() for label in labels)
+            read = ""
+            while "line 200" not in seat.read() and len(read) < 500_000:
+                read += seat.read()
+                await seat.pilot.press("pagedown")
+            assert "line 200" in seat.read()
+            read += seat.read()
+            assert all(f"line {number} " in read for number in range(1, 201))
+            assert kind == "diff" or all(f"word{number}" in read for number in range(150))
+            await seat.pilot.press("pageup")
+            assert "line 200" not in seat.read()
+            if kind != "question":
+                await seat.pilot.press(*["down"] * 30)
+                assert "line 200" in seat.read()
+
+    told(story)
+
+
+OVER = {
+    "ask": None,
+    "picker": ("f4", Picker),
+    "help": ("f1", DialogText),
+    "palette": ("ctrl+p", CommandPalette),
+}
+
+
+@pytest.mark.parametrize("over", OVER)
+def test_ctrl_c_ends_the_turn_and_then_leaves_wherever_it_is_pressed(tmp_path, over):
+    async def story():
+        replies, rules = (call("look", key="a"),), ASKING
+        if over != "ask":
+            replies, rules = (call("slow", key="a"),), ()
+        async with seated(tmp_path, *replies, "never", rules=rules) as seat:
+            await seat.ask()
+            if over == "ask":
+                await asked(seat)
+            else:
+                await seat.until(lambda: any(view.has_class("running") for view in seat.chat.transcript.calls()))
+                key, screen = OVER[over]
+                await seat.pilot.press(key)
+                await seat.until(lambda: isinstance(seat.app.screen, screen))
+            await seat.pilot.press("ctrl+c")
+            await seat.ended()
+            assert seat.app.is_running
+            if over == "ask":
+                await seat.until(lambda: seat.app.screen is seat.chat)
+            await seat.pilot.press("ctrl+c")
+            await seat.until(lambda: not seat.app.is_running)
+
+    told(story)
+
+
+def test_ctrl_c_copies_what_is_marked_and_ends_nothing(tmp_path):
+    async def story():
+        async with seated(tmp_path, "Hello.") as seat:
+            await seat.type("some words")
+            seat.chat.editor.select_all()
+            await seat.pilot.press("ctrl+c")
+            assert seat.app.is_running and seat.app.clipboard == "some words"
+
+    told(story)
+
+
+def test_an_ask_that_was_answered_elsewhere_goes_away(tmp_path):
+    async def story():
+        async with seated(tmp_path, call("look", key="a"), "Done.", rules=ASKING) as seat:
+            await seat.ask()
+            screen = await asked(seat)
+            ask = screen.ask.id
+            await seat.app.push_screen(DialogText("Keys", "over it"))
+            await seat.runtime.answer(seat.chat.id_of_session, ask, "once")
+            seat.runtime.resume(seat.chat.id_of_session)
+            await seat.ended()
+            await seat.pilot.press("escape")
+            await seat.until(lambda: seat.app.screen is seat.chat)
+
+    told(story)

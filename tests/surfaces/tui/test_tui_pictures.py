@@ -1,0 +1,188 @@
+"""Every widget and screen of the terminal application, as a picture that is compared."""
+
+import asyncio
+import os
+import re
+from pathlib import Path
+
+import pytest
+from surfaces.tui.test_tui import seated
+from surfaces.tui.test_tui_more import task, with_scout
+from textual.widgets import Input, TextArea
+
+from bridle.config.settings import UiSettings
+from bridle.core.events import CallMoved, Entry, PartPut, RequestMoved, SessionInfo, SessionPut
+from bridle.core.fold import load
+from bridle.core.limits import Limits, Spent
+from bridle.core.parts import (
+    Call,
+    Changed,
+    Compaction,
+    Notice,
+    Patch,
+    Prompt,
+    Reasoning,
+    Request,
+    Sentinel,
+    StepFinish,
+    StepStart,
+    Text,
+    TurnFinish,
+    TurnStart,
+)
+from bridle.core.permission import Access
+from bridle.core.states import Ask, Asking, Done, Failed, Refusal, Refused, Replied, Running, Usage, Waiting
+from bridle.surfaces.tui.asks import AskScreen, Confirm, Deliberate
+from bridle.surfaces.tui.dialogs import Choice, DialogText, Picker
+from bridle.surfaces.tui.keys import HELP
+
+FOLDER = Path(__file__).parent / "pictures"
+UPDATE = os.environ.get("UPDATE") == "1"
+"""`UPDATE=1` writes the pictures anew; look at them before they are committed."""
+
+WORDS = "## Plan\n\nI will **look** at `total()` and:\n\n1. read it\n2. mend it\n\n```python\nreturn sum(items)\n```\n"
+DIFF = "--- app.py\n+++ app.py\n@@ -1,2 +1,2 @@\n def total(items):\n-    return 0\n+    return sum(items)"
+
+
+def session_with_everything():
+    """A turn with every kind of part, and a call in every state."""
+    calls = {
+        "1.1.a": ("read", '{"filePath":"app.py"}', Done("     1\tdef total(items):", "d")),
+        "1.1.b": ("bash", '{"command":"pytest -q"}', Failed("1 failed\nexit status 1", "d")),
+        "1.1.c": ("edit", '{"filePath":"/etc/passwd"}', Refused(Refusal("denied"), "not executed: a rule")),
+        "1.1.d": ("bash", '{"command":"make"}', Running()),
+        "1.1.e": ("task", '{"prompt":"look"}', Waiting("ses_one.1")),
+        "1.1.f": ("bash", '{"command":"rm -rf /"}', Asking(Ask("x", "Allow?", (Access("bash", "rm"),)))),
+    }
+    start = TurnStart(
+        "1.start", 1, "build", "anthropic/claude", 5, Limits(tool_calls=7, tokens=9_000, cost=1.0), "person"
+    )
+    step = [
+        PartPut(StepStart("1.1.start", 1, 5)),
+        PartPut(Request("1.1.1", "step", 1, 1, "m")),
+        PartPut(Reasoning("1.1.r", "The test is wrong, or the code.")),
+        PartPut(Text("1.1.t", WORDS)),
+        *(PartPut(Call(id, name, given, "d")) for id, (name, given, _) in calls.items()),
+        RequestMoved("1.1.1", Replied(Usage(7_000, 400), 0.86)),
+        PartPut(StepFinish("1.1.finish", 1, len(calls))),
+        *(CallMoved(id, Running()) for id in list(calls)[:2]),
+        *(CallMoved(id, state) for id, (_, _, state) in calls.items()),
+        PartPut(Patch("1.1.p", "a", "b", (Changed("app.py", "changed", 1, 1),), state="taken")),
+        PartPut(Notice("1.n", "limit", "Step 4/5, 1 step remaining", limit="steps")),
+        PartPut(Compaction("1.k", "usage", "smaller", before=90_000, after=20_000)),
+        PartPut(Sentinel("1.s", "step_cap", "Step limit reached (5/5)")),
+    ]
+    begun = (SessionPut(SessionInfo("ses_one", "/p", title="Mend total()")),)
+    opened = (PartPut(start), PartPut(Prompt("p", "Mend total() in app.py.\nKeep it short.", turn=1)))
+    return load([Entry(1, 0, 0, begun), Entry(2, 0, 0, opened), Entry(3, 0, 3.0, tuple(step))])
+
+
+def finished_session():
+    session = session_with_everything()
+    finish = TurnFinish("1.finish", 1, "answered", Spent(4, 6, 7_400, 0.86, 42.0), Usage())
+    session.parts[finish.id] = finish
+    return session
+
+
+PERMISSION = Ask("a", "Allow edit: app.py?", (Access("edit", "app.py"),), diff=DIFF)
+QUESTION = Ask("q", "Which database?", (), ("SQLite", "PostgreSQL"), kind="question")
+
+
+async def with_session(seat, session):
+    await seat.chat.transcript.open(session)
+    seat.chat.show_state()
+
+
+async def transcript(seat):
+    await with_session(seat, session_with_everything())
+
+
+async def ended(seat):
+    await with_session(seat, finished_session())
+
+
+async def welcome(seat):
+    await seat.until(lambda: "WelcomeView" in seat.kinds())
+
+
+def over(screen):
+    async def shown(seat):
+        await with_session(seat, finished_session())
+        await seat.app.push_screen(screen(seat.chat.editor))
+        if isinstance(seat.app.screen, Deliberate):
+            await seat.until(lambda: seat.app.screen.ready)
+
+    return shown
+
+
+async def subagents(seat):
+    await seat.ask()
+    await seat.ended()
+    await seat.pilot.press("f6")
+    await seat.until(lambda: "scout" in seat.read())
+
+
+async def watch(seat):
+    await subagents(seat)
+    await seat.pilot.press("enter")
+    await seat.until(lambda: "Seen." in seat.read())
+
+
+async def background(seat):
+    await with_session(seat, finished_session())
+    await seat.pilot.press("f7")
+
+
+SCREENS = {
+    "welcome": welcome,
+    "transcript": transcript,
+    "ended": ended,
+    "permission": over(lambda draft: AskScreen(PERMISSION, draft)),
+    "question": over(lambda draft: AskScreen(QUESTION, draft)),
+    "picker": over(lambda _: Picker("Agents", [Choice("build", "build  Writes."), Choice("plan", "plan  Plans.")])),
+    "confirm": over(lambda draft: Confirm("Do this for the prompt?", "git log --oneline | head -3", draft)),
+    "subagents": subagents,
+    "watch": watch,
+    "background": background,
+    "help": over(lambda _: DialogText("Keys", HELP)),
+}
+
+
+async def at_rest(seat):
+    """The picture once it changes no more."""
+    before, now = "", None
+    while before != now:
+        await seat.pilot.pause(0.15)
+        before, now = now, steady(seat.app.export_screenshot())
+    return now
+
+
+def steady(svg):
+    """A picture without what is drawn by chance, and without what a slow machine would change."""
+    return re.sub(r"\b\d+(\.\d)?&#160;s\b", "0&#160;s", re.sub(r"terminal-\d+", "terminal", svg))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", [(80, 24), (140, 44)], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("name", SCREENS)
+def test_a_screen_looks_as_it_did(tmp_path, monkeypatch, name, size, theme):
+    # A cursor that has blinked once before it is told not to stays as it was: none may blink from the start.
+    monkeypatch.setattr(TextArea, "_toggle_cursor_blink_visible", lambda _: None)
+    monkeypatch.setattr(Input, "_toggle_cursor", lambda _: None)
+
+    async def story():
+        scout = with_scout("Seen.") if name in ("subagents", "watch") else {}
+        async with seated(tmp_path, task(), "Done.", size=size, ui=UiSettings(theme=theme), **scout) as seat:
+            # Its cursor is seen below every dialog, if it had the focus before.
+            await seat.until(lambda: seat.chat.editor.has_focus)
+            await SCREENS[name](seat)
+            # Where its thumb ends depends on how it got there.
+            seat.chat.transcript.styles.scrollbar_size_vertical = 0
+            return await at_rest(seat)
+
+    found = asyncio.run(asyncio.wait_for(story(), 60))
+    kept = FOLDER / f"{name}-{size[0]}x{size[1]}-{theme}.svg"
+    if UPDATE:
+        FOLDER.mkdir(exist_ok=True)
+        kept.write_text(found, encoding="utf-8")
+    assert found == kept.read_text(encoding="utf-8"), f"{kept.name} has changed; look at it, then UPDATE=1"

@@ -1,0 +1,173 @@
+"""The terminal application in a real terminal: typed in tmux, and read back."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import time
+
+import pytest
+from surfaces.cli.test_cli import BRIDLE, Home, calls
+
+SCRIPT = (
+    {"text": "I will **look**.", "pace": 0.01, "chunk": 4, **calls(("bash", {"command": "touch made-by-bash"}))},
+    {"text": "All *done*."},
+    {"text": "Second answer."},
+)
+
+
+class Terminal:
+    """A person with a keyboard and a screen."""
+
+    def __init__(self, home, words, columns=100, lines=30):
+        self.name = f"bridle-{os.getpid()}-{time.monotonic_ns()}"
+        self.tmux = [shutil.which("tmux"), "-L", self.name]
+        environment = {**home.environment, "TERM": "xterm-256color", "LANG": "C.UTF-8"}
+        command = [*self.tmux, "-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(lines), *words]
+        subprocess.run(command, cwd=home.project, env=environment, check=True)
+
+    def press(self, *keys):
+        subprocess.run([*self.tmux, "send-keys", *keys], check=True)
+
+    def read(self):
+        done = subprocess.run([*self.tmux, "capture-pane", "-p"], capture_output=True, text=True, check=False)
+        return done.stdout
+
+    def title(self):
+        words = [*self.tmux, "display-message", "-p", "#{pane_title}"]
+        return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
+
+    def until(self, *words, seconds=20.0):
+        """Wait until all of this is on the screen."""
+        end = time.monotonic() + seconds
+        while not all(word in self.read() for word in words):
+            assert time.monotonic() < end, (words, self.read())
+            time.sleep(0.05)
+        return self.read()
+
+    def until_pressed(self, key, word, seconds=20.0):
+        """Press a key until it shows: an ask takes none before a moment of quiet."""
+        end = time.monotonic() + seconds
+        while word not in self.read():
+            assert time.monotonic() < end, (word, self.read())
+            self.press(key)
+            time.sleep(0.3)
+
+    def gone(self, seconds=10.0):
+        end = time.monotonic() + seconds
+        while subprocess.run([*self.tmux, "has-session"], capture_output=True, check=False).returncode == 0:
+            assert time.monotonic() < end, self.read()
+            time.sleep(0.05)
+
+    def close(self):
+        subprocess.run([*self.tmux, "kill-server"], capture_output=True, check=False)
+
+
+@pytest.fixture
+def home(tmp_path):
+    (tmp_path / "home" / "project").mkdir(parents=True)
+    return Home(tmp_path / "home", tmp_path / "home" / "project")
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(80, 24), (140, 45)])
+def test_the_whole_story_is_typed_and_read_back(home, columns, lines):
+    home.environment["BRIDLE_MODEL"] = home.script(*SCRIPT)
+    terminal = Terminal(home, [shlex.quote(str(BRIDLE))], columns, lines)
+    try:
+        terminal.until("answers here", "f1 Help")
+        terminal.press("please look", "Enter")
+        terminal.until("Allow bash: touch made-by-bash?", "Once", "enter answers")
+        assert terminal.title().startswith("bridle: paused")
+        terminal.until_pressed("Enter", "All done.")
+        terminal.until("All done.", "answered · 2 steps · 1 call", "idle", "made-by-bash +0 -0")
+        assert terminal.title() == "bridle: idle"
+        terminal.press("more", "Enter")
+        terminal.until("Second answer.")
+        terminal.press("F8")
+        terminal.until("undone: turn 2")
+        terminal.press("C-c")
+        terminal.gone()
+    finally:
+        terminal.close()
+    assert "please look" in home.run("show", home.run("sessions").stdout.split()[0]).stdout
+
+
+def test_without_a_terminal_it_says_what_to_use(home):
+    done = home.run()
+    assert (done.returncode, done.stderr) == (
+        2,
+        "bridle: there is no terminal here: use `bridle run`, or see `bridle --help`\n",
+    )
+
+
+def test_a_turn_that_was_interrupted_is_named_to_a_person_and_not_to_a_script(home):
+    script = home.script(calls(("bash", {"command": "sleep 60"})), {"text": "Done."})
+    killed = home.start("run", "--format", "json", "--model", script, "--on-ask", "allow", "go")
+    for line in killed.stdout:
+        if '"step_finish"' in line:
+            break
+    killed.kill()
+    killed.communicate()
+    assert "interrupted" not in home.run("run", "--model", home.script({"text": "Hello."}), "hi").stderr
+    words = [shlex.quote(str(BRIDLE)), "run", "--model", home.script({"text": "Hello."}), "hi", ";", "sleep", "60"]
+    terminal = Terminal(home, [" ".join(words)])
+    try:
+        terminal.until("a turn was interrupted here", "bridle resume ses_", "Hello.")
+    finally:
+        terminal.close()
+
+
+def test_a_run_shows_what_is_under_way_and_leaves_what_is_done(home):
+    waits = {"message": "overloaded", "status": 529, "headers": {"retry-after": "2"}}
+    script = home.script(
+        {"text": "# Plan\n\nI will **look**.", "pace": 0.01, "chunk": 4, **calls(("bash", {"command": "sleep 2"}))},
+        {"error": waits},
+        {"text": "- all *done*"},
+    )
+    words = [
+        shlex.quote(str(BRIDLE)),
+        "run",
+        "--on-ask",
+        "allow",
+        "--steps",
+        "5",
+        "--model",
+        script,
+        "go",
+        ";",
+        "sleep",
+        "60",
+    ]
+    terminal = Terminal(home, [" ".join(words)])
+    try:
+        terminal.until("Plan", "● bash  sleep 2", "step 1/5 ▰▰▱▱▱▱▱▱▱▱ · 1/200 calls")
+        terminal.until("✓ bash  sleep 2  2.", "↻ try 2: overloaded", "↻ again in 1 s")
+        left = terminal.until("answered: 2 steps, 1 calls")
+    finally:
+        terminal.close()
+    shown = [line.rstrip() for line in left.splitlines() if line.strip()]
+    assert shown[0].startswith("session ")
+    assert re.fullmatch(r"  ✓ bash  sleep 2  2\.\d s", shown.pop(4))
+    assert shown[1:-1] == ["step 1/5", "Plan", "I will look.", "step 2/5", "↻ try 2: overloaded", " • all done"]
+
+
+def test_a_turn_that_a_crash_left_is_opened_and_goes_on_with_a_key(home):
+    model = home.script(calls(("bash", {"command": "echo once >> ran; sleep 60"})), {"text": "Went on."})
+    home.environment["BRIDLE_MODEL"] = model
+    killed = home.start("run", "--format", "json", "--on-ask", "allow", "go")
+    while not (home.project / "ran").exists():
+        assert killed.poll() is None
+        time.sleep(0.05)
+    killed.kill()
+    killed.communicate()
+    terminal = Terminal(home, [shlex.quote(str(BRIDLE))], 120, 40)
+    try:
+        terminal.until("interrupted", "bash  echo once")
+        terminal.press("C-t")
+        terminal.until("Went on.", "answered · 2 steps · 1 call", "idle")
+        terminal.press("C-c")
+        terminal.gone()
+    finally:
+        terminal.close()
+    assert (home.project / "ran").read_text() == "once\n"

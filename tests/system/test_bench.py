@@ -1,0 +1,116 @@
+"""The benchmarks' short forms: they run, and what can be counted without a clock holds."""
+
+import importlib
+import json
+import subprocess
+import sys
+from itertools import pairwise
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import pytest
+from support.paths import ROOT
+
+CONTENDER = ROOT / "bench" / "contenders" / "with_bridle.py"
+
+
+def report(steps, data, *flags):
+    command = [sys.executable, CONTENDER, "--steps", str(steps), "--data", data, *flags]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+@pytest.fixture
+def bench(monkeypatch):
+    """The modules of the comparison, which are no package."""
+    monkeypatch.syspath_prepend(CONTENDER.parent.parent)
+    names = ("contender", "costs_page", "growth", "plots")
+    return SimpleNamespace(**{name: importlib.import_module(name) for name in names})
+
+
+def test_commands_are_compared_by_the_same_steps_of_their_best_rounds(bench):
+    rounds = [[(25, 8.0), (50, 6.0), (100, 9.0)], [(25, 9.0), (50, 4.0), (100, 5.0)]]
+    command = bench.contender.Contender("one", "", reports=[{"curve": curve} for curve in rounds])
+    assert command.curve() == [(25, 8.0), (50, 4.0), (100, 5.0)]
+    assert bench.costs_page.until(command, 99) == 25 * 9.0 + 25 * 4.0
+
+
+def test_what_grows_faster_than_the_steps_misses_the_goal_of_its_bytes(bench):
+    runs = {50: bench.growth.Bytes(9, 9), 100: bench.growth.Bytes(100, 400), 1_000: bench.growth.Bytes(1_100, 40_000)}
+    assert bench.growth.growth_goals(bench.growth.Growth("one", runs)) == [
+        ("bytes kept for a step, of 1,000 steps to those of 100", 1.1, 1.3),
+        ("bytes written for a step, of 1,000 steps to those of 100", 10.0, 1.3),
+    ]
+
+
+@pytest.mark.parametrize("wanted", [[50.0, 51.0, 52.0], [398.0, 399.0, 400.0, 120.0], [float(at) for at in range(20)]])
+def test_labels_in_plots_stay_apart_and_inside(bench, wanted):
+    places = sorted(bench.plots.spread(wanted, 64.0, 400.0))
+    assert all(after - before >= bench.plots.LABEL for before, after in pairwise(places))
+    assert places[0] >= 64.0 and places[-1] <= 400.0
+
+
+def test_bytes_on_disk_are_few_and_grow_linearly_with_the_steps(tmp_path):
+    short = report(250, tmp_path / "short", "--mode", "power")
+    long = report(1_000, tmp_path / "long", "--mode", "power")
+    assert long["bytes_kept"] <= 3_000_000
+    assert long["bytes_kept"] <= 4.4 * short["bytes_kept"]
+    if long["bytes_written"]:
+        assert long["bytes_written"] <= 30_000_000
+        assert long["bytes_written"] <= 4.4 * short["bytes_written"]
+
+
+def test_the_comparison_prints_its_table_and_its_goals_and_draws_its_plots(tmp_path):
+    compare = CONTENDER.parent.parent / "compare.py"
+    command = [sys.executable, compare, "--steps", "60", "--rounds", "1", "--without-peers", "--again", "1"]
+    command += ["--command-rounds", "1", "--pieces", "500", "--write", tmp_path / "page.md"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "| Bridle, SQLite, power (default) | 0.1.0 |" in done.stdout
+    assert "\n| bridle run | 0.1.0 |" in done.stdout
+    assert "\n| Bridle, SQLite (default), watched | 0.1.0 |" in done.stdout
+    growth = done.stdout.partition("## Bytes against steps")[2]
+    assert "\n| contender | kB a step | 50 steps | 60 steps |\n" in growth
+    drawn = sorted((tmp_path / "benchmarks").iterdir())
+    # A disk in memory is not written to: then there is nothing to draw, and no goal.
+    written = [path for path in drawn if path.name == "written.svg"]
+    assert done.stdout.count("(goal ") == 9 + len(written)
+    told = ["cpu.svg", "kept.svg", "memory.svg", "start.svg", "stream.svg"]
+    assert [path.name for path in drawn if path not in written] == told
+    assert all(ElementTree.parse(path).getroot().tag.endswith("}svg") for path in drawn)
+
+
+def test_the_comparison_over_http_prints_its_tables_and_its_goals(tmp_path):
+    wires = CONTENDER.parent.parent / "wires.py"
+    command = [sys.executable, wires, "--short", "--write", tmp_path / "page.md"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    page = (tmp_path / "page.md").read_text()
+    assert done.stdout == page + "\n"
+    tables = page.split("\n## ")[1:4]
+    assert [table.count("\n| Bridle, SQLite (default) | 0.1.0 |") for table in tables] == [1, 1, 0]
+    assert "\n| Bridle's adapter alone | 0.1.0 |" in tables[1]
+    assert "\n| bridle run | 0.1.0 |" in tables[2]
+    assert page.count("(goal ") == 5
+
+
+def test_bridle_passes_the_rows_of_the_comparison_of_limits(tmp_path):
+    page = CONTENDER.parent.parent / "limits_page.py"
+    command = [sys.executable, page, "--short", "--write", tmp_path / "page.md"]
+    subprocess.run(command, capture_output=True, text=True, check=True)
+    table = (tmp_path / "page.md").read_text().split("\n\n")[2]
+    rows = [line.split(" | ") for line in table.splitlines()[2:-1]]
+    assert len(rows) == 25
+    assert [row for row in rows if not row[1].startswith("**pass**: ")] == []
+
+
+def test_many_sessions_on_one_journal_end_well_in_one_process_and_in_several():
+    load = CONTENDER.parent.parent / "load.py"
+    command = [sys.executable, load, "--sessions", "12", "--processes", "3", "--steps", "4"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "| one process | 12 of 12 |" in done.stdout and "| 3 processes | 12 of 12 |" in done.stdout
+    assert "- met: every session ends with its answer" in done.stdout
+
+
+def test_what_the_terminal_costs_is_measured():
+    terminal = CONTENDER.parent.parent / "terminal.py"
+    command = [sys.executable, terminal, "--deltas", "200", "--parts", "100"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert [line.startswith("| ") for line in done.stdout.splitlines()].count(True) == 7, done.stderr

@@ -1,0 +1,111 @@
+"""One SQLite file, the parent in one process and its subagents in another; either is killed, the tree ends right."""
+
+import asyncio
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import pytest
+from support.paths import TESTS
+from support.tree_target import CHILDREN, ROOT, STEPS
+
+from bridle.core.fold import load
+from bridle.core.limits import NOTHING
+from bridle.core.parts import Call, TurnFinish
+from bridle.core.states import Done, Refused
+from bridle.journal.sqlite import SqliteJournal
+
+TARGET = TESTS / "support" / "tree_target.py"
+
+
+def start(role, folder, *prompt):
+    return subprocess.Popen([sys.executable, TARGET, role, folder, *prompt], stdout=subprocess.PIPE, text=True)
+
+
+def acts(folder):
+    path = folder / "acts"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def wait_for_acts(folder, number):
+    deadline = time.monotonic() + 20
+    while len(acts(folder)) < number and time.monotonic() < deadline:
+        time.sleep(0.005)
+
+
+def read(folder):
+    async def work():
+        journal = SqliteJournal(folder / "journal.db")
+        try:
+            rows = await journal.sessions()
+            sessions = {row.info.id: load(await journal.load(row.info.id)) for row in rows}
+            accounts = [await journal.account(session.turn.start.account) for session in sessions.values()]
+            return sessions, accounts
+        finally:
+            await journal.close()
+
+    return asyncio.run(work())
+
+
+def check(folder):
+    sessions, accounts = read(folder)
+    assert len(sessions) == CHILDREN + 1
+    for session in sessions.values():
+        assert sum(isinstance(part, TurnFinish) for part in session.parts.values()) == 1
+        assert session.turn.finish.reason == "answered"
+    assert all((account.reserved, account.held, account.live) == (NOTHING, {}, 0) for account in accounts)
+    # No call ran twice; one whose process died in it is told as of unknown outcome.
+    ran = Counter(acts(folder))
+    assert max(ran.values()) == 1
+    made = {
+        f"{id}/{part.id}": part.state
+        for id, session in sessions.items()
+        for part in session.parts.values()
+        if isinstance(part, Call) and part.name == "act"
+    }
+    assert set(ran) <= set(made)
+    for state in made.values():
+        assert isinstance(state, Done) or (isinstance(state, Refused) and state.refusal.name == "unknown_outcome")
+    root = sessions[ROOT]
+    children = [part.state for part in root.parts.values() if isinstance(part, Call)]
+    assert [state.report.reason for state in children] == ["answered"] * CHILDREN
+    total = sum(session.turn.steps for session in sessions.values())
+    assert total == root.turn.steps + CHILDREN * STEPS
+    assert next(account for account in accounts if account.id == f"{ROOT}/1").spent.steps == total
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_process_of_the_subagents_is_killed(tmp_path, seed):
+    chance = random.Random(seed)
+    parent, worker = start("parent", tmp_path), start("worker", tmp_path)
+    for _ in range(3):
+        worker.stdout.readline()
+        wait_for_acts(tmp_path, len(acts(tmp_path)) + chance.randint(1, 4))
+        worker.kill()
+        worker.communicate()
+        worker = start("worker", tmp_path)
+    out, _ = parent.communicate(timeout=60)
+    worker.kill()
+    worker.communicate()
+    assert out.strip() == "answered all done"
+    check(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "seed, prompt", [(0, "go"), (1, "go"), (2, "go"), (3, "in the background"), (4, "in the background")]
+)
+def test_the_process_of_the_parent_is_killed(tmp_path, seed, prompt):
+    chance = random.Random(seed)
+    parent, worker = start("parent", tmp_path, prompt), start("worker", tmp_path)
+    for _ in range(3):
+        wait_for_acts(tmp_path, len(acts(tmp_path)) + chance.randint(1, 4))
+        parent.kill()
+        parent.communicate()
+        parent = start("parent", tmp_path, prompt)
+    out, _ = parent.communicate(timeout=60)
+    worker.kill()
+    worker.communicate()
+    assert out.strip() == "answered all done"
+    check(tmp_path)
