@@ -49,7 +49,7 @@ async def play(ask: Ask, seams: Seams) -> Result:
             if not ask.resume:
                 await runtime.create(SESSION)
                 await runtime.prompt(SESSION, PROMPT, id=SESSION, options=OPTIONS)
-            runtime.resume(SESSION)
+            await runtime.resume(SESSION)
             return await runtime.wait(SESSION, SESSION)
     finally:
         await lane.close()

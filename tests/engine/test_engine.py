@@ -71,7 +71,7 @@ def test_after_a_failure_queued_prompts_wait_for_the_person():
         await runtime.abort(session)
         held = await runtime.wait(session, second)
         assert (held.reason, held.exit_status) == ("held", 5)
-        runtime.resume(session)
+        await runtime.resume(session)
         assert (await runtime.wait(session, second)).text == "now"
 
     model = ScriptedModel(lambda request: Reply(hang=True) if request.id.startswith("1.") else "now")
@@ -210,7 +210,7 @@ def test_an_extension_after_the_closing_request_is_refused():
 def test_wakes_coalesce():
     async def people(runtime, session, prompt):
         for _ in range(50):
-            runtime.engine.wake(session)
+            await runtime.engine.wake(session)
             await asyncio.sleep(0.01)
 
     story = tell(ScriptedModel([Reply(text="one", delay=1)]), people=people)
@@ -260,7 +260,7 @@ def test_two_processes_worth_of_runtimes_share_one_sqlite_file(tmp_path):
         await asyncio.sleep(0.1)
         second = PromptItem("prm_other", "from elsewhere")
         await there.journal.submit(session, second)
-        there.engine.wake(session)
+        await there.engine.wake(session)
         result = await asyncio.wait_for(there.wait(session, "prm_other"), 10)
         assert (result.reason, result.text) == ("answered", "second")
         await there.close()
@@ -328,7 +328,7 @@ def test_a_turn_that_cannot_be_had_ends_with_a_word_if_nobody_is_there_to_tell(i
         async with Runtime(journal=WiredJournal(), settings=Settings(model="gone/model"), seams=seams) as runtime:
             session = await runtime.create()
             await runtime.journal.submit(session, item)
-            runtime.resume(session)
+            await runtime.resume(session)
             await asyncio.sleep(5)
             return (await runtime.load(session)).turn.finish
 

@@ -433,8 +433,9 @@ class TestSqlite:
             story(lambda: _make(path))
             path.write_bytes(path.read_bytes()[:3_000])
         before = path.read_bytes()
+        journal = SqliteJournal(path)
         with pytest.raises(JournalRefused, match=str(path)):
-            SqliteJournal(path)
+            story(journal.sessions)
         assert path.read_bytes() == before
 
     def test_a_full_disk_refuses_intents_and_still_takes_an_ending_from_the_reserve(self, tmp_path):

@@ -115,7 +115,7 @@ def test_an_imported_session_runs_nothing_that_nobody_here_has_allowed(tamper, v
             state = await runtime.load(session)
             assert state.always == set()
             assert not [held for held in state.running.batch.values() if isinstance(held, (Approved, Asking))]
-            runtime.resume(session)
+            await runtime.resume(session)
             return await runtime.wait(session, "prm")
 
     result = asyncio.run(work())
@@ -158,7 +158,7 @@ def test_a_turn_that_an_undo_hides_brings_no_authority_back_with_a_redo(tmp_path
         async with runtime_in(tmp_path) as runtime:
             session = await import_bundle(runtime, json.dumps(bundle).encode())
             assert (await runtime.load(session)).running.start.on_ask == "deny"
-            runtime.resume(session)
+            await runtime.resume(session)
             return await runtime.wait(session, "prm")
 
     assert asyncio.run(work()).text == "Done."
@@ -235,7 +235,7 @@ def test_an_imported_turn_is_charged_to_the_day_on_which_it_goes_on(tmp_path):
         settings = Settings(limits=LimitSettings(daily=Allowance(cost=5.0)))
         async with runtime_in(tmp_path, Rule("python", "*", "allow"), settings=settings) as runtime:
             session = await import_bundle(runtime, json.dumps(bundle).encode())
-            runtime.resume(session)
+            await runtime.resume(session)
             assert (await runtime.wait(session, "prm")).reason == "answered"
             assert await runtime.journal.account("day/1970-01-01") is None
             return (await runtime.allowances())[0][1]
@@ -285,7 +285,7 @@ def test_a_resumed_call_that_is_denied_by_now_does_not_run(state, tmp_path):
             session = await import_bundle(runtime, json.dumps(bundle).encode())
             await recorded(runtime, session, state)
         async with runtime_in(tmp_path, Rule("python", "*", "deny"), journal=path) as runtime:
-            runtime.resume(session)
+            await runtime.resume(session)
             return await runtime.wait(session, "prm")
 
     result = asyncio.run(work())
@@ -315,7 +315,7 @@ def test_a_call_that_a_person_here_approved_runs_again_without_a_second_question
             await recorded(runtime, session, Approved("python", (), ask.accesses))
             await recorded(runtime, session, Repeat())
         async with runtime_in(tmp_path, journal=path) as runtime:
-            runtime.resume(session)
+            await runtime.resume(session)
             return await runtime.wait(session, "prm")
 
     result = asyncio.run(work())
@@ -354,7 +354,7 @@ def test_an_imported_turn_may_do_no_more_than_a_new_one_here(tamper, tmp_path):
             turn = (await runtime.load(session)).running
             assert (turn.cap, turn.limits) == (12, Limits(None, 3, 50_000, 2.0, 60.0))
             assert (await runtime.journal.account(turn.start.account)).limits == Limits(tokens=50_000, cost=2.0)
-            runtime.resume(session)
+            await runtime.resume(session)
             result = await runtime.wait(session, "prm")
         return result.reason
 
@@ -387,7 +387,7 @@ def test_an_open_call_of_a_tool_that_is_off_by_now_does_not_run(agent, carried, 
         model = ScriptedModel(list(REPLIES))
         async with Runtime(directory=tmp_path, models={"m": model}, agents=[now], tools=[touch]) as runtime:
             session = await import_bundle(runtime, json.dumps(bundle).encode())
-            runtime.resume(session)
+            await runtime.resume(session)
             result = await runtime.wait(session, "prm")
             return result.reason, (await runtime.load(session)).call("1.1.1.0.0").state
 

@@ -232,7 +232,7 @@ def test_a_turn_that_died_anywhere_is_carried_elsewhere_and_goes_on_there(name):
 
 async def waiting(life):
     """They brought it here, and only want to know how it ends."""
-    life.runtime.resume(SESSION)
+    await life.runtime.resume(SESSION)
     return await life.runtime.wait(SESSION, "prm_one")
 
 

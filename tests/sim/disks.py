@@ -19,7 +19,7 @@ from bridle.core.events import Entry, SessionInfo
 from bridle.core.inbox import InboxItem
 from bridle.core.ledger import Account, AccountChange
 from bridle.errors import JournalFailed, JournalFull
-from bridle.journal.journal import Journal, Lease
+from bridle.journal.journal import Journal, Lease, Wake
 from bridle.seams import Seams
 from sim.plan import Plan
 
@@ -170,8 +170,8 @@ class Watched:
 
         await self._written(work, ending=rest.get("weight") == "ending")
 
-    async def submit(self, session: str, item: InboxItem) -> bool:
-        fresh = bool(await self._written(lambda: self._inner.submit(session, item)))
+    async def submit(self, session: str, item: InboxItem, *, wake: Wake | None = None) -> bool:
+        fresh = bool(await self._written(lambda: self._inner.submit(session, item, wake=wake)))
         self._disk.submitted.append((session, item.id))
         return fresh
 
@@ -222,7 +222,8 @@ class MemoryDisk(Disk):
             setattr(other, name, copy(getattr(self, name)))
         other._chance.setstate(self._chance.getstate())
         for id, kept in self._journal._sessions.items():
-            there = replace(kept, entries=list(kept.entries), inbox=dict(kept.inbox), bells=[])
+            there = replace(kept, entries=list(kept.entries), inbox=dict(kept.inbox), bells=[], watchers={})
+            there.marks = dict(kept.marks)
             other._journal._sessions[id] = there
         other._journal._accounts.update(self._journal._accounts)
         return other

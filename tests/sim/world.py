@@ -194,7 +194,7 @@ async def people(plan: Plan, process: Process) -> list[Result]:
         if runtime.servers is not None:
             # As for every prompt: what new servers offer is waited for, but not long.
             await runtime.servers.prepare()
-        runtime.resume(SESSION)
+        await runtime.resume(SESSION)
     results = [await _served(plan, runtime, id) for id in plan.prompts]
     # What has no prompt, such as a compaction, comes to its end as well.
     await _insisting(plan, lambda: _idle(runtime))
@@ -228,17 +228,17 @@ async def _served(plan: Plan, runtime: Runtime, prompt: str) -> Result:
             where = ask.session or SESSION
             item = AnswerItem(f"ans {ask.id}", ask.id.rpartition(":")[2], word, why)
             await runtime.journal.submit(where, item)
-            runtime.resume(where)
-        runtime.resume(SESSION)
+            await runtime.resume(where)
+        await runtime.resume(SESSION)
 
 
 async def _idle(runtime: Runtime) -> None:
-    runtime.resume(SESSION)
+    await runtime.resume(SESSION)
     await runtime.parked(SESSION)
 
 
 async def _awaited(runtime: Runtime, prompt: str) -> Result:
-    runtime.resume(SESSION)
+    await runtime.resume(SESSION)
     return await runtime.wait(SESSION, prompt)
 
 
@@ -255,7 +255,7 @@ async def meddle(plan: Plan, disk: Disk, twin: Process, life: int) -> None:
                 session = chance.choice(held)
                 disk.steal(session)
                 plan.seen["a lock was lost"] += 1
-            twin.runtime.engine.wake(session)
+            await twin.runtime.engine.wake(session)
 
 
 def heal(plan: Plan, loop: VirtualLoop) -> None:
@@ -310,9 +310,8 @@ def live(plan: Plan, disk: Disk, world: SimWorld, cutter: Cutter, life: int) -> 
 
 def surprises(process: Process) -> list[str]:
     """Errors of drives that nobody may have waited for, and that no journal has told of."""
-    tasks = [drive.task for drive in process.runtime.engine._drives.values() if drive.task is not None]
-    ended = [task.exception() for task in tasks if task.done() and not task.cancelled()]
-    return [repr(error) for error in ended if error is not None and not isinstance(error, JournalError)]
+    ended = process.runtime.engine._failed.values()
+    return [repr(error) for error in ended if not isinstance(error, JournalError)]
 
 
 @dataclass

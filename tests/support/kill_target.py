@@ -66,7 +66,7 @@ async def main(folder, prompt):
     runtime.bus.listen(lambda session, entry: say(f"ack {entry.sequence}"))
     await runtime.create(SESSION)
     await runtime.journal.submit(SESSION, PromptItem(prompt, "go"))
-    runtime.resume(SESSION)
+    await runtime.resume(SESSION)
     say("ready")
     result = await runtime.wait(SESSION, prompt)
     say(f"finished {result.reason} {result.steps}")

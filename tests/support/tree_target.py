@@ -71,9 +71,9 @@ def drives_only(work, wanted):
     """Leave the sessions that this process is not for to the other one."""
     wake = work.engine.wake
 
-    def some(session, *, held_prompts=False):
+    async def some(session, *, held_prompts=False):
         if wanted(session):
-            wake(session, held_prompts=held_prompts)
+            await wake(session, held_prompts=held_prompts)
 
     work.engine.wake = some
 
@@ -84,7 +84,7 @@ async def parent(folder, prompt="go"):
     drives_only(work, lambda session: session == ROOT)
     await work.create(ROOT)
     await work.journal.submit(ROOT, PromptItem("prm", prompt))
-    work.resume(ROOT)
+    await work.resume(ROOT)
     result = await work.wait(ROOT, "prm")
     print(result.reason, result.text, flush=True)
 
@@ -96,8 +96,8 @@ async def worker(folder):
     print("ready", flush=True)
     while True:
         for row in await work.sessions():
-            if row.info.parent and row.info.id not in work.engine.active():
-                work.engine.wake(row.info.id)
+            if row.info.parent and not work.engine.drives(row.info.id):
+                await work.engine.wake(row.info.id)
         await asyncio.sleep(0.02)
 
 

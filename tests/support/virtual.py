@@ -25,7 +25,7 @@ from bridle.core.permission import Access
 from bridle.core.result import Result
 from bridle.core.states import Ask, Done, Failed
 from bridle.core.stream import ModelRequest, StreamEvent, ToolSpec
-from bridle.journal.journal import Journal, Lease
+from bridle.journal.journal import Journal, Lease, Wake
 from bridle.journal.memory import MemoryJournal
 from bridle.runtime import Runtime
 from bridle.seams import InlineOffload, Seams
@@ -123,8 +123,8 @@ class WiredJournal(MemoryJournal):
             account = self._accounts[rest["change"].account]
             assert wire.decode_account(wire.encode(account)) == account
 
-    async def submit(self, session: str, item: InboxItem) -> bool:
-        return await super().submit(session, wire.decode_item(wire.encode(item)))
+    async def submit(self, session: str, item: InboxItem, *, wake: Wake | None = None) -> bool:
+        return await super().submit(session, wire.decode_item(wire.encode(item)), wake=wake)
 
 
 class Cutter:
@@ -168,9 +168,9 @@ class CuttableJournal:
         await self._inner.append(lease, entry, **rest)
         await self._cutter.point(f"append after {what}")
 
-    async def submit(self, session: str, item: InboxItem) -> bool:
+    async def submit(self, session: str, item: InboxItem, *, wake: Wake | None = None) -> bool:
         await self._cutter.point(f"submit before {type(item).__name__}")
-        fresh = await self._inner.submit(session, item)
+        fresh = await self._inner.submit(session, item, wake=wake)
         await self._cutter.point(f"submit after {type(item).__name__}")
         return fresh
 
@@ -340,7 +340,7 @@ async def answer_once(life: Life, ask: Ask, choice: str = "once") -> None:
     where = ask.session or SESSION
     item = AnswerItem(f"ans_{ask.id}", ask.id.rpartition(":")[2], choice)
     await life.runtime.journal.submit(where, item)
-    life.runtime.resume(where)
+    await life.runtime.resume(where)
 
 
 _graveyard: list[Any] = []

@@ -19,7 +19,8 @@ from bridle.core.messages import ResultMessage, UserMessage
 from bridle.core.parts import Compaction, TurnFinish
 from bridle.core.session import Session
 from bridle.core.states import Done, Failed, Refused
-from bridle.engine.local import _interrupted
+from bridle.engine.tree import is_interrupted
+from bridle.errors import NoSuchSession
 from bridle.runtime.retention import delete_session
 from bridle.runtime.undo import undo
 from bridle.testing.scripted import ScriptedError
@@ -189,7 +190,7 @@ def test_an_ask_in_the_background_pauses_the_turn_only_when_nothing_else_can_go_
         # The slow call, the answer meanwhile, the other report and the answer to it came first.
         assert (paused.steps, paused.tool_calls) == (4, 3)
         await runtime.journal.submit(ask.session, AnswerItem("ans", ask.id.rpartition(":")[2], "once"))
-        runtime.resume(session)
+        await runtime.resume(session)
 
     story = family(
         root=[[beside("asks"), beside("works")], call("slow"), "meanwhile", "one is in", "both are in"],
@@ -265,7 +266,8 @@ def test_delete_aborts_what_works_in_the_background():
         seen.extend(sorted(await delete_session(runtime, session)))
         assert await runtime.sessions() == []
 
-    family(root=[beside("dig"), "meanwhile"], child=lambda request: Reply(hang=True), people=people)
+    with pytest.raises(NoSuchSession):
+        family(root=[beside("dig"), "meanwhile"], child=lambda request: Reply(hang=True), people=people)
     assert seen == [ROOT, FIRST]
 
 
@@ -341,6 +343,6 @@ def test_a_turn_that_lost_its_process_is_gone_on_with_though_a_subagent_works_in
     for entry in story.journal._sessions[ROOT].entries:
         fold(session, entry)
         if session.running is not None and session.turn.background:
-            seen.append((session.turn.step.number, session.turn.step.state, _interrupted(session)))
+            seen.append((session.turn.step.number, session.turn.step.state, is_interrupted(session)))
     # While it asks for its second step it must be driven; with the answer given, it awaits the report.
     assert seen == [(1, "finished", True), (2, "open", True), (2, "finished", False)]

@@ -40,7 +40,7 @@ def script(*replies, then=None):
 async def begin(life: Life, scenario_options: TurnOptions, text: str = "go", id: str = "prm_one") -> None:
     await life.runtime.create(SESSION)
     await life.runtime.journal.submit(SESSION, PromptItem(id, text, options=scenario_options))
-    life.runtime.resume(SESSION)
+    await life.runtime.resume(SESSION)
 
 
 def person(on_ask="deny"):
@@ -61,7 +61,7 @@ async def aborting(life):
 async def steering(life):
     await begin(life, TurnOptions())
     await life.runtime.journal.submit(SESSION, PromptItem("prm_two", "and this"))
-    life.runtime.resume(SESSION)
+    await life.runtime.resume(SESSION)
     await life.runtime.wait(SESSION, "prm_one")
     return await life.runtime.wait(SESSION, "prm_two")
 
@@ -72,7 +72,7 @@ async def answering(life):
     while result.reason == "paused":
         for ask in result.asks:
             await answer_once(life, ask)
-        life.runtime.resume(SESSION)
+        await life.runtime.resume(SESSION)
         result = await life.runtime.wait(SESSION, "prm_one")
     return result
 
@@ -80,7 +80,7 @@ async def answering(life):
 async def queueing(life):
     await begin(life, TurnOptions())
     await life.runtime.journal.submit(SESSION, PromptItem("prm_two", "later", queue=True))
-    life.runtime.resume(SESSION)
+    await life.runtime.resume(SESSION)
     await life.runtime.wait(SESSION, "prm_two")
     return await life.runtime.wait(SESSION, "prm_one")
 
@@ -88,7 +88,7 @@ async def queueing(life):
 async def extending(life):
     await begin(life, TurnOptions())
     await life.runtime.journal.submit(SESSION, ExtendItem("ext_one", "steps", 2))
-    life.runtime.resume(SESSION)
+    await life.runtime.resume(SESSION)
     return await life.runtime.wait(SESSION, "prm_one")
 
 

@@ -70,7 +70,7 @@ def test_a_call_that_ran_when_its_process_died_is_not_run_again_if_nothing_is_kn
         await asyncio.sleep(1)
         journal.lose_leases()
         async with process(journal, seams, tools=[hang]) as second:
-            second.resume(ROOT)
+            await second.resume(ROOT)
             result, states = await second.wait(ROOT, prompt), await calls(second)
         await first.close()
         return result, states
@@ -89,7 +89,7 @@ def test_a_tree_whose_root_lost_its_model_hears_of_all_its_subagents_and_ends():
         await asyncio.sleep(1)
         journal.lose_leases()
         async with process(journal, seams, **slow) as second:
-            second.resume(ROOT)
+            await second.resume(ROOT)
             result, states = await second.wait(ROOT, prompt), await calls(second)
         await first.close()
         return result, [(state.report.child, state.report.reason) for state in states], journal._accounts[f"{ROOT}/1"]
@@ -111,7 +111,7 @@ def test_news_of_a_subagent_is_left_in_the_inbox_of_a_parent_that_nobody_here_dr
             await second.parked(TWO[0])
             left = [type(item) for item in await journal.inbox(ROOT)]
         async with process(journal, seams, **script) as third:
-            third.resume(ROOT)
+            await third.resume(ROOT)
             return left, await third.wait(ROOT, prompt), await journal.inbox(ROOT)
 
     left, result, unread = run_virtually(work)

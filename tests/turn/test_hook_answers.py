@@ -133,7 +133,7 @@ def test_changed_arguments_are_asked_about_and_run_as_they_were_approved(shelf, 
                 if (ask.text, ask.detail) not in seen:
                     seen.append((ask.text, ask.detail))
                     await runtime.journal.submit(session, AnswerItem(f"ans {ask.id}", ask.id, "once"))
-                    runtime.resume(session)
+                    await runtime.resume(session)
             await asyncio.sleep(0.01)
 
     # A hook that would change them at every look is not asked again about what a person has approved.

@@ -373,7 +373,7 @@ def test_a_journal_that_is_locked_for_too_long_leaves_a_session_that_loads(tmp_p
         other.close()
         await runtime.close()
         async with made.runtime() as again:
-            again.resume(session)
+            await again.resume(session)
             result = await again.wait(session, prompt)
             texts = [part.text for part in (await again.load(session)).parts.values() if isinstance(part, Text)]
             return result, texts

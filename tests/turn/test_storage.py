@@ -93,7 +93,7 @@ def test_a_reserve_that_is_used_up_before_the_calls_are_settled_leaves_the_turn_
             with pytest.raises(JournalFailed, match="the turn cannot be brought to its end: "):
                 await own.wait(session, prompt)
             journal.full = False
-            own.resume(session)
+            await own.resume(session)
             result = await own.wait(session, prompt)
             return result, [
                 part.state.refusal.name for part in (await own.load(session)).parts.values() if isinstance(part, Call)

@@ -159,7 +159,7 @@ def test_a_tree_goes_on_after_a_failure_of_the_disk_in_one_of_its_sessions():
         prompt = await runtime.prompt(session, "go")
         with pytest.raises(JournalFailed):
             await runtime.wait(session, prompt)
-        runtime.resume(session)
+        await runtime.resume(session)
         result = await runtime.wait(session, prompt)
         await runtime.close()
         return result.reason
@@ -175,10 +175,10 @@ def test_a_child_that_never_got_its_prompt_does_not_hold_up_an_abort(at):
                 raise JournalFailed("the process died here")
             return await super().create(info)
 
-        async def submit(self, session, item):
+        async def submit(self, session, item, *, wake=None):
             if "." in session and isinstance(item, PromptItem):
                 raise JournalFailed("the process died here")
-            return await super().submit(session, item)
+            return await super().submit(session, item, wake=wake)
 
     async def work(seams):
         journal = Cut()
@@ -342,10 +342,10 @@ def test_an_ask_whose_teller_died_is_found_by_whoever_waits():
     class Mute(WiredJournal):
         mute = True
 
-        async def submit(self, session, item):
+        async def submit(self, session, item, *, wake=None):
             if self.mute and type(item).__name__ == "ChildAsksItem":
                 raise JournalFailed("the process died here")
-            return await super().submit(session, item)
+            return await super().submit(session, item, wake=wake)
 
     async def work(seams):
         journal = Mute()
@@ -357,7 +357,7 @@ def test_an_ask_whose_teller_died_is_found_by_whoever_waits():
             await first.wait(session, prompt)
         journal.mute = False
         second = make_runtime(journal, seams, **options)
-        second.resume(session)
+        await second.resume(session)
         result = await second.wait(session, prompt)
         return [ask.text for ask in result.asks]
 
@@ -392,7 +392,7 @@ def test_what_has_happened_is_written_though_the_journal_cannot_be_read_for_once
             try:
                 await runtime.wait(session, one)
             except JournalFailed:
-                runtime.resume(session)
+                await runtime.resume(session)
                 await runtime.wait(session, one)
         result = await runtime.wait(session, prompt)
         states = [part.state for part in (await runtime.load(session)).parts.values() if isinstance(part, Call)]
@@ -408,8 +408,8 @@ def test_closing_ends_a_tree_whose_child_was_about_to_begin():
         runtime = None
         closing = None
 
-        async def submit(self, session, item):
-            fresh = await super().submit(session, item)
+        async def submit(self, session, item, *, wake=None):
+            fresh = await super().submit(session, item, wake=wake)
             if "." in session and isinstance(item, PromptItem):
                 self.closing = asyncio.ensure_future(self.runtime.close())
                 await asyncio.sleep(0)

@@ -30,10 +30,10 @@ class Subscription:
         """The next event if there is one already."""
         return self._events.popleft() if self._events else None
 
-    async def come(self, seconds: float, end: asyncio.Future[Any]) -> bool:
-        """Wait for an event, for the end, or so long; True if there is an event."""
+    async def come(self, seconds: float | None, *others: asyncio.Future[Any]) -> bool:
+        """Wait for an event, for one of these, or for this long; return whether there is an event."""
         self._reader = asyncio.get_running_loop().create_future()
-        await asyncio.wait([self._reader, end], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([self._reader, *others], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         self._reader.cancel()
         return bool(self._events)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -27,6 +27,10 @@ Weight = Literal["plain", "words", "intent", "ending"]
 """Intents and endings reach the disk before `append` returns; only an ending may use the reserve of a full disk."""
 
 
+Wake = Callable[[Any], object]
+"""Called with the journal's connection inside the transaction of `submit`; awaited where the connection is async."""
+
+
 class SessionRow(msgspec.Struct, frozen=True):
     """A session as a list shows it."""
 
@@ -41,6 +45,7 @@ class Journal(Protocol):
     Methods may raise `JournalError`. After `JournalFailed` the append is there whole or not at all, and only a load
     tells which; whoever appends lets go of the session then.
     What `append` and `submit` returned from survives the death of the process; what was durable, also a power loss.
+    A journal connects when it is first used: to construct one neither fails nor touches a file.
     """
 
     async def create(self, info: SessionInfo) -> None:
@@ -66,14 +71,20 @@ class Journal(Protocol):
     async def load(self, session: str, after: int = 0) -> list[Entry]:
         """The entries after a sequence number, in order; raises `NoSuchSession`."""
 
-    async def submit(self, session: str, item: InboxItem) -> bool:
-        """Put an item into the inbox; durable once it returns. False if one of this id was there, taken or not."""
+    async def submit(self, session: str, item: InboxItem, *, wake: Wake | None = None) -> bool:
+        """Put an item into the inbox; durable once it returns. False if one of this id was there, taken or not.
+
+        `wake` is called in the same transaction, also for an item that is not new; if it raises, nothing is submitted.
+        """
 
     async def inbox(self, session: str) -> list[InboxItem]:
         """The items that nobody took, in the order of their submission."""
 
     async def acquire(self, session: str) -> Lease | None:
         """The lease, with a new epoch; None while another holds it. Freed when its process dies."""
+
+    async def renew(self, lease: Lease) -> None:
+        """Keep the lease for longer, where leases run out; raises `LeaseLost` if another has it."""
 
     async def release(self, lease: Lease) -> None:
         """Give the lease back. May be called twice."""
@@ -83,6 +94,13 @@ class Journal(Protocol):
 
     async def posted(self, session: str) -> None:
         """Return once an item may have come into the inbox since the last call; may return without reason."""
+
+    async def changed(self, session: str, since: int, *, every: bool = False) -> int:
+        """Return a mark other than `since` once a turn may have ended, the lease may be free or an item may have come.
+
+        With `every`, once anything may have been recorded. It may return without reason; marks begin with 0, count for
+        one kind of call, and mean nothing to another journal. Any number of callers may wait at once.
+        """
 
     async def account(self, id: str) -> Account | None:
         """A row of the ledger, with the reservations that it holds."""

@@ -11,7 +11,7 @@ from bridle.core.events import Entry, SessionInfo, SessionPut
 from bridle.core.inbox import InboxItem
 from bridle.core.ledger import Account, AccountChange, BudgetRefused, Shortage, post
 from bridle.errors import LeaseLost, NoSuchSession
-from bridle.journal.journal import Lease, SessionRow, Weight, session_entry
+from bridle.journal.journal import Lease, SessionRow, Wake, Weight, session_entry
 from bridle.seams import new_lock
 from bridle.wire import entries as wire
 
@@ -42,6 +42,10 @@ class _Kept:
     held: bool = False
     bells: list[_Bell] = field(default_factory=list)
     """Of all who wait for an item."""
+    marks: dict[bool, int] = field(default_factory=lambda: {False: 1, True: 1})
+    """How often something ended, and how often anything was recorded."""
+    watchers: dict[_Bell, bool] = field(default_factory=dict)
+    """Of all who wait for a change, and whether for every one."""
 
 
 class MemoryJournal:
@@ -81,6 +85,9 @@ class MemoryJournal:
     ) -> None:
         with self._lock:
             self._append(lease, (*before, entry), change, take)
+            rung = self._change(self._sessions[lease.session], rests=weight == "ending")
+        for bell in rung:
+            bell.ring()
 
     def _append(
         self, lease: Lease, entries: Sequence[Entry], change: AccountChange | None, take: Sequence[str]
@@ -101,16 +108,29 @@ class MemoryJournal:
                 if isinstance(event, SessionPut):
                     kept.info = event.info
 
+    @staticmethod
+    def _change(kept: _Kept, *, rests: bool) -> list[_Bell]:
+        """Count a change; return the bells of those who wait for it."""
+        kept.marks[True] += 1
+        kept.marks[False] += rests
+        rung = [bell for bell, every in kept.watchers.items() if every or rests] if kept.watchers else []
+        for bell in rung:
+            del kept.watchers[bell]
+        return rung
+
     async def load(self, session: str, after: int = 0) -> list[Entry]:
         return self._kept(session).entries[after:]
 
-    async def submit(self, session: str, item: InboxItem) -> bool:
+    async def submit(self, session: str, item: InboxItem, *, wake: Wake | None = None) -> bool:
         with self._lock:
             kept = self._kept(session)
+            if wake is not None:
+                wake(self)
             if item.id in kept.inbox:
                 return False
             kept.inbox[item.id] = item
             bells, kept.bells = kept.bells, []
+            bells += self._change(kept, rests=True)
         for bell in bells:
             bell.ring()
         return True
@@ -128,11 +148,18 @@ class MemoryJournal:
             kept.epoch += 1
             return Lease(session, kept.epoch)
 
+    async def renew(self, lease: Lease) -> None:
+        self._held(lease)
+
     async def release(self, lease: Lease) -> None:
+        rung: list[_Bell] = []
         with self._lock:
             kept = self._sessions.get(lease.session)
             if kept is not None and kept.epoch == lease.epoch:
                 kept.held = False
+                rung = self._change(kept, rests=True)
+        for bell in rung:
+            bell.ring()
 
     async def held(self, session: str) -> bool:
         return self._kept(session).held
@@ -147,6 +174,20 @@ class MemoryJournal:
         finally:
             with self._lock:
                 kept.bells = [other for other in kept.bells if other is not bell]
+
+    async def changed(self, session: str, since: int, *, every: bool = False) -> int:
+        while True:
+            bell = _Bell()
+            with self._lock:
+                kept = self._kept(session)
+                if kept.marks[every] != since:
+                    return kept.marks[every]
+                kept.watchers[bell] = every
+            try:
+                await bell.wait()
+            finally:
+                with self._lock:
+                    kept.watchers.pop(bell, None)
 
     async def account(self, id: str) -> Account | None:
         return self._accounts.get(id)

@@ -4,6 +4,8 @@ INSERT OR IGNORE INTO session (id, epoch, info) VALUES (?, 0, ?)
 SELECT number, epoch FROM session WHERE id = ?
 -- name: raise_epoch
 UPDATE session SET epoch = epoch + 1 WHERE id = ? RETURNING epoch
+-- name: epoch
+SELECT epoch FROM session WHERE id = ?
 -- name: put_info
 UPDATE session SET info = ? WHERE id = ?
 -- name: list_sessions

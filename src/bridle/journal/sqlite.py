@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -23,7 +24,7 @@ from bridle.errors import (
 )
 from bridle.journal.commits import Commits
 from bridle.journal.database import QUERIES, Database
-from bridle.journal.journal import Lease, SessionRow, Weight, session_entry
+from bridle.journal.journal import Lease, SessionRow, Wake, Weight, session_entry
 from bridle.journal.lock import drop_lock, is_locked, take_lock
 from bridle.journal.sync import Sync
 from bridle.seams import Seams
@@ -44,12 +45,10 @@ class SqliteJournal:
     """See `Journal`. With durability "power" intents and endings survive a power loss, else only a dead process."""
 
     def __init__(self, path: Path, *, seams: Seams | None = None, durability: Durability = "power") -> None:
-        self._database = Database(path)
+        self._path = path
         self._seams = seams or Seams()
         self._offload = self._seams.offload()
         self._power = durability == "power"
-        self._sync = Sync(self._database.log, self._offload, self._seams.clock)
-        self._commits = Commits(self._database, self._offload, self._sync)
         self._numbers: dict[str, int] = {}
         self._locks: dict[str, tuple[int, Path]] = {}
         self._sequences: dict[str, int] = {}
@@ -57,9 +56,26 @@ class SqliteJournal:
         self._lock_folder = path.with_name(path.name + ".locks")
         self._posted: dict[str, asyncio.Event] = {}
         self._looked: dict[str, int] = {}
+        self._ticks = 0
+        self._changes: dict[str, int] = {}
+        """When this process last changed a session, counted in such changes."""
+        self._watchers: dict[str, dict[asyncio.Event, bool]] = {}
+        """Of those who wait for a change, and whether for every one."""
         self._rows: dict[str, tuple[bytes, Account]] = {}
         """Accounts as they were written last: what reads the same needs not be decoded."""
         self._closed = False
+
+    @cached_property
+    def _database(self) -> Database:
+        return Database(self._path)
+
+    @cached_property
+    def _sync(self) -> Sync:
+        return Sync(self._database.log, self._offload, self._seams.clock)
+
+    @cached_property
+    def _commits(self) -> Commits:
+        return Commits(self._database, self._offload, self._sync)
 
     @property
     def notice(self) -> str:
@@ -121,6 +137,8 @@ class SqliteJournal:
                 raise
             await self._commits.write(work, full=full)
         self._sequences[lease.session] = entry.sequence
+        if weight == "ending" or lease.session in self._watchers:
+            self._change(lease.session, rests=weight == "ending")
 
     def _check(self, lease: Lease, sequence: int) -> None:
         if lease.session not in self._locks or sequence != self._sequences[lease.session] + 1:
@@ -188,16 +206,19 @@ class SqliteJournal:
                 raise ValueError("its entries are not one after the other")
             return found
 
-    async def submit(self, session: str, item: InboxItem) -> bool:
+    async def submit(self, session: str, item: InboxItem, *, wake: Wake | None = None) -> bool:
         row = (self._number(session), item.id, wire.encode(item))
 
         def work() -> bool:
+            if wake is not None:
+                wake(self._database.writer)
             return bool(self._database.writer.execute(QUERIES["add_item"], row).rowcount)
 
         fresh = await self._commits.write(work, full=self._power)
         event = self._posted.pop(session, None)
         if event is not None:
             event.set()
+        self._change(session, rests=True)
         return fresh
 
     async def inbox(self, session: str) -> list[InboxItem]:
@@ -238,9 +259,16 @@ class SqliteJournal:
             drop_lock(*self._locks.pop(session))
             raise
 
+    async def renew(self, lease: Lease) -> None:
+        # The kernel keeps the lock for as long as this process lives; only a removed file can let another one in.
+        rows = self._read("epoch", (lease.session,))
+        if lease.session not in self._locks or not rows or rows[0][0] != lease.epoch:
+            raise LeaseLost(f"session {lease.session} is written by another process now")
+
     async def release(self, lease: Lease) -> None:
         if self._epochs.get(lease.session) == lease.epoch and lease.session in self._locks:
             drop_lock(*self._locks.pop(lease.session))
+            self._change(lease.session, rests=True)
 
     async def held(self, session: str) -> bool:
         return session in self._locks or is_locked(self._lock_folder / f"{session}.lock")
@@ -252,6 +280,35 @@ class SqliteJournal:
         # What another process commits from here on shows as a new version at the next call.
         self._looked[session] = self._version()
         self._posted.pop(session, None)
+
+    def _change(self, session: str, *, rests: bool) -> None:
+        """Count a change, and tell those who wait for it."""
+        if len(self._changes) > MOST_ROWS:
+            self._changes = {watched: self._changes.get(watched, 0) for watched in self._watchers}
+        if rests:
+            self._ticks = self._changes[session] = self._ticks + 1
+        for event, every in self._watchers.get(session, {}).items():
+            if every or rests:
+                event.set()
+
+    def _mark(self, session: str, *, every: bool) -> int:
+        # No other process writes to a session that is locked here, and its drive looks for mail itself.
+        version = 0 if session in self._locks else self._version()
+        sequence = self._sequences.get(session, 0) if every else 0
+        return (self._changes.get(session, 0) << 32 | sequence) << 32 | version + 1
+
+    async def changed(self, session: str, since: int, *, every: bool = False) -> int:
+        event = asyncio.Event()
+        self._watchers.setdefault(session, {})[event] = every
+        try:
+            while (mark := self._mark(session, every=every)) == since:
+                event.clear()
+                await _set_within(event, POLL_SECONDS if session not in self._locks else None)
+            return mark
+        finally:
+            del self._watchers[session][event]
+            if not self._watchers[session]:
+                del self._watchers[session]
 
     def _version(self) -> int:
         return int(self._read("data_version", ())[0][0])
@@ -311,14 +368,15 @@ class SqliteJournal:
         if not self._closed:
             self._closed = True
             self._offload.close()
-            self._sync.close()
             for held in self._locks.values():
                 drop_lock(*held)
             self._locks.clear()
-            self._database.close()
+            if "_database" in self.__dict__:
+                self._sync.close()
+                self._database.close()
 
 
-async def _set_within(event: asyncio.Event, seconds: float) -> None:
+async def _set_within(event: asyncio.Event, seconds: float | None) -> None:
     try:
         async with asyncio.timeout(seconds):
             await event.wait()

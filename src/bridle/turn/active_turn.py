@@ -13,7 +13,7 @@ import msgspec
 from bridle.config.settings import HookSettings
 from bridle.core.agent import ModelInfo
 from bridle.core.context import cap_output, sound
-from bridle.core.inbox import PromptItem
+from bridle.core.inbox import InboxItem, PromptItem
 from bridle.core.ledger import Account, Shortage
 from bridle.core.limits import UNLIMITED, Limits
 from bridle.core.parts import Notice, Prompt, TurnStart
@@ -197,14 +197,14 @@ class TurnFactory(Protocol):
 class OtherSessions(Protocol):
     """The other sessions, as far as a turn has to do with them."""
 
-    started: set[str]
-    """What is known to have been submitted to other sessions: prompts of subagents, asks and endings for parents."""
+    submitted: set[str]
+    """Ids of prompts that this session is known to have submitted to its subagents."""
 
-    def drives(self, session: str) -> bool:
-        """Whether this process ever drove the session; another's is left to whoever waits for it."""
+    async def submit(self, session: str, item: InboxItem) -> bool:
+        """Put an item into the inbox of a session and have it driven; return whether the item is new."""
 
-    def wake(self, session: str, *, held_prompts: bool = False) -> None:
-        """See to it that a session is driven."""
+    async def report(self, parent: str, item: InboxItem) -> None:
+        """Put a report into the inbox of the parent; the engine decides whether to wake it."""
 
     async def settle_dead(self, short: Shortage) -> None:
         """Settle reservations that stand in the way and whose process is gone."""

@@ -17,7 +17,6 @@ from bridle.core.repair import arguments_of, result_digest
 from bridle.core.session import OpenTurn, Session
 from bridle.core.states import Ask, Done, Failed, Queued, Refusal, Refused, Report, Waiting
 from bridle.errors import ConfigError, NoSuchSession
-from bridle.journal.journal import Journal
 from bridle.tools.task import TaskArguments
 from bridle.turn.active_turn import ActiveTurn, OtherSessions, capped_output
 from bridle.turn.send_request import closing_need, input_tokens
@@ -85,7 +84,7 @@ async def start_children(active: ActiveTurn) -> None:
     session, journal = active.record.lease.session, active.record.journal
     for id, child in active.turn.children.items():
         prompt = _prompt_id(active, id)
-        if prompt in active.others.started:
+        if prompt in active.others.submitted:
             continue
         given = _arguments(active, active.session.call(id))
         assert active.session.info is not None
@@ -99,9 +98,8 @@ async def start_children(active: ActiveTurn) -> None:
         )
         await journal.create(info)
         options = TurnOptions(given.subagent_type, on_ask=active.turn.start.on_ask, delegation=_delegation(active, id))
-        await journal.submit(child, PromptItem(prompt, given.prompt, queue=True, options=options))
-        active.others.started.add(prompt)
-        active.others.wake(child)
+        await active.others.submit(child, PromptItem(prompt, given.prompt, queue=True, options=options))
+        active.others.submitted.add(prompt)
 
 
 def _delegation(active: ActiveTurn, call: str) -> Delegation:
@@ -125,7 +123,12 @@ def _delegation(active: ActiveTurn, call: str) -> Delegation:
 
 
 def _prompt_id(active: ActiveTurn, call: str) -> str:
-    return f"{active.record.lease.session}:{call}"
+    return child_prompt_id(active.record.lease.session, call)
+
+
+def child_prompt_id(parent: str, call: str) -> str:
+    """Return the id of the prompt that a call gives to its subagent."""
+    return f"{parent}:{call}"
 
 
 async def recall(active: ActiveTurn, ids: Collection[str]) -> tuple[list[Recorded], AccountChange | None]:
@@ -141,8 +144,7 @@ async def recall(active: ActiveTurn, ids: Collection[str]) -> tuple[list[Recorde
         child = state.child
         if await _was_prompted(active, child, _prompt_id(active, id)):
             abort = AbortItem(f"{_prompt_id(active, id)}.abort", detail="the turn above it has ended")
-            await active.record.journal.submit(child, abort)
-            active.others.wake(child)
+            await active.others.submit(child, abort)
             moved.append(CallMoved(id, msgspec.structs.replace(state, asks=(), recalled=True)))
         else:
             never.append(id)
@@ -158,7 +160,7 @@ def _named(state: Waiting) -> str:
 
 
 async def _was_prompted(active: ActiveTurn, child: str, prompt: str) -> bool:
-    if prompt in active.others.started:
+    if prompt in active.others.submitted:
         return True
     try:
         waiting = await active.record.journal.inbox(child)
@@ -178,26 +180,15 @@ async def report_asks(active: ActiveTurn) -> None:
     if asks == active.reported:
         return
     delegation = turn.start.delegation
-    item = ChildAsksItem(asks_id(active.session), delegation.call, session, asks)
-    fresh = await active.record.journal.submit(delegation.parent, item)
+    item = ChildAsksItem(f"{session}.asks.{active.session.sequence}", delegation.call, session, asks)
+    await active.others.report(delegation.parent, item)
     active.reported = asks
-    active.others.started.add(item.id)
-    if fresh and active.others.drives(delegation.parent):
-        active.others.wake(delegation.parent)
 
 
-def asks_id(session: Session) -> str:
-    """The id under which a parent is told what is asked below it, as the session stands now."""
-    assert session.info is not None
-    return f"{session.info.id}.asks.{session.sequence}"
-
-
-def end_id(session: Session) -> str:
-    """The id under which a parent is told of the end of the last turn; empty if there is none to tell of."""
+def has_ended(session: Session) -> bool:
+    """Return whether the last turn of a session has ended that a parent started."""
     turn = session.turn
-    if turn is None or turn.finish is None or turn.start.delegation is None or session.info is None:
-        return ""
-    return f"{session.info.id}/{turn.finish.number}.ended"
+    return turn is not None and turn.finish is not None and turn.start.delegation is not None
 
 
 def _addressed(session: str, ask: Ask) -> Ask:
@@ -205,14 +196,12 @@ def _addressed(session: str, ask: Ask) -> Ask:
     return ask if ask.session else msgspec.structs.replace(ask, id=f"{session}:{ask.id}", session=session)
 
 
-async def report_end(session: Session, journal: Journal, others: OtherSessions) -> None:
+async def report_end(session: Session, others: OtherSessions) -> None:
     """Tell the parent how its subagent ended. May be called twice: the parent hears it once."""
-    turn, told = session.turn, end_id(session)
-    if not told or told in others.started:
+    turn = session.turn
+    if turn is None or turn.finish is None or turn.start.delegation is None:
         return
-    assert (
-        turn is not None and turn.finish is not None and turn.start.delegation is not None and session.info is not None
-    )
+    assert session.info is not None
     delegation, finish = turn.start.delegation, turn.finish
     spent = finish.spent
     below = turn.below
@@ -224,11 +213,8 @@ async def report_end(session: Session, journal: Journal, others: OtherSessions) 
     text = "".join(part.text for part in words if isinstance(part, Text))
     sentinel = session.parts.get(f"{finish.number}.sentinel")
     headline = sentinel.text if isinstance(sentinel, Sentinel) else ""
-    item = ChildEndedItem(told, delegation.call, report, text, headline, finish.files)
-    fresh = await journal.submit(delegation.parent, item)
-    others.started.add(told)
-    if fresh and others.drives(delegation.parent):
-        others.wake(delegation.parent)
+    told = f"{session.info.id}/{finish.number}.ended"
+    await others.report(delegation.parent, ChildEndedItem(told, delegation.call, report, text, headline, finish.files))
 
 
 def reported(active: ActiveTurn, state: Waiting, item: ChildEndedItem) -> Done | Failed:

@@ -284,8 +284,7 @@ async def _answer_by_prompt(active: ActiveTurn, turn: OpenTurn, item: PromptItem
     for ask in turn.asks:
         if ask.session:
             reject = AnswerItem(f"{item.id}:{ask.id}", ask.id.removeprefix(f"{ask.session}:"), "reject", item.text)
-            await active.record.journal.submit(ask.session, reject)
-            active.others.wake(ask.session)
+            await active.others.submit(ask.session, reject)
     events: list[Recorded] = []
     for id in asking:
         events += _rejected(turn, id, item.text)

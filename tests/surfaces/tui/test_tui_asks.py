@@ -203,7 +203,7 @@ def test_an_ask_that_was_answered_elsewhere_goes_away(tmp_path):
             ask = screen.ask.id
             await seat.app.push_screen(DialogText("Keys", "over it"))
             await seat.runtime.answer(seat.chat.id_of_session, ask, "once")
-            seat.runtime.resume(seat.chat.id_of_session)
+            await seat.runtime.resume(seat.chat.id_of_session)
             await seat.ended()
             await seat.pilot.press("escape")
             await seat.until(lambda: seat.app.screen is seat.chat)

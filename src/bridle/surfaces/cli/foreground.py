@@ -61,7 +61,7 @@ async def drive(directory: Path, begin: Begin, shown: ForegroundView, *, trusted
         top = await runtime.root(session)
         if top != session:
             # What becomes of a subagent concerns its tree, so the whole is driven on.
-            runtime.resume(top)
+            await runtime.resume(top)
         abort = _Aborting(runtime, session, prompt)
         with abort.listening():
             result = await _follow(runtime, session, prompt, lines, abort)
@@ -69,8 +69,9 @@ async def drive(directory: Path, begin: Begin, shown: ForegroundView, *, trusted
             # Other people's prompts may wait behind ours: whoever holds the lease drives them too, in silence.
             abort.follow(top)
             await runtime.parked(session)
-            rest = await runtime.parked(top)
-        return PAUSED if top != session and rest in ("paused", "waiting") else result.exit_status
+            await runtime.parked(top)
+            is_open = top != session and (await runtime.load(top)).running is not None
+        return PAUSED if is_open else result.exit_status
     except (JournalFailed, LeaseLost) as error:
         way_out = f". The turn has not ended; resume it with: bridle resume {session}" if session else ""
         lines.error(f"{error}{way_out}", "interrupted")

@@ -71,7 +71,7 @@ def resume(
         waiting = await runtime.waiting_prompts(top)
         if state.running is None and not waiting:
             raise ConfigError(f"session {session} has nothing to resume: its last turn has finished")
-        runtime.resume(top)
+        await runtime.resume(top)
         return top, _last_prompt(state) if state.running is not None else waiting[-1]
 
     sys.exit(asyncio.run(drive(_directory(session), work, _shown(format))))
@@ -105,7 +105,7 @@ def answer(
             raise ConfigError(f"session {session} does not ask {ask!r} (open asks: {', '.join(asks) or 'none'})")
         top = await runtime.root(session)
         await runtime.answer(session, ask, *_said(asks[ask], choice, feedback))
-        runtime.resume(top)
+        await runtime.resume(top)
         return top, _last_prompt(await runtime.load(top))
 
     sys.exit(asyncio.run(drive(_directory(session), work, _shown(format))))

@@ -13,7 +13,6 @@ from bridle.core.session import Session
 from bridle.core.states import Done, Failed, Waiting
 from bridle.errors import BridleError
 from bridle.runtime import Runtime
-from bridle.runtime.follow import follow
 from bridle.surfaces.cli.text import TextLines
 
 TICK_SECONDS = 0.1
@@ -59,7 +58,7 @@ class SubagentViews:
         session = Session()
         self._lines.below(child, session, depth)
         try:
-            async for event in follow(self._runtime, child):
+            async for event in self._runtime.follow(child):
                 if isinstance(event, Entry) and await self._tell(call, child, depth, session, event):
                     break
         except BridleError:

@@ -101,8 +101,8 @@ class BridleApp(SessionActions):
     async def action_go_on(self) -> None:
         await self.chat.go_on()
 
-    def action_resume(self) -> None:
-        self.runtime.resume(self.chat.id_of_session)
+    async def action_resume(self) -> None:
+        await self.runtime.resume(self.chat.id_of_session)
 
     async def action_keys(self) -> None:
         await self.push_screen(DialogText("Keys", HELP))

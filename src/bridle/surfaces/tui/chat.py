@@ -23,7 +23,6 @@ from bridle.core.status import status_of
 from bridle.errors import BridleError
 from bridle.runtime import Runtime
 from bridle.runtime.first_prompt import begin_session, reserve
-from bridle.runtime.follow import follow
 from bridle.runtime.observe import account_of_tree
 from bridle.runtime.slash_commands import commanded
 from bridle.runtime.submit import submit
@@ -133,7 +132,7 @@ class Chat(Screen[None]):
     @work(exclusive=True, group="follow")
     async def _follow(self, session: str, after: int) -> None:
         try:
-            async for event in follow(self.runtime, session, after):
+            async for event in self.runtime.follow(session, after):
                 await self.transcript.take(event)
                 if isinstance(event, Entry):
                     await self._look()
@@ -224,7 +223,7 @@ class Chat(Screen[None]):
         over, self._put = self._put.over, None
         if reply is not None:
             await self.runtime.answer(session, ask.id, *reply)
-            self.runtime.resume(session)
+            await self.runtime.resume(session)
         # What is put off stays open; a prompt rejects it, and so does an abort.
         self._asking = reply is None and not over
         if over:
@@ -239,13 +238,13 @@ class Chat(Screen[None]):
     async def go_on(self) -> None:
         """Go on after a limit, or with a turn that was interrupted."""
         if self._status == "interrupted":
-            self.resume()
+            await self.resume()
         elif self.begun:
             self.send(CONTINUE, Pasted())
 
-    def resume(self) -> None:
+    async def resume(self) -> None:
         """Go on with a turn that was interrupted, and see it to its end."""
-        self.runtime.resume(self.id_of_session)
+        await self.runtime.resume(self.id_of_session)
         turn = self.transcript.session.running
         if turn is not None and turn.prompts:
             self._drive(self.id_of_session, turn.prompts[-1])

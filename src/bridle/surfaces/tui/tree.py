@@ -18,7 +18,6 @@ from bridle.core.session import Session
 from bridle.core.status import status_of
 from bridle.errors import BridleError
 from bridle.runtime import Runtime
-from bridle.runtime.follow import follow
 from bridle.runtime.observe import Branch, branches, end_in_background, in_background
 from bridle.surfaces.shared.call_summary import telling
 from bridle.surfaces.shared.safe_text import line
@@ -116,7 +115,7 @@ class TreeWatch(Screen[None]):
     @work(exclusive=True)
     async def _follow(self, after: int) -> None:
         try:
-            async for event in follow(self.runtime, self.id_of_session, after):
+            async for event in self.runtime.follow(self.id_of_session, after):
                 await self.transcript.take(event)
                 if isinstance(event, Entry):
                     self._show()

@@ -1,0 +1,213 @@
+"""Drive one session until it parks: the function that every engine and every worker calls."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from bridle.core.action import Wait
+from bridle.core.events import Entry
+from bridle.core.inbox import AbortItem, InboxItem
+from bridle.core.ledger import Shortage
+from bridle.core.session import Session
+from bridle.core.undo import has_mark
+from bridle.engine.engine import Engine, Parked
+from bridle.errors import JournalError, LeaseLost
+from bridle.journal.journal import Journal, Lease, folded
+from bridle.seams import Seams, begin
+from bridle.turn.actions import Actions, TurnActions
+from bridle.turn.active_turn import ActiveTurn, TurnFactory
+from bridle.turn.children import report_end
+from bridle.turn.loop import run_turn
+from bridle.turn.record import Publish, Record
+from bridle.turn.scope import Scope
+from bridle.turn.settle import settle_left
+from bridle.turn.take_inbox import answerable, openable, recalled, take_inbox
+from bridle.turn.title import end_title
+
+MAX_LOADED_SESSIONS = 64
+WATCH_AGAIN_SECONDS = 1.0
+RENEW_SECONDS = 5.0
+
+
+@dataclass(slots=True, kw_only=True)
+class DriveSetup:
+    """What drives of one process work with, and the sessions that they have loaded."""
+
+    journal: Journal
+    turns: TurnFactory
+    publish: Publish
+    seams: Seams
+    actions: Callable[[ActiveTurn], Actions] = TurnActions
+    live: dict[str, Session] = field(default_factory=dict)
+    """The sessions that are driven here now, under their leases."""
+    loaded: dict[str, Session] = field(default_factory=dict)
+    """The sessions that were driven or looked at here last."""
+    submitted: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """Ids of the items that an open turn is known to have submitted to other sessions, by its session."""
+
+    async def load(self, id: str) -> Session:
+        """Return a session that is not driven here, as the journal has it now; only new entries are read."""
+        session = self.loaded.pop(id, None) or Session()
+        entries: Sequence[Entry] = await self.journal.load(id, session.sequence)
+        if has_mark(entries):
+            # Something was undone or redone: what was folded before may not hold any more.
+            session = Session()
+            entries = await self.journal.load(id)
+        session.lean = True
+        self.keep(id, folded(id, entries, session))
+        return session
+
+    def keep(self, id: str, session: Session) -> None:
+        """Remember a session, and forget one that was not used for long."""
+        self.loaded[id] = session
+        if len(self.loaded) > MAX_LOADED_SESSIONS:
+            self.loaded.pop(next(iter(self.loaded)))
+
+    def record(self, session: Session, lease: Lease) -> Record:
+        """Return the write path to a session under its lease."""
+        return Record(session, self.journal, lease, self.seams.clock, self.publish)
+
+
+async def drive(id: str, setup: DriveSetup, engine: Engine, *, held_prompts: bool = False) -> Parked:
+    """Drive a session until it parks; raises `JournalError`. May be called at any moment, by any process."""
+    while True:
+        lease = await setup.journal.acquire(id)
+        if lease is None:
+            # The lease holder looks into the inbox before and after it releases the lease.
+            return "elsewhere"
+        try:
+            session = setup.live[id] = await setup.load(id)
+            del setup.loaded[id]
+            parked = await _drive_leased(session, lease, setup, engine, held_prompts=held_prompts)
+            setup.keep(id, session)
+        finally:
+            setup.live.pop(id, None)
+            await setup.journal.release(lease)
+        if parked == "idle":
+            setup.submitted.pop(id, None)
+        held_prompts = False
+        if not await has_work(id, setup, engine):
+            return parked
+
+
+async def has_work(id: str, setup: DriveSetup, engine: Engine) -> bool:
+    """Return whether the inbox holds something that a drive would take now, by the session as it was last loaded."""
+    items = await setup.journal.inbox(id)
+    session = setup.loaded.get(id)
+    if not items or session is None:
+        return False
+    if session.running is not None:
+        return answerable(session, items)
+    if engine.closing and not recalled(items):
+        return False
+    return openable(session, items, held_prompts=False)
+
+
+async def _drive_leased(
+    session: Session, lease: Lease, setup: DriveSetup, engine: Engine, *, held_prompts: bool
+) -> Parked:
+    record = setup.record(session, lease)
+    others = Others(lease.session, setup, engine)
+    while True:
+        active = ActiveTurn(record, setup.turns, setup.seams, Scope(), others, held_prompts)
+        if session.running is None:
+            await report_end(session, others)
+            if engine.closing and not recalled(await setup.journal.inbox(lease.session)):
+                return "idle"
+            await take_inbox(active)
+        if session.running is None:
+            return "idle"
+        held_prompts = False
+        outcome = await _run(active, setup)
+        if session.running is not None:
+            return "waiting" if isinstance(outcome, Wait) else "paused"
+
+
+async def _run(active: ActiveTurn, setup: DriveSetup) -> object:
+    """Run the open turn until it finishes or parks, with a watch over its inbox and its lease."""
+    watch = begin(_watch(active, setup))
+    try:
+        outcome = await run_turn(setup.actions(active))
+        await end_title(active)
+        await active.record.flush()
+    except JournalError:
+        # What has happened is written if it can be; the failure itself is told in any case.
+        with suppress(JournalError):
+            await active.record.flush()
+        raise
+    finally:
+        watch.cancel()
+        await asyncio.wait([watch])
+        await end_title(active)
+    return outcome
+
+
+async def _watch(active: ActiveTurn, setup: DriveSetup) -> None:
+    """Tell the turn of new mail, and end its effects at once on an abort, or when its lease is lost."""
+    journal, lease = setup.journal, active.record.lease
+    while True:
+        try:
+            items = await journal.inbox(lease.session)
+            for item in items:
+                active.mail = True
+                if isinstance(item, AbortItem) and item.turn in (0, active.turn.start.number):
+                    active.scope.abort()
+                    return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(RENEW_SECONDS):
+                    await journal.posted(lease.session)
+            await journal.renew(lease)
+        except LeaseLost:
+            # The turn's next append fails with the same error, and ends the drive.
+            active.scope.abort()
+            return
+        except JournalError:
+            # The turn meets the same trouble when it writes, and says so there.
+            await setup.seams.sleep(WATCH_AGAIN_SECONDS)
+
+
+class Others:
+    """See `OtherSessions`: the sessions around one that is driven."""
+
+    def __init__(self, session: str, setup: DriveSetup, engine: Engine) -> None:
+        self._setup = setup
+        self._engine = engine
+        self.submitted = setup.submitted[session]
+
+    async def submit(self, session: str, item: InboxItem) -> bool:
+        return await submit(session, item, self._setup.journal, self._engine)
+
+    async def report(self, parent: str, item: InboxItem) -> None:
+        if await self._setup.journal.submit(parent, item):
+            await self._engine.report(parent)
+
+    async def settle_dead(self, short: Shortage) -> None:
+        for account in await self._setup.journal.holding(owner_of(short)):
+            session = account.id.rpartition("/")[0]
+            if self._engine.drives(session) or await self._setup.journal.held(session):
+                continue
+            lease = await self._setup.journal.acquire(session)
+            if lease is not None:
+                try:
+                    record = self._setup.record(await self._setup.load(session), lease)
+                    await settle_left(ActiveTurn(record, self._setup.turns, self._setup.seams, Scope(), self))
+                finally:
+                    await self._setup.journal.release(lease)
+
+
+def owner_of(short: Shortage) -> str:
+    """Return the session whose accounts a shortage concerns; empty if those of all sessions count."""
+    return short.account.rpartition("/")[0] if short.scope in ("turn", "tree") else ""
+
+
+async def submit(session: str, item: InboxItem, journal: Journal, engine: Engine) -> bool:
+    """Put an item into an inbox and have its session driven; return whether the item is new."""
+    enqueue = engine.enqueue(session)
+    fresh = await journal.submit(session, item, wake=enqueue)
+    if enqueue is None:
+        await engine.wake(session)
+    return fresh

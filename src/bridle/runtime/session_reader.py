@@ -1,0 +1,188 @@
+"""The read side of a runtime: load, status, wait and follow, answered from the journal for any process that drives."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from datetime import UTC, datetime
+from typing import Any
+
+from bridle.config.settings import Settings
+from bridle.core.events import Entry, Live, PartDelta
+from bridle.core.inbox import PromptItem
+from bridle.core.parts import Extension, Notice
+from bridle.core.result import Result, result_of
+from bridle.core.session import Session
+from bridle.core.status import Status, status_of
+from bridle.engine.bus import Bus
+from bridle.engine.drive import DriveSetup
+from bridle.engine.engine import Engine
+from bridle.engine.tree import parent_of, tend
+from bridle.errors import NoSuchSession
+from bridle.journal.journal import Journal, SessionRow, folded
+from bridle.seams import Seams, begin
+
+LOOK_SECONDS = 0.2
+FOLLOW_SECONDS = 0.5
+
+
+class SessionReader:
+    """What can be asked of sessions, wherever they are driven."""
+
+    journal: Journal
+    engine: Engine
+    bus: Bus
+    seams: Seams
+    settings: Settings
+    _drives: DriveSetup
+
+    async def parked(self, session: str) -> None:
+        """Return once nothing can go on in the session and below it, in any process."""
+        mark = 0
+        while True:
+            await self.engine.parked(session)
+            if not await tend(session, self._drives, self.engine):
+                return
+            mark = await self._changed(session, mark)
+
+    async def wait(self, session: str, prompt: str) -> Result:
+        """Return the result of a prompt, once its turn has finished or nothing can go on, in any process."""
+        mark = 0
+        while True:
+            mark = await self._changed(session, mark)
+            drives = self.engine.drives(session)
+            if not drives:
+                await self.engine.parked(session)
+            result = result_of(await self._current(session), prompt)
+            if result.ended or not (drives or await tend(session, self._drives, self.engine)):
+                return result
+
+    async def _changed(self, session: str, mark: int) -> int:
+        """Return the next mark once the session may have changed.
+
+        Other processes may die in silence, so a session that is driven elsewhere is looked at again after a moment.
+        """
+        changed = begin(self.journal.changed(session, mark))
+        waiting: set[asyncio.Task[Any]] = {changed}
+        parked = begin(self.engine.parked(session)) if self.engine.drives(session) else None
+        if parked is not None:
+            waiting.add(parked)
+        try:
+            timeout = None if parked is not None else LOOK_SECONDS
+            await asyncio.wait(waiting, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            if parked is not None and parked.done():
+                parked.result()
+            return changed.result() if changed.done() else mark
+        finally:
+            for task in waiting:
+                task.cancel()
+
+    async def _current(self, session: str) -> Session:
+        """Return the session as it is now, only to be looked at."""
+        return self._drives.live.get(session) or await self._drives.load(session)
+
+    async def stream(self, session: str, prompt: str, after: int = 0) -> AsyncGenerator[Entry | Live, None]:
+        """Every entry after a sequence number, in order, and deltas as they come, until `wait` would return.
+
+        It does not matter which process drives the session; deltas come only from this one.
+        """
+        waiting = begin(self.wait(session, prompt))
+        try:
+            async with aclosing(self.follow(session, after, until=waiting)) as events:
+                async for event in events:
+                    yield event
+            waiting.result()
+        finally:
+            waiting.cancel()
+
+    async def follow(
+        self, session: str, after: int = 0, *, until: asyncio.Future[Any] | None = None
+    ) -> AsyncGenerator[Entry | Live, None]:
+        """Every entry after a sequence number, in order, and deltas as they come, without end or `until` this is done.
+
+        It does not matter which process drives the session; deltas come only from this one.
+        """
+        subscription = self.bus.subscribe(session)
+        changed: asyncio.Task[int] | None = None
+        try:
+            while True:
+                event = subscription.waiting()
+                over = event is None and until is not None and until.done()
+                if event is None and not over:
+                    if not self.drives(session) and (changed is None or changed.done()):
+                        mark = changed.result() if changed is not None else 0
+                        changed = begin(self.journal.changed(session, mark, every=True))
+                    others = [other for other in (until, changed) if other is not None and not other.done()]
+                    if await subscription.come(FOLLOW_SECONDS, *others):
+                        continue
+                elif isinstance(event, PartDelta) or (event is not None and event.sequence == after + 1):
+                    after += isinstance(event, Entry)
+                    yield event
+                    continue
+                elif event is not None and event.sequence <= after:
+                    continue
+                # Another process has written, or it is the end: what is missing is in the journal.
+                for entry in await self.journal.load(session, after):
+                    after = entry.sequence
+                    yield entry
+                if over:
+                    return
+        finally:
+            if changed is not None:
+                changed.cancel()
+            self.bus.unsubscribe(session, subscription)
+
+    async def load(self, session: str) -> Session:
+        """The session as the journal has it now; raises `JournalRefused` if its entries make no sense."""
+        return folded(session, await self.journal.load(session), Session())
+
+    async def status(self, session: str) -> Status:
+        """What the session is doing, derived from its record and its lease."""
+        state = await self.load(session)
+        status = status_of(state, held=await self.journal.held(session))
+        if status.state == "interrupted" and state.running is not None:
+            for child in state.running.children.values():
+                # The process may have died before it made the session of a subagent.
+                with suppress(NoSuchSession):
+                    if (await self.status(child)).state in ("busy", "retry"):
+                        return Status("busy")
+        return status
+
+    def drives(self, session: str) -> bool:
+        """Whether this runtime drives the session at this moment."""
+        return self.engine.drives(session)
+
+    async def root(self, session: str) -> str:
+        """The session at the top of the tree that a session works in; itself, if nobody started it."""
+        while parent := await parent_of(session, self._drives):
+            session = parent
+        return session
+
+    async def extended(self, session: str, extension: str) -> Extension | Notice | None:
+        """What became of an extension: the part that raised the limit, the notice that refused it, or nothing yet."""
+        for part in (await self.load(session)).parts.values():
+            if isinstance(part, (Extension, Notice)) and part.id.endswith(f".extension.{extension}"):
+                return part
+        return None
+
+    async def waiting_prompts(self, session: str) -> list[str]:
+        """The ids of prompts that no turn has taken."""
+        return [item.id for item in await self.journal.inbox(session) if isinstance(item, PromptItem)]
+
+    async def allowances(self) -> list[tuple[str, float, float | None]]:
+        """What this user has spent today and this month, in US dollars, and the limits that are set."""
+        now = datetime.fromtimestamp(self.seams.clock.wall(), UTC)
+        given = self.settings.limits
+        found: list[tuple[str, float, float | None]] = []
+        for words, id, limit in (
+            ("today", f"day/{now:%Y-%m-%d}", given.daily.cost),
+            ("this month", f"month/{now:%Y-%m}", given.monthly.cost),
+        ):
+            account = await self.journal.account(id)
+            found.append((words, account.spent.cost if account is not None else 0.0, limit))
+        return found
+
+    async def sessions(self) -> list[SessionRow]:
+        """All sessions, the one that changed last first."""
+        return await self.journal.sessions()
