@@ -14,6 +14,7 @@ from bridle.core.inbox import PromptItem
 from bridle.core.permission import Access
 from bridle.core.stream import ToolSpec
 from bridle.tools.tool import Output, StructTool, struct_schema
+from support.worker_engine import WorkerEngine
 
 SESSION = "ses_kill"
 STEPS = 30
@@ -53,7 +54,7 @@ def tools(folder):
     return [make("act", False), make("look", True)]
 
 
-async def main(folder, prompt):
+async def main(folder, prompt, kind):
     settings = Settings(behavior=Behavior(max_steps=STEPS), limits=LimitSettings(tool_calls=None))
     runtime = Runtime(
         journal=folder / "journal.db",
@@ -62,7 +63,9 @@ async def main(folder, prompt):
         tools=tools(folder),
         agents=[AgentDefinition("build", model="m")],
         directory=folder,
+        engine=(lambda setup: WorkerEngine(setup, folder / "journal.db")) if kind == "workers" else None,
     )
+    work = asyncio.create_task(runtime.engine.work()) if kind == "workers" else None
     runtime.bus.listen(lambda session, entry: say(f"ack {entry.sequence}"))
     await runtime.create(SESSION)
     await runtime.journal.submit(SESSION, PromptItem(prompt, "go"))
@@ -71,7 +74,9 @@ async def main(folder, prompt):
     result = await runtime.wait(SESSION, prompt)
     say(f"finished {result.reason} {result.steps}")
     await runtime.close()
+    if work is not None:
+        await work
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), sys.argv[2]))
+    asyncio.run(main(Path(sys.argv[1]), *sys.argv[2:]))

@@ -14,6 +14,7 @@ from bridle.core.inbox import PromptItem
 from bridle.core.permission import Access
 from bridle.core.stream import ToolSpec
 from bridle.tools.tool import Output, StructTool, struct_schema
+from support.worker_engine import WorkerEngine
 
 ROOT = "ses_tree"
 CHILDREN = 3
@@ -55,16 +56,22 @@ def child(request):
     return Reply(calls=(call("act", key=request.id),), delay=0.02) if step < STEPS else "piece done"
 
 
-def runtime(folder):
-    return Runtime(
-        journal=folder / "journal.db",
+def runtime(folder, kind, wanted):
+    """A runtime that drives only the sessions that are wanted here, and leaves the others to another process."""
+    path = folder / "journal.db"
+    work = Runtime(
+        journal=path,
         settings=Settings(tree=TreeSettings(live=CHILDREN)),
         models={"m": ScriptedModel(root, ref="m"), "c": ScriptedModel(child, ref="c")},
         tools=[act(folder)],
         agents=[AgentDefinition("build", model="m"), AgentDefinition("child", model="c")],
         subagents=["child"],
         directory=folder,
+        engine=(lambda setup: WorkerEngine(setup, path, wanted)) if kind == "workers" else None,
     )
+    if kind == "local":
+        drives_only(work, wanted)
+    return work
 
 
 def drives_only(work, wanted):
@@ -78,22 +85,25 @@ def drives_only(work, wanted):
     work.engine.wake = some
 
 
-async def parent(folder, prompt="go"):
+async def parent(folder, kind, prompt="go"):
     """The root alone; its subagents are for another process."""
-    work = runtime(folder)
-    drives_only(work, lambda session: session == ROOT)
+    work = runtime(folder, kind, lambda session: session == ROOT)
+    worker = asyncio.create_task(work.engine.work()) if kind == "workers" else None
     await work.create(ROOT)
     await work.journal.submit(ROOT, PromptItem("prm", prompt))
     await work.resume(ROOT)
     result = await work.wait(ROOT, "prm")
     print(result.reason, result.text, flush=True)
+    if worker is not None:
+        worker.cancel()
 
 
-async def worker(folder):
-    """Whatever subagents there are, until killed."""
-    work = runtime(folder)
-    drives_only(work, lambda session: session != ROOT)
+async def worker(folder, kind):
+    """All subagents that there are, until killed."""
+    work = runtime(folder, kind, lambda session: session != ROOT)
     print("ready", flush=True)
+    if kind == "workers":
+        await work.engine.work()
     while True:
         for row in await work.sessions():
             if row.info.parent and not work.engine.drives(row.info.id):

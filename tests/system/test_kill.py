@@ -17,7 +17,7 @@ from bridle.core.parts import Call, StepStart, TurnFinish, TurnStart
 from bridle.core.states import Done
 from bridle.journal.sqlite import SqliteJournal
 
-TARGET = TESTS / "support" / "kill_target.py"
+TARGET = "support.kill_target"
 KILLS = 25
 
 
@@ -40,22 +40,26 @@ def effects(folder, tool):
     return Counter(line.split()[0] for line in path.read_text().splitlines()) if path.exists() else Counter()
 
 
-def run_and_kill(folder, prompt, seconds):
+def command(folder, prompt, kind):
+    return {"args": [sys.executable, "-m", TARGET, folder, prompt, kind], "cwd": TESTS}
+
+
+def run_and_kill(folder, prompt, kind, seconds):
     """The lines of a process that lives for so long after it said that it is ready."""
-    with subprocess.Popen([sys.executable, TARGET, folder, prompt], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(**command(folder, prompt, kind), stdout=subprocess.PIPE, text=True) as process:
         ready = process.stdout.readline()
         time.sleep(seconds)
         process.kill()
         return [ready, *process.stdout.readlines()]
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_hundred_kills_lose_no_acknowledged_record_and_repeat_no_finished_call(tmp_path, seed):
+@pytest.mark.parametrize(("kind", "seed"), [("local", 0), ("local", 1), ("local", 2), ("workers", 3)])
+def test_a_hundred_kills_lose_no_acknowledged_record_and_repeat_no_finished_call(tmp_path, kind, seed):
     chance = random.Random(seed)
     turn = 0
     ended = {}
     for _ in range(KILLS):
-        lines = run_and_kill(tmp_path, f"prm_{turn}", chance.uniform(0.0, 0.12))
+        lines = run_and_kill(tmp_path, f"prm_{turn}", kind, chance.uniform(0.0, 0.12))
         acknowledged = [int(line.split()[1]) for line in lines if line.startswith("ack ")]
         found, _ = entries(tmp_path)
         assert [entry.sequence for entry in found] == list(range(1, len(found) + 1))
@@ -66,9 +70,8 @@ def test_a_hundred_kills_lose_no_acknowledged_record_and_repeat_no_finished_call
         ended = {part.id: looked[part.id] for part in calls if isinstance(part.state, Done)}
         turn += any(line.startswith("finished") for line in lines)
     assert ended
-    done = subprocess.run(
-        [sys.executable, TARGET, tmp_path, f"prm_{turn}"], capture_output=True, text=True, timeout=60, check=True
-    )
+    last = command(tmp_path, f"prm_{turn}", kind)
+    done = subprocess.run(**last, capture_output=True, text=True, timeout=60, check=True)
     assert "finished" in done.stdout
     check(*entries(tmp_path), tmp_path)
 

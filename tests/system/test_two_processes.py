@@ -17,11 +17,12 @@ from bridle.core.parts import Call, TurnFinish
 from bridle.core.states import Done, Refused
 from bridle.journal.sqlite import SqliteJournal
 
-TARGET = TESTS / "support" / "tree_target.py"
+TARGET = "support.tree_target"
 
 
-def start(role, folder, *prompt):
-    return subprocess.Popen([sys.executable, TARGET, role, folder, *prompt], stdout=subprocess.PIPE, text=True)
+def start(role, folder, kind, *prompt):
+    words = [sys.executable, "-m", TARGET, role, folder, kind, *prompt]
+    return subprocess.Popen(words, cwd=TESTS, stdout=subprocess.PIPE, text=True)
 
 
 def acts(folder):
@@ -76,16 +77,16 @@ def check(folder):
     assert next(account for account in accounts if account.id == f"{ROOT}/1").spent.steps == total
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_process_of_the_subagents_is_killed(tmp_path, seed):
+@pytest.mark.parametrize(("seed", "kind"), [(0, "local"), (1, "local"), (2, "workers"), (3, "workers")])
+def test_the_process_of_the_subagents_is_killed(tmp_path, seed, kind):
     chance = random.Random(seed)
-    parent, worker = start("parent", tmp_path), start("worker", tmp_path)
+    parent, worker = start("parent", tmp_path, kind), start("worker", tmp_path, kind)
     for _ in range(3):
         worker.stdout.readline()
         wait_for_acts(tmp_path, len(acts(tmp_path)) + chance.randint(1, 4))
         worker.kill()
         worker.communicate()
-        worker = start("worker", tmp_path)
+        worker = start("worker", tmp_path, kind)
     out, _ = parent.communicate(timeout=60)
     worker.kill()
     worker.communicate()
@@ -94,16 +95,23 @@ def test_the_process_of_the_subagents_is_killed(tmp_path, seed):
 
 
 @pytest.mark.parametrize(
-    "seed, prompt", [(0, "go"), (1, "go"), (2, "go"), (3, "in the background"), (4, "in the background")]
+    ("seed", "kind", "prompt"),
+    [
+        (0, "local", "go"),
+        (1, "local", "go"),
+        (2, "workers", "go"),
+        (3, "local", "in the background"),
+        (4, "workers", "in the background"),
+    ],
 )
-def test_the_process_of_the_parent_is_killed(tmp_path, seed, prompt):
+def test_the_process_of_the_parent_is_killed(tmp_path, seed, kind, prompt):
     chance = random.Random(seed)
-    parent, worker = start("parent", tmp_path, prompt), start("worker", tmp_path)
+    parent, worker = start("parent", tmp_path, kind, prompt), start("worker", tmp_path, kind)
     for _ in range(3):
         wait_for_acts(tmp_path, len(acts(tmp_path)) + chance.randint(1, 4))
         parent.kill()
         parent.communicate()
-        parent = start("parent", tmp_path, prompt)
+        parent = start("parent", tmp_path, kind, prompt)
     out, _ = parent.communicate(timeout=60)
     worker.kill()
     worker.communicate()
