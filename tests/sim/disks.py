@@ -222,8 +222,9 @@ class MemoryDisk(Disk):
             setattr(other, name, copy(getattr(self, name)))
         other._chance.setstate(self._chance.getstate())
         for id, kept in self._journal._sessions.items():
-            there = replace(kept, entries=list(kept.entries), inbox=dict(kept.inbox), bells=[], watchers={})
-            there.marks = dict(kept.marks)
+            there = replace(
+                kept, entries=list(kept.entries), inbox=dict(kept.inbox), bells=[], watchers=[], followers=[]
+            )
             other._journal._sessions[id] = there
         other._journal._accounts.update(self._journal._accounts)
         return other

@@ -148,7 +148,8 @@ async def _run(active: ActiveTurn, setup: DriveSetup) -> object:
 
 async def _watch(active: ActiveTurn, setup: DriveSetup) -> None:
     """Tell the turn of new mail, and end its effects at once on an abort, or when its lease is lost."""
-    journal, lease = setup.journal, active.record.lease
+    journal, lease, clock = setup.journal, active.record.lease, setup.seams.clock
+    renewed = clock.monotonic()
     while True:
         try:
             items = await journal.inbox(lease.session)
@@ -158,9 +159,11 @@ async def _watch(active: ActiveTurn, setup: DriveSetup) -> None:
                     active.scope.abort()
                     return
             with suppress(TimeoutError):
-                async with asyncio.timeout(RENEW_SECONDS):
+                async with asyncio.timeout(max(0.0, renewed + RENEW_SECONDS - clock.monotonic())):
                     await journal.posted(lease.session)
+                    continue
             await journal.renew(lease)
+            renewed = clock.monotonic()
         except LeaseLost:
             # The turn's next append fails with the same error, and ends the drive.
             active.scope.abort()

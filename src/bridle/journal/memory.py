@@ -42,10 +42,13 @@ class _Kept:
     held: bool = False
     bells: list[_Bell] = field(default_factory=list)
     """Of all who wait for an item."""
-    marks: dict[bool, int] = field(default_factory=lambda: {False: 1, True: 1})
-    """How often something ended, and how often anything was recorded."""
-    watchers: dict[_Bell, bool] = field(default_factory=dict)
-    """Of all who wait for a change, and whether for every one."""
+    ends: int = 1
+    """How often something ended."""
+    changes: int = 1
+    watchers: list[_Bell] = field(default_factory=list)
+    """Of all who wait until something ends."""
+    followers: list[_Bell] = field(default_factory=list)
+    """Of all who wait for any change."""
 
 
 class MemoryJournal:
@@ -85,7 +88,9 @@ class MemoryJournal:
     ) -> None:
         with self._lock:
             self._append(lease, (*before, entry), change, take)
-            rung = self._change(self._sessions[lease.session], rests=weight == "ending")
+            kept = self._sessions[lease.session]
+            kept.changes += 1
+            rung = self._rung(kept, ends=weight == "ending") if weight == "ending" or kept.followers else ()
         for bell in rung:
             bell.ring()
 
@@ -109,13 +114,13 @@ class MemoryJournal:
                     kept.info = event.info
 
     @staticmethod
-    def _change(kept: _Kept, *, rests: bool) -> list[_Bell]:
+    def _rung(kept: _Kept, *, ends: bool) -> list[_Bell]:
         """Count a change; return the bells of those who wait for it."""
-        kept.marks[True] += 1
-        kept.marks[False] += rests
-        rung = [bell for bell, every in kept.watchers.items() if every or rests] if kept.watchers else []
-        for bell in rung:
-            del kept.watchers[bell]
+        kept.changes += 1
+        rung, kept.followers = kept.followers, []
+        if ends:
+            kept.ends += 1
+            rung, kept.watchers = rung + kept.watchers, []
         return rung
 
     async def load(self, session: str, after: int = 0) -> list[Entry]:
@@ -130,7 +135,7 @@ class MemoryJournal:
                 return False
             kept.inbox[item.id] = item
             bells, kept.bells = kept.bells, []
-            bells += self._change(kept, rests=True)
+            bells += self._rung(kept, ends=True)
         for bell in bells:
             bell.ring()
         return True
@@ -157,7 +162,7 @@ class MemoryJournal:
             kept = self._sessions.get(lease.session)
             if kept is not None and kept.epoch == lease.epoch:
                 kept.held = False
-                rung = self._change(kept, rests=True)
+                rung = self._rung(kept, ends=True)
         for bell in rung:
             bell.ring()
 
@@ -180,14 +185,16 @@ class MemoryJournal:
             bell = _Bell()
             with self._lock:
                 kept = self._kept(session)
-                if kept.marks[every] != since:
-                    return kept.marks[every]
-                kept.watchers[bell] = every
+                mark = kept.changes if every else kept.ends
+                if mark != since:
+                    return mark
+                (kept.followers if every else kept.watchers).append(bell)
             try:
                 await bell.wait()
             finally:
                 with self._lock:
-                    kept.watchers.pop(bell, None)
+                    kept.watchers = [other for other in kept.watchers if other is not bell]
+                    kept.followers = [other for other in kept.followers if other is not bell]
 
     async def account(self, id: str) -> Account | None:
         return self._accounts.get(id)

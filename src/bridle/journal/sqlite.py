@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -59,8 +60,10 @@ class SqliteJournal:
         self._ticks = 0
         self._changes: dict[str, int] = {}
         """When this process last changed a session, counted in such changes."""
-        self._watchers: dict[str, dict[asyncio.Event, bool]] = {}
-        """Of those who wait for a change, and whether for every one."""
+        self._watchers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
+        """Of those who wait until something ends."""
+        self._followers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
+        """Of those who wait for every change."""
         self._rows: dict[str, tuple[bytes, Account]] = {}
         """Accounts as they were written last: what reads the same needs not be decoded."""
         self._closed = False
@@ -137,7 +140,7 @@ class SqliteJournal:
                 raise
             await self._commits.write(work, full=full)
         self._sequences[lease.session] = entry.sequence
-        if weight == "ending" or lease.session in self._watchers:
+        if weight == "ending" or lease.session in self._followers:
             self._change(lease.session, rests=weight == "ending")
 
     def _check(self, lease: Lease, sequence: int) -> None:
@@ -285,11 +288,12 @@ class SqliteJournal:
         """Count a change, and tell those who wait for it."""
         if len(self._changes) > MOST_ROWS:
             self._changes = {watched: self._changes.get(watched, 0) for watched in self._watchers}
+        told = self._followers.get(session, set())
         if rests:
             self._ticks = self._changes[session] = self._ticks + 1
-        for event, every in self._watchers.get(session, {}).items():
-            if every or rests:
-                event.set()
+            told = told | self._watchers.get(session, set())
+        for event in told:
+            event.set()
 
     def _mark(self, session: str, *, every: bool) -> int:
         # No other process writes to a session that is locked here, and its drive looks for mail itself.
@@ -298,17 +302,17 @@ class SqliteJournal:
         return (self._changes.get(session, 0) << 32 | sequence) << 32 | version + 1
 
     async def changed(self, session: str, since: int, *, every: bool = False) -> int:
-        event = asyncio.Event()
-        self._watchers.setdefault(session, {})[event] = every
+        event, waiting = asyncio.Event(), self._followers if every else self._watchers
+        waiting[session].add(event)
         try:
             while (mark := self._mark(session, every=every)) == since:
                 event.clear()
                 await _set_within(event, POLL_SECONDS if session not in self._locks else None)
             return mark
         finally:
-            del self._watchers[session][event]
-            if not self._watchers[session]:
-                del self._watchers[session]
+            waiting[session].discard(event)
+            if not waiting[session]:
+                del waiting[session]
 
     def _version(self) -> int:
         return int(self._read("data_version", ())[0][0])
