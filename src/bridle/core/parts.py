@@ -8,7 +8,7 @@ import msgspec
 
 from bridle.core.limits import LimitName, Limits, Reason, Spent
 from bridle.core.permission import Access, Rule
-from bridle.core.states import CallState, Open, Pending, RequestState, Scope, Usage
+from bridle.core.states import CallState, Done, Failed, Open, Pending, RequestState, Scope, Usage, Waiting
 
 Purpose = Literal["step", "closing", "compaction", "synthesis", "title"]
 OUTPUT = "structured_output"
@@ -96,6 +96,14 @@ class Call(msgspec.Struct, frozen=True, tag="call", tag_field="kind", omit_defau
     def given(self) -> str:
         """The arguments with which it runs."""
         return self.changed or self.arguments
+
+    @property
+    def child(self) -> str:
+        """The session of the subagent that the call has started; empty if there is none."""
+        if isinstance(self.state, Waiting):
+            return self.state.child
+        report = self.state.report if isinstance(self.state, (Done, Failed)) else None
+        return report.child if report is not None else ""
 
 
 class StepStart(msgspec.Struct, frozen=True, tag="step_start", tag_field="kind", omit_defaults=True):

@@ -11,7 +11,8 @@ from bridle.runtime.offline import (
     write_agent,
     write_starter,
 )
-from bridle.runtime.runtime import AgentRow, Runtime
+from bridle.runtime.project import AgentRow
+from bridle.runtime.runtime import Runtime
 from bridle.seams import leave
 
 __all__ = [

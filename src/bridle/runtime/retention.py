@@ -6,13 +6,26 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+from bridle.core.action import Wait
+from bridle.core.decide import decide
 from bridle.core.session import Session
 from bridle.errors import JournalRefused, LeaseLost, NoSuchSession
 from bridle.journal.journal import SessionRow
-from bridle.runtime.lookup import children_in, end_background
 from bridle.runtime.runtime import Runtime
+from bridle.runtime.session_reader import children_in
 
 DAY = 86_400.0
+
+
+async def end_background(runtime: Runtime, session: str, state: Session) -> None:
+    """Abort a turn that has given its answer and only awaits subagents in the background; others are left alone."""
+    turn = state.running
+    if turn is None or not turn.background or await runtime.journal.held(session):
+        return
+    view = state.view(state.elapsed)
+    if not view.open_calls and isinstance(decide(view), Wait):
+        await runtime.abort(session, turn=turn.start.number)
+        await runtime.parked(session)
 
 
 async def delete_session(runtime: Runtime, session: str) -> list[str]:

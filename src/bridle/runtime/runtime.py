@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 
@@ -16,8 +16,8 @@ from bridle.core.agent import AgentDefinition
 from bridle.core.context import sound
 from bridle.core.events import SessionInfo
 from bridle.core.inbox import AbortItem, AnswerItem, CompactItem, ExtendItem, InboxItem, PromptItem, TurnOptions
-from bridle.core.limits import LimitName, Limits, wrong_limit
-from bridle.core.parts import Delegation, File, TurnStart
+from bridle.core.limits import LimitName, wrong_limit
+from bridle.core.parts import File, TurnStart
 from bridle.core.permission import Rule
 from bridle.core.session import Session
 from bridle.engine.bus import Bus
@@ -30,7 +30,10 @@ from bridle.journal.open import open_journal
 from bridle.model.model import Model
 from bridle.runtime import argument_checks
 from bridle.runtime.duplicate_prompts import refuse_other
+from bridle.runtime.local_project import LocalProject
 from bridle.runtime.mcp_servers import servers_for
+from bridle.runtime.project import Backend
+from bridle.runtime.session_changes import SessionChanges
 from bridle.runtime.session_reader import SessionReader
 from bridle.seams import Seams
 from bridle.tools.tool import Tool
@@ -38,16 +41,7 @@ from bridle.turn.actions import Actions, TurnActions
 from bridle.turn.active_turn import ActiveTurn
 
 
-class AgentRow(NamedTuple):
-    """An agent, and its limits as they are in force: the cap on its steps, the others, and those as a subagent."""
-
-    agent: AgentDefinition
-    cap: int
-    limits: Limits
-    below: Limits
-
-
-class Runtime(SessionReader):
+class Runtime(SessionReader, SessionChanges, LocalProject):
     """Sessions, driven. Use it as an async context manager, or call `close`.
 
     Without a journal, sessions are kept in memory; a path keeps them in SQLite; a journal that is given as an object is
@@ -165,10 +159,21 @@ class Runtime(SessionReader):
 
     async def create(self, id: str | None = None) -> str:
         """A new session in this runtime's directory."""
-        named = argument_checks.session_id(id) if id is not None else self.seams.new_id("ses")
+        named = argument_checks.session_id(id) if id is not None else self.new_id()
         info = SessionInfo(named, str(self.directory), created=self.seams.clock.wall())
         await self.journal.create(info)
         return info.id
+
+    async def begin(self, id: str, text: str, options: TurnOptions | None) -> str:
+        """Make a session for a first prompt; raises `ConfigError`, and makes none, if that prompt would be refused.
+
+        Without options the prompt wants no turn, and nothing can refuse it.
+        """
+        if options is not None:
+            state = Session()
+            state.info = SessionInfo(id, str(self.directory), created=self.seams.clock.wall())
+            await self.check(state, PromptItem("first", text, options=options))
+        return await self.create(id)
 
     async def prompt(
         self,
@@ -209,13 +214,6 @@ class Runtime(SessionReader):
         opening = self.turns.open(state, item, state.turns + 1)
         if opening.problem:
             raise ConfigError(opening.problem)
-
-    def agents(self) -> list[AgentRow]:
-        """Everybody who may run, with what bounds them."""
-        turns, child = self.turns, Delegation("", "", "", 1)
-        return [
-            AgentRow(each, *turns.bounds_of(each), turns.bounds_of(each, child)[1]) for each in turns.agents.values()
-        ]
 
     def preview(self, options: TurnOptions | None = None) -> TurnStart:
         """The turn that a first prompt would open now, with its system prompt; raises `ConfigError`."""
@@ -263,6 +261,11 @@ class Runtime(SessionReader):
     async def resume(self, session: str) -> None:
         """Go on with an interrupted turn, and with prompts that a failed one left for the person."""
         await self.engine.wake(session, held_prompts=True)
+
+
+def _is_backend(runtime: Runtime) -> Backend:
+    """Have the type checker compare a runtime with the protocols of surfaces."""
+    return runtime
 
 
 def _actions(settings: Settings) -> Callable[[ActiveTurn], Actions]:

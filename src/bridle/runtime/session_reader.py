@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from bridle.config.settings import Settings
-from bridle.core.events import Entry, Live, PartDelta
+from bridle.core.events import CallMoved, Entry, Live, PartDelta, PartPut
 from bridle.core.inbox import PromptItem
-from bridle.core.parts import Extension, Notice
+from bridle.core.ledger import Account
+from bridle.core.limits import NOTHING
+from bridle.core.parts import Call, Extension, Notice, Prompt, TurnFinish
 from bridle.core.result import Result, result_of
 from bridle.core.session import Session
+from bridle.core.states import Waiting
 from bridle.core.status import Status, status_of
 from bridle.engine.bus import Bus
 from bridle.engine.drive import DriveSetup
 from bridle.engine.engine import Engine
 from bridle.engine.tree import parent_of, tend
-from bridle.errors import NoSuchSession
+from bridle.errors import ConfigError, JournalError, JournalRefused, NoSuchSession
 from bridle.journal.journal import Journal, SessionRow, folded
+from bridle.runtime.sessions import Branch
 from bridle.seams import Seams, begin
 
 LOOK_SECONDS = 0.2
+FEW_ENTRIES = 8
+"""Longer sessions have a prompt; shorter ones may have titles alone."""
+LAST_ENTRIES = 2
+MOST_BRANCHES = 100
+MOST_LOOKED_AT = 50
 FOLLOW_SECONDS = 0.5
 
 
@@ -35,6 +45,7 @@ class SessionReader:
     bus: Bus
     seams: Seams
     settings: Settings
+    directory: Path
     _drives: DriveSetup
 
     async def parked(self, session: str) -> None:
@@ -153,6 +164,13 @@ class SessionReader:
         """Whether this runtime drives the session at this moment."""
         return self.engine.drives(session)
 
+    async def is_driven(self, session: str) -> bool:
+        """Return whether a process drives the session now; one that may not exist yet is not driven."""
+        try:
+            return self.drives(session) or await self.journal.held(session)
+        except NoSuchSession:
+            return False
+
     async def root(self, session: str) -> str:
         """The session at the top of the tree that a session works in; itself, if nobody started it."""
         while parent := await parent_of(session, self._drives):
@@ -186,3 +204,115 @@ class SessionReader:
     async def sessions(self) -> list[SessionRow]:
         """All sessions, the one that changed last first."""
         return await self.journal.sessions()
+
+    def new_id(self) -> str:
+        """Return the id of a session that is yet to be made."""
+        return self.seams.new_id("ses")
+
+    async def entries(self, session: str) -> list[Entry]:
+        """Return everything that was recorded of a session, undone or not."""
+        return await self.journal.load(session)
+
+    async def tree_entries(self, session: str) -> dict[str, list[Entry]]:
+        """Return everything that was recorded of a session and of its subagents, by their ids."""
+        found: dict[str, list[Entry]] = {}
+        waiting = [session]
+        while waiting:
+            id = waiting.pop()
+            try:
+                found[id] = await self.journal.load(id)
+            except NoSuchSession:
+                if id == session:
+                    raise
+                continue
+            waiting += sorted(child for child in children_in(found[id]) if child not in found)
+        return found
+
+    async def is_begun(self, row: SessionRow) -> bool:
+        """Return whether a session has a prompt, taken or waiting; lists leave empty sessions out."""
+        if row.sequence > FEW_ENTRIES:
+            return True
+        try:
+            entries = await self.journal.load(row.info.id)
+        except JournalRefused:
+            # Opening it says that it is damaged.
+            return True
+        for entry in entries:
+            if any(isinstance(event, PartPut) and isinstance(event.part, Prompt) for event in entry.events):
+                return True
+        return bool(await self.waiting_prompts(row.info.id))
+
+    async def last_session(self, wanted: str = "") -> str:
+        """Return the session of this directory that changed last and has a prompt; raises `ConfigError`."""
+        for row in await self._own_sessions():
+            if await self.is_begun(row):
+                return row.info.id
+        raise ConfigError(f"{wanted}there is no session in {self.directory} yet")
+
+    async def interrupted(self) -> list[str]:
+        """Return the sessions of this directory whose turn was interrupted, the newest first."""
+        found: list[str] = []
+        for row in (await self._own_sessions())[:MOST_LOOKED_AT]:
+            # Opening a damaged one says that it is damaged.
+            with suppress(JournalRefused):
+                if not await self._has_ended(row) and (await self.status(row.info.id)).state == "interrupted":
+                    found.append(row.info.id)
+        return found
+
+    async def _own_sessions(self) -> list[SessionRow]:
+        here = str(self.directory)
+        return [row for row in await self.sessions() if row.info.directory == here and not row.info.parent]
+
+    async def _has_ended(self, row: SessionRow) -> bool:
+        """Return whether the last entries say so already: nearly all do, and then nothing else has to be read."""
+        if row.sequence == 1:
+            return True
+        last = await self.journal.load(row.info.id, max(0, row.sequence - LAST_ENTRIES))
+        return any(isinstance(event, PartPut) and isinstance(event.part, TurnFinish) for event in last[-1].events)
+
+    async def subagents(self, session: Session, ended: dict[str, Branch]) -> tuple[Branch, ...]:
+        """Return the subagents of a session with theirs; `ended` keeps those that need no second look."""
+        found: list[Branch] = []
+        calls = [part for part in session.parts.values() if isinstance(part, Call) and part.child]
+        for call in calls[-MOST_BRANCHES:]:
+            child = call.child
+            if child in ended and not isinstance(call.state, Waiting):
+                found.append(ended[child])
+                continue
+            try:
+                state = await self.load(child)
+                status = status_of(state, held=await self.journal.held(child)).state
+            except JournalError:
+                # It was deleted, or is damaged; what its parent knows of it stands there.
+                continue
+            turn = state.turn
+            agent, steps, cap = (turn.start.agent, turn.steps, turn.cap) if turn is not None else ("", 0, 0)
+            branch = Branch(child, agent, call.arguments, status, steps, cap, await self.subagents(state, ended))
+            found.append(branch)
+            if not isinstance(call.state, Waiting):
+                ended[child] = branch
+        return tuple(found)
+
+    async def tree_account(self, session: Session) -> Account | None:
+        """Return the account of a whole tree of turns; None where there are no subagents."""
+        turn = session.turn
+        if turn is None or (not turn.children and turn.below is NOTHING):
+            # Asked with every entry that is shown: a turn without subagents costs no reading.
+            return None
+        account = await self.journal.account(turn.start.account)
+        while account is not None and account.parent:
+            above = await self.journal.account(account.parent)
+            if above is None or above.scope in ("day", "month"):
+                break
+            account = above
+        return account
+
+
+def children_in(entries: Sequence[Entry]) -> dict[str, set[str]]:
+    """Return the subagents that worked in these entries, undone or not, and the calls for which they did."""
+    found: dict[str, set[str]] = {}
+    for entry in entries:
+        for event in entry.events:
+            if isinstance(event, CallMoved) and isinstance(event.state, Waiting):
+                found.setdefault(event.state.child, set()).add(event.id)
+    return found

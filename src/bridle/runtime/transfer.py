@@ -22,8 +22,8 @@ from bridle.core.session import OpenTurn, Session
 from bridle.errors import ConfigError, JournalRefused, LeaseLost, NoSuchSession
 from bridle.journal.journal import folded, session_entry
 from bridle.runtime.argument_checks import file_bytes, fitting, safe_name, session_id
-from bridle.runtime.lookup import children_in
 from bridle.runtime.runtime import Runtime
+from bridle.runtime.session_reader import children_in
 from bridle.runtime.strip_authority import bounded, check_open_turn, disarmed
 from bridle.turn.record import Record, copied
 from bridle.values.secrets import redacted

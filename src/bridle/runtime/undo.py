@@ -15,25 +15,15 @@ from bridle.core.parts import Patch, Prompt, Redone, TurnStart, Undone
 from bridle.core.session import Session
 from bridle.core.undo import begins, visible
 from bridle.errors import ConfigError, LeaseLost, NoSuchSession, SnapshotFailed
-from bridle.runtime.lookup import children_in, end_background
+from bridle.runtime.retention import end_background
 from bridle.runtime.runtime import Runtime
+from bridle.runtime.session_reader import children_in
+from bridle.runtime.sessions import Reverted
 from bridle.snapshots.plan import Span
 from bridle.snapshots.snapshots import Planned, Snapshots
 from bridle.turn.record import Record
 
 NAMED = 5
-
-
-class Reverted(NamedTuple):
-    """What an undo or a redo came to: the turn from which on, the files that followed, what its prompt said."""
-
-    turn: int
-    files: tuple[str, ...]
-    prompt: str = ""
-    unknown: tuple[str, ...] = ()
-    """What is not known of the files, in words."""
-    finished: bool = False
-    """It was recorded before, and only the files had not followed."""
 
 
 async def undo(

@@ -19,8 +19,6 @@ from bridle.core.session import Session
 from bridle.core.states import Ask
 from bridle.errors import ConfigError, JournalError, JournalFailed, LeaseLost, NoSuchSession
 from bridle.runtime import Runtime
-from bridle.runtime.lookup import interrupted_here
-from bridle.runtime.notices import news
 from bridle.runtime.retention import prune_daily
 from bridle.surfaces.cli.json_lines import JsonLines
 from bridle.surfaces.cli.output import tell, tell_diff
@@ -51,10 +49,10 @@ async def drive(directory: Path, begin: Begin, shown: ForegroundView, *, trusted
     session = ""
     try:
         runtime = Runtime.open(directory, trusted=trusted)
-        for notice in news(runtime):
+        for notice in runtime.new_notices():
             lines.notice(notice)
         if shown.tells_of_others and sys.stderr.isatty():
-            for other in await interrupted_here(runtime):
+            for other in await runtime.interrupted():
                 lines.notice(f"a turn was interrupted here; go on with it by: bridle resume {other}")
         session, prompt = await begin(runtime)
         lines.session(session)

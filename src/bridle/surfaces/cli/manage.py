@@ -28,8 +28,6 @@ from bridle.core.session import Session
 from bridle.core.states import Ask, Asking, Waiting
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
-from bridle.runtime.lookup import interrupted_here
-from bridle.runtime.notices import news
 from bridle.surfaces.cli.foreground import ForegroundView, chosen, drive
 from bridle.surfaces.cli.output import say, tell_notices
 
@@ -78,7 +76,7 @@ def resume(
 
 
 async def _interrupted(runtime: Runtime) -> str:
-    found = await interrupted_here(runtime)
+    found = await runtime.interrupted()
     if not found:
         raise ConfigError("there is nothing to resume here")
     if len(found) > 1:
@@ -275,7 +273,7 @@ def _shown_part(part: object) -> str:
 async def with_runtime(directory: Path, work: Callable[[Runtime], Awaitable[Result]]) -> Result:
     """Open the user's runtime, work with it, and close it."""
     runtime = Runtime.open(directory)
-    tell_notices(news(runtime))
+    tell_notices(runtime.new_notices())
     try:
         return await work(runtime)
     finally:

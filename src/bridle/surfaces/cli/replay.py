@@ -17,7 +17,6 @@ from bridle.core.session import Session
 from bridle.core.undo import visible
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
-from bridle.runtime.lookup import entries_of
 from bridle.surfaces.cli.manage import SessionId, with_runtime
 from bridle.surfaces.cli.new_files import write_file
 from bridle.surfaces.cli.output import say, tell
@@ -40,7 +39,7 @@ def replay(
     """
 
     async def work(runtime: Runtime) -> int:
-        entries = await entries_of(runtime, session)
+        entries = await runtime.entries(session)
         if verify:
             return _verify(entries)
         await _play(entries, _first(entries, start), speed)
@@ -116,7 +115,7 @@ def record(
     from bridle.testing.record import recorded
 
     async def work(runtime: Runtime) -> str:
-        scenario = recorded(await entries_of(runtime, session))
+        scenario = recorded(await runtime.entries(session))
         return yaml.safe_dump(scenario, allow_unicode=True, sort_keys=False, width=100)
 
     text = asyncio.run(with_runtime(Path(), work))

@@ -10,8 +10,6 @@ import typer
 
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
-from bridle.runtime.lookup import last_session, tree_entries
-from bridle.runtime.undo import diff
 from bridle.surfaces.cli.manage import with_runtime
 from bridle.surfaces.cli.new_files import write_file
 from bridle.surfaces.cli.output import say
@@ -30,7 +28,7 @@ def report(
     """
 
     async def work(runtime: Runtime) -> str:
-        return await made(runtime, session or await last_session(runtime))
+        return await made(runtime, session or await runtime.last_session())
 
     page = asyncio.run(with_runtime(Path(), work))
     write_file(output, page.encode())
@@ -46,12 +44,12 @@ async def made(runtime: Runtime, session: str) -> str:
 
     state = await runtime.load(session)
     assert state.info is not None
-    tree = await tree_entries(runtime, session)
+    tree = await runtime.tree_entries(session)
     turns = gathered(tree[session], tree)
     diffs: dict[int, str] = {}
     for turn in turns:
         try:
-            diffs[turn.start.number] = await diff(runtime, session, turn.start.number)
+            diffs[turn.start.number] = await runtime.diff(session, turn.start.number)
         except ConfigError as missing:
             turn.notes.append((turn.seconds, f"what this turn changed cannot be shown: {missing}"))
     return page(state.info, turns, diffs, f"Made by Bridle {__version__}")

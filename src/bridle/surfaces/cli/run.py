@@ -18,10 +18,8 @@ from bridle.core.parts import OnAsk
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
 from bridle.runtime.argument_checks import file_bytes, stream_text
-from bridle.runtime.first_prompt import begin_session, reserve
 from bridle.runtime.inside_call import refuse_inside_call
-from bridle.runtime.lookup import last_session
-from bridle.runtime.submit import Expanded, submit
+from bridle.runtime.project import Expanded, submit_expanded
 from bridle.surfaces.cli.foreground import ForegroundView, drive
 from bridle.surfaces.cli.output import tell
 from bridle.surfaces.cli.project import ask_for_trust, existing, project_here
@@ -77,7 +75,9 @@ def run(
         files = [attached(path, f"--file {path}") for path in file or []]
         wanted = asked.over(options) if not no_reply else None
         where = await _session(runtime, session, continue_last, fork, asked.text, wanted)
-        return where, await submit(runtime, where, asked, options, files=files, queue=queue, reply=not no_reply)
+        return where, await submit_expanded(
+            runtime, where, asked, options, files=files, queue=queue, reply=not no_reply
+        )
 
     sys.exit(asyncio.run(drive(folder, work, ForegroundView(*levels, tells_of_others=True), trusted=trust)))
 
@@ -90,9 +90,8 @@ async def _expanded(runtime: Runtime, said: str, piped: str, options: TurnOption
     asked = Expanded(text, ())
     if text.startswith("/") or "@" in text:
         # Loaded only here: most prompts are plain.
-        from bridle.runtime.slash_commands import commanded
 
-        asked = await commanded(runtime, text, _confirm(options.on_ask), typed=said, agent=options.agent)
+        asked = await runtime.expand(text, _confirm(options.on_ask), typed=said, agent=options.agent)
     return asked._replace(text=f"{asked.text}\n\n{data}") if data else asked
 
 
@@ -116,21 +115,20 @@ async def _session(
     if found is None:
         if fork:
             raise ConfigError("--fork needs a session: give --session or --continue")
-        return await begin_session(runtime, reserve(runtime), words, wanted)
+        return await runtime.begin(runtime.new_id(), words, wanted)
     if not fork:
         return found
-    from bridle.runtime.transfer import fork_session
 
     if wanted is not None:
         await runtime.check(await runtime.load(found), PromptItem("first", words, options=wanted))
-    return await fork_session(runtime, found)
+    return await runtime.fork(found)
 
 
 async def _found(runtime: Runtime, given: str | None, continue_last: bool) -> str | None:
     if given:
         await runtime.load(given)
         return given
-    return await last_session(runtime, "--continue: ") if continue_last else None
+    return await runtime.last_session("--continue: ") if continue_last else None
 
 
 FLAGS = ("--steps", "--max-tool-calls", "--max-tokens", "--max-cost", "--max-seconds")

@@ -14,9 +14,7 @@ from bridle.core.parts import Call, Prompt, Text
 from bridle.core.session import Session
 from bridle.errors import ConfigError, JournalRefused
 from bridle.runtime import Runtime
-from bridle.runtime.first_prompt import is_begun
-from bridle.runtime.retention import delete_session, expired, prune, size_of
-from bridle.runtime.transfer import rename_session
+from bridle.runtime.retention import expired, prune, size_of
 from bridle.surfaces.cli.group_options import goes_on
 from bridle.surfaces.cli.manage import SessionId, with_runtime
 from bridle.surfaces.cli.output import confirmed, say
@@ -41,7 +39,7 @@ def listed(
 
     async def work(runtime: Runtime) -> None:
         for row in await runtime.sessions():
-            if not all and (row.info.parent or not await is_begun(runtime, row)):
+            if not all and (row.info.parent or not await runtime.is_begun(row)):
                 continue
             try:
                 state = await runtime.load(row.info.id)
@@ -83,7 +81,7 @@ def rename(session: SessionId, title: Annotated[str, typer.Argument(help="What i
         raise ConfigError(f"a title has 1 to {LONGEST_TITLE} letters")
 
     async def work(runtime: Runtime) -> None:
-        await rename_session(runtime, session, words)
+        await runtime.rename(session, words)
 
     asyncio.run(with_runtime(Path(), work))
 
@@ -103,7 +101,7 @@ def delete(
             await size_of(runtime, id)
         _confirmed(len(session), yes=yes)
         for id in dict.fromkeys(session):
-            for gone in await delete_session(runtime, id):
+            for gone in await runtime.delete(id):
                 say(f"deleted: {gone}")
 
     asyncio.run(with_runtime(Path(), work))

@@ -17,7 +17,6 @@ from bridle.core.parts import TurnFinish, TurnStart
 from bridle.core.states import Done, Failed
 from bridle.errors import BridleError
 from bridle.runtime import Runtime
-from bridle.runtime.lookup import entries_of
 from bridle.surfaces.cli.output import say
 
 WIDTH = 40
@@ -99,7 +98,7 @@ async def _gathered(runtime: Runtime, days: int) -> dict[str, dict[str, Used]]:
         if row.updated < since:
             break
         try:
-            entries = await entries_of(runtime, row.info.id)
+            entries = await runtime.entries(row.info.id)
         except BridleError:
             # A session that cannot be read has nothing to add.
             continue

@@ -27,11 +27,10 @@ def open_terminal() -> None:
 
 async def _open() -> int:
     from bridle.runtime import Runtime
-    from bridle.runtime.lookup import interrupted_here
     from bridle.surfaces.tui.app import BridleApp
 
     async with Runtime.open(Path()) as runtime:
-        left = await interrupted_here(runtime)
+        left = await runtime.interrupted()
         app = BridleApp(runtime, left[0] if left else None)
         await app.run_async()
     return app.return_code or 0

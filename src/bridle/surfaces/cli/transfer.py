@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from bridle.runtime import Runtime
-from bridle.runtime.transfer import export_session, fork_session, import_bundle, read_bundle
+from bridle.runtime.transfer import read_bundle
 from bridle.surfaces.cli.manage import SessionId
 from bridle.surfaces.cli.new_files import write_file
 from bridle.surfaces.cli.output import say, say_json_document
@@ -27,7 +27,7 @@ def export(
 
     async def work() -> bytes:
         async with Runtime.open() as runtime:
-            return await export_session(runtime, session, redact=redact)
+            return await runtime.export(session, redact=redact)
 
     raw = asyncio.run(work())
     if output is None:
@@ -45,7 +45,7 @@ def take_in(file: Annotated[Path, typer.Argument(help="What `bridle export` wrot
 
     async def work() -> str:
         async with Runtime.open() as runtime:
-            return await import_bundle(runtime, read_bundle(file))
+            return await runtime.import_bundle(read_bundle(file))
 
     say(asyncio.run(work()))
 
@@ -61,6 +61,6 @@ def fork(
 
     async def work() -> str:
         async with Runtime.open() as runtime:
-            return await fork_session(runtime, session, turn)
+            return await runtime.fork(session, turn)
 
     say(asyncio.run(work()))

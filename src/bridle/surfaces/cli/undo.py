@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from bridle.runtime import Runtime
-from bridle.runtime.lookup import last_session
-from bridle.runtime.undo import Reverted, diff, redo, undo
+from bridle.runtime.sessions import Reverted
 from bridle.surfaces.cli.manage import with_runtime
 from bridle.surfaces.cli.output import say, say_diff, tell
 
@@ -30,8 +29,8 @@ def undo_turns(
     """
 
     async def work(runtime: Runtime) -> None:
-        id = session or await last_session(runtime)
-        undone = await undo(runtime, id, to=to, keep_files=keep_files, force=force)
+        id = session or await runtime.last_session()
+        undone = await runtime.undo(id, to=to, keep_files=keep_files, force=force)
         finished = " (the files had not followed, and have now)" if undone.finished else ""
         say(f"undone: turn {undone.turn} and what came after it, in {id}{finished}")
         if undone.prompt:
@@ -52,8 +51,8 @@ def redo_turns(
     """
 
     async def work(runtime: Runtime) -> None:
-        id = session or await last_session(runtime)
-        done = await redo(runtime, id, keep_files=keep_files)
+        id = session or await runtime.last_session()
+        done = await runtime.redo(id, keep_files=keep_files)
         say(f"redone: turn {done.turn} and what came after it, in {id}")
         _tell(done)
 
@@ -79,7 +78,7 @@ def show_diff(
     """
 
     async def work(runtime: Runtime) -> str:
-        return await diff(runtime, session or await last_session(runtime), turn)
+        return await runtime.diff(session or await runtime.last_session(), turn)
 
     printed = asyncio.run(with_runtime(Path(), work))
     say_diff(printed)

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 from bridle.core.parts import Text
 from bridle.errors import BridleError
-from bridle.runtime.transfer import fork_session
-from bridle.runtime.undo import diff, redo, undo
 from bridle.surfaces.shared.safe_text import line, plain
 from bridle.surfaces.tui.dialogs import DialogText
 from bridle.surfaces.tui.tree import BackgroundsScreen, Subagents, TreeWatch
@@ -16,14 +14,14 @@ from bridle.surfaces.tui.views import CallView, diff_text
 from bridle.surfaces.tui.widgets import PlainApp
 
 if TYPE_CHECKING:
-    from bridle.runtime import Runtime
+    from bridle.runtime.project import Backend
     from bridle.surfaces.tui.chat import Chat
 
 
 class SessionActions(PlainApp):
     """Each says what came of it."""
 
-    runtime: Runtime
+    runtime: Backend
     chat: Chat
 
     async def _tried(self, work: Callable[[], Awaitable[str]]) -> None:
@@ -43,7 +41,7 @@ class SessionActions(PlainApp):
 
     async def action_undo(self) -> None:
         async def work() -> str:
-            undone = await undo(self.runtime, self.chat.id_of_session)
+            undone = await self.runtime.undo(self.chat.id_of_session)
             self.chat.editor.text = undone.prompt
             told = "".join(f"\n{line(words)}" for words in undone.unknown[:3])
             return f"undone: turn {undone.turn}, {len(undone.files)} files{told}"
@@ -52,14 +50,14 @@ class SessionActions(PlainApp):
 
     async def action_redo(self) -> None:
         async def work() -> str:
-            done = await redo(self.runtime, self.chat.id_of_session)
+            done = await self.runtime.redo(self.chat.id_of_session)
             return f"redone: turn {done.turn}, {len(done.files)} files"
 
         await self._tried(work)
 
     async def action_fork(self) -> None:
         async def work() -> str:
-            forked = await fork_session(self.runtime, self.chat.id_of_session)
+            forked = await self.runtime.fork(self.chat.id_of_session)
             await self.chat.open(forked)
             return f"this is {forked} now"
 
@@ -67,7 +65,7 @@ class SessionActions(PlainApp):
 
     async def action_diff(self) -> None:
         async def work() -> str:
-            shown = await diff(self.runtime, self.chat.id_of_session)
+            shown = await self.runtime.diff(self.chat.id_of_session)
             await self.push_screen(DialogText("What this session has changed", diff_text(shown or "nothing")))
             return ""
 

@@ -12,10 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from bridle.core.parts import Prompt
-from bridle.runtime import Runtime
-from bridle.runtime.first_prompt import is_begun
-from bridle.runtime.lookup import interrupted_here
-from bridle.runtime.notices import news
+from bridle.runtime.project import Backend
 from bridle.surfaces.shared.safe_text import line
 from bridle.surfaces.tui.actions import SessionActions
 from bridle.surfaces.tui.chat import Chat
@@ -49,7 +46,7 @@ class BridleApp(SessionActions):
         Binding("ctrl+c", "interrupt", "Stop", priority=True, show=False),
     ]
 
-    def __init__(self, runtime: Runtime, session: str | None) -> None:
+    def __init__(self, runtime: Backend, session: str | None) -> None:
         super().__init__()
         self.runtime = runtime
         self.chat = Chat(runtime, session)
@@ -58,12 +55,12 @@ class BridleApp(SessionActions):
 
     async def on_mount(self) -> None:
         self.register_theme(CONTRAST)
-        self.theme = THEMES[self.runtime.settings.ui.theme]
+        self.theme = THEMES[self.runtime.preferences().theme]
         await self.push_screen(self.chat)
         self.watch(self.chat, "headline", self._entitle)
-        for notice in news(self.runtime):
+        for notice in self.runtime.new_notices():
             self.notify(line(notice), severity="warning", timeout=15)
-        for other in await interrupted_here(self.runtime):
+        for other in await self.runtime.interrupted():
             if other != self.chat.id_of_session:
                 self.notify(f"a turn was interrupted here: f2 and {other}", timeout=15)
 
@@ -109,7 +106,7 @@ class BridleApp(SessionActions):
 
     async def action_sessions(self) -> None:
         found = [row for row in await self.runtime.sessions() if not row.info.parent]
-        rows = [row for row in found[:MOST_LISTED] if await is_begun(self.runtime, row)]
+        rows = [row for row in found[:MOST_LISTED] if await self.runtime.is_begun(row)]
         choices = [Choice(row.info.id, await self._label(row.info.id, row.info.title)) for row in rows]
         await self.push_screen(Picker("Sessions", choices), self._opened)
 
@@ -129,8 +126,9 @@ class BridleApp(SessionActions):
         await self.push_screen(Picker("Agents", choices), lambda name: self._chose(agent=name))
 
     async def action_models(self) -> None:
-        mine = [self.chat.model or "", self.runtime.settings.model or "", *self.runtime.settings.models]
-        found = [info.ref for reach in self.runtime.models.reachable() for info in reach.models]
+        given = self.runtime.preferences()
+        mine = [self.chat.model or "", given.model, *given.models]
+        found = await self.runtime.reachable_models()
         choices = [Choice(ref, ref) for ref in dict.fromkeys([*mine, *found]) if ref]
         await self.push_screen(Picker("Models", choices), lambda ref: self._chose(model=ref))
 

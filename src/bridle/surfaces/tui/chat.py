@@ -21,11 +21,7 @@ from bridle.core.session import OpenTurn, Session
 from bridle.core.states import Ask
 from bridle.core.status import status_of
 from bridle.errors import BridleError
-from bridle.runtime import Runtime
-from bridle.runtime.first_prompt import begin_session, reserve
-from bridle.runtime.observe import account_of_tree
-from bridle.runtime.slash_commands import commanded
-from bridle.runtime.submit import submit
+from bridle.runtime.project import Backend, submit_expanded
 from bridle.surfaces.shared.limit_levels import NAMES, NEAR, nearest
 from bridle.surfaces.shared.safe_text import line
 from bridle.surfaces.tui.asks import AskReply, AskScreen, Confirm
@@ -55,10 +51,10 @@ class Chat(Screen[None]):
     headline: reactive[str] = reactive("bridle")
     """What the title of the terminal says."""
 
-    def __init__(self, runtime: Runtime, session: str | None) -> None:
+    def __init__(self, runtime: Backend, session: str | None) -> None:
         super().__init__()
         self.runtime = runtime
-        self.id_of_session = session or reserve(runtime)
+        self.id_of_session = session or runtime.new_id()
         self.begun = session is not None
         """Whether the session is there already: a new one is made with its first prompt."""
         self.agent: str | None = None
@@ -87,7 +83,7 @@ class Chat(Screen[None]):
 
     def _known(self) -> list[str]:
         agents = [f"@{row.agent.name}" for row in self.runtime.agents() if row.agent.mode != "primary"]
-        return [*(f"/{name}" for name in self.runtime.settings.commands), *agents]
+        return [*(f"/{name}" for name in self.runtime.preferences().commands), *agents]
 
     async def on_mount(self) -> None:
         self._completions.display = False
@@ -101,8 +97,7 @@ class Chat(Screen[None]):
     async def _welcome(self) -> None:
         """What there is to begin with: the model that would be asked, or how to get one."""
         try:
-            await self.runtime.models.prepare(None)
-            ref, why = self.runtime.models.choose()
+            ref, why = await self.runtime.chosen_model()
             words = f"{ref} answers here ({why})."
         except BridleError as error:
             words = str(error)
@@ -111,7 +106,7 @@ class Chat(Screen[None]):
     async def fresh(self) -> None:
         """Show a session that is yet to begin."""
         self.workers.cancel_group(self, "follow")
-        await self._show(reserve(self.runtime), Session())
+        await self._show(self.runtime.new_id(), Session())
         self.begun = False
 
     async def open(self, session: str) -> None:
@@ -139,14 +134,14 @@ class Chat(Screen[None]):
         except BridleError as error:
             self.notify(str(error), severity="error", timeout=20)
 
-    async def on_transcript_undone(self) -> None:
+    async def on_transcript_view_undone(self) -> None:
         await self.open(self.id_of_session)
 
     async def _look(self) -> None:
         """See how the session stands: the head, the gauge, and whether a person is awaited."""
         session = self.transcript.session
         # Between an answer and the next lease nobody holds the session, and yet it goes on.
-        held = self.id_of_session in self._driving or self.runtime.drives(self.id_of_session)
+        held = self.id_of_session in self._driving or await self.runtime.is_driven(self.id_of_session)
         state = status_of(session, held=held).state
         if state != self._status and not self._may_go_on(state):
             self._status, before = state, self._status
@@ -154,7 +149,7 @@ class Chat(Screen[None]):
                 self.post_message(self.Told(self._ended(), rests=True))
         self._clock = (asyncio.get_running_loop().time(), session.elapsed)
         self._warn(session.running)
-        self._tree = await account_of_tree(self.runtime, session)
+        self._tree = await self.runtime.tree_account(session)
         self.show_state()
         asks = session.running.asks if session.running is not None else ()
         if self._put is not None and all(ask.id != self._put.ask.id for ask in asks):
@@ -197,8 +192,8 @@ class Chat(Screen[None]):
         info, turn = session.info, session.turn
         first = next((part.text for part in session.parts.values() if isinstance(part, Prompt)), "new session")
         title = info.title if info is not None and info.title else first
-        who = self.agent or (turn.start.agent if turn is not None else self.runtime.settings.agent)
-        model = self.model or (turn.start.model if turn is not None else self.runtime.settings.model or "")
+        who = self.agent or (turn.start.agent if turn is not None else self.runtime.preferences().agent)
+        model = self.model or (turn.start.model if turn is not None else self.runtime.preferences().model)
         self.query_one("#head", Static).update(f" {line(title)[:60]}   {line(who)} · {line(model)}")
         self.gauge.show(session, self._elapsed(), self._status, self._tree)
         step = f" · step {turn.steps}/{turn.cap}" if turn is not None and self._status != "idle" else ""
@@ -255,10 +250,10 @@ class Chat(Screen[None]):
         options, session = TurnOptions(self.agent, self.model, "person"), self.id_of_session
         words, files = pasted.sent(typed)
         try:
-            asked = await commanded(self.runtime, words, self._confirm, typed=typed, agent=self.agent)
+            asked = await self.runtime.expand(words, self._confirm, typed=typed, agent=self.agent)
             if not self.begun:
-                await self.open(await begin_session(self.runtime, session, asked.text, asked.over(options)))
-            id = await submit(self.runtime, session, asked, options, files=files)
+                await self.open(await self.runtime.begin(session, asked.text, asked.over(options)))
+            id = await submit_expanded(self.runtime, session, asked, options, files=files)
         except BridleError as error:
             self.notify(line(str(error)), severity="error", timeout=20)
             self.editor.put_back(typed, pasted)

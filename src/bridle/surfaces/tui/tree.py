@@ -17,8 +17,8 @@ from bridle.core.events import Entry
 from bridle.core.session import Session
 from bridle.core.status import status_of
 from bridle.errors import BridleError
-from bridle.runtime import Runtime
-from bridle.runtime.observe import Branch, branches, end_in_background, in_background
+from bridle.runtime.project import Backend
+from bridle.runtime.sessions import Branch
 from bridle.surfaces.shared.call_summary import telling
 from bridle.surfaces.shared.safe_text import line
 from bridle.surfaces.tui.gauge import Gauge
@@ -34,7 +34,7 @@ class Subagents(ModalScreen[str | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss", "Close")]
 
-    def __init__(self, runtime: Runtime, session: Session) -> None:
+    def __init__(self, runtime: Backend, session: Session) -> None:
         super().__init__()
         self._runtime = runtime
         self._session = session
@@ -54,7 +54,7 @@ class Subagents(ModalScreen[str | None]):
         self.set_interval(LOOK_SECONDS, self._look)
 
     async def _look(self) -> None:
-        found = await branches(self._runtime, self._session, self._ended)
+        found = await self._runtime.subagents(self._session, self._ended)
         if found == self._shown:
             return
         self._shown = found
@@ -87,7 +87,7 @@ class TreeWatch(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape,q", "dismiss", "Back")]
 
-    def __init__(self, runtime: Runtime, session: str) -> None:
+    def __init__(self, runtime: Backend, session: str) -> None:
         super().__init__()
         self.runtime = runtime
         self.id_of_session = session
@@ -108,7 +108,7 @@ class TreeWatch(Screen[None]):
             self.dismiss()
             return
         await self.transcript.open(state)
-        self._show()
+        await self._show()
         self.transcript.focus()
         self._follow(state.sequence)
 
@@ -118,13 +118,13 @@ class TreeWatch(Screen[None]):
             async for event in self.runtime.follow(self.id_of_session, after):
                 await self.transcript.take(event)
                 if isinstance(event, Entry):
-                    self._show()
+                    await self._show()
         except BridleError as error:
             self.notify(line(str(error)), severity="error")
 
-    def _show(self) -> None:
+    async def _show(self) -> None:
         session = self.transcript.session
-        status = status_of(session, held=self.runtime.drives(self.id_of_session)).state
+        status = status_of(session, held=await self.runtime.is_driven(self.id_of_session)).state
         self._gauge.show(session, session.elapsed, status)
 
 
@@ -138,7 +138,7 @@ class BackgroundsScreen(ModalScreen[None]):
         ("e", "end", "End it"),
     ]
 
-    def __init__(self, runtime: Runtime, session: str) -> None:
+    def __init__(self, runtime: Backend, session: str) -> None:
         super().__init__()
         self._runtime = runtime
         self._session = session
@@ -157,7 +157,7 @@ class BackgroundsScreen(ModalScreen[None]):
         self.set_interval(LOOK_SECONDS, self._look)
 
     def _look(self) -> None:
-        found = in_background(self._runtime, self._session)
+        found = self._runtime.background_commands(self._session)
         self._at = min(self._at, max(0, len(found) - 1))
         rows = [
             f"{'▶' if place == self._at else ' '} {each.id}  {_state(each.status)}  {line(each.command)[:100]}"
@@ -171,9 +171,9 @@ class BackgroundsScreen(ModalScreen[None]):
         self._look()
 
     async def action_end(self) -> None:
-        found = in_background(self._runtime, self._session)
+        found = self._runtime.background_commands(self._session)
         if found:
-            await end_in_background(self._runtime, self._session, found[self._at].id)
+            await self._runtime.end_background_command(self._session, found[self._at].id)
             self._look()
 
 

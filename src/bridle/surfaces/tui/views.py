@@ -24,7 +24,6 @@ from bridle.core.parts import (
     TurnFinish,
 )
 from bridle.core.states import Asking, CallState, Done, Failed, Refused, Running, Waiting
-from bridle.runtime.observe import child_of
 from bridle.surfaces.shared.call_summary import compaction, telling
 from bridle.surfaces.shared.safe_text import line, plain
 from bridle.surfaces.tui.streamed_text import WordsView
@@ -153,7 +152,7 @@ class CallView(Folded):
             self._began = elapsed
         if self._began is not None:
             self._seconds = elapsed - self._began
-        self.child = child_of(msgspec.structs.replace(self.call, state=state)) or self.child
+        self.child = msgspec.structs.replace(self.call, state=state).child or self.child
         kind = _kind(state)
         self.remove_class(*MARKS)
         self.add_class(kind)
