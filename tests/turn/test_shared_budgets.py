@@ -97,7 +97,8 @@ def test_a_childs_request_waits_for_the_reservations_of_others():
         tree=TREE,
     )
     assert [made.state.report.reason for made in story.calls()] == ["answered", "answered"]
-    assert (story.result.seconds, story.most_at_once) == (20.0, 1)
+    # The second looks again every quarter of a second.
+    assert (20.0 <= story.result.seconds <= 20.25, story.most_at_once) == (True, 1)
 
 
 def test_the_tree_has_a_budget_of_its_own():

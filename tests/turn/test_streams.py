@@ -343,7 +343,7 @@ def test_a_stream_is_closed_also_when_the_journal_fails_meanwhile():
 
     async def work(seams):
         runtime = Runtime(
-            journal=Wordless(), models={"m": model}, agents=[defined.Agent("build", model="m")], seams=seams
+            journal=Wordless(), models={"m": model}, agents=[defined.AgentDefinition("build", model="m")], seams=seams
         )
         session = await runtime.create()
         with pytest.raises(JournalFailed):

@@ -53,19 +53,12 @@ class Supervised:
         if self._report >= 0:
             limits["watch"] = self._report
             passes = (*passes, self._report)
+        words = [f"{name}={value}" for name, value in limits.items()]
         theirs, self._lifeline = os.pipe()
         try:
             self._process = subprocess.Popen(
                 # Isolated and without site-packages: nothing of the project is loaded.
-                [
-                    sys.executable,
-                    "-I",
-                    "-S",
-                    str(SUPERVISOR),
-                    *map("{0[0]}={0[1]}".format, limits.items()),
-                    "--",
-                    *command,
-                ],
+                [sys.executable, "-I", "-S", str(SUPERVISOR), *words, "--", *command],
                 pass_fds=(*passes, *(() if given is None else (given,))),
                 cwd=folder,
                 env=environment,

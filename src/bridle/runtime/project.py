@@ -81,7 +81,7 @@ class Backend(Sessions, Project, Protocol):
     """What a surface works with: a `Runtime` in this process, or a client of a server."""
 
 
-async def submit_expanded(
+async def submit_prompt(
     sessions: Sessions,
     session: str,
     asked: Expanded,

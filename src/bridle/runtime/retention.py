@@ -43,13 +43,8 @@ async def delete_session(runtime: Runtime, session: str) -> list[str]:
             gone += await delete_session(runtime, child)
         except NoSuchSession:
             continue
-    lease = await runtime.journal.acquire(session)
-    if lease is None:
-        raise LeaseLost(f"session {session} is being driven: wait for it, or abort it")
-    try:
+    async with runtime.leased(session) as lease:
         await runtime.journal.delete(lease)
-    finally:
-        await runtime.journal.release(lease)
     if runtime.turns.outputs is not None:
         shutil.rmtree(runtime.turns.outputs / session, ignore_errors=True)
     if runtime.turns.user.files is not None and state is not None and state.info is not None:

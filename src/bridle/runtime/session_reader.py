@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,8 @@ from bridle.engine.bus import Bus
 from bridle.engine.drive import DriveSetup
 from bridle.engine.engine import Engine
 from bridle.engine.tree import parent_of, tend
-from bridle.errors import ConfigError, JournalError, JournalRefused, NoSuchSession
-from bridle.journal.journal import Journal, SessionRow, folded
+from bridle.errors import ConfigError, JournalError, JournalRefused, LeaseLost, NoSuchSession
+from bridle.journal.journal import Journal, Lease, SessionRow, folded
 from bridle.runtime.sessions import Branch
 from bridle.seams import Seams, begin
 
@@ -61,13 +61,15 @@ class SessionReader:
         """Return the result of a prompt, once its turn has finished or nothing can go on, in any process."""
         mark = 0
         while True:
-            mark = await self._changed(session, mark)
             drives = self.engine.drives(session)
+            result = result_of(await self._current(session), prompt)
+            if result.ended:
+                return result
             if not drives:
                 await self.engine.parked(session)
-            result = result_of(await self._current(session), prompt)
-            if result.ended or not (drives or await tend(session, self._drives, self.engine)):
-                return result
+                if not await tend(session, self._drives, self.engine):
+                    return result_of(await self._current(session), prompt)
+            mark = await self._changed(session, mark)
 
     async def _changed(self, session: str, mark: int) -> int:
         """Return the next mark once the session may have changed.
@@ -204,6 +206,21 @@ class SessionReader:
     async def sessions(self) -> list[SessionRow]:
         """All sessions, the one that changed last first."""
         return await self.journal.sessions()
+
+    @asynccontextmanager
+    async def leased(self, session: str) -> AsyncIterator[Lease]:
+        """Hold the lease of a session; raises `LeaseLost` while a turn runs."""
+        lease, mark = await self.journal.acquire(session), 0
+        while lease is None:
+            if (await self.load(session)).running is not None:
+                raise LeaseLost(f"session {session} has a turn that runs: wait for it, or abort it")
+            # A drive that has ended its turn is about to release the lease.
+            mark = await self._changed(session, mark)
+            lease = await self.journal.acquire(session)
+        try:
+            yield lease
+        finally:
+            await self.journal.release(lease)
 
     def new_id(self) -> str:
         """Return the id of a session that is yet to be made."""

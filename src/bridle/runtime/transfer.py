@@ -19,7 +19,7 @@ from bridle.core.parts import TurnStart
 from bridle.core.permission import Access
 from bridle.core.repair import arguments_of
 from bridle.core.session import OpenTurn, Session
-from bridle.errors import ConfigError, JournalRefused, LeaseLost, NoSuchSession
+from bridle.errors import ConfigError, JournalRefused, NoSuchSession
 from bridle.journal.journal import folded, session_entry
 from bridle.runtime.argument_checks import file_bytes, fitting, safe_name, session_id
 from bridle.runtime.runtime import Runtime
@@ -332,16 +332,11 @@ def _renamed(entry: Entry, info: SessionInfo) -> Entry:
 async def rename_session(runtime: Runtime, session: str, title: str) -> None:
     """Give a session a title; raises `LeaseLost` if another process drives it."""
     title = sound(fitting("title", title, str))
-    state = await runtime.load(session)
-    assert state.info is not None
-    lease = await runtime.journal.acquire(session)
-    if lease is None:
-        raise LeaseLost(f"session {session} is being driven: wait for it, or abort it")
-    try:
+    async with runtime.leased(session) as lease:
+        state = await runtime.load(session)
+        assert state.info is not None
         record = Record(state, runtime.journal, lease, runtime.seams.clock, runtime.bus.publish)
         await record.append(SessionPut(msgspec.structs.replace(state.info, title=title)))
-    finally:
-        await runtime.journal.release(lease)
 
 
 def _begins(entries: Sequence[Entry], turn: int) -> int:

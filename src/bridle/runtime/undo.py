@@ -14,7 +14,7 @@ from bridle.core.fold import load as load_session
 from bridle.core.parts import Patch, Prompt, Redone, TurnStart, Undone
 from bridle.core.session import Session
 from bridle.core.undo import begins, visible
-from bridle.errors import ConfigError, LeaseLost, NoSuchSession, SnapshotFailed
+from bridle.errors import ConfigError, NoSuchSession, SnapshotFailed
 from bridle.runtime.retention import end_background
 from bridle.runtime.runtime import Runtime
 from bridle.runtime.session_reader import children_in
@@ -154,18 +154,14 @@ async def diff(runtime: Runtime, session: str, turn: int = 0) -> str:
 @asynccontextmanager
 async def _leased(runtime: Runtime, session: str) -> AsyncIterator[Record]:
     await end_background(runtime, session, await runtime.load(session))
-    lease = await runtime.journal.acquire(session)
-    if lease is None:
-        raise LeaseLost(f"session {session} has a turn that runs: wait for it, or abort it")
     try:
-        state = await runtime.load(session)
-        if state.running is not None:
-            raise ConfigError(f"session {session} has an open turn: `bridle resume {session}` or abort it first")
-        yield Record(state, runtime.journal, lease, runtime.seams.clock, runtime.bus.publish)
+        async with runtime.leased(session) as lease:
+            state = await runtime.load(session)
+            if state.running is not None:
+                raise ConfigError(f"session {session} has an open turn: `bridle resume {session}` or abort it first")
+            yield Record(state, runtime.journal, lease, runtime.seams.clock, runtime.bus.publish)
     except SnapshotFailed as failed:
         raise ConfigError(f"{failed}; --keep-files goes without the files") from failed
-    finally:
-        await runtime.journal.release(lease)
 
 
 def _kept(runtime: Runtime) -> Snapshots:

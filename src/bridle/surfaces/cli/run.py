@@ -19,7 +19,7 @@ from bridle.errors import ConfigError
 from bridle.runtime import Runtime
 from bridle.runtime.argument_checks import file_bytes, stream_text
 from bridle.runtime.inside_call import refuse_inside_call
-from bridle.runtime.project import Expanded, submit_expanded
+from bridle.runtime.project import Expanded, submit_prompt
 from bridle.surfaces.cli.foreground import ForegroundView, drive
 from bridle.surfaces.cli.output import tell
 from bridle.surfaces.cli.project import ask_for_trust, existing, project_here
@@ -75,9 +75,7 @@ def run(
         files = [attached(path, f"--file {path}") for path in file or []]
         wanted = asked.over(options) if not no_reply else None
         where = await _session(runtime, session, continue_last, fork, asked.text, wanted)
-        return where, await submit_expanded(
-            runtime, where, asked, options, files=files, queue=queue, reply=not no_reply
-        )
+        return where, await submit_prompt(runtime, where, asked, options, files=files, queue=queue, reply=not no_reply)
 
     sys.exit(asyncio.run(drive(folder, work, ForegroundView(*levels, tells_of_others=True), trusted=trust)))
 

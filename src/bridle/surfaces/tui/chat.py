@@ -21,7 +21,7 @@ from bridle.core.session import OpenTurn, Session
 from bridle.core.states import Ask
 from bridle.core.status import status_of
 from bridle.errors import BridleError
-from bridle.runtime.project import Backend, submit_expanded
+from bridle.runtime.project import Backend, submit_prompt
 from bridle.surfaces.shared.limit_levels import NAMES, NEAR, nearest
 from bridle.surfaces.shared.safe_text import line
 from bridle.surfaces.tui.asks import AskReply, AskScreen, Confirm
@@ -253,7 +253,7 @@ class Chat(Screen[None]):
             asked = await self.runtime.expand(words, self._confirm, typed=typed, agent=self.agent)
             if not self.begun:
                 await self.open(await self.runtime.begin(session, asked.text, asked.over(options)))
-            id = await submit_expanded(self.runtime, session, asked, options, files=files)
+            id = await submit_prompt(self.runtime, session, asked, options, files=files)
         except BridleError as error:
             self.notify(line(str(error)), severity="error", timeout=20)
             self.editor.put_back(typed, pasted)
