@@ -51,14 +51,14 @@ FAULTS = [
     ),
     Fault(
         "a child's ending is lost",
-        "engine/local.py",
-        "                await report_end(session, self._journal, self)\n",
+        "engine/drive.py",
+        "            await report_end(session, others)\n",
         "",
     ),
     Fault(
         "an aborted parent does not tell its children",
         "turn/children.py",
-        "            await active.record.journal.submit(child, abort)\n",
+        "            await active.others.submit(child, abort)\n",
         "",
     ),
     Fault(
@@ -206,8 +206,8 @@ FAULTS = [
     Fault(
         "a child is started again after a death",
         "turn/children.py",
-        'return f"{active.record.lease.session}:{call}"',
-        'return f"{active.record.lease.session}:{call}:{active.record.lease.epoch}"',
+        "return child_prompt_id(active.record.lease.session, call)",
+        'return child_prompt_id(active.record.lease.session, call) + f":{active.record.lease.epoch}"',
     ),
     Fault(
         "a failed synthesis is forgotten",
@@ -241,7 +241,7 @@ FAULTS = [
     ),
     Fault(
         "an abort waits for the model",
-        "engine/local.py",
+        "engine/drive.py",
         "                    active.scope.abort()\n",
         "                    pass\n",
     ),
@@ -391,9 +391,9 @@ FAULTS = [
     ),
     Fault(
         "a turn that failed on the disk is given up",
-        "engine/local.py",
-        "        if await self._more(id, drive) or self._untold(session, told) or _interrupted(session):",
-        "        if await self._more(id, drive) or self._untold(session, told):",
+        "engine/tree.py",
+        "    if await has_work(id, setup, engine) or _is_untold(session, told) or is_interrupted(session):",
+        "    if await has_work(id, setup, engine) or _is_untold(session, told):",
     ),
     Fault(
         "retries are counted anew after a death",
