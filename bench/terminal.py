@@ -92,7 +92,7 @@ async def streamed(deltas: int) -> tuple[float, float, float]:
         nonlocal spent
         begun = time.process_time()
         for number, (place, words) in enumerate(pieces(deltas), 1):
-            await app.chat.transcript.take(PartDelta("1.1.1.text", place, words))
+            await app.chat.transcript.take(PartDelta("1.1.1.text", place, words, "text"))
             if number % AT_ONCE == 0:
                 # The screen is drawn meanwhile.
                 await asyncio.sleep(AT_ONCE / PACE)

@@ -281,9 +281,9 @@ FAULTS = [
     ),
     Fault(
         "003.42",
-        "src/bridle/surfaces/cli/json_lines.py",
-        'self._line("step_start", number=number',
-        'self._line("step", number=number',
+        "src/bridle/wire/events.py",
+        'tag="step_start"',
+        'tag="step"',
         "tests/surfaces/cli/test_cli.py::test_json_lines_tell_the_whole_story_and_end_with_the_result",
     ),
     Fault(
@@ -401,8 +401,8 @@ FAULTS = [
     Fault(
         "004.58",
         "src/bridle/turn/processor.py",
-        'return PartDelta(f"{self._prefix}.{place}", 0, "", call=name)',
-        'return PartDelta(f"{self._prefix}.{place}", 0, "")',
+        'return PartDelta(f"{self._prefix}.{place}", 0, "", "arguments", name)',
+        'return PartDelta(f"{self._prefix}.{place}", 0, "", "arguments")',
         "tests/turn/test_streams.py::test_a_call_is_shown_by_its_name_before_its_arguments_come_and_recorded_once_it_is_whole",
     ),
     Fault(

@@ -15,8 +15,8 @@ from bridle.config.agents import all_agents, rules
 from bridle.config.load import load
 from bridle.config.settings import STEP_SPELLINGS, Settings
 from bridle.core.permission import Access, judge
-from bridle.surfaces.cli.contract import lines_schema
 from bridle.testing.scripted import Scenario, read_scenario
+from bridle.wire.events import lines_schema
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 

@@ -3,11 +3,11 @@
 import pytest
 from support.virtual import run_virtually
 
-import bridle.surfaces.shared.call_summary as telling
 from bridle import Agent, Reply, ScriptedModel
 from bridle.core.parts import Compaction
 from bridle.core.states import Usage
 from bridle.surfaces.tui.views import NoticeView
+from bridle.wire.projection import compaction_text
 
 
 def compacted(*replies, summary):
@@ -48,5 +48,5 @@ def test_a_compaction_that_gained_leaves_its_summary_and_no_words_about_itself()
     ],
 )
 def test_every_surface_says_the_same_of_a_compaction(part, words):
-    assert telling.compaction(part) == words
+    assert compaction_text(part) == words
     assert words in str(NoticeView.of(part).content)

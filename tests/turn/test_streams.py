@@ -6,6 +6,7 @@ from support.virtual import WiredJournal, run_virtually
 
 from bridle import Agent, Reply, ScriptedModel, call, tool
 from bridle.core import agent as defined
+from bridle.core.events import PartDelta
 from bridle.core.parts import Call, Reasoning, Request, StepFinish, Text
 from bridle.core.states import Usage
 from bridle.core.stream import (
@@ -61,16 +62,16 @@ def test_every_stream_event_finds_its_part():
         StreamEnd(),
     ]
     deltas = [delta for event in stream for delta in processor.feed(event)]
-    assert [(delta.part, delta.offset, delta.text) for delta in deltas] == [
-        ("1.1.1.0.0", 0, "Hm"),
-        ("1.1.1.0.0", 2, "m."),
-        ("1.1.1.0.1", 0, "Hello "),
-        ("1.1.1.0.1", 6, "there"),
-        ("1.1.1.0.2", 0, "Again"),
-        ("1.1.1.0.3", 0, ""),
-        ("1.1.1.0.3", 0, "{}"),
-        ("1.1.1.0.4", 0, ""),
-        ("1.1.1.0.4", 0, "{}"),
+    assert deltas == [
+        PartDelta("1.1.1.0.0", 0, "Hm", "reasoning"),
+        PartDelta("1.1.1.0.0", 2, "m.", "reasoning"),
+        PartDelta("1.1.1.0.1", 0, "Hello ", "text"),
+        PartDelta("1.1.1.0.1", 6, "there", "text"),
+        PartDelta("1.1.1.0.2", 0, "Again", "text"),
+        PartDelta("1.1.1.0.3", 0, "", "arguments", "web"),
+        PartDelta("1.1.1.0.3", 0, "{}", "arguments", "web"),
+        PartDelta("1.1.1.0.4", 0, "", "arguments", "web"),
+        PartDelta("1.1.1.0.4", 0, "{}", "arguments", "web"),
     ]
     parts = [event.part for event in processor.parts(whole=True)]
     assert [type(part) for part in parts] == [Reasoning, Text, Text, Call, Call]

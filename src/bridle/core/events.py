@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from bridle.core.parts import Part
@@ -79,16 +81,19 @@ def thousandths(seconds: float) -> float:
     return int(seconds * 1_000 + 0.5) / 1_000
 
 
+DeltaKind = Literal["text", "reasoning", "arguments", "output"]
+
+
 class PartDelta(msgspec.Struct, frozen=True, tag="delta", tag_field="event"):
     """Text on its way: never stored, may be dropped.
 
-    Where `call` names a tool, it belongs to the arguments of a call that is not recorded yet; the first one is empty.
+    `arguments` belong to a call that is not recorded yet: `call` names its tool, and the first delta is empty.
     """
 
     part: str
     offset: int
     text: str
-    reasoning: bool = False
+    kind: DeltaKind
     call: str = ""
 
 

@@ -40,7 +40,7 @@ def _shower(active: ActiveTurn, id: str) -> Callable[[str], None]:
 
     def show(text: str) -> None:
         nonlocal offset
-        active.record.publish(active.record.lease.session, PartDelta(id, offset, text))
+        active.record.publish(active.record.lease.session, PartDelta(id, offset, text, "output"))
         offset += len(text)
 
     return show

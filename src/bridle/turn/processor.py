@@ -141,7 +141,7 @@ class Processor:
     def _input_began(self, name: str, id: str) -> PartDelta:
         place = self._inputs.setdefault(id, len(self._parts))
         self._put(place, GrowingInput(id, name))
-        return PartDelta(f"{self._prefix}.{place}", 0, "", call=name)
+        return PartDelta(f"{self._prefix}.{place}", 0, "", "arguments", name)
 
     def _input_grew(self, event: ToolInputDelta) -> Sequence[PartDelta]:
         place = self._inputs.get(event.id)
@@ -150,7 +150,7 @@ class Processor:
             return ()
         offset, text = growing.size, sound(event.text)
         growing.add(text)
-        return (PartDelta(f"{self._prefix}.{place}", offset, text, call=growing.name),)
+        return (PartDelta(f"{self._prefix}.{place}", offset, text, "arguments", growing.name),)
 
     def _called(self, call: ToolCall) -> None:
         """A call is whole: it stands where its input began."""
@@ -179,7 +179,7 @@ class Processor:
         growing = self._growing_part(kind)
         offset = growing.size
         growing.add(text)
-        return PartDelta(growing.id, offset, text, kind == "reasoning")
+        return PartDelta(growing.id, offset, text, kind)
 
     def growth(self) -> list[Recorded]:
         """The words that came since the last look, for the journal."""

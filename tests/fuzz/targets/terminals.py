@@ -74,7 +74,7 @@ async def shown(entries: tuple[Entry, ...], words: str, *, live: bool) -> None:
     lines.notice(words)
     for entry in entries:
         lines.event(entry)
-        lines.event(PartDelta("1.1.1.text", 0, words))
+        lines.event(PartDelta("1.1.1.text", 0, words, "text"))
         lines.tick()
     ask = Ask("a", words, (), diff=words)
     lines.result(Result(SESSION, prompts[0], "paused", asks=(ask,)))

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from support import fork_server as forked
 
-from bridle.surfaces.cli.contract import AnyLine
+from bridle.wire.events import LineEvent
 
 BRIDLE = Path(sys.executable).parent / "bridle"
 
@@ -94,7 +94,7 @@ class ForkedHome(Home):
 def breach_of(line):
     """In what a line breaks the contract of `--format json`; nothing if it does not."""
     try:
-        msgspec.json.decode(line, type=AnyLine)
+        msgspec.json.decode(line, type=LineEvent)
     except msgspec.ValidationError as error:
         return f"{error}: {line}"
     return ""

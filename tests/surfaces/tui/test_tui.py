@@ -361,7 +361,7 @@ def test_twenty_thousand_deltas_end_as_one_text(tmp_path):
         async with seated(tmp_path) as seat:
             transcript = seat.chat.transcript
             for place in range(20_000):
-                await transcript.take(PartDelta("1.1.t", place * 5, "word "))
+                await transcript.take(PartDelta("1.1.t", place * 5, "word ", "text"))
             view = transcript._views["1.1.t"]
             await view.settle("word " * 20_000)
             assert (view.length, len(view.source)) == (100_000, 100_000)

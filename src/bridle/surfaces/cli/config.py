@@ -10,9 +10,9 @@ import typer
 
 from bridle.core.inbox import TurnOptions
 from bridle.runtime import Runtime, config_faults, config_schema, config_values, write_starter
-from bridle.surfaces.cli.contract import lines_schema
 from bridle.surfaces.cli.group_options import goes_on
 from bridle.surfaces.cli.output import say, tell_notices
+from bridle.wire.events import lines_schema
 
 config = typer.Typer(help="What is in force.", invoke_without_command=True)
 Dir = Annotated[Path, typer.Option(help="The project.")]

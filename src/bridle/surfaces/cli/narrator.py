@@ -9,8 +9,9 @@ from bridle.core.parts import Call, Compaction, Notice, Patch, Sentinel, StepSta
 from bridle.core.session import Session
 from bridle.core.states import Ask, Asking, Done, Failed, Open, Refused, Running, Waiting
 from bridle.surfaces.cli.writer import Writer
-from bridle.surfaces.shared.call_summary import compaction, telling
+from bridle.surfaces.shared.call_summary import telling
 from bridle.surfaces.shared.safe_text import line, plain
+from bridle.wire.projection import compaction_text
 
 MOST_NAMED = 6
 
@@ -70,7 +71,7 @@ class Narrator:
                 self._say(f"■ {plain(text)}", always=not self.depth)
             case Compaction(cause=cause, outcome=outcome) as part:
                 if cause != "prune" and outcome != "open":
-                    self._say(f"! {compaction(part)}")
+                    self._say(f"! {compaction_text(part)}")
             case Patch() as patch if patch.files and self._paper.lively:
                 self._patch(patch)
             case TurnFinish(cut=True, reason=reason) if reason not in ("aborted", "error", "denied"):

@@ -11,7 +11,7 @@ import typer
 
 from bridle.core.events import Entry, PartDelta, PartGrown, PartPut, Recorded
 from bridle.core.fold import fold
-from bridle.core.parts import Prompt, StepStart
+from bridle.core.parts import Prompt, Reasoning, StepStart
 from bridle.core.replay import verified
 from bridle.core.session import Session
 from bridle.core.undo import visible
@@ -90,7 +90,8 @@ async def _play(entries: list[Entry], first: int, speed: float) -> None:
         lines.event(entry)
         for event in entry.events:
             if isinstance(event, PartGrown):
-                lines.event(PartDelta(event.id, event.offset, event.text))
+                thought = isinstance(session.parts[event.id], Reasoning)
+                lines.event(PartDelta(event.id, event.offset, event.text, "reasoning" if thought else "text"))
         lines.tick()
     lines.rest()
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from bridle.core.events import Entry, Live, PartDelta, PartPut, Recorded, RequestMoved
 from bridle.core.fold import fold
-from bridle.core.parts import Call, StepFinish, Text, TurnFinish
+from bridle.core.parts import StepFinish, Text, TurnFinish
 from bridle.core.result import Result, answers
 from bridle.core.session import Session
 from bridle.core.status import status_of
@@ -15,6 +15,7 @@ from bridle.surfaces.cli.narrator import Narrator
 from bridle.surfaces.cli.writer import Writer
 from bridle.surfaces.shared.limit_levels import NAMES, bar, levels, nearest
 from bridle.surfaces.shared.safe_text import line, plain
+from bridle.wire.events import EndReason
 
 BAR = 10
 MOST_UNDER_WAY = 6
@@ -54,7 +55,7 @@ class TextLines:
     def notice(self, text: str) -> None:
         self._paper.say(f"! {plain(text)}")
 
-    def error(self, text: str, reason: str) -> None:
+    def error(self, text: str, reason: EndReason) -> None:
         self.rest()
         self._paper.say(f"bridle: {plain(text)}", always=True)
 
@@ -117,12 +118,11 @@ class TextLines:
         yield " · ".join(pieces)
 
     def _delta(self, delta: PartDelta) -> None:
-        if delta.call:
+        if delta.kind == "arguments":
             self._pending[delta.part] = f"  ○ {line(delta.call)}  {delta.offset + len(delta.text)} characters"
             self.tick()
             return
-        is_call = isinstance(self._session.parts.get(delta.part), Call)
-        hidden = delta.reasoning or is_call or self._wants_output
+        hidden = delta.kind != "text" or self._wants_output
         if not self._paper.early or hidden or delta.offset != self._written.get(delta.part, 0):
             return
         self._write(delta.part, delta.text)

@@ -102,15 +102,18 @@ class TranscriptView(VerticalScroll):
 
     async def _grow(self, delta: PartDelta) -> None:
         view = self._views.get(delta.part)
-        if delta.call:
+        if delta.kind == "arguments":
             if view is None:
                 view = CallView(Call(delta.part, delta.call, "", ""))
                 await self._mount(delta.part, view)
             if isinstance(view, CallView):
                 view.hears(delta.offset + len(delta.text))
             return
+        if view is None and delta.kind == "output":
+            # The call lies behind what is shown.
+            return
         if view is None:
-            view = ThoughtView() if delta.reasoning else WordsView()
+            view = ThoughtView() if delta.kind == "reasoning" else WordsView()
             view.add_class("part")
             self._views[delta.part] = view
             await self.mount(view)

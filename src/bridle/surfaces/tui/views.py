@@ -24,10 +24,11 @@ from bridle.core.parts import (
     TurnFinish,
 )
 from bridle.core.states import Asking, CallState, Done, Failed, Refused, Running, Waiting
-from bridle.surfaces.shared.call_summary import compaction, telling
+from bridle.surfaces.shared.call_summary import telling
 from bridle.surfaces.shared.safe_text import line, plain
 from bridle.surfaces.tui.streamed_text import WordsView
 from bridle.surfaces.tui.widgets import Button, Static
+from bridle.wire.projection import compaction_text
 
 MOST_LIVE_LINES = 8
 MOST_LINES = 400
@@ -228,7 +229,7 @@ class NoticeView(Static):
             return cls(part.text) if part.about != "closing" else None
         if part.outcome == "open" or part.cause == "prune":
             return None
-        return cls(compaction(part))
+        return cls(compaction_text(part))
 
 
 class SentinelView(Vertical):

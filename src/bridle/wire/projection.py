@@ -1,0 +1,346 @@
+"""Recorded entries and live deltas become public events: a pure fold, without I/O and without a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET
+
+from bridle.core import events as record
+from bridle.core import parts, states
+from bridle.core.events import Entry, PartDelta
+from bridle.core.fold import fold
+from bridle.core.result import answers
+from bridle.core.session import Session
+from bridle.core.status import Status, status_of
+from bridle.wire.events import (
+    AskEndEvent,
+    AskEvent,
+    CompactionEvent,
+    DeltaEvent,
+    Event,
+    NoticeEvent,
+    PatchEvent,
+    PromptEvent,
+    ReasoningEvent,
+    RedoEvent,
+    RemovedEvent,
+    RetryEvent,
+    SentinelEvent,
+    StatusEvent,
+    StepFinishEvent,
+    StepStartEvent,
+    SubagentEvent,
+    TextEvent,
+    TitleEvent,
+    TodoItem,
+    TodosEvent,
+    ToolStartEvent,
+    ToolUseEvent,
+    TurnFinishEvent,
+    TurnStartEvent,
+    UndoEvent,
+)
+
+TODO_TOOL = "todowrite"
+WORDS = (parts.Text, parts.Reasoning)
+
+
+class _TodoList(msgspec.Struct):
+    todos: tuple[TodoItem, ...]
+
+
+class EventStream:
+    """The events of one session, in order.
+
+    `session` is what the follower knows already; entries are folded into it in place. With `prompt`, only the turn
+    that answers this prompt is told. Entries that are known already give no events. Deltas that belong to nothing
+    open, or repeat what was told, give none either.
+    """
+
+    def __init__(self, id: str, session: Session | None = None, prompt: str = "") -> None:
+        self.id = id
+        self.session = session if session is not None else Session()
+        self.prompt = prompt
+        self._title = self.session.info.title if self.session.info is not None else ""
+        self._status: Status | None = None
+        self._started: set[str] = set()
+        """The calls whose subagents were told of."""
+        self._asks: dict[str, dict[str, states.Ask]] = {}
+        """The open asks that were told, by their calls."""
+        self._shown: dict[str, int] = {}
+        """How many characters of a part were told, while that may be more than the record has."""
+
+    @classmethod
+    def resumed(cls, id: str, session: Session) -> EventStream:
+        """Return a stream for a follower who was told everything up to this session's last entry."""
+        stream = cls(id, session)
+        stream._status = status_of(session, held=True)
+        turn = session.running
+        if turn is not None:
+            stream._started.update(turn.under_way)
+            open_calls = {**turn.batch, **turn.background}
+            stream._asks = {call: asks for call, state in open_calls.items() if (asks := _asks(state))}
+        return stream
+
+    def of_entry(self, entry: Entry) -> list[Event]:
+        """Take one entry of the journal and return what it tells; the last event carries the sequence number."""
+        if entry.sequence <= self.session.sequence:
+            return []
+        fold(self.session, entry)
+        if not self._tells():
+            return []
+        events = [*self._removed(entry), *(told for event in entry.events for told in self._recorded(event))]
+        status = status_of(self.session, held=True)
+        if status != self._status:
+            self._status = status
+            events.append(_status_event(self.id, status))
+        if events:
+            events[-1] = msgspec.structs.replace(events[-1], sequence=entry.sequence)
+        return events
+
+    def of_delta(self, delta: PartDelta) -> list[Event]:
+        """Take text on its way and return what is new of it."""
+        if not self._tells() or not self._awaits(delta):
+            return []
+        events: list[Event] = []
+        known = self._shown.get(delta.part)
+        if delta.kind in ("text", "reasoning"):
+            part = self.session.parts.get(delta.part)
+            known = known if known is not None else len(part.text) if isinstance(part, WORDS) else 0
+            if known < delta.offset:
+                # A delta was dropped: the record brings what is missing.
+                return []
+        elif delta.kind == "arguments" and known is None:
+            use = ToolUseEvent(self.id, id=delta.part, tool=delta.call, input=None, state="pending")
+            events.append(use)
+        return [*events, *self._grown(delta, max(known or 0, delta.offset))]
+
+    def _tells(self) -> bool:
+        return not self.prompt or answers(self.session, self.prompt)
+
+    def _awaits(self, delta: PartDelta) -> bool:
+        """Whether a delta belongs to a call that runs, or to the reply that streams now."""
+        turn = self.session.running
+        if turn is None:
+            return False
+        if delta.kind == "output":
+            return isinstance(turn.batch.get(delta.part), states.Running)
+        request = turn.request
+        if request is None or not isinstance(request.state, states.Open):
+            return False
+        return delta.part.startswith(f"{request.id}.{len(request.state.tries)}.")
+
+    def _grown(self, delta: PartDelta, known: int) -> Iterator[Event]:
+        """What is new to a follower who knows this many characters of the part."""
+        end = delta.offset + len(delta.text)
+        self._shown[delta.part] = max(known, end)
+        if known < end:
+            text = delta.text[known - delta.offset :]
+            yield DeltaEvent(self.id, part=delta.part, kind=delta.kind, offset=known, text=text)
+
+    def _removed(self, entry: Entry) -> Iterator[Event]:
+        """The parts of a reply that failed or ended, as far as they were told and are not in the record."""
+        gone = {event.id: None for event in entry.events if isinstance(event, record.PartRemoved)}
+        for event in entry.events:
+            if isinstance(event, record.RequestMoved):
+                gone |= {id: None for id in self._shown if id.startswith(f"{event.id}.")}
+        removed = tuple(id for id in gone if id not in self.session.parts)
+        for id in removed:
+            self._shown.pop(id, None)
+        if removed:
+            yield RemovedEvent(self.id, parts=removed)
+
+    def _recorded(self, event: record.Recorded) -> Iterator[Event]:
+        match event:
+            case record.PartPut(part=part):
+                yield from self._part(part)
+            case record.PartGrown(id=id, offset=offset, text=text):
+                grown = PartDelta(id, offset, text, _kind(self.session.parts.get(id)))
+                yield from self._grown(grown, self._shown.get(id, offset))
+            case record.CallMoved(id=id, state=state):
+                yield from self._call(self.session.call(id), state)
+            case record.RequestMoved(state=states.Open(tries=(*_, last) as tries)):
+                yield RetryEvent(self.id, attempt=len(tries), message=last.error, status=last.status, next=last.next)
+            case record.SessionPut(info=info):
+                if info.title != self._title:
+                    self._title = info.title
+                    yield TitleEvent(self.id, title=info.title)
+            case record.RequestMoved() | record.PartRemoved():
+                return
+
+    def _part(self, part: parts.Part) -> Iterator[Event]:
+        match part:
+            case parts.StepStart(number=number, cap=cap, closing=closing):
+                yield StepStartEvent(self.id, number=number, cap=cap, closing=closing)
+            case parts.StepFinish():
+                yield from self._step(part)
+            case parts.Text() | parts.Reasoning():
+                yield from self._words(part)
+            case parts.Compaction():
+                yield from self._compaction(part)
+            case parts.Notice(about=about, text=text):
+                yield NoticeEvent(self.id, about=about, text=text)
+            case parts.Sentinel(reason=reason, text=text, mark=mark):
+                yield SentinelEvent(self.id, kind=mark, reason=reason, text=text)
+            case parts.Call(state=state):
+                yield from self._call(part, state)
+            case parts.Patch(files=files, more=more):
+                if files:
+                    yield PatchEvent(self.id, files=files, more=more)
+            case parts.Undone(turn=turn, restored=restored):
+                yield UndoEvent(self.id, turn=turn, restored=restored)
+            case parts.Redone(restored=restored):
+                yield RedoEvent(self.id, restored=restored)
+            case parts.Prompt(id=id, turn=turn, text=text, files=attached):
+                paths = tuple(file.path for file in attached)
+                yield PromptEvent(self.id, id=id, turn=turn, text=text, files=paths)
+            case parts.TurnStart(number=number, agent=agent, model=model, cap=cap):
+                yield TurnStartEvent(self.id, number=number, agent=agent, model=model, cap=cap)
+            case parts.TurnFinish(number=number, reason=reason, detail=detail, spent=spent):
+                self._shown.clear()
+                yield TurnFinishEvent(self.id, number=number, reason=reason, detail=detail, spent=spent)
+            case parts.Request() | parts.ReservationRefused() | parts.Extension() | parts.Halt():
+                return
+
+    def _words(self, part: parts.Text | parts.Reasoning) -> Iterator[Event]:
+        """Text as far as it is recorded; the text of Bridle and of a synthesis is whole at once."""
+        yield from self._grown(PartDelta(part.id, 0, part.text, _kind(part)), self._shown.get(part.id, 0))
+        turn = self.session.turn
+        synthesis = turn is not None and turn.synthesis == "done" and part.id in turn.words
+        if isinstance(part, parts.Text) and (part.by == "bridle" or synthesis):
+            yield TextEvent(self.id, part=part.id, text=part.text, by=part.by)
+
+    def _step(self, finish: parts.StepFinish) -> Iterator[Event]:
+        turn = self.session.turn
+        assert turn is not None
+        for id in turn.reply:
+            self._shown.pop(id, None)
+            part = self.session.parts[id]
+            if isinstance(part, parts.Text) and part.text:
+                yield TextEvent(self.id, part=id, text=part.text, by="model")
+            elif isinstance(part, parts.Reasoning) and part.text:
+                yield ReasoningEvent(self.id, part=id, text=part.text)
+        state = turn.request.state if turn.request is not None else None
+        replied = state if isinstance(state, states.Replied) else None
+        yield StepFinishEvent(
+            self.id,
+            number=finish.number,
+            calls=finish.calls,
+            usage=replied.usage if replied is not None else None,
+            cost=replied.cost if replied is not None else 0.0,
+            finish=replied.finish if replied is not None else "",
+        )
+
+    def _compaction(self, part: parts.Compaction) -> Iterator[Event]:
+        yield CompactionEvent(self.id, cause=part.cause, outcome=part.outcome, before=part.before, after=part.after)
+        if part.cause != "prune" and part.outcome != "open":
+            yield NoticeEvent(self.id, about="compaction", text=compaction_text(part))
+
+    def _call(self, call: parts.Call, state: states.CallState) -> Iterator[Event]:
+        asks, told = _asks(state), self._asks.pop(call.id, {})
+        if asks:
+            self._asks[call.id] = asks
+        for ask in told.values():
+            if ask.id not in asks:
+                yield AskEndEvent(self.id, id=ask.id, call=call.id)
+        yield from self._moved(call, state)
+        for ask in asks.values():
+            if ask.id not in told:
+                yield self._ask(call, ask)
+
+    def _moved(self, call: parts.Call, state: states.CallState) -> Iterator[Event]:
+        match state:
+            case states.Running():
+                yield ToolStartEvent(self.id, id=call.id, tool=call.name, input=_input(call))
+            case states.Waiting(child=child, told=told):
+                if call.id not in self._started:
+                    self._started.add(call.id)
+                    yield ToolUseEvent(
+                        self.id, id=call.id, tool=call.name, input=_input(call), state="waiting", child=child
+                    )
+                    yield SubagentEvent(self.id, call=call.id, child=child, state="started", background=bool(told))
+            case states.Done() | states.Failed():
+                yield from self._ended(call, state)
+            case states.Refused(refusal=refusal, output=output):
+                yield ToolUseEvent(
+                    self.id,
+                    id=call.id,
+                    tool=call.name,
+                    input=_input(call),
+                    state="refused",
+                    output=output,
+                    refusal=refusal.name,
+                    limit=refusal.limit,
+                )
+            case states.Pending() | states.Asking() | states.Approved() | states.Repeat() | states.Queued():
+                return
+
+    def _ended(self, call: parts.Call, state: states.Done | states.Failed) -> Iterator[Event]:
+        how: Literal["done", "failed"] = "done" if isinstance(state, states.Done) else "failed"
+        yield ToolUseEvent(self.id, id=call.id, tool=call.name, input=_input(call), state=how, output=state.output)
+        if state.report is not None:
+            child, reason, spent = state.report.child, state.report.reason, state.report.spent
+            yield SubagentEvent(self.id, call=call.id, child=child, state="ended", reason=reason, spent=spent)
+        todos = _todos(call) if isinstance(state, states.Done) and state.kept else None
+        if todos is not None:
+            yield TodosEvent(self.id, todos=todos)
+
+    def _ask(self, call: parts.Call, ask: states.Ask) -> AskEvent:
+        """An ask, with the session in which it came up: a subagent's may be answered there or here."""
+        wider = tuple(f"{access.permission}: {access.always or access.pattern}" for access in ask.accesses)
+        return AskEvent(
+            ask.session or self.id,
+            id=ask.id,
+            call=call.id,
+            kind=ask.kind,
+            text=ask.text,
+            choices=ask.choices,
+            always=wider if ask.kind == "permission" else UNSET,
+            diff=ask.diff or UNSET,
+        )
+
+
+def compaction_text(part: parts.Compaction) -> str:
+    """Return what became of a compaction, in words."""
+    if part.outcome != "smaller":
+        return "context not compacted: nothing to gain"
+    return f"context compacted: {part.before} → {part.after} tokens"
+
+
+def _status_event(session: str, status: Status) -> StatusEvent:
+    return StatusEvent(
+        session,
+        state=status.state,
+        attempt=status.attempt or UNSET,
+        message=status.message or UNSET,
+        next=status.next or UNSET,
+    )
+
+
+def _kind(part: parts.Part | None) -> Literal["text", "reasoning"]:
+    return "reasoning" if isinstance(part, parts.Reasoning) else "text"
+
+
+def _asks(state: states.CallState) -> dict[str, states.Ask]:
+    """The open asks of a call and of the subagent that it waits for."""
+    if isinstance(state, states.Asking):
+        return {state.ask.id: state.ask}
+    return {ask.id: ask for ask in state.asks} if isinstance(state, states.Waiting) else {}
+
+
+def _input(call: parts.Call) -> Any:
+    return msgspec.json.decode(call.arguments)
+
+
+def _todos(call: parts.Call) -> tuple[TodoItem, ...] | None:
+    """The list of tasks that a call has written, if it has written one."""
+    if call.name != TODO_TOOL:
+        return None
+    try:
+        return msgspec.json.decode(call.given, type=_TodoList).todos
+    except msgspec.ValidationError:
+        # A caller's own tool may have the same name and other arguments.
+        return None
