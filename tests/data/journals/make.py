@@ -29,6 +29,11 @@ import msgspec
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from bridle.runtime.keeping import delete_session
+from bridle.runtime.moving import export_session, fork_session, import_bundle, rename_session
+from bridle.runtime.undoing import redo, undo
+from bridle.turn.kept_files import Compared
+from bridle.users import UsersOwn
 from data.journals.gaps import missing_in
 from data.journals.reading import FILES, MACHINE, PACKED, builtins, read_journal, read_raw
 from data.journals.scenarios import (
@@ -44,7 +49,7 @@ from data.journals.scenarios import (
     options,
     tools,
 )
-from harness import VirtualLoop, virtual_seams
+from support.virtual import VirtualLoop, virtual_seams
 
 from bridle import Agent, Limits, Runtime, ScriptedModel
 from bridle.core.inbox import (
@@ -57,13 +62,8 @@ from bridle.core.inbox import (
 )
 from bridle.core.parts import Changed, File
 from bridle.errors import SnapshotFailed
-from bridle.runtime.keeping import delete_session
-from bridle.runtime.moving import export_session, fork_session, import_bundle, rename_session
-from bridle.runtime.undoing import redo, undo
 from bridle.seams import Seams
 from bridle.snapshots.snapshots import Snapshots
-from bridle.turn.kept_files import Compared
-from bridle.users import UsersOwn
 
 LARGEST = 60_000
 """Larger files are stored compressed."""
@@ -240,7 +240,7 @@ def leaving(*items: Any) -> People:
 
 async def resuming(runtime: Runtime, scenario: Scenario) -> None:
     """A later process goes on with the turn."""
-    runtime.resume(SESSION)
+    await runtime.resume(SESSION)
     await runtime.wait(SESSION, FIRST)
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from bridle import Runtime, wire
+from bridle import Runtime
 from bridle.core.result import result_of
-from bridle.errors import NoSuchSession
+from bridle.wire import entries as wire
 
 HERE = Path(__file__).parent
 FILES = (".db", ".db-wal")
@@ -59,15 +59,6 @@ def tag(part: Any) -> str:
     return str(builtins(part)["kind"])
 
 
-async def read_status(runtime: Runtime, id: str) -> str:
-    """Return the state of a session."""
-    try:
-        return str((await runtime.status(id)).state)
-    except NoSuchSession:
-        # The version that wrote the journals fails where a crash came before the session of a subagent was created.
-        return "interrupted"
-
-
 async def read_session(runtime: Runtime, id: str) -> dict[str, Any]:
     """Return everything of a session that a later version must load in the same way."""
     state = await runtime.load(id)
@@ -76,7 +67,7 @@ async def read_session(runtime: Runtime, id: str) -> dict[str, Any]:
     finishes = [part for part in parts if builtins(part)["kind"] == "turn_finish"]
     results = {prompt: result_of(state, prompt) for prompt in state.prompts}
     return {
-        "status": await read_status(runtime, id),
+        "status": str((await runtime.status(id)).state),
         "title": state.info.title,
         "directory": state.info.directory,
         "parent": state.info.parent,
