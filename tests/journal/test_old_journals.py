@@ -20,7 +20,6 @@ from data.journals.reading import (
     read_again,
     read_journal,
     read_raw,
-    read_status,
     unpack,
 )
 from data.journals.scenarios import FOLDER, NEXT, SCENARIOS, SESSION, open_runtime
@@ -175,7 +174,7 @@ async def check_record(runtime):
         finished = [part["number"] for part in parts if part["kind"] == "turn_finish"]
         assert finished == begun == sorted(set(begun)), id
         assert verified(entries) is None, id
-        assert await read_status(runtime, id) == "idle", id
+        assert str((await runtime.status(id)).state) == "idle", id
         assert await runtime.journal.inbox(id) == [], id
 
 
