@@ -49,7 +49,8 @@ def code() -> str:
     """A name for what is tested and for what tests it."""
     digest = hashlib.blake2b(digest_size=8)
     source = HERE.parent.parent / "src" / "bridle"
-    for path in sorted([*source.rglob("*.py"), *source.rglob("*.sql"), *HERE.glob("*.py"), HERE.parent / "harness.py"]):
+    support = HERE.parent / "support"
+    for path in sorted([*source.rglob("*.py"), *source.rglob("*.sql"), *HERE.glob("*.py"), *support.glob("*.py")]):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
