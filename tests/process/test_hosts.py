@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 from support.sheltered import BASH
 
-from bridle import Runtime, ScriptedModel, Settings, call
+from bridle import Runtime, RuntimeConfig, ScriptedModel, Settings, call
 from bridle.assembly.turns import UserSetup
 from bridle.config.settings import SandboxSettings
 from bridle.core.inbox import TurnOptions
@@ -140,12 +140,14 @@ def test_an_always_to_a_host_holds_for_the_next_command(shut_in, port, tmp_path)
 
     async def work():
         async with Runtime(
-            settings=settings,
-            models={"scripted": model},
-            tools=[BASH],
-            directory=shut_in.project,
-            environment=shut_in.environment,
-            user=UserSetup(approvals=tmp_path / "approvals.json"),
+            RuntimeConfig(
+                settings=settings,
+                models={"scripted": model},
+                tools=[BASH],
+                directory=shut_in.project,
+                environment=shut_in.environment,
+                user=UserSetup(approvals=tmp_path / "approvals.json"),
+            )
         ) as runtime:
             session = await runtime.create()
             options = TurnOptions(model="scripted", on_ask="pause")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from bridle.assembly.command_environment import command_environment_for
 from bridle.assembly.project_access import brought_by
@@ -12,20 +13,30 @@ from bridle.assembly.user_setup import UserSetup
 from bridle.config.instructions import Instructions, own_files
 from bridle.config.load import approvals_file, config_home, data_home, load, person, state_home
 from bridle.config.settings import Settings
+from bridle.core.permission import Rule
 from bridle.snapshots.repository import Bounds
 from bridle.snapshots.snapshots import Snapshots
 from bridle.tools.registry import builtin_tools
+from bridle.tools.tool import Tool
 from bridle.workspace.remote_instructions import RemoteInstructions, is_address
 
 
-class ProjectSetup(NamedTuple):
-    """The arguments of a runtime, and what its reader must know; `problems` only if something is to be run."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProjectSetup:
+    """The parts of a runtime for a project, and what its reader must know."""
 
-    arguments: dict[str, Any]
+    journal: str | Path
+    settings: Settings
+    origins: Mapping[str, str]
+    restrictions: tuple[tuple[Rule, ...], ...]
+    tools: Sequence[Tool]
+    outputs: Path
+    user: UserSetup
+    log: Path
     notices: tuple[str, ...]
     problems: tuple[str, ...]
-    log: Path
-    wanted: tuple[str, ...] = ()
+    """Faults of extensions, which concern a reader only if something is to be run."""
+    wanted: tuple[str, ...]
     """The model and the providers that an untrusted project names."""
 
 
@@ -42,29 +53,29 @@ def set_up_project(
     commands = command_environment_for(loaded.settings, environment, guarded, None, folder)
     brought = brought_by(folder, environment, built_in, commands, trusted=loaded.trusted)
     commands.drop()
-    arguments = {
-        "journal": loaded.settings.journal.path or data_home(environment) / "journal.db",
-        "settings": loaded.settings,
-        "origins": loaded.origins,
-        "restrictions": loaded.restrictions,
-        "tools": brought.tools,
-        "directory": folder,
-        "outputs": state_home(environment) / "outputs",
-        "subagents": None,
-        "environment": environment,
-        "user": UserSetup(
-            guarded,
-            frozenset({"task", "skill", *(tool.spec.name for tool in built_in)}),
-            approvals_file(environment),
-            brought.skills,
-            Instructions(folder, own_files(person(environment), config_home(environment)), patterns, remote).text,
-            _snapshots(loaded.settings, environment),
-            brought.stricter,
-            remote,
+    instructions = Instructions(folder, own_files(person(environment), config_home(environment)), patterns, remote)
+    return ProjectSetup(
+        journal=loaded.settings.journal.path or data_home(environment) / "journal.db",
+        settings=loaded.settings,
+        origins=loaded.origins,
+        restrictions=loaded.restrictions,
+        tools=brought.tools,
+        outputs=state_home(environment) / "outputs",
+        user=UserSetup(
+            guarded=guarded,
+            built_in=frozenset({"task", "skill", *(tool.spec.name for tool in built_in)}),
+            approvals=approvals_file(environment),
+            skills=brought.skills,
+            instructions=instructions.text,
+            files=_snapshots(loaded.settings, environment),
+            stricter=brought.stricter,
+            remote=remote,
         ),
-    }
-    log = state_home(environment) / "bridle.log"
-    return ProjectSetup(arguments, loaded.notices, tuple(brought.problems), log, loaded.wanted)
+        log=state_home(environment) / "bridle.log",
+        notices=loaded.notices,
+        problems=tuple(brought.problems),
+        wanted=loaded.wanted,
+    )
 
 
 def _snapshots(settings: Settings, environment: Mapping[str, str]) -> Snapshots | None:

@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from bridle.assembly.models import Models
-from bridle.assembly.turns import SettingsTurns, UserSetup
+from bridle.assembly.turns import SettingsTurns
 from bridle.config.settings import Settings
-from bridle.core.agent import AgentDefinition
 from bridle.core.context import sound
 from bridle.core.events import SessionInfo
 from bridle.core.inbox import AbortItem, AnswerItem, CompactItem, ExtendItem, InboxItem, PromptItem, TurnOptions
 from bridle.core.limits import LimitName, wrong_limit
 from bridle.core.parts import File, TurnStart
-from bridle.core.permission import Rule
 from bridle.core.session import Session
 from bridle.engine.bus import Bus
 from bridle.engine.drive import DriveSetup, submit
 from bridle.engine.engine import Engine
 from bridle.engine.local import LocalEngine
 from bridle.errors import ConfigError
-from bridle.journal.journal import Journal
 from bridle.journal.open import open_journal
-from bridle.model.model import Model
 from bridle.runtime import argument_checks
+from bridle.runtime.config import RuntimeConfig
 from bridle.runtime.duplicate_prompts import refuse_other
 from bridle.runtime.local_project import LocalProject
 from bridle.runtime.mcp_servers import servers_for
@@ -36,7 +33,6 @@ from bridle.runtime.project import Backend
 from bridle.runtime.session_changes import SessionChanges
 from bridle.runtime.session_reader import SessionReader
 from bridle.seams import Seams
-from bridle.tools.tool import Tool
 from bridle.turn.actions import Actions, TurnActions
 from bridle.turn.active_turn import ActiveTurn
 
@@ -44,57 +40,40 @@ from bridle.turn.active_turn import ActiveTurn
 class Runtime(SessionReader, SessionChanges, LocalProject):
     """Sessions, driven. Use it as an async context manager, or call `close`.
 
-    Without a journal, sessions are kept in memory; a path keeps them in SQLite; a journal that is given as an object is
-    closed by the caller. `subagents` are the agents that a `task` call may start; None means all whose mode allows it.
-    `tools` are for all agents, `private_tools` for single ones, by the agent's name.
+    `engine` makes the engine that drives the sessions; None means one in this process.
     """
 
     def __init__(
-        self,
-        *,
-        journal: Journal | str | Path | None = None,
-        settings: Settings | None = None,
-        origins: Mapping[str, str] | None = None,
-        models: Mapping[str, Model] | None = None,
-        tools: Iterable[Tool] = (),
-        agents: Iterable[AgentDefinition] = (),
-        directory: str | Path = ".",
-        restrictions: Sequence[tuple[Rule, ...]] = (),
-        outputs: Path | None = None,
-        subagents: Sequence[str] | None = (),
-        seams: Seams | None = None,
-        environment: Mapping[str, str] | None = None,
-        user: UserSetup | None = None,
-        private_tools: Mapping[str, Iterable[Tool]] | None = None,
-        engine: Callable[[DriveSetup], Engine] | None = None,
+        self, config: RuntimeConfig | None = None, *, engine: Callable[[DriveSetup], Engine] | None = None
     ) -> None:
-        self.settings = argument_checks.fitting("settings", settings or Settings(), Settings)
-        self.seams = seams or Seams()
-        self.directory = Path(directory).absolute()
-        environment = os.environ if environment is None else environment
-        self.models = Models(dict(models or {}), self.settings, environment, self.directory)
+        config = config or RuntimeConfig()
+        self.settings = argument_checks.fitting("settings", config.settings, Settings)
+        self.seams = config.seams or Seams()
+        self.directory = Path(config.directory).absolute()
+        environment = os.environ if config.environment is None else config.environment
+        self.models = Models(config.models, self.settings, environment, self.directory)
         self.bus = Bus()
         self.turns = SettingsTurns(
-            self.settings,
-            origins or {},
-            self.models.find,
-            argument_checks.named_tools("tools", tools),
-            self.seams,
-            argument_checks.definitions(agents),
-            argument_checks.layers("restrictions", restrictions),
-            outputs,
-            subagents,
-            self.models.choose,
-            self.models.alias,
-            environment,
-            self.directory,
-            user or UserSetup(),
-            argument_checks.tools_of_agents(private_tools or {}),
+            settings=self.settings,
+            origins=config.origins,
+            find_model=self.models.find,
+            tools=argument_checks.named_tools("tools", config.tools),
+            seams=self.seams,
+            agents=argument_checks.definitions(config.agents),
+            restrictions=argument_checks.layers("restrictions", config.restrictions),
+            outputs=config.outputs,
+            subagents=config.subagents,
+            choose=self.models.choose,
+            alias=self.models.alias,
+            environment=environment,
+            directory=self.directory,
+            user=config.user,
+            private_tools=argument_checks.tools_of_agents(config.private_tools),
         )
         self.servers = servers_for(self.turns, self.directory, environment)
         self.notices: tuple[str, ...] = ()
-        self.journal = open_journal(journal, self.settings.journal.durability, self.seams)
-        self._opened_journal = self.journal is not journal
+        self.journal = open_journal(config.journal, self.settings.journal.durability, self.seams)
+        self._opened_journal = self.journal is not config.journal
         self.file_notices: tuple[str, ...] = ()
         """The notices about configuration files: shown again only when the files change."""
         self._drives = DriveSetup(
@@ -126,7 +105,19 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
 
         environment = os.environ if environment is None else environment
         found = set_up_project(Path(directory).absolute(), environment, flags=flags, trusted=trusted)
-        runtime = cls(**{**found.arguments, **({"journal": None} if in_memory else {})})
+        config = RuntimeConfig(
+            journal=None if in_memory else found.journal,
+            settings=found.settings,
+            origins=found.origins,
+            tools=found.tools,
+            subagents=None,
+            directory=directory,
+            restrictions=found.restrictions,
+            outputs=found.outputs,
+            environment=environment,
+            user=found.user,
+        )
+        runtime = cls(config)
         runtime.notices = runtime.file_notices = found.notices
         runtime.models.wanted = found.wanted
         if not in_memory:
