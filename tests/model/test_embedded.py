@@ -6,7 +6,7 @@ import os
 import pytest
 
 from bridle import Runtime, RuntimeConfig
-from bridle.assembly.turns import UserSetup
+from bridle.assembly.user_setup import UserSetup
 from bridle.config.settings import Behavior, Settings
 from bridle.core.inbox import TurnOptions
 from bridle.core.messages import Messages, UserMessage

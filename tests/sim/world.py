@@ -193,9 +193,6 @@ async def people(plan: Plan, process: Process) -> list[Result]:
     for at, item in plan.wishes:
         await asyncio.sleep(max(0.0, at - asyncio.get_running_loop().time()))
         await _insisting(plan, lambda item=item: runtime.journal.submit(SESSION, item))
-        if runtime.servers is not None:
-            # As for every prompt: what new servers offer is waited for, but not long.
-            await runtime.servers.prepare()
         await runtime.resume(SESSION)
     results = [await _served(plan, runtime, id) for id in plan.prompts]
     # What has no prompt, such as a compaction, comes to its end as well.

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from bridle.core.agent import Price
+from bridle.core.hook import HookSettings
 from bridle.core.limits import MAX_STEPS
 from bridle.values.provider import Provider
 
@@ -144,26 +145,6 @@ class SandboxSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The size of a file that a command may write; 0 for no bound."""
     disk_mb: int = 20_480
     """How much less free disk there may be while a command runs; 0 for no bound."""
-
-
-HookEvent = Literal[
-    "before_call", "after_call", "step_start", "step_end", "before_compaction", "pause", "limit", "turn_end"
-]
-
-
-class HookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    on: HookEvent
-    command: str
-    """A shell command that gets JSON on standard input. Before a call, a status other than 0 blocks the call.
-
-    It may print an answer as JSON: `arguments` before a call, `output` after one, `instruction` or `add` before a
-    compaction.
-    """
-    tool: str = "*"
-    """Only for calls of tools that fit this pattern."""
-    seconds: float = 60.0
-    sandbox: bool = True
-    """Without it the command runs outside of the sandbox, which only your own configuration may say."""
 
 
 class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

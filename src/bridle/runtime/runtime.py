@@ -9,8 +9,12 @@ from typing import Any, Literal
 
 import msgspec
 
+from bridle.assembly.command_environment import command_environment_for
 from bridle.assembly.models import Models
+from bridle.assembly.permissions import PermissionRules
+from bridle.assembly.toolset import Toolset, described_subagents, subagent_tools
 from bridle.assembly.turns import SettingsTurns
+from bridle.config.agents import all_agents
 from bridle.config.settings import Settings
 from bridle.core.context import sound
 from bridle.core.events import SessionInfo
@@ -33,6 +37,7 @@ from bridle.runtime.project import Backend
 from bridle.runtime.session_changes import SessionChanges
 from bridle.runtime.session_reader import SessionReader
 from bridle.seams import Seams
+from bridle.tools.output_buffer import OutputFolder
 from bridle.turn.actions import Actions, TurnActions
 from bridle.turn.active_turn import ActiveTurn
 
@@ -53,24 +58,13 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
         environment = os.environ if config.environment is None else config.environment
         self.models = Models(config.models, self.settings, environment, self.directory)
         self.bus = Bus()
-        self.turns = SettingsTurns(
-            settings=self.settings,
-            origins=config.origins,
-            find_model=self.models.find,
-            tools=argument_checks.named_tools("tools", config.tools),
-            seams=self.seams,
-            agents=argument_checks.definitions(config.agents),
-            restrictions=argument_checks.layers("restrictions", config.restrictions),
-            outputs=config.outputs,
-            subagents=config.subagents,
-            choose=self.models.choose,
-            alias=self.models.alias,
-            environment=environment,
-            directory=self.directory,
-            user=config.user,
-            private_tools=argument_checks.tools_of_agents(config.private_tools),
+        self.outputs = config.outputs
+        self.snapshots = config.user.files
+        self.commands = command_environment_for(
+            self.settings, environment, config.user.guarded, config.outputs, self.directory
         )
-        self.servers = servers_for(self.turns, self.directory, environment)
+        self.servers = servers_for(self.settings, self.commands, self.directory, self.seams)
+        self.turns = self._turns(config)
         self.notices: tuple[str, ...] = ()
         self.journal = open_journal(config.journal, self.settings.journal.durability, self.seams)
         self._opened_journal = self.journal is not config.journal
@@ -84,6 +78,33 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
             actions=_actions(self.settings),
         )
         self.engine = (engine or LocalEngine)(self._drives)
+
+    def _turns(self, config: RuntimeConfig) -> SettingsTurns:
+        user = config.user
+        agents = {**all_agents(self.settings, config.origins), **argument_checks.definitions(config.agents)}
+        subagents = described_subagents(agents, config.subagents)
+        tools = argument_checks.named_tools("tools", config.tools)
+        restrictions = argument_checks.layers("restrictions", config.restrictions)
+        return SettingsTurns(
+            settings=self.settings,
+            models=self.models,
+            agents=agents,
+            subagents=subagents,
+            toolset=Toolset(
+                {**tools, **user.skill_tools(), **subagent_tools(subagents)},
+                user.built_in,
+                self.servers,
+                argument_checks.tools_of_agents(config.private_tools),
+            ),
+            rules=PermissionRules(
+                self.settings.permission, (*restrictions, user.stricter), user.approvals, self.commands
+            ),
+            commands=self.commands,
+            user=user,
+            seams=self.seams,
+            directory=self.directory,
+            outputs=OutputFolder(config.outputs) if config.outputs is not None else None,
+        )
 
     @classmethod
     def open(
@@ -123,7 +144,7 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
         if not in_memory:
             runtime.bus.listen(StepLog(found.log, runtime.seams.clock))
             runtime.file_notices += found.problems
-            more = (getattr(runtime.journal, "notice", ""), runtime.turns.commands.warning())
+            more = (getattr(runtime.journal, "notice", ""), runtime.commands.warning())
             runtime.notices += (*found.problems, *filter(None, more))
         return runtime
 
@@ -140,9 +161,9 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
         finally:
             if self.servers is not None:
                 await self.servers.close()
-            await self.turns.commands.close()
-            if self.turns.user.files is not None:
-                await self.turns.user.files.close()
+            await self.commands.close()
+            if self.snapshots is not None:
+                await self.snapshots.close()
             await self.models.close()
             if self._opened_journal:
                 # Another runtime may write to a journal that was given.
@@ -186,9 +207,7 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
         the id stands for another prompt. An id begins with a letter.
         """
         id = self.seams.new_id("prm") if id is None else id
-        item = argument_checks.prompt_item(
-            id, text, files, options, self.turns.subagents or (), queue=queue, reply=reply
-        )
+        item = argument_checks.prompt_item(id, text, files, options, self.turns.subagents, queue=queue, reply=reply)
         item = msgspec.structs.replace(item, wants=tuple(wants), subtask=subtask)
         if reply:
             await self.check(await self._current(session), item)
@@ -197,23 +216,14 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
         return item.id
 
     async def check(self, state: Session, item: PromptItem) -> None:
-        """Refuse a prompt whose turn could not begin, while there is still somebody to tell."""
-        if self.servers is not None:
-            await self.servers.prepare()
-        await self.turns.user.prepare()
-        await self.models.prepare(self.turns.model_ref(state, item.options))
-        opening = self.turns.open(state, item, state.turns + 1)
-        if opening.problem:
-            raise ConfigError(opening.problem)
+        """Raise `ConfigError` for a prompt whose turn could not begin, while its caller can still be told."""
+        await self.turns.check(state, item)
 
     def preview(self, options: TurnOptions | None = None) -> TurnStart:
         """The turn that a first prompt would open now, with its system prompt; raises `ConfigError`."""
         session = Session()
         session.info = SessionInfo("preview", str(self.directory), created=self.seams.clock.wall())
-        opening = self.turns.open(session, PromptItem("preview", "", options=options), 1)
-        if opening.problem:
-            raise ConfigError(opening.problem)
-        return opening.start
+        return self.turns.opening(session, PromptItem("preview", "", options=options), 1).start
 
     async def answer(
         self, session: str, ask: str, choice: Literal["once", "always", "reject"], feedback: str = ""

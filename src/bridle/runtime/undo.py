@@ -169,7 +169,7 @@ async def _leased(runtime: Runtime, session: str) -> AsyncIterator[Record]:
 
 
 def _kept(runtime: Runtime) -> Snapshots:
-    kept = runtime.turns.user.files
+    kept = runtime.snapshots
     if kept is None:
         raise SnapshotFailed("snapshots are switched off (snapshots.enabled)")
     return kept

@@ -58,12 +58,12 @@ class _Summary(ErrandSender):
         self.part = f"{turn.start.number}.c{number}"
         super().__init__(active, "compaction", f"{self.part}.{action.attempt}", number=number, attempt=action.attempt)
         self.messages = session.messages
-        self.window = turn.start.window or active.setup.info.context_window
+        self.window = turn.start.window or active.setup.model.info.context_window
         self.per_token = session.characters_per_token
         tail = min(self.window * TAIL_SHARE, TAIL_TOKENS)
         self.through = first_kept(self.messages, int(tail * self.per_token))
         history = serialised(self.messages[: self.through], int(self.window * HISTORY_SHARE * self.per_token))
-        self.words = (active.instruction or active.setup.prompts["compaction"]).replace("{history}", history)
+        self.words = (active.instruction or active.setup.model.prompts["compaction"]).replace("{history}", history)
         self.reads = int(len(self.words) / self.per_token) + ESTIMATE_SLACK
 
     def request(self, max_output: int) -> ModelRequest:

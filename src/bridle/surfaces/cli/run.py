@@ -89,8 +89,6 @@ async def _expanded(runtime: Runtime, said: str, piped: str, options: TurnOption
     text = "\n\n".join(piece for piece in (said, "" if data else piped) if piece)
     asked = Expanded(text, ())
     if text.startswith("/") or "@" in text:
-        # Loaded only here: most prompts are plain.
-
         asked = await runtime.expand(text, _confirm(options.on_ask), typed=said, agent=options.agent)
     return asked._replace(text=f"{asked.text}\n\n{data}") if data else asked
 
