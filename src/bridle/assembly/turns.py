@@ -93,10 +93,18 @@ class SettingsTurns:
         try:
             return self.opening(session, item, number)
         except ConfigError as error:
-            start = TurnStart(f"{number}.start", number, options.agent or "", options.model or "", 0, Limits(), "deny")
-            delegation = options.delegation
-            start = msgspec.structs.replace(start, account=account_id(session, number), delegation=delegation)
-            above = delegation.account if delegation is not None else None
+            start = TurnStart(
+                f"{number}.start",
+                number,
+                agent=options.agent or "",
+                model=options.model or "",
+                cap=0,
+                limits=Limits(),
+                on_ask="deny",
+                account=account_id(session, number),
+                delegation=options.delegation,
+            )
+            above = options.delegation.account if options.delegation is not None else None
             return Opening(start, (Account(start.account, above),), problem=str(error))
 
     def opening(self, session: Session, item: PromptItem, number: int) -> Opening:

@@ -59,7 +59,7 @@ class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """US dollars over all sessions and processes of this user."""
 
 
-class TreeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TreeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     steps: int | None = 1_000
     tool_calls: int | None = None
     tokens: int | None = None
@@ -124,7 +124,7 @@ class ShellSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Variables of the environment that commands get although they are called like a secret."""
 
 
-class SandboxSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SandboxSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     mode: Literal["auto", "off", "required"] = "auto"
     """`auto` shuts commands in where the system allows it, and says so where not; `required` refuses to go without."""
     network: bool = False
@@ -147,7 +147,7 @@ class SandboxSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How much less free disk there may be while a command runs; 0 for no bound."""
 
 
-class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A server of tools: a command to start, or an address. `{env:NAME}` and `{file:PATH}` in values are filled in."""
 
     command: list[str] = []
@@ -194,7 +194,7 @@ class PromptSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The user's own words at the end of every system prompt."""
 
 
-class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     id: str = ""
     """The model's name at its provider, if it is another one."""
     context_window: int | None = None
@@ -212,7 +212,7 @@ STEP_SPELLINGS = ("steps", "max_steps", "maxSteps", "maxTurns")
 """One limit, as different programs call it."""
 
 
-class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     description: str = ""
     mode: Literal["primary", "subagent", "all"] | None = None
     prompt: str = ""
@@ -262,7 +262,7 @@ class UiSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The colours of the terminal."""
 
 
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Everything that can be set."""
 
     model: str | None = None

@@ -142,9 +142,8 @@ def _check(name: str, steps: int | None, limits: Limits, tree: TreeLimits) -> No
 
 def _settings(name: str, settings: Settings, tree: TreeLimits) -> Settings:
     """Return the settings with this agent and the bounds of its tree; raises `ConfigError`."""
-    bounds = {field: value for field, value in msgspec.structs.asdict(tree).items() if field != "seconds"}
     given = fitting(f"agent {name}: settings", settings, Settings)
-    return msgspec.structs.replace(given, agent=name, tree=TreeSettings(**bounds))
+    return msgspec.structs.replace(given, agent=name, tree=msgspec.convert(tree, TreeSettings, from_attributes=True))
 
 
 def _own_tools(name: str, given: Iterable[Tool | Callable[..., Any]], *, starts: bool) -> dict[str, Tool]:

@@ -40,7 +40,7 @@ NO_NETWORK = re.compile(
 READ_ONLY = re.compile(r"(?i:read-only file system|could not (write|lock) config file)|\bEROFS\b")
 
 
-class BashArguments(msgspec.Struct, forbid_unknown_fields=True):
+class BashArguments(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     command: Annotated[str, msgspec.Meta(description="The command")]
     description: Annotated[str, msgspec.Meta(description="What it is for, in a few words")] = ""
     timeout: Annotated[int | None, msgspec.Meta(description="Milliseconds it may take")] = None

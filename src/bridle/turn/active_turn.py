@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -99,6 +99,7 @@ class ActiveTurn:
     seams: Seams
     scope: Scope
     others: OtherSessions
+    _: KW_ONLY
     held_prompts: bool = False
     ready: dict[str, Ready] = field(default_factory=dict)
     """The calls that are about to run."""
@@ -110,12 +111,14 @@ class ActiveTurn:
     """What hooks made of the instruction for the compaction that is about to be asked for."""
     beside: SideTask | None = None
     """What runs beside the turn: the request for a title."""
-    session: Session = field(init=False)
-    growth: Growth = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.session = self.record.session
-        self.growth = Growth(self.record)
+    @cached_property
+    def session(self) -> Session:
+        return self.record.session
+
+    @cached_property
+    def growth(self) -> Growth:
+        return Growth(self.record)
 
     @property
     def model(self) -> Model:

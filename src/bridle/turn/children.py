@@ -216,7 +216,8 @@ async def report_end(session: Session, others: OtherSessions) -> None:
     sentinel = session.parts.get(f"{finish.number}.sentinel")
     headline = sentinel.text if isinstance(sentinel, Sentinel) else ""
     told = f"{session.info.id}/{finish.number}.ended"
-    await others.report(delegation.parent, ChildEndedItem(told, delegation.call, report, text, headline, finish.files))
+    ended = ChildEndedItem(told, delegation.call, report, text, headline, files=finish.files)
+    await others.report(delegation.parent, ended)
 
 
 def reported(active: ActiveTurn, state: Waiting, item: ChildEndedItem) -> Done | Failed:

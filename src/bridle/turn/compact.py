@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
+
 from bridle.core.action import Compact
 from bridle.core.compaction import (
     HISTORY_SHARE,
@@ -94,15 +96,13 @@ class _Summary(ErrandSender):
     ) -> None:
         session, turn = self.active.session, self.active.turn
         through = self.messages[self.through].id if self.through < len(self.messages) else ""
-        part = Compaction(self.part, cause_of(turn), "smaller", through, summary, self._shortened(), by=by)
+        part = Compaction(self.part, cause_of(turn), "smaller", through, summary, shortened=self._shortened(), by=by)
         before = session.tokens
         size = sum(characters(message) for message in compacted(self.messages, part, turn.prompts))
         after = session.tokens_with(size)
         limit = turn.start.compact_at or self.window
         if after <= before * (1 - LEAST_GAIN) and after < limit:
-            part = Compaction(
-                part.id, part.cause, "smaller", through, summary, part.shortened, before=before, after=after, by=by
-            )
+            part = msgspec.structs.replace(part, before=before, after=after)
         else:
             part = Compaction(part.id, part.cause, "no_progress", before=before, after=after, by=by)
         await self.active.record.append(*events, PartPut(part), change=change)

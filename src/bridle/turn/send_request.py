@@ -175,8 +175,9 @@ class ModelCall:
         limit = _limit_of(short)
         least = min(LOWEST_OUTPUT_TOKENS, self.max_output)
         needs = float(getattr(self._amount(least).plus(self.sender.keep(least)), limit))
+        spent, allowed = float(short.spent), float(short.allowed)
         refused = ReservationRefused(
-            id, limit, short.scope, self.sender.closing, float(short.spent), float(short.allowed), needs
+            id, limit, short.scope, self.sender.closing, spent=spent, allowed=allowed, needs=needs
         )
         await self.sender.unaffordable(refused, begun=begun)
 

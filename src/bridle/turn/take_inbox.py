@@ -144,7 +144,7 @@ async def _open(active: ActiveTurn, item: PromptItem) -> None:
 
 
 def _prompt(item: PromptItem, turn: int) -> Prompt:
-    return Prompt(item.id, item.text, item.files, turn, item.wants, item.subtask)
+    return Prompt(item.id, item.text, item.files, turn, item.wants, subtask=item.subtask)
 
 
 async def _take_running(active: ActiveTurn, item: InboxItem) -> None:

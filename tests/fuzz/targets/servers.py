@@ -72,7 +72,15 @@ class InProcess(Link):
 
     def __init__(self, script: bytes, folder: Path, seams: Any) -> None:
         commands = CommandEnvironment(SandboxSettings(mode="off"), {})
-        around = Surroundings(folder, {}, {}, commands, AcceptedTools(folder / "mcp.json"), seams, folder / "auth.json")
+        around = Surroundings(
+            directory=folder,
+            environment={},
+            known={},
+            commands=commands,
+            pins=AcceptedTools(folder / "mcp.json"),
+            seams=seams,
+            auth=folder / "auth.json",
+        )
         super().__init__("peer", McpServer(command=["peer"], seconds=SECONDS), around)
         self._peer = Peer(script)
 
