@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from bridle.config.approvals import Approvals
 from bridle.config.settings import AnyPermissions
 from bridle.core.agent import AgentDefinition
 from bridle.core.permission import Access, Rule, Verdict, covers, judge, strictest
-from bridle.tools.tool import Tool
 
 
 @dataclass(slots=True, frozen=True)
@@ -26,9 +24,9 @@ class PermissionRules:
     """The file of permanent approvals."""
     commands: CommandEnvironment
 
-    def rules(self, agent: AgentDefinition, tools: Mapping[str, Tool]) -> tuple[Rule, ...]:
-        """Return the rules of an agent with these tools; raises `ConfigError` if a required sandbox is missing."""
-        return rules(self.given, agent, sandboxed="bash" in tools and self.commands.sandboxed)
+    def rules(self, agent: AgentDefinition, *, runs_commands: bool) -> tuple[Rule, ...]:
+        """Return the rules of an agent; raises `ConfigError` if a sandbox is required for its commands and missing."""
+        return rules(self.given, agent, sandboxed=runs_commands and self.commands.sandboxed)
 
     def approvals_in(self, directory: Path) -> Approvals | None:
         """Return the permanent approvals of a project; None if they end with their session."""

@@ -52,6 +52,10 @@ class Toolset:
         private = self.private.get(agent)
         return {**private, **shared, **private} if private else shared
 
+    def runs_commands(self, agent: str) -> bool:
+        """Return whether this agent has `bash`. A source has no tool of that name."""
+        return "bash" in self.own or "bash" in self.private.get(agent, {})
+
     async def prepare(self) -> None:
         """Wait a short while for tools that are not known yet."""
         if self.source is not None:

@@ -199,7 +199,7 @@ class SettingsTurns:
         return model, adjusted(info, self.settings.models.get(ref))
 
     def _rules(self, agent: AgentDefinition) -> tuple[Rule, ...]:
-        return self.rules.rules(agent, self.toolset.all(agent.name))
+        return self.rules.rules(agent, runs_commands=self.toolset.runs_commands(agent.name))
 
     def _news(self, session: Session, number: int) -> Iterator[Notice]:
         """Yield notices about instructions and about tools that come and go, unless this session has had them."""
