@@ -62,8 +62,7 @@ def run(
     limits = _limits(steps, max_tool_calls, max_tokens, max_cost, max_seconds)
     asks, tools, output = _on_ask(on_ask, format, trust=trust), _tools(tool or []), _schema(schema)
     options = TurnOptions(agent, model, asks, system, tools, limits=limits, variant=variant, output=output)
-    text = _prompt(prompt or [])
-    folder = project_here() if dir is None else existing(dir)
+    text, folder = _prompt(prompt or []), project_here() if dir is None else existing(dir)
     levels = _one_of("--format", format, ("text", "json")), _one_of("--log-level", log_level, ("info", "quiet"))
     if session and continue_last:
         raise ConfigError("give --session or --continue, not both")
@@ -75,9 +74,8 @@ def run(
         files = [attached(path, f"--file {path}") for path in file or []]
         wanted = asked.over(options) if not no_reply else None
         where = await _session(runtime, session, asked.text, wanted, continue_last=continue_last, fork=fork)
-        return where, await submit_expanded(
-            runtime, where, asked, options, files=files, queue=queue, reply=not no_reply
-        )
+        id = await submit_expanded(runtime, where, asked, options, files=files, queue=queue, reply=not no_reply)
+        return where, id
 
     sys.exit(asyncio.run(drive(folder, work, ForegroundView(*levels, tells_of_others=True), trusted=trust)))
 
