@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from bridle import Reply, Runtime, ScriptedModel, call, tool
+from bridle import Reply, Runtime, RuntimeConfig, ScriptedModel, call, tool
 from bridle.core.agent import AgentDefinition
 from bridle.core.events import Entry
 from bridle.core.messages import ResultMessage
@@ -64,7 +64,9 @@ def model(steps: int) -> ScriptedModel:
 
 async def driven(path: Path, sessions: int, steps: int) -> Load:
     runtime = Runtime(
-        journal=path, models={"m": model(steps)}, agents=[AgentDefinition("build", model="m")], tools=[look]
+        RuntimeConfig(
+            journal=path, models={"m": model(steps)}, agents=[AgentDefinition("build", model="m")], tools=[look]
+        )
     )
     late: list[float] = []
     before, began, cpu = memory(), time.monotonic(), time.process_time()

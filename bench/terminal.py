@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bridle import Runtime, ScriptedModel
+from bridle import Runtime, RuntimeConfig, ScriptedModel
 from bridle.core.agent import AgentDefinition
 from bridle.core.events import CallMoved, Entry, PartDelta, PartPut, Recorded, RequestMoved, SessionInfo, SessionPut
 from bridle.core.fold import load
@@ -74,7 +74,7 @@ def long_session(parts: int) -> list[Entry]:
 
 
 async def seated(work: Callable[[BridleApp], Awaitable[None]]) -> None:
-    runtime = Runtime(models={"m": ScriptedModel([])}, agents=[AgentDefinition("build", model="m")])
+    runtime = Runtime(RuntimeConfig(models={"m": ScriptedModel([])}, agents=[AgentDefinition("build", model="m")]))
     async with runtime:
         app = BridleApp(runtime, await runtime.create("ses_one"))
         async with app.run_test(size=SIZE) as pilot:

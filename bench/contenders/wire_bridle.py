@@ -6,7 +6,7 @@ from pathlib import Path
 
 from wire_work import add_up, flag, hand, measure
 
-from bridle import Runtime, tool
+from bridle import Runtime, RuntimeConfig, tool
 from bridle.config.settings import Behavior, LimitSettings, Settings, TreeSettings
 from bridle.core.agent import AgentDefinition, ModelInfo
 from bridle.core.events import PartDelta
@@ -43,16 +43,18 @@ async def drain(events: AsyncIterator[StreamEvent]) -> str:
 
 async def turn(model: ChatModel, data: Path) -> str:
     async with Runtime(
-        journal=data / "journal.db" if MODE == "sqlite" else None,
-        settings=Settings(
-            behavior=Behavior(ceiling=STEPS),
-            limits=LimitSettings(tool_calls=None),
-            tree=TreeSettings(steps=None),
-        ),
-        models={"m": model},
-        tools=[add],
-        agents=[AgentDefinition("build", model="m")],
-        directory=data,
+        RuntimeConfig(
+            journal=data / "journal.db" if MODE == "sqlite" else None,
+            settings=Settings(
+                behavior=Behavior(ceiling=STEPS),
+                limits=LimitSettings(tool_calls=None),
+                tree=TreeSettings(steps=None),
+            ),
+            models={"m": model},
+            tools=[add],
+            agents=[AgentDefinition("build", model="m")],
+            directory=data,
+        )
     ) as runtime:
         session = await runtime.create()
         prompt = await runtime.prompt(session, "Go.")

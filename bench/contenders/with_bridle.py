@@ -9,7 +9,7 @@ from pathlib import Path
 
 from workload import TEXT, add_up, arguments_of, begin_request, measure
 
-from bridle import Runtime, tool
+from bridle import Runtime, RuntimeConfig, tool
 from bridle.config.settings import Behavior, JournalSettings, LimitSettings, Settings, TreeSettings
 from bridle.core.agent import AgentDefinition, ModelInfo
 from bridle.core.states import Usage
@@ -52,12 +52,14 @@ async def converse(steps: int, data: Path) -> str:
         journal=JournalSettings(durability="process" if MODE == "process" else "power"),
     )
     async with Runtime(
-        journal=None if MODE == "memory" else data / "journal.db",
-        settings=settings,
-        models={"fake": FakeModel(steps)},
-        tools=[add],
-        agents=[AgentDefinition("build", model="fake")],
-        directory=data,
+        RuntimeConfig(
+            journal=None if MODE == "memory" else data / "journal.db",
+            settings=settings,
+            models={"fake": FakeModel(steps)},
+            tools=[add],
+            agents=[AgentDefinition("build", model="fake")],
+            directory=data,
+        )
     ) as runtime:
         session = await runtime.create()
         result = await runtime.wait(session, await runtime.prompt(session, "Add."))

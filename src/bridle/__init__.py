@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bridle.core.result import Result
     from bridle.errors import BridleError, ConfigError, ToolFailed
     from bridle.library.agent import Agent
-    from bridle.runtime import Runtime
+    from bridle.runtime import Runtime, RuntimeConfig
     from bridle.testing.scripted import Reply, ScriptedModel, call
     from bridle.tools.tool import Output, tool
 
@@ -33,6 +33,7 @@ _PLACES = {
     "Result": "bridle.core.result",
     "Rule": "bridle.core.permission",
     "Runtime": "bridle.runtime",
+    "RuntimeConfig": "bridle.runtime",
     "ScriptedModel": "bridle.testing.scripted",
     "Settings": "bridle.config.settings",
     "ToolFailed": "bridle.errors",
@@ -52,6 +53,7 @@ __all__ = [
     "Result",
     "Rule",
     "Runtime",
+    "RuntimeConfig",
     "ScriptedModel",
     "Settings",
     "ToolFailed",

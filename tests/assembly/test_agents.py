@@ -9,7 +9,7 @@ import pytest
 from support.paths import ROOT
 from surfaces.cli.test_cli import ForkedHome, calls
 
-from bridle import Runtime, ScriptedModel
+from bridle import Runtime, RuntimeConfig, ScriptedModel
 from bridle.assembly.prompts import with_mentions
 from bridle.config.settings import SandboxSettings, Settings
 from bridle.core.inbox import TurnOptions
@@ -168,7 +168,7 @@ def test_a_switch_of_agents_is_told_to_the_model(tmp_path):
 
     async def work():
         settings = Settings(sandbox=SandboxSettings(mode="off"))
-        async with Runtime(settings=settings, models={"m": model}, directory=tmp_path) as runtime:
+        async with Runtime(RuntimeConfig(settings=settings, models={"m": model}, directory=tmp_path)) as runtime:
             session = await runtime.create()
             for agent in ("plan", "build"):
                 options = TurnOptions(agent=agent, model="m")

@@ -12,6 +12,7 @@ import pytest
 from support.readable import readable
 from surfaces.cli.test_cli import BRIDLE, ForkedHome, calls
 
+from bridle.tools.command_setup import CommandSetup
 from bridle.tools.python_tools import brought_tools
 from bridle.tools.tool import Invocation
 
@@ -431,7 +432,7 @@ def test_tools_are_what_their_file_says_whatever_lies_compiled_beside_it(tmp_pat
     py_compile.compile(str(file), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
     file.write_text("def weigh() -> str:\n    return 'honest!'\n")
     (made,), problems = brought_tools(tmp_path)
-    given = Invocation("c", "s", tmp_path, {}, 5.0)
+    given = Invocation(call="c", session="s", commands=CommandSetup(directory=tmp_path), timeout_seconds=5.0)
     output = asyncio.run(made.run(made.check({}), given))
     assert (output.text, problems) == ("honest!", [])
     assert list((tmp_path / "__pycache__").iterdir()) != []

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from bridle import Rule, Runtime, ScriptedModel, call
+from bridle import Rule, Runtime, RuntimeConfig, ScriptedModel, call
 from bridle.core.agent import AgentDefinition
 from bridle.core.inbox import TurnOptions
 from bridle.tools.registry import builtin_tools
@@ -40,7 +40,9 @@ def fetched(directory, url, *rules, answer=None):
         agents = [AgentDefinition("build", model="m", permission=(Rule("private_network", "*", "allow"), *rules))]
         model = ScriptedModel([call("webfetch", url=url), "Done."])
         tools = [tool for tool in builtin_tools() if tool.spec.name == "webfetch"]
-        async with Runtime(directory=directory, models={"m": model}, agents=agents, tools=tools) as runtime:
+        async with Runtime(
+            RuntimeConfig(directory=directory, models={"m": model}, agents=agents, tools=tools)
+        ) as runtime:
             session = await runtime.create()
             prompt = await runtime.prompt(session, "go", options=TurnOptions(on_ask="pause"))
             result = await runtime.wait(session, prompt)

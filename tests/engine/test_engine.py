@@ -1,6 +1,7 @@
 """Prompts find their turn: steered, queued, held, answered; wakes coalesce; two runtimes share one journal."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from support.stories import look, poll, tell
@@ -14,7 +15,7 @@ from bridle.core.parts import Extension, Prompt, TurnFinish, TurnStart
 from bridle.core.session import Session
 from bridle.core.states import Report, Usage
 from bridle.journal.memory import MemoryJournal
-from bridle.runtime import Runtime
+from bridle.runtime import Runtime, RuntimeConfig
 from bridle.turn.take_inbox import answerable
 
 ASK = (Rule("python", "look", "ask"),)
@@ -232,9 +233,9 @@ def test_a_second_runtimes_prompt_goes_to_the_holder():
     async def work(seams):
         journal = MemoryJournal()
         model = ScriptedModel([Reply(text="first", delay=5), "second"])
-        agent = Agent("build", model=model, tools=[look, poll], seams=seams)._arguments
-        here = Runtime(**{**agent, "journal": journal})
-        there = Runtime(**{**agent, "journal": journal, "models": {"scripted/model": ScriptedModel([])}})
+        agent = Agent("build", model=model, tools=[look, poll], seams=seams).config
+        here = Runtime(replace(agent, journal=journal))
+        there = Runtime(replace(agent, journal=journal, models={"scripted/model": ScriptedModel([])}))
         session = await here.create()
         first = await here.prompt(session, "go")
         await asyncio.sleep(1)
@@ -252,9 +253,9 @@ def test_two_processes_worth_of_runtimes_share_one_sqlite_file(tmp_path):
     async def work():
         path = tmp_path / "j.db"
         model = ScriptedModel([Reply(text="first", delay=0.5), "second"])
-        agent = Agent("build", model=model)._arguments
-        here = Runtime(**{**agent, "journal": path})
-        there = Runtime(**{**agent, "journal": path, "models": {}})
+        agent = Agent("build", model=model).config
+        here = Runtime(replace(agent, journal=path))
+        there = Runtime(replace(agent, journal=path, models={}))
         session = await here.create()
         await here.prompt(session, "go")
         await asyncio.sleep(0.1)
@@ -325,7 +326,9 @@ def test_what_subagents_tell_of_calls_that_are_over_is_taken_and_changes_nothing
 )
 def test_a_turn_that_cannot_be_had_ends_with_a_word_if_nobody_is_there_to_tell(item):
     async def work(seams):
-        async with Runtime(journal=WiredJournal(), settings=Settings(model="gone/model"), seams=seams) as runtime:
+        async with Runtime(
+            RuntimeConfig(journal=WiredJournal(), settings=Settings(model="gone/model"), seams=seams)
+        ) as runtime:
             session = await runtime.create()
             await runtime.journal.submit(session, item)
             await runtime.resume(session)

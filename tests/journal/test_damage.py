@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 from collections import Counter
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -29,7 +29,7 @@ async def look(key: str = "") -> str:
 def runtime(path, *replies):
     agent = Agent("build", model=ScriptedModel(list(replies), then=TEXT), tools=[look])
     settings = Settings(behavior=Behavior(max_steps=8), journal=JournalSettings(durability="process"))
-    return Runtime(**{**agent._arguments, "journal": path, "settings": settings})
+    return Runtime(replace(agent.config, journal=path, settings=settings))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import types
 import pytest
 
 import bridle
-from bridle import Agent, ConfigError, Limits, Price, Reply, Result, Runtime, ScriptedModel, call
+from bridle import Agent, ConfigError, Limits, Price, Reply, Result, Runtime, RuntimeConfig, ScriptedModel, call
 from bridle.core.events import Entry, PartDelta
 from bridle.testing.scripted import Scenario, ScriptedCall
 from bridle.testing.server import ScriptedServer
@@ -60,7 +60,7 @@ def test_cancelling_the_caller_aborts_the_turn_and_leaves_a_clean_end(tmp_path):
                 await agent.run("go")
         except TimeoutError:
             pass
-        async with Runtime(journal=path) as runtime:
+        async with Runtime(RuntimeConfig(journal=path)) as runtime:
             (row,) = await runtime.sessions()
             return (await runtime.load(row.info.id)).turn.finish
 

@@ -6,7 +6,7 @@ import threading
 import msgspec
 import pytest
 
-from bridle import Agent, ConfigError, Output, Reply, Rule, Runtime, ScriptedModel, Settings, call, tool
+from bridle import Agent, ConfigError, Output, Reply, Rule, Runtime, RuntimeConfig, ScriptedModel, Settings, call, tool
 from bridle.core.agent import AgentDefinition as Definition
 from bridle.core.inbox import TurnOptions
 from bridle.core.parts import Delegation, File
@@ -100,7 +100,7 @@ def test_a_journal_that_the_caller_opened_stays_open():
     journal = MemoryJournal()
 
     async def work():
-        async with Runtime(journal=journal) as other:
+        async with Runtime(RuntimeConfig(journal=journal)) as other:
             session = await other.create()
             lease = await other.journal.acquire(session)
             await Agent(model=ScriptedModel(["one"]), journal=journal).run("go")
@@ -201,10 +201,10 @@ WRONG = [
     (lambda: Agent(model=ScriptedModel(), prompt=5), "prompt"),
     (lambda: Agent(model=ScriptedModel(), permission=["deny"]), "permission"),
     (lambda: Agent(model=ScriptedModel(), settings=Settings(permission={"bash": "denny"})), "permission"),
-    (lambda: Runtime(agents=[Definition("a", mode="secondary")]), "mode"),
-    (lambda: Runtime(settings=Settings(agent=5)), "agent"),
-    (lambda: Runtime(settings={"agent": "build"}), "settings"),
-    (lambda: Runtime(restrictions=[("deny",)]), "restrictions"),
+    (lambda: Runtime(RuntimeConfig(agents=[Definition("a", mode="secondary")])), "mode"),
+    (lambda: Runtime(RuntimeConfig(settings=Settings(agent=5))), "agent"),
+    (lambda: Runtime(RuntimeConfig(settings={"agent": "build"})), "settings"),
+    (lambda: Runtime(RuntimeConfig(restrictions=[("deny",)])), "restrictions"),
 ]
 
 
@@ -318,7 +318,7 @@ def test_what_is_right_is_taken_as_it_was_given():
     model = ScriptedModel(["one"])
 
     async def work():
-        async with Runtime(models={"m": model}, agents=[Definition("build", model="m")]) as runtime:
+        async with Runtime(RuntimeConfig(models={"m": model}, agents=[Definition("build", model="m")])) as runtime:
             session = await runtime.create("mine-1.a")
             await runtime.prompt(session, "half \ud800", id="web/7", reply=False, options=options)
             await runtime.parked(session)

@@ -10,7 +10,7 @@ from pydantic_ai.providers.google import GoogleProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 from support.wire_faults import Answer, RawServer, events, sound
 
-from bridle import Runtime, tool
+from bridle import Runtime, RuntimeConfig, tool
 from bridle.core.agent import AgentDefinition, ModelInfo
 from bridle.core.parts import Request
 from bridle.errors import ConfigError
@@ -44,7 +44,9 @@ def turn(answers, make=over_openai, closing=False):
         async with RawServer("chat", answers) as server:
             model = BridgeModel(make(server), ModelInfo("m"), secrets=(KEY,))
             agent = AgentDefinition("build", model="m", steps=1 if closing else None)
-            async with Runtime(models={"m": model}, tools=[look], agents=[agent], seams=Instant()) as runtime:
+            async with Runtime(
+                RuntimeConfig(models={"m": model}, tools=[look], agents=[agent], seams=Instant())
+            ) as runtime:
                 session = await runtime.create()
                 result = await runtime.wait(session, await runtime.prompt(session, "go"))
                 await model.close()
@@ -111,7 +113,7 @@ def test_google_is_asked_in_its_own_wire():
             provider = GoogleProvider(api_key=KEY, base_url=server.address)
             model = BridgeModel(GoogleModel("scripted", provider=provider), ModelInfo("m"), secrets=(KEY,))
             agents = [AgentDefinition("build", model="m")]
-            async with Runtime(models={"m": model}, tools=[look], agents=agents) as runtime:
+            async with Runtime(RuntimeConfig(models={"m": model}, tools=[look], agents=agents)) as runtime:
                 session = await runtime.create()
                 result = await runtime.wait(session, await runtime.prompt(session, "go"))
                 await model.close()

@@ -5,8 +5,8 @@ import os
 
 import pytest
 
-from bridle import Runtime
-from bridle.assembly.turns import UserSetup
+from bridle import Runtime, RuntimeConfig
+from bridle.assembly.user_setup import UserSetup
 from bridle.config.settings import Behavior, Settings
 from bridle.core.inbox import TurnOptions
 from bridle.core.messages import Messages, UserMessage
@@ -66,11 +66,13 @@ def test_a_small_task_ends_well(task, engine, tmp_path):
         settings = Settings(behavior=Behavior(max_steps=CAP))
         names = frozenset(tool.spec.name for tool in builtin_tools())
         runtime = Runtime(
-            models={EMBEDDED: engine},
-            settings=settings,
-            tools=builtin_tools(),
-            user=UserSetup(built_in=names),
-            directory=tmp_path,
+            RuntimeConfig(
+                models={EMBEDDED: engine},
+                settings=settings,
+                tools=builtin_tools(),
+                user=UserSetup(built_in=names),
+                directory=tmp_path,
+            )
         )
         async with runtime:
             session = await runtime.create()
@@ -92,7 +94,7 @@ def test_a_small_task_ends_well(task, engine, tmp_path):
 
 def test_an_abort_is_seen_while_it_thinks(engine, tmp_path):
     async def work():
-        async with Runtime(models={EMBEDDED: engine}, directory=tmp_path) as runtime:
+        async with Runtime(RuntimeConfig(models={EMBEDDED: engine}, directory=tmp_path)) as runtime:
             session = await runtime.create()
             prompt = await runtime.prompt(session, "Tell me a long story.", options=TurnOptions(model=EMBEDDED))
             await asyncio.sleep(0.3)
@@ -106,7 +108,7 @@ def test_a_file_that_is_no_model_ends_the_turn_with_a_word(tmp_path):
     (tmp_path / "no.gguf").write_text("not a model")
 
     async def work():
-        async with Runtime(directory=tmp_path) as runtime:
+        async with Runtime(RuntimeConfig(directory=tmp_path)) as runtime:
             session = await runtime.create()
             options = TurnOptions(model="gguf:no.gguf")
             return await runtime.wait(session, await runtime.prompt(session, "go", options=options))

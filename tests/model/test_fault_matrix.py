@@ -13,7 +13,7 @@ import pytest
 from support.wire_faults import Answer, RawServer, events, sound
 from support.wires import KEY, WIRES, lane_to, model_of
 
-from bridle import Runtime, tool
+from bridle import Runtime, RuntimeConfig, tool
 from bridle.config.settings import DeadlineSettings, Settings
 from bridle.core.agent import AgentDefinition
 from bridle.core.parts import Call, Halt, Request
@@ -533,7 +533,7 @@ def looked(wire, answers, address="", **how):
             model = model_of(wire, lane)
             agents = [AgentDefinition("build", model="m")]
             async with Runtime(
-                models={"m": model}, tools=[look], agents=agents, settings=settings, seams=seams
+                RuntimeConfig(models={"m": model}, tools=[look], agents=agents, settings=settings, seams=seams)
             ) as runtime:
                 session = await runtime.create()
                 result = await runtime.wait(session, await runtime.prompt(session, "go"))

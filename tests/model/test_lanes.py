@@ -12,7 +12,7 @@ from cryptography.x509.oid import NameOID
 from support.wire_faults import Answer, RawServer, events, sound
 from support.wires import KEY, WIRES, lane_to, model_of
 
-from bridle import Runtime
+from bridle import Runtime, RuntimeConfig
 from bridle.config.settings import DeadlineSettings, Settings
 from bridle.core.agent import AgentDefinition
 from bridle.core.messages import Messages, UserMessage
@@ -70,7 +70,7 @@ def test_an_abort_closes_the_socket(wire):
         async with RawServer(wire, answers) as server:
             lane = lane_to(server.address)
             agents = [AgentDefinition("build", model="m")]
-            async with Runtime(models={"m": model_of(wire, lane)}, agents=agents) as runtime:
+            async with Runtime(RuntimeConfig(models={"m": model_of(wire, lane)}, agents=agents)) as runtime:
                 session = await runtime.create()
                 prompt = await runtime.prompt(session, "go")
                 async with asyncio.timeout(10):
@@ -276,7 +276,9 @@ def test_signs_of_life_are_believed_for_a_while(wire):
             lane = lane_to(server.address)
             settings = Settings(deadlines=DeadlineSettings(2.0, 0.6, 30.0))
             agents = [AgentDefinition("build", model="m")]
-            async with Runtime(models={"m": model_of(wire, lane)}, agents=agents, settings=settings) as runtime:
+            async with Runtime(
+                RuntimeConfig(models={"m": model_of(wire, lane)}, agents=agents, settings=settings)
+            ) as runtime:
                 session = await runtime.create()
                 result = await runtime.wait(session, await runtime.prompt(session, "go"))
             await lane.close()

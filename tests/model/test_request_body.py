@@ -11,7 +11,7 @@ from support.wire_faults import WIRES as SPOKEN
 from support.wire_faults import Answer, RawServer, events, sound
 from support.wires import WIRES, lane_to, model_of
 
-from bridle import Runtime, tool
+from bridle import Runtime, RuntimeConfig, tool
 from bridle.config.settings import Behavior, LimitSettings, Settings
 from bridle.core.agent import AgentDefinition
 from bridle.core.messages import AssistantMessage, AssistantText, Attachment, MessageList, Messages, UserMessage
@@ -38,10 +38,12 @@ def turn(wire, steps):
             lane = lane_to(server.address)
             settings = Settings(behavior=Behavior(ceiling=1_000), limits=LimitSettings(tool_calls=None))
             runtime = Runtime(
-                models={"m": model_of(wire, lane)},
-                tools=[look],
-                agents=[AgentDefinition("build", model="m")],
-                settings=settings,
+                RuntimeConfig(
+                    models={"m": model_of(wire, lane)},
+                    tools=[look],
+                    agents=[AgentDefinition("build", model="m")],
+                    settings=settings,
+                )
             )
             async with runtime:
                 session = await runtime.create()

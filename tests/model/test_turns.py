@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from support.wires import KEY, WIRES, model_of
 
-from bridle import Runtime, tool
+from bridle import Runtime, RuntimeConfig, tool
 from bridle.core.agent import AgentDefinition
 from bridle.core.inbox import TurnOptions
 from bridle.core.states import Usage
@@ -39,7 +39,7 @@ def turn_over(wire, replies, *prompts, **info):
         async with ScriptedServer(Scenario(list(replies))) as server:
             model = model_of(wire, server.address, **info)
             async with Runtime(
-                models={"m": model}, tools=[look], agents=[AgentDefinition("build", model="m")]
+                RuntimeConfig(models={"m": model}, tools=[look], agents=[AgentDefinition("build", model="m")])
             ) as runtime:
                 session = await runtime.create()
                 results = [await runtime.wait(session, await runtime.prompt(session, text)) for text in prompts]
@@ -134,7 +134,9 @@ def test_the_thoughts_of_one_model_are_not_shown_to_another(wire):
     async def work():
         async with ScriptedServer(Scenario(list(READS))) as server:
             models = {ref: model_of(wire, server.address, ref=ref) for ref in ("m", "other")}
-            async with Runtime(models=models, tools=[look], agents=[AgentDefinition("build", model="m")]) as runtime:
+            async with Runtime(
+                RuntimeConfig(models=models, tools=[look], agents=[AgentDefinition("build", model="m")])
+            ) as runtime:
                 session = await runtime.create()
                 await runtime.wait(session, await runtime.prompt(session, "What is there?"))
                 options = TurnOptions(model="other")

@@ -212,8 +212,8 @@ FAULTS = [
     Fault(
         "002.55",
         "src/bridle/turn/call_model.py",
-        'setup.info.closing_tools == "omit" or wanted',
-        'setup.info.closing_tools == "" or wanted',
+        'setup.model.info.closing_tools == "omit" or wanted',
+        'setup.model.info.closing_tools == "" or wanted',
         "tests/turn/test_caps.py::test_the_closing_request_keeps_tools_only_where_the_provider_wants_them",
     ),
     Fault(
@@ -492,7 +492,7 @@ FAULTS = [
     Fault(
         "004.90",
         "src/bridle/assembly/toolset.py",
-        "{**self.own, **self.more.tools(self.own)} if self.more is not None else self.own",
+        "{**self.own, **self.source.tools(self.own)} if self.source is not None else self.own",
         "self.own",
         "tests/mcp/test_servers.py::test_a_turn_uses_a_server_over_standard_input_and_output",
     ),
@@ -519,7 +519,7 @@ FAULTS = [
     ),
     Fault(
         "004.103",
-        "src/bridle/assembly/turns.py",
+        "src/bridle/assembly/model_setup.py",
         "layered(info.options, agent.options, info.variants",
         "layered(agent.options, info.options, info.variants",
         "tests/surfaces/cli/test_cli_models.py::test_options_come_in_layers_and_the_variant_is_the_last",

@@ -4,19 +4,17 @@ import asyncio
 import http.server
 import socket
 import threading
-from functools import partial
 
 import pytest
 from support.sheltered import BASH
 
-from bridle import Runtime, ScriptedModel, Settings, call
-from bridle.assembly.turns import UserSetup
+from bridle import Runtime, RuntimeConfig, ScriptedModel, Settings, call
+from bridle.assembly.user_setup import UserSetup
 from bridle.config.settings import SandboxSettings
 from bridle.core.inbox import TurnOptions
 from bridle.core.parts import Call
 from bridle.core.permission import Access
 from bridle.process.egress_proxy import REFUSED, Asked, EgressProxy
-from bridle.tools.tool import Invocation
 
 FETCH = "python3 -c \"import urllib.request as u; print(u.urlopen('http://{}:{}/x').read().decode())\""
 TUNNEL = (
@@ -60,8 +58,8 @@ def port(monkeypatch):
 def run(shut_in, command, *granted, outside=(), hosts=False, private=True):
     """A call to which a person said yes as far as `granted` goes."""
     given = BASH.check({"command": command, "outside": list(outside)})
-    invocation = Invocation("c", "s", shut_in.project, {}, 60.0, environment=shut_in.environment, hosts=hosts)
-    invocation.find_sandbox, invocation.bounds = partial(shut_in.commands.sandbox, "s"), shut_in.commands.bounds()
+    invocation = shut_in.invocation()
+    invocation.hosts = hosts
     invocation.permits = lambda access: access in granted or (private and access.permission == "private_network")
 
     async def work():
@@ -140,12 +138,14 @@ def test_an_always_to_a_host_holds_for_the_next_command(shut_in, port, tmp_path)
 
     async def work():
         async with Runtime(
-            settings=settings,
-            models={"scripted": model},
-            tools=[BASH],
-            directory=shut_in.project,
-            environment=shut_in.environment,
-            user=UserSetup(approvals=tmp_path / "approvals.json"),
+            RuntimeConfig(
+                settings=settings,
+                models={"scripted": model},
+                tools=[BASH],
+                directory=shut_in.project,
+                environment=shut_in.environment,
+                user=UserSetup(approvals=tmp_path / "approvals.json"),
+            )
         ) as runtime:
             session = await runtime.create()
             options = TurnOptions(model="scripted", on_ask="pause")

@@ -249,7 +249,7 @@ def test_what_bridle_runs_from_is_read_only_inside_the_project(machine):
     (package / "supervisor.py").write_text("ours\n")
     invocation = machine.invocation()
     found = replace(invocation.sandbox, own=(machine.project / ".venv",))
-    invocation.find_sandbox = lambda: found
+    invocation.commands = replace(invocation.commands, find_sandbox=lambda: found)
     given = BASH.check({"command": "echo evil > .venv/lib/bridle/supervisor.py; mv .venv old"})
     assert asyncio.run(BASH.run(given, invocation)).failed
     assert (package / "supervisor.py").read_text() == "ours\n"

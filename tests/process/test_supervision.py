@@ -19,6 +19,7 @@ from bridle.assembly.command_environment import CommandEnvironment
 from bridle.config.settings import SandboxSettings
 from bridle.errors import ToolFailed
 from bridle.process.supervision import SUPERVISOR, Supervised
+from bridle.tools.command_setup import CommandSetup
 from bridle.tools.registry import builtin_tools
 from bridle.tools.tool import Invocation
 
@@ -83,7 +84,12 @@ async def gone(sign, seconds=2.0):
 
 def invocation(folder, sandbox="off"):
     commands = CommandEnvironment(SandboxSettings(mode=sandbox), os.environ)
-    return Invocation("c", "s", folder, {}, 60.0, find_sandbox=lambda: commands.sandbox("s"), bounds=commands.bounds())
+    return sheltered(commands, folder)
+
+
+def sheltered(commands, folder):
+    setup = CommandSetup(directory=folder, find_sandbox=lambda: commands.sandbox("s"), bounds=commands.bounds())
+    return Invocation(call="c", session="s", commands=setup)
 
 
 async def run(command, folder, timeout=None, sandbox="off"):
@@ -157,7 +163,7 @@ def test_a_command_that_stops_its_supervisors_neither_hangs_nor_sets_free_what_i
 
 def test_the_memory_of_all_processes_together_is_bounded(tmp_path):
     small = CommandEnvironment(SandboxSettings(mode="off", total_memory_mb=300), os.environ)
-    call = Invocation("c", "s", tmp_path, {}, 60.0, bounds=small.bounds())
+    call = sheltered(small, tmp_path)
     grows = f"{shlex.quote(sys.executable)} -c 'x = bytearray(b\"x\") * 150_000_000; import time; time.sleep(30)' &"
     given = BASH.check({"command": f"{grows} {grows} {grows} wait"})
     output = asyncio.run(BASH.run(given, call))

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from bridle import ConfigError, Rule, Runtime, ScriptedModel, Settings, call, tool
+from bridle import ConfigError, Rule, Runtime, RuntimeConfig, ScriptedModel, Settings, call, tool
 from bridle.config.settings import Allowance, Behavior, LimitSettings
 from bridle.core.agent import AgentDefinition, Price
 from bridle.core.inbox import TurnOptions
@@ -35,7 +35,7 @@ REPLIES = (call("touch", name="x"), "Done.")
 def runtime_in(directory, *rules, replies=REPLIES, **more):
     agents = [AgentDefinition("build", model="m", permission=rules or (Rule("python", "*", "ask"),))]
     model = ScriptedModel(list(replies), price=Price(1.0, 1.0))
-    return Runtime(directory=directory, models={"m": model}, agents=agents, tools=[touch], **more)
+    return Runtime(RuntimeConfig(directory=directory, models={"m": model}, agents=agents, tools=[touch], **more))
 
 
 async def paused(directory, *rules):
@@ -385,7 +385,9 @@ def test_an_open_call_of_a_tool_that_is_off_by_now_does_not_run(agent, carried, 
             del part(bundle, "turn_start")["asked_tools"]
         now = AgentDefinition("build", model="m", permission=(Rule("python", "*", "allow"),), **agent)
         model = ScriptedModel(list(REPLIES))
-        async with Runtime(directory=tmp_path, models={"m": model}, agents=[now], tools=[touch]) as runtime:
+        async with Runtime(
+            RuntimeConfig(directory=tmp_path, models={"m": model}, agents=[now], tools=[touch])
+        ) as runtime:
             session = await import_bundle(runtime, json.dumps(bundle).encode())
             await runtime.resume(session)
             result = await runtime.wait(session, "prm")
@@ -401,7 +403,9 @@ def test_a_tool_that_a_prompt_asks_for_is_there_although_its_agent_has_it_not(tm
     async def work():
         agent = AgentDefinition("build", model="m", permission=(Rule("python", "*", "allow"),), tools={"touch": False})
         model = ScriptedModel(list(REPLIES))
-        async with Runtime(directory=tmp_path, models={"m": model}, agents=[agent], tools=[touch]) as runtime:
+        async with Runtime(
+            RuntimeConfig(directory=tmp_path, models={"m": model}, agents=[agent], tools=[touch])
+        ) as runtime:
             session = await runtime.create()
             await runtime.wait(session, await runtime.prompt(session, "go", options=TurnOptions(tools={"touch": True})))
 

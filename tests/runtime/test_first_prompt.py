@@ -7,7 +7,7 @@ import pytest
 from surfaces.cli.test_cli import ForkedHome, calls
 from surfaces.tui.test_tui import look, told
 
-from bridle import Runtime, ScriptedModel
+from bridle import Runtime, RuntimeConfig, ScriptedModel
 from bridle.core.agent import AgentDefinition
 from bridle.surfaces.tui.app import BridleApp
 
@@ -72,7 +72,9 @@ def test_opening_and_closing_the_application_makes_no_session(tmp_path):
     async def story():
         model = ScriptedModel(["Hello."])
         runtime = Runtime(
-            models={"m": model}, agents=[AgentDefinition("build", model="m")], tools=[look], directory=tmp_path
+            RuntimeConfig(
+                models={"m": model}, agents=[AgentDefinition("build", model="m")], tools=[look], directory=tmp_path
+            )
         )
         async with runtime:
             app = BridleApp(runtime, None)
@@ -106,7 +108,9 @@ def test_the_application_makes_its_session_with_the_first_prompt_that_is_taken(t
     async def story():
         model = ScriptedModel(["Hello.", "Again."])
         runtime = Runtime(
-            models={"m": model}, agents=[AgentDefinition("build", model="m")], tools=[look], directory=tmp_path
+            RuntimeConfig(
+                models={"m": model}, agents=[AgentDefinition("build", model="m")], tools=[look], directory=tmp_path
+            )
         )
         async with runtime:
             app = BridleApp(runtime, None)

@@ -11,7 +11,7 @@ from support.virtual import SESSION, run_virtually
 from surfaces.cli.test_cli import ForkedHome, calls
 from turn.test_crash_anywhere import SCENARIOS, Left, lived, play
 
-from bridle import Runtime, ScriptedModel
+from bridle import Runtime, RuntimeConfig, ScriptedModel
 from bridle.core.agent import AgentDefinition
 from bridle.journal.memory import MemoryJournal
 from bridle.runtime.transfer import export_session, import_bundle
@@ -240,7 +240,8 @@ async def carried(seams, here, there):
     """Exported here, imported there, and exported again."""
     agents = [AgentDefinition("build", model="m"), AgentDefinition("child", model="m")]
     one, other = (
-        Runtime(journal=journal, agents=agents, models={"m": ScriptedModel()}, seams=seams) for journal in (here, there)
+        Runtime(RuntimeConfig(journal=journal, agents=agents, models={"m": ScriptedModel()}, seams=seams))
+        for journal in (here, there)
     )
     raw = await export_session(one, SESSION)
     await import_bundle(other, raw)

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from surfaces.cli.test_cli import ForkedHome, calls
 
-from bridle import Runtime, Settings
+from bridle import Runtime, RuntimeConfig, Settings
 from bridle.core.messages import UserMessage
 from bridle.runtime.undo import undo
 from bridle.testing import ScriptedModel
@@ -162,7 +162,7 @@ def test_history_and_files_go_back_together_and_the_next_prompt_makes_it_final(h
 def test_the_model_does_not_see_what_was_undone_and_turn_numbers_are_not_used_again():
     async def work():
         model = ScriptedModel(["One.", "Two.", "Three."])
-        async with Runtime(models={"test/m": model}, settings=Settings(model="test/m")) as runtime:
+        async with Runtime(RuntimeConfig(models={"test/m": model}, settings=Settings(model="test/m"))) as runtime:
             session = await runtime.create()
             for words in ("first", "second"):
                 await runtime.wait(session, await runtime.prompt(session, words))

@@ -78,7 +78,7 @@ FAULTS = [
     Fault("one call above the budget", "turn/run_calls.py", "            if left <= 0:", "            if left < 0:"),
     Fault(
         "a child has rights that its parent lacks",
-        "turn/active_turn.py",
+        "turn/setup.py",
         "*stricter, *above))",
         "*stricter))",
     ),

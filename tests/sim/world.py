@@ -32,7 +32,7 @@ from bridle.core.inbox import AnswerItem
 from bridle.core.ledger import Account
 from bridle.core.result import Result
 from bridle.errors import JournalError
-from bridle.runtime import Runtime
+from bridle.runtime import Runtime, RuntimeConfig
 from bridle.seams import InlineOffload, Seams
 from sim.disks import Disk, Kept, MemoryDisk, Watched
 from sim.guard import nothing_real
@@ -164,19 +164,21 @@ def start_process(plan: Plan, disk: Disk, world: SimWorld, cutter: Cutter, loop:
         AgentDefinition("child", model="c", steps=plan.child_steps, permission=(*plan.child_permission, *allowed)),
     ]
     runtime = Runtime(
-        journal=journal,
-        models=make_models(plan, world, cutter),
-        settings=Settings(
-            tree=plan.tree,
-            limits=LimitSettings(subagent_tool_calls=6),
-            mcp=peers.settings if peers is not None else {},
-        ),
-        subagents=["child"],
-        tools=tools,
-        agents=agents,
-        directory="/project",
-        seams=seams,
-        environment=peers.environment if peers is not None else {},
+        RuntimeConfig(
+            journal=journal,
+            models=make_models(plan, world, cutter),
+            settings=Settings(
+                tree=plan.tree,
+                limits=LimitSettings(subagent_tool_calls=6),
+                mcp=peers.settings if peers is not None else {},
+            ),
+            subagents=["child"],
+            tools=tools,
+            agents=agents,
+            directory="/project",
+            seams=seams,
+            environment=peers.environment if peers is not None else {},
+        )
     )
     if peers is not None:
         peers.join(runtime)
@@ -191,9 +193,6 @@ async def people(plan: Plan, process: Process) -> list[Result]:
     for at, item in plan.wishes:
         await asyncio.sleep(max(0.0, at - asyncio.get_running_loop().time()))
         await _insisting(plan, lambda item=item: runtime.journal.submit(SESSION, item))
-        if runtime.servers is not None:
-            # As for every prompt: what new servers offer is waited for, but not long.
-            await runtime.servers.prepare()
         await runtime.resume(SESSION)
     results = [await _served(plan, runtime, id) for id in plan.prompts]
     # What has no prompt, such as a compaction, comes to its end as well.

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from bridle import Rule, Runtime, ScriptedModel, call
+from bridle import Rule, Runtime, RuntimeConfig, ScriptedModel, call
 from bridle.config.settings import Settings, TreeSettings
 from bridle.core.agent import AgentDefinition
 from bridle.core.messages import UserMessage
@@ -67,16 +67,18 @@ def runtime(folder: Path, kind: Kind) -> Runtime:
     path = folder / "journal.db"
     asks = (Rule("python", "asked", "ask"),)
     return Runtime(
-        journal=path,
-        settings=Settings(tree=TreeSettings(live=3)),
-        models={"m": ScriptedModel(play, ref="m")},
-        tools=[act(folder)],
-        agents=[
-            AgentDefinition("build", model="m", permission=asks),
-            AgentDefinition("child", model="m", permission=asks),
-        ],
-        subagents=["child"],
-        directory=folder,
+        RuntimeConfig(
+            journal=path,
+            settings=Settings(tree=TreeSettings(live=3)),
+            models={"m": ScriptedModel(play, ref="m")},
+            tools=[act(folder)],
+            agents=[
+                AgentDefinition("build", model="m", permission=asks),
+                AgentDefinition("child", model="m", permission=asks),
+            ],
+            subagents=["child"],
+            directory=folder,
+        ),
         engine=(lambda setup: WorkerEngine(setup, path)) if kind == "workers" else None,
     )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from bridle import Runtime, ScriptedModel, call
+from bridle import Runtime, RuntimeConfig, ScriptedModel, call
 from bridle.config.settings import Behavior, LimitSettings, Settings
 from bridle.core.agent import AgentDefinition
 from bridle.core.inbox import PromptItem
@@ -57,12 +57,14 @@ def tools(folder):
 async def main(folder, prompt, kind):
     settings = Settings(behavior=Behavior(max_steps=STEPS), limits=LimitSettings(tool_calls=None))
     runtime = Runtime(
-        journal=folder / "journal.db",
-        settings=settings,
-        models={"m": ScriptedModel(play)},
-        tools=tools(folder),
-        agents=[AgentDefinition("build", model="m")],
-        directory=folder,
+        RuntimeConfig(
+            journal=folder / "journal.db",
+            settings=settings,
+            models={"m": ScriptedModel(play)},
+            tools=tools(folder),
+            agents=[AgentDefinition("build", model="m")],
+            directory=folder,
+        ),
         engine=(lambda setup: WorkerEngine(setup, folder / "journal.db")) if kind == "workers" else None,
     )
     work = asyncio.create_task(runtime.engine.work()) if kind == "workers" else None

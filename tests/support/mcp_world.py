@@ -9,7 +9,7 @@ from bridle import ScriptedModel
 from bridle.config.settings import McpServer, SandboxSettings, Settings
 from bridle.core.inbox import TurnOptions
 from bridle.core.parts import Call, Notice
-from bridle.runtime import Runtime
+from bridle.runtime import Runtime, RuntimeConfig
 from support.paths import TESTS
 
 SERVER = TESTS / "support" / "mcp_server.py"
@@ -33,10 +33,12 @@ class World:
         )
         self.model = ScriptedModel(replies)
         return Runtime(
-            settings=settings,
-            models={"scripted:x": self.model},
-            directory=self.place / "project",
-            environment=self.environment,
+            RuntimeConfig(
+                settings=settings,
+                models={"scripted:x": self.model},
+                directory=self.place / "project",
+                environment=self.environment,
+            )
         )
 
     async def prompted(self, runtime, **options):

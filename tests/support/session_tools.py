@@ -3,6 +3,7 @@
 import asyncio
 
 from bridle.core.permission import DEFAULT_RULES, covers, judge
+from bridle.tools.command_setup import CommandSetup
 from bridle.tools.registry import builtin_tools
 from bridle.tools.tool import Invocation
 
@@ -32,7 +33,12 @@ class Use:
 
     def granted(self, name, arguments, granted):
         tool = TOOLS[name]
-        invocation = Invocation("call", "session", self.directory, self.known, 30.0, guarded=self.guarded)
+        invocation = Invocation(
+            call="call",
+            session="session",
+            commands=CommandSetup(directory=self.directory, guarded=self.guarded),
+            known_files=self.known,
+        )
         invocation.permits = lambda access: (
             any(covers(given, access) for given in granted) or judge(self.rules, access) == "allow"
         )

@@ -7,6 +7,7 @@ from functools import partial
 
 from bridle.assembly.command_environment import CommandEnvironment
 from bridle.config.settings import SandboxSettings
+from bridle.tools.command_setup import CommandSetup
 from bridle.tools.tool import Invocation
 from support.paths import ROOT
 from support.session_tools import TOOLS
@@ -37,14 +38,18 @@ class Sheltered:
         self.commands = CommandEnvironment(
             SandboxSettings(mode="required", **settings),
             self.environment,
-            (folder / "state",),
-            folder / "state" / "outputs",
+            guarded=(folder / "state",),
+            outputs=folder / "state" / "outputs",
         )
 
     def invocation(self):
-        invocation = Invocation("c", "s", self.project, {}, 60.0, environment=self.environment)
-        invocation.find_sandbox, invocation.bounds = partial(self.commands.sandbox, "s"), self.commands.bounds()
-        return invocation
+        setup = CommandSetup(
+            directory=self.project,
+            environment=self.environment,
+            find_sandbox=partial(self.commands.sandbox, "s"),
+            bounds=self.commands.bounds(),
+        )
+        return Invocation(call="c", session="s", commands=setup)
 
     def __call__(self, command, **more):
         given = BASH.check({"command": command, **more})

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from bridle import Reply, Runtime, ScriptedModel, call
+from bridle import Reply, Runtime, RuntimeConfig, ScriptedModel, call
 from bridle.config.settings import Settings, TreeSettings
 from bridle.core.agent import AgentDefinition
 from bridle.core.inbox import PromptItem
@@ -60,13 +60,15 @@ def runtime(folder, kind, wanted):
     """A runtime that drives only the sessions that are wanted here, and leaves the others to another process."""
     path = folder / "journal.db"
     work = Runtime(
-        journal=path,
-        settings=Settings(tree=TreeSettings(live=CHILDREN)),
-        models={"m": ScriptedModel(root, ref="m"), "c": ScriptedModel(child, ref="c")},
-        tools=[act(folder)],
-        agents=[AgentDefinition("build", model="m"), AgentDefinition("child", model="c")],
-        subagents=["child"],
-        directory=folder,
+        RuntimeConfig(
+            journal=path,
+            settings=Settings(tree=TreeSettings(live=CHILDREN)),
+            models={"m": ScriptedModel(root, ref="m"), "c": ScriptedModel(child, ref="c")},
+            tools=[act(folder)],
+            agents=[AgentDefinition("build", model="m"), AgentDefinition("child", model="c")],
+            subagents=["child"],
+            directory=folder,
+        ),
         engine=(lambda setup: WorkerEngine(setup, path, wanted)) if kind == "workers" else None,
     )
     if kind == "local":

@@ -27,7 +27,7 @@ from bridle.core.states import Ask, Done, Failed
 from bridle.core.stream import ModelRequest, StreamEvent, ToolSpec
 from bridle.journal.journal import Journal, Lease, Wake
 from bridle.journal.memory import MemoryJournal
-from bridle.runtime import Runtime
+from bridle.runtime import Runtime, RuntimeConfig
 from bridle.seams import InlineOffload, Seams
 from bridle.testing.validators import problems
 from bridle.tools.tool import Invocation, Output, StructTool, struct_schema
@@ -370,18 +370,20 @@ def live(
     if scenario.title is not None:
         models["s"] = CuttableModel(ScriptedModel(title=scenario.title, ref="s"), world, cutter)
     runtime = Runtime(
-        journal=CuttableJournal(store, cutter),
-        models=models,
-        settings=Settings(tree=scenario.tree, small_model="s" if scenario.title is not None else None),
-        user=UserSetup(files=CuttableFiles(cutter)) if scenario.keeps_files else None,
-        subagents=["child"] if scenario.child is not None else (),
-        tools=[
-            cuttable_tool(world, cutter, name=name, repeatable=repeatable, seconds=scenario.tool_seconds)
-            for name, repeatable in scenario.tools.items()
-        ],
-        agents=agents,
-        directory="/project",
-        seams=seams,
+        RuntimeConfig(
+            journal=CuttableJournal(store, cutter),
+            models=models,
+            settings=Settings(tree=scenario.tree, small_model="s" if scenario.title is not None else None),
+            user=UserSetup(files=CuttableFiles(cutter) if scenario.keeps_files else None),
+            subagents=["child"] if scenario.child is not None else (),
+            tools=[
+                cuttable_tool(world, cutter, name=name, repeatable=repeatable, seconds=scenario.tool_seconds)
+                for name, repeatable in scenario.tools.items()
+            ],
+            agents=agents,
+            directory="/project",
+            seams=seams,
+        )
     )
     task = loop.create_task(scenario.people(Life(runtime, cutter, world)))
     task.add_done_callback(lambda _: loop.stop())

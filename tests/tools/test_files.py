@@ -10,6 +10,7 @@ import pytest
 from support.session_tools import TOOLS, Use
 
 from bridle.errors import ToolFailed
+from bridle.tools.command_setup import CommandSetup
 from bridle.tools.tool import Invocation
 from bridle.workspace import open_beneath
 from bridle.workspace.files import Files
@@ -154,7 +155,12 @@ def test_edits_of_one_file_in_one_step_are_all_there(use):
             *(
                 tool.run(
                     tool.check({"filePath": "horse.py", "oldString": text, "newString": text + "_x"}),
-                    Invocation("call", "session", use.directory, use.known, 30.0),
+                    Invocation(
+                        call="call",
+                        session="session",
+                        commands=CommandSetup(directory=use.directory),
+                        known_files=use.known,
+                    ),
                 )
                 for text in texts
             )

@@ -186,7 +186,7 @@ def in_background(tmp_path, *replies):
         async with runtime:
             session = await runtime.create()
             await runtime.wait(session, await runtime.prompt(session, "go"))
-            after = [found.status for found in runtime.turns.commands.backgrounds.of(session).values()]
+            after = [found.status for found in runtime.commands.backgrounds.of(session).values()]
             parts = (await runtime.load(session)).parts.values()
             return [part.state.output for part in parts if isinstance(part, Call)], after
 

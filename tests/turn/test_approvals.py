@@ -13,7 +13,7 @@ from bridle.core.agent import AgentDefinition
 from bridle.core.inbox import TurnOptions
 from bridle.core.parts import Call, Notice
 from bridle.core.states import Done, Failed, Refused
-from bridle.runtime import Runtime
+from bridle.runtime import Runtime, RuntimeConfig
 from bridle.tools.registry import builtin_tools
 
 
@@ -23,7 +23,9 @@ async def asked(path, folder):
     models = {"m": ScriptedModel([call("look", key="a"), "done"])}
     asks, notices = 0, []
     user = UserSetup(approvals=path)
-    async with Runtime(models=models, tools=TOOLS, agents=agents, directory=folder, user=user) as runtime:
+    async with Runtime(
+        RuntimeConfig(models=models, tools=TOOLS, agents=agents, directory=folder, user=user)
+    ) as runtime:
         for _ in range(2):
             session = await runtime.create()
             id = await runtime.prompt(session, "go", options=TurnOptions(agent="build", on_ask="pause"))

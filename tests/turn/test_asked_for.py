@@ -7,7 +7,7 @@ import pytest
 from support.stories import look, poll, tell
 from support.virtual import run_virtually
 
-from bridle import Agent, Limits, Reply, Runtime, ScriptedModel, Settings, call, tool
+from bridle import Agent, Limits, Reply, Runtime, RuntimeConfig, ScriptedModel, Settings, call, tool
 from bridle.config.agents import builtin_agents
 from bridle.config.settings import (
     Behavior,
@@ -101,7 +101,9 @@ def test_a_prompt_may_name_another_agent_and_the_session_keeps_it(agent, cap, ca
     model = ScriptedModel(["One.", "Two.", "Three."])
 
     async def work():
-        async with Runtime(settings=Settings(sandbox=OFF), models={"m": model}, directory=tmp_path) as runtime:
+        async with Runtime(
+            RuntimeConfig(settings=Settings(sandbox=OFF), models={"m": model}, directory=tmp_path)
+        ) as runtime:
             session = await runtime.create()
             for options in (TurnOptions(agent=agent, model="m"), None):
                 await runtime.wait(session, await runtime.prompt(session, "go", options=options))
@@ -175,7 +177,7 @@ def test_options_are_the_providers_then_the_models_then_the_agents_then_the_vari
 
     async def work():
         definition = Definition("mine", options=dict.fromkeys(every[2:], "agent"))
-        async with Runtime(settings=settings, models={"m": model}, agents=[definition]) as runtime:
+        async with Runtime(RuntimeConfig(settings=settings, models={"m": model}, agents=[definition])) as runtime:
             session = await runtime.create()
             options = TurnOptions(agent="mine", model="m", variant="high")
             await runtime.wait(session, await runtime.prompt(session, "go", options=options))
@@ -238,12 +240,14 @@ def test_a_long_output_of_the_session_is_read_outside_of_the_project_and_nothing
 
     async def work(seams):
         async with Runtime(
-            models={"m": ScriptedModel(play)},
-            agents=[Definition("build", model="m")],
-            tools=[flood, read],
-            directory=tmp_path / "project",
-            outputs=tmp_path / "outputs",
-            seams=seams,
+            RuntimeConfig(
+                models={"m": ScriptedModel(play)},
+                agents=[Definition("build", model="m")],
+                tools=[flood, read],
+                directory=tmp_path / "project",
+                outputs=tmp_path / "outputs",
+                seams=seams,
+            )
         ) as runtime:
             session = await runtime.create()
             await runtime.wait(session, await runtime.prompt(session, "go"))

@@ -6,7 +6,7 @@ from support.stories import look
 from support.trees import ROOT, spawn
 from support.virtual import WiredJournal, run_virtually
 
-from bridle import Reply, Rule, Runtime, ScriptedModel, call, tool
+from bridle import Reply, Rule, Runtime, RuntimeConfig, ScriptedModel, call, tool
 from bridle.core.agent import AgentDefinition
 from bridle.core.inbox import ChildAsksItem, ChildEndedItem, TurnOptions
 from bridle.core.parts import Call
@@ -34,7 +34,9 @@ def process(journal, seams, *, root=None, child=("ok",), tools=(look,), permissi
         AgentDefinition("build", model="m", permission=permission),
         AgentDefinition("child", model="c", permission=permission),
     ]
-    return Runtime(journal=journal, models=models, agents=agents, subagents=["child"], tools=tools, seams=seams)
+    return Runtime(
+        RuntimeConfig(journal=journal, models=models, agents=agents, subagents=["child"], tools=tools, seams=seams)
+    )
 
 
 async def calls(runtime):

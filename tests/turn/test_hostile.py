@@ -8,7 +8,7 @@ import time
 import pytest
 from support.stories import tell
 
-from bridle import Agent, ConfigError, Limits, Reply, Runtime, ScriptedModel, call, tool
+from bridle import Agent, ConfigError, Limits, Reply, Runtime, RuntimeConfig, ScriptedModel, call, tool
 from bridle.config.settings import Settings, TreeSettings
 from bridle.core.agent import AgentDefinition as Definition
 from bridle.core.agent import ModelInfo
@@ -274,7 +274,7 @@ def test_a_tree_of_three_steps_keeps_the_third_for_closing():
         model = ScriptedModel(lambda r: call("look") if r.tool_choice == "auto" else "closed")
         settings = Settings(tree=TreeSettings(steps=3))
         agents = [Definition("build", model="m")]
-        async with Runtime(settings=settings, models={"m": model}, agents=agents) as runtime:
+        async with Runtime(RuntimeConfig(settings=settings, models={"m": model}, agents=agents)) as runtime:
             session = await runtime.create()
             return await runtime.wait(session, await runtime.prompt(session, "go"))
 
@@ -302,11 +302,13 @@ def test_a_turn_whose_model_is_gone_can_still_be_aborted():
     async def work():
         store = MemoryJournal()
         agents = [Definition("build", model="m")]
-        first = Runtime(journal=store, models={"m": ScriptedModel([call("look")])}, agents=agents, tools=[look])
+        first = Runtime(
+            RuntimeConfig(journal=store, models={"m": ScriptedModel([call("look")])}, agents=agents, tools=[look])
+        )
         session = await first.create()
         prompt = await first.prompt(session, "go", options=TurnOptions(on_ask="pause"))
         assert (await first.wait(session, prompt)).reason == "paused"
-        second = Runtime(journal=store)
+        second = Runtime(RuntimeConfig(journal=store))
         await second.abort(session)
         return await second.wait(session, prompt)
 
@@ -403,7 +405,7 @@ def test_parallel_calls_meet_a_journal_that_fails_with_its_own_error(tmp_path, m
     locks[0].close()
 
     async def look():
-        async with Runtime(journal=path) as runtime:
+        async with Runtime(RuntimeConfig(journal=path)) as runtime:
             (row,) = await runtime.sessions()
             return await runtime.load(row.info.id)
 

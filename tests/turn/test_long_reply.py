@@ -5,7 +5,7 @@ from pathlib import Path
 from support.stories import tell
 from support.virtual import run_virtually
 
-from bridle import Limits, Runtime
+from bridle import Limits, Runtime, RuntimeConfig
 from bridle.core.agent import AgentDefinition
 from bridle.core.parts import Text
 from bridle.testing.scripted import Reply, ScriptedModel
@@ -28,7 +28,9 @@ def test_a_megabyte_over_ten_minutes_writes_at_most_five(tmp_path):
 
     async def work(seams):
         path = tmp_path / "journal.db"
-        runtime = Runtime(journal=path, models={"m": model}, agents=[AgentDefinition("build", model="m")], seams=seams)
+        runtime = Runtime(
+            RuntimeConfig(journal=path, models={"m": model}, agents=[AgentDefinition("build", model="m")], seams=seams)
+        )
         async with runtime:
             session = await runtime.create()
             before = written()

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import bridle
-from bridle import Runtime, tool
+from bridle import Runtime, RuntimeConfig, tool
 from bridle.config.settings import Behavior, LimitSettings, Settings, TreeSettings
 from bridle.core.agent import AgentDefinition, ModelInfo
 from bridle.core.messages import UserMessage
@@ -79,11 +79,13 @@ def test_two_thousand_steps_with_twelve_compactions_stay_flat(tmp_path):
 
     async def work():
         runtime = Runtime(
-            journal=path,
-            settings=settings,
-            models={"m": model},
-            tools=[count],
-            agents=[AgentDefinition("build", model="m")],
+            RuntimeConfig(
+                journal=path,
+                settings=settings,
+                models={"m": model},
+                tools=[count],
+                agents=[AgentDefinition("build", model="m")],
+            )
         )
         async with runtime:
             session = await runtime.create()

@@ -22,7 +22,7 @@ from bridle.core.states import Done, Refusal, Refused
 from bridle.core.stream import ToolSpec
 from bridle.errors import SnapshotFailed
 from bridle.journal.memory import MemoryJournal
-from bridle.runtime import Runtime
+from bridle.runtime import Runtime, RuntimeConfig
 from bridle.tools.bash import TOOL as BASH
 from bridle.tools.tool import Output, StructTool, struct_schema
 from bridle.turn.file_history import Compared
@@ -99,7 +99,9 @@ async def told(keeper, *replies, abort_after=None, seams=None, tools=TOOLS, **mo
     models = {"m": ScriptedModel([*replies, "done"])}
     agents = [AgentDefinition("build", model="m", permission=(Rule("*", "*", "allow"),))]
     user = UserSetup(files=keeper)
-    async with Runtime(models=models, tools=tools, agents=agents, user=user, seams=seams, **more) as runtime:
+    async with Runtime(
+        RuntimeConfig(models=models, tools=tools, agents=agents, user=user, seams=seams, **more)
+    ) as runtime:
         session = await runtime.create()
         id = await runtime.prompt(session, "go", options=TurnOptions(agent="build"))
         if abort_after is not None:

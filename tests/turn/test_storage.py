@@ -1,6 +1,7 @@
 """When the journal cannot write: nothing starts unrecorded, and the turn says how it stands."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from support.stories import look, ran
@@ -44,7 +45,7 @@ def start(journal, model):
 
     async def work(seams):
         agent = Agent("build", model=model, tools=[look], seams=seams)
-        runtime = Runtime(**{**agent._arguments, "journal": journal})
+        runtime = Runtime(replace(agent.config, journal=journal))
         session = await runtime.create()
         prompt = await runtime.prompt(session, "go")
         try:
@@ -166,7 +167,7 @@ def test_a_holder_that_lost_its_lease_stops():
 
     async def work(seams):
         agent = Agent("build", model=script(), tools=[look], seams=seams)
-        runtime = Runtime(**{**agent._arguments, "journal": Stolen()})
+        runtime = Runtime(replace(agent.config, journal=Stolen()))
         session = await runtime.create()
         prompt = await runtime.prompt(session, "go")
         with pytest.raises(LeaseLost):

@@ -29,7 +29,7 @@ from bridle.core.stream import (
     ToolResult,
 )
 from bridle.errors import JournalFailed
-from bridle.runtime import Runtime
+from bridle.runtime import Runtime, RuntimeConfig
 from bridle.testing.scripted import ScriptedCall, ScriptedError
 from bridle.turn.processor import Processor
 
@@ -344,7 +344,12 @@ def test_a_stream_is_closed_also_when_the_journal_fails_meanwhile():
 
     async def work(seams):
         runtime = Runtime(
-            journal=Wordless(), models={"m": model}, agents=[defined.AgentDefinition("build", model="m")], seams=seams
+            RuntimeConfig(
+                journal=Wordless(),
+                models={"m": model},
+                agents=[defined.AgentDefinition("build", model="m")],
+                seams=seams,
+            )
         )
         session = await runtime.create()
         with pytest.raises(JournalFailed):

@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 from support.virtual import run_virtually
 
-from bridle import Limits, Reply, Runtime, ScriptedModel, Settings, call, tool
+from bridle import Limits, Reply, Runtime, RuntimeConfig, ScriptedModel, Settings, call, tool
 from bridle.core.agent import AgentDefinition, ModelInfo, Price
 from bridle.core.events import PartPut
 from bridle.core.parts import Request, TurnFinish
@@ -46,12 +46,14 @@ def told(
         settings = Settings(small_model="s" if at == "m" else at)
         agents = [AgentDefinition("build", model="m", steps=steps, limits=limits or Limits())]
         async with Runtime(
-            models=models,
-            settings=settings,
-            agents=agents,
-            tools=[look],
-            seams=seams,
-            journal=journal or MemoryJournal(),
+            RuntimeConfig(
+                models=models,
+                settings=settings,
+                agents=agents,
+                tools=[look],
+                seams=seams,
+                journal=journal or MemoryJournal(),
+            )
         ) as runtime:
             session = await runtime.create()
             for words in prompts:
@@ -267,7 +269,9 @@ def test_an_abort_does_not_wait_for_a_title():
     async def work(seams):
         models = {"m": ScriptedModel([Reply(hang=True)]), "s": ScriptedModel([Reply(hang=True)], ref="s")}
         agents = [AgentDefinition("build", model="m")]
-        async with Runtime(models=models, settings=Settings(small_model="s"), agents=agents, seams=seams) as runtime:
+        async with Runtime(
+            RuntimeConfig(models=models, settings=Settings(small_model="s"), agents=agents, seams=seams)
+        ) as runtime:
             session = await runtime.create()
             prompt = await runtime.prompt(session, "Mend the failing test")
             await asyncio.sleep(1)

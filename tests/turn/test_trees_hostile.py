@@ -1,6 +1,7 @@
 """What reviews and attacks found in trees and long turns: each is a story that once went wrong."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from support.stories import look, tell
 from support.trees import ROOT, family, spawn
 from support.virtual import WiredJournal, run_virtually
 
-from bridle import Agent, Output, Reply, Rule, Runtime, ScriptedModel, TreeLimits, call, tool
+from bridle import Agent, Output, Reply, Rule, Runtime, RuntimeConfig, ScriptedModel, TreeLimits, call, tool
 from bridle.config.settings import LimitSettings, Settings
 from bridle.core.agent import AgentDefinition as Definition
 from bridle.core.agent import Price
@@ -26,15 +27,18 @@ ASKS = (Rule("python", "look", "ask"),)
 
 def make_runtime(journal, seams, *, root, child, outputs=None, permission=(), **settings):
     return Runtime(
-        journal=journal,
-        settings=Settings(**settings),
-        models={"c": ScriptedModel(child, ref="c")} | ({"m": ScriptedModel(root, ref="m")} if root is not None else {}),
-        tools=[look],
-        agents=[Definition("build", model="m", permission=permission), Definition("child", model="c")],
-        subagents=["child"],
-        outputs=outputs,
-        directory="/project",
-        seams=seams,
+        RuntimeConfig(
+            journal=journal,
+            settings=Settings(**settings),
+            models={"c": ScriptedModel(child, ref="c")}
+            | ({"m": ScriptedModel(root, ref="m")} if root is not None else {}),
+            tools=[look],
+            agents=[Definition("build", model="m", permission=permission), Definition("child", model="c")],
+            subagents=["child"],
+            outputs=outputs,
+            directory="/project",
+            seams=seams,
+        )
     )
 
 
@@ -235,7 +239,7 @@ def test_two_long_prompts_are_kept_whole_in_two_files_through_several_compaction
     async def work(seams):
         model = counting([call("fill", key=str(n)) for n in range(8)])
         agent = Agent("build", model=model, tools=[fill], seams=seams)
-        runtime = Runtime(**{**agent._arguments, "outputs": tmp_path})
+        runtime = Runtime(replace(agent.config, outputs=tmp_path))
         session = await runtime.create()
         prompt = await runtime.prompt(session, "FIRST " + "one " * 3_000)
         await people(runtime, session, prompt)

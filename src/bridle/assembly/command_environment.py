@@ -6,21 +6,25 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
 from bridle.config.agents import rules_of
-from bridle.config.settings import CareSettings, HookSettings, McpServer, SandboxSettings, Settings
+from bridle.config.settings import CareSettings, McpServer, SandboxSettings, Settings
+from bridle.core.events import SessionInfo
+from bridle.core.hook import HookSettings
 from bridle.core.permission import DEFAULT_RULES, Access, Rule, judge, named_patterns
 from bridle.errors import ConfigError, ToolFailed
 from bridle.process.program_lookup import outside
 from bridle.process.sandbox import Sandbox, sandbox_program
 from bridle.process.sandbox_home import Home, git_identity, plain_settings
 from bridle.tools.background import Backgrounds
+from bridle.tools.command_setup import CommandSetup, DefaultToolSettings, ToolSettings
+from bridle.values.secrets import without_secrets
 from bridle.workspace.files import located
 from bridle.workspace.git_place import git_place, named_by_config
 
@@ -35,12 +39,18 @@ class CommandEnvironment:
 
     settings: SandboxSettings
     environment: Mapping[str, str]
+    _: KW_ONLY
     guarded: tuple[Path, ...] = ()
     outputs: Path | None = None
     rules: Sequence[Rule] = DEFAULT_RULES
     """By which it is judged what commands may read where no agent's rules are given."""
     protected: tuple[Path, ...] = ()
     """Files of the project that a command of the user's names which runs outside of the sandbox."""
+    keys: frozenset[str] = frozenset()
+    """Variables that hold the keys of providers: no command gets them."""
+    passes: Sequence[str] = ()
+    """Variables that commands get although they are called like a secret."""
+    tool_settings: ToolSettings = DefaultToolSettings()
     backgrounds: Backgrounds = field(default_factory=Backgrounds)
     _scratch: Path | None = None
     _home: Home | None = None
@@ -65,9 +75,25 @@ class CommandEnvironment:
         """Whether the rules allow something to what runs without a turn."""
         return judge(self.rules, access) == "allow"
 
-    def finder(self, session: str, *, read_only: bool, rules: Sequence[Rule]) -> Callable[[], Sandbox | None]:
-        """Finds the sandbox once a command is to run: whoever runs none pays nothing for it."""
-        return partial(self.sandbox, session, read_only=read_only, rules=rules)
+    def setup(
+        self, session: SessionInfo, *, read_only: bool, rules: Sequence[Rule], guarded: Sequence[Path]
+    ) -> CommandSetup:
+        """Return where the calls of a turn work; no file tool writes to what is guarded besides."""
+        return CommandSetup(
+            directory=Path(session.directory),
+            environment=self.variables(),
+            guarded=(*self.guarded, *self.guarded_in(session.directory), *guarded),
+            # Found when a command is to run: a turn without commands pays nothing for it.
+            find_sandbox=partial(self.sandbox, session.id, read_only=read_only, rules=rules),
+            bounds=self.bounds(),
+            reads_only=read_only,
+            backgrounds=self.backgrounds,
+            settings=self.tool_settings,
+        )
+
+    def variables(self) -> dict[str, str]:
+        """Return the environment variables of commands: no keys and no secrets, except those that the user passes."""
+        return without_secrets(self.environment, known=self.keys, passes=self.passes)
 
     def sandbox(self, session: str, *, read_only: bool = False, rules: Sequence[Rule] | None = None) -> Sandbox | None:
         """The sandbox for the commands of a session, with masks by the rules; None if there is none."""
@@ -154,10 +180,18 @@ def command_environment_for(
     outputs: Path | None,
     directory: Path,
 ) -> CommandEnvironment:
-    """The shelter for a project, by its settings."""
-    known = (*DEFAULT_RULES, *rules_of(settings.permission))
-    protected = (*run_outside(settings, directory, environment), *linked_from(guarded, directory.resolve()))
-    return CommandEnvironment(settings.sandbox, environment, guarded, outputs, known, protected)
+    """Return where the commands of a project run, by its settings."""
+    return CommandEnvironment(
+        settings.sandbox,
+        environment,
+        guarded=guarded,
+        outputs=outputs,
+        rules=(*DEFAULT_RULES, *rules_of(settings.permission)),
+        protected=(*run_outside(settings, directory, environment), *linked_from(guarded, directory.resolve())),
+        keys=frozenset(provider.key_env for provider in settings.providers.values()),
+        passes=settings.shell.passes,
+        tool_settings=settings,
+    )
 
 
 def linked_from(guarded: Sequence[Path], project: Path) -> tuple[Path, ...]:

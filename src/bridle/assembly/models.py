@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from bridle.config.model_checks import pointing_to_trust
 from bridle.config.settings import Settings
-from bridle.config.trust import pointing_to_trust
 from bridle.core.agent import ModelInfo
 from bridle.errors import ConfigError
 from bridle.model.model import Model

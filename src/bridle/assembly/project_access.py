@@ -7,25 +7,18 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
-from bridle.assembly.command_environment import CommandEnvironment, command_environment_for
+from bridle.assembly.command_environment import command_environment_for
 from bridle.assembly.sandbox_summary import effective_sandbox
 from bridle.config.approvals import Approvals, described
-from bridle.config.import_claude import claude_rules
 from bridle.config.json_store import JsonStore
 from bridle.config.load import approvals_file, config_home, data_home, load, state_home, trust_file
-from bridle.config.trust import TOOLS, Trust, TrustState, fingerprint, project_root
-from bridle.core.permission import Rule
+from bridle.config.trust import Trust, TrustState, fingerprint, project_root
 from bridle.errors import ConfigError
 from bridle.process.sandbox import sandbox_program
-from bridle.tools.isolated_tools import hosted_tools
-from bridle.tools.python_tools import brought_tools, without_doubles
-from bridle.tools.tool import Tool
 from bridle.workspace.open_beneath import kernel_resolves
-from bridle.workspace.skills import Skill, find_skills
 
 TRUST_WORDS: dict[TrustState, str] = {
     "trusted": "trusted, as it is now",
@@ -33,7 +26,6 @@ TRUST_WORDS: dict[TrustState, str] = {
     "declined": "not trusted, as you said",
     "unknown": "not trusted (`bridle trust`)",
 }
-SKILL_FOLDERS = (".bridle/skills", ".claude/skills", ".opencode/skill", ".opencode/skills", ".agents/skills")
 
 
 class ShownNotices(msgspec.Struct, frozen=True):
@@ -138,40 +130,3 @@ class Project:
     def distrust(self) -> bool:
         """Let them count no more; False if they did not."""
         return self._trust.take(self.root)
-
-
-class Brought(NamedTuple):
-    """What a project and its user bring besides settings, and what is wrong with it."""
-
-    tools: list[Tool]
-    skills: dict[str, Skill]
-    stricter: tuple[Rule, ...]
-    problems: list[str]
-
-
-def brought_by(
-    directory: Path, environment: Mapping[str, str], tools: list[Tool], commands: CommandEnvironment, *, trusted: bool
-) -> Brought:
-    """Tools from Python files besides those that there are, skills, and rules that were written for others."""
-    home = Path(environment.get("HOME") or "/nonexistent")
-    extended, problems = _extended(tools, directory, environment, commands, trusted=trusted)
-    stricter, unread = claude_rules(directory, home)
-    mine = [config_home(environment) / "skills", home / ".claude" / "skills", home / ".config" / "opencode" / "skill"]
-    theirs = find_skills([directory / name for name in SKILL_FOLDERS], None if trusted else directory)
-    skills = {**theirs, **{name: skill for name, skill in find_skills(mine).items() if name not in theirs}}
-    return Brought(extended, skills, stricter, [*problems, *unread])
-
-
-def _extended(
-    tools: list[Tool], directory: Path, environment: Mapping[str, str], commands: CommandEnvironment, *, trusted: bool
-) -> tuple[list[Tool], list[str]]:
-    """The built-in tools, the user's own from Python files, and the project's if it is trusted; and what is wrong."""
-    own = config_home(environment) / "tools"
-    root = project_root(directory) / TOOLS
-    found, problems = brought_tools(own) if own.is_dir() else ([], [])
-    if trusted and any(root.glob("*.py")):
-        theirs, wrong = hosted_tools(root, directory.resolve(), environment, commands.sandbox("tools"))
-        found, problems = [*found, *theirs], [*problems, *wrong]
-    taken = {tool.spec.name for tool in tools} | {"task", "skill"}
-    kept, doubles = without_doubles(found, taken)
-    return [*tools, *kept], [*problems, *doubles]

@@ -1,56 +1,55 @@
-"""What Bridle itself says to a model: an agent's words, those for each occasion, and what a prompt implies."""
+"""The prompts of Bridle: of agents, of occasions, about the environment, and what a person's prompt implies."""
 
 from __future__ import annotations
 
+import platform
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
-from bridle.assembly.toolset import PATCHES
+from bridle.assembly.toolset import PATCHES, Toolset
+from bridle.assembly.user_setup import UserSetup
 from bridle.config.agents import prompt_file
 from bridle.config.settings import PromptSettings
 from bridle.core.agent import AgentDefinition, ModelInfo
-from bridle.core.inbox import TurnOptions
-from bridle.core.parts import File, Notice, TurnStart
+from bridle.core.parts import Notice, TurnStart
 from bridle.core.permission import Rule
 from bridle.errors import ConfigError
-from bridle.model.model import Model
-from bridle.turn.active_turn import SmallModel
+from bridle.turn.output_schema import INSTRUCTION
 from bridle.workspace.bounded_read import read_text
 
 MENTION = re.compile(r"(?<![\w@./-])@([A-Za-z][\w/-]*)")
+SHUT_IN = "\nCommands run in a sandbox: no network, and a /tmp of their own that file tools do not see."
 NO_EDITS = Rule("edit", "*", "deny")
 
 
-class Expanded(NamedTuple):
-    """A person's prompt with everything in its place."""
-
-    text: str
-    files: tuple[File, ...]
-    agent: str | None = None
-    model: str | None = None
-    wants: tuple[str, ...] = ()
-    """Subagents that the person named."""
-    subtask: str = ""
-    """The subagent that works on the prompt."""
-
-    def over(self, options: TurnOptions) -> TurnOptions:
-        """The options of a prompt, with what the command says where they say nothing."""
-        agent, model = options.agent or self.agent, options.model or self.model
-        given = {name: getattr(options, name) for name in options.__struct_fields__}
-        return TurnOptions(**{**given, "agent": agent, "model": model})
-
-
-def words_of(agent: AgentDefinition, info: ModelInfo) -> str:
-    """The agent's own words, or those for the family of its model."""
+def agent_prompt(agent: AgentDefinition, info: ModelInfo) -> str:
+    """Return the agent's own prompt, or the one for the family of its model."""
     if agent.prompt is not None:
         return agent.prompt
     return prompt_file("small.md" if info.small else "patching.md" if PATCHES.search(info.ref) else "build.md")
 
 
-def spoken(given: PromptSettings, agents: Mapping[str, AgentDefinition]) -> dict[str, str]:
-    """The words for each occasion: from a file that the settings name, from an agent of that name, or our own."""
+def environment_text(directory: str, wall: float, *, sandboxed: bool) -> str:
+    """Return what the model is told of the place and the day."""
+    today = datetime.fromtimestamp(wall, UTC).date().isoformat()
+    text = f"Directory: {directory}\nPlatform: {platform.system()}\nDate: {today}"
+    return text + (SHUT_IN if sandboxed else "")
+
+
+def instructions(user: UserSetup, toolset: Toolset, tools: Sequence[str], *, answers_by_schema: bool) -> list[str]:
+    """Return the instructions of files, skills and servers, and how to answer where a schema is set."""
+    return [
+        user.instructions() if user.instructions is not None else "",
+        user.skill_list() if "skill" in tools else "",
+        toolset.instructions(),
+        INSTRUCTION if answers_by_schema else "",
+    ]
+
+
+def occasion_prompts(given: PromptSettings, agents: Mapping[str, AgentDefinition]) -> dict[str, str]:
+    """Return the prompt for each occasion: from a file of the settings, from an agent of that name, or our own."""
     found: dict[str, str] = {}
     for name, path in (("closing", given.closing), ("compaction", given.compaction), ("synthesis", given.synthesis)):
         own = agents.get(name)
@@ -65,18 +64,8 @@ def spoken(given: PromptSettings, agents: Mapping[str, AgentDefinition]) -> dict
     return found
 
 
-def small_model(ref: str | None, find: Callable[[str], tuple[Model, ModelInfo]]) -> SmallModel | None:
-    """Who does small things, if somebody is set and can be had."""
-    if ref is None:
-        return None
-    try:
-        return SmallModel(*find(ref))
-    except ConfigError:
-        return None
-
-
-def switched(before: TurnStart | None, agent: AgentDefinition, number: int) -> tuple[Notice, ...]:
-    """What the model must know where another agent goes on."""
+def agent_switch(before: TurnStart | None, agent: AgentDefinition, number: int) -> tuple[Notice, ...]:
+    """Return the notice to the model where another agent continues the session."""
     if before is None or before.agent == agent.name:
         return ()
     rights = "you may change files now, as far as the rules allow"
@@ -87,13 +76,13 @@ def switched(before: TurnStart | None, agent: AgentDefinition, number: int) -> t
 
 
 def named_agents(text: str, subagents: Iterable[str]) -> tuple[str, ...]:
-    """The subagents that a prompt names with an @."""
+    """Return the subagents that a prompt names with an @."""
     known = set(subagents)
     return tuple(dict.fromkeys(name for name in MENTION.findall(text) if name in known))
 
 
 def with_mentions(text: str, subagents: Iterable[str]) -> str:
-    """A prompt that names a subagent with an @ asks for it."""
+    """Return the prompt, with a request for each subagent that it names with an @."""
     named = named_agents(text, subagents)
     asked = [f"[The user wants the subagent {name} for this: start it with `task`.]" for name in named]
     return "\n".join([text, "", *asked]) if asked else text

@@ -16,11 +16,14 @@ from bridle.tools.tool import Tool, asks
 
 PATCHES = re.compile(r"(^|/)(gpt-(?!4|3|oss)|codex|o[34](-|$))")
 SMALL_TOOLS = ("read", "write", "edit", "bash")
-"""What a small model is told of, unless somebody asks for more."""
+"""The built-in tools that are offered to a small model without a request."""
 
 
 class ToolSource(Protocol):
     """Tools that come and go while a runtime lives."""
+
+    async def prepare(self) -> None:
+        """Wait a short while for tools that are not known yet. Never raises."""
 
     def tools(self, taken: Mapping[str, Tool]) -> Mapping[str, Tool]:
         """Those that count now, besides those that there are."""
@@ -32,25 +35,44 @@ class ToolSource(Protocol):
         """What the reader must know of them."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, frozen=True)
 class Toolset:
     """All tools of a runtime."""
 
     own: Mapping[str, Tool]
     built_in: frozenset[str]
-    """Those that a small model is told of only if somebody asks for them."""
-    more: ToolSource | None = None
+    """Tools that are offered to a small model only on request."""
+    source: ToolSource | None = None
     private: Mapping[str, Mapping[str, Tool]] = field(default_factory=dict)
     """The tools of single agents, by the agent's name. A name means nothing outside of its agent."""
 
     def all(self, agent: str) -> Mapping[str, Tool]:
         """Every tool that this agent has now; its private tools come first, and hide others of the same name."""
-        shared = {**self.own, **self.more.tools(self.own)} if self.more is not None else self.own
+        shared = {**self.own, **self.source.tools(self.own)} if self.source is not None else self.own
         private = self.private.get(agent)
         return {**private, **shared, **private} if private else shared
 
-    def chosen(self, agent: AgentDefinition, options: TurnOptions, info: ModelInfo, rules: Sequence[Rule]) -> list[str]:
-        """The names of those that a turn is told of."""
+    def runs_commands(self, agent: str) -> bool:
+        """Return whether this agent has `bash`. A source has no tool of that name."""
+        return "bash" in self.own or "bash" in self.private.get(agent, {})
+
+    async def prepare(self) -> None:
+        """Wait a short while for tools that are not known yet."""
+        if self.source is not None:
+            await self.source.prepare()
+
+    def instructions(self) -> str:
+        """Return what the sources of tools say about their use."""
+        return self.source.instructions() if self.source is not None else ""
+
+    def news(self) -> Sequence[str]:
+        """Return what the reader must know of tools that come and go."""
+        return self.source.news(self.own) if self.source is not None else ()
+
+    def offered(
+        self, agent: AgentDefinition, options: TurnOptions, info: ModelInfo, rules: Sequence[Rule]
+    ) -> list[str]:
+        """Return the names of the tools that a new turn offers to its model."""
         wanted = {**agent.tools, **options.tools}
         without = options.delegation.without if options.delegation is not None else ()
         return [
@@ -60,34 +82,34 @@ class Toolset:
             and not denied_outright(rules, tool.permission)
             and _offered(agent, name)
             and name not in without
-            and (name in wanted or agent.offers is not None or name not in self._other_hand(info))
+            and (name in wanted or agent.offers is not None or name not in self._unused_editors(info))
             and (not asks(tool) or options.on_ask in ("person", "pause"))
             and (not info.small or name in SMALL_TOOLS or name in wanted or name not in self.built_in)
         ]
 
-    def still(self, agent: AgentDefinition, start: TurnStart) -> tuple[str, ...]:
-        """The tools that a turn was told of, without those that its agent has no more."""
+    def remaining(self, agent: AgentDefinition, start: TurnStart) -> tuple[str, ...]:
+        """Return the tools that a recorded turn offered, without those that its agent has lost."""
         return tuple(
             name
             for name in start.tools
             if _offered(agent, name) and (name in start.asked_tools or _wanted(agent.tools, name))
         )
 
-    def equipped(self, agent: str, names: Sequence[str], subagents: Mapping[str, str]) -> dict[str, Tool]:
-        """The tools of these names; `task` tells of the subagents that this turn may start, and needs one."""
+    def named(self, agent: str, names: Sequence[str], subagents: Mapping[str, str]) -> dict[str, Tool]:
+        """Return the tools of these names; `task` describes the subagents of the turn, and is left out without any."""
         there = self.all(agent)
         tools = {name: there[name] for name in names if name in there}
         if "task" in tools and tools["task"].starts_child:
             tools = {**tools, "task": task_tool(subagents)} if subagents else _without(tools, "task")
         return tools
 
-    def _other_hand(self, info: ModelInfo) -> frozenset[str]:
+    def _unused_editors(self, info: ModelInfo) -> frozenset[str]:
         """The built-in tools for changing files that a model does not use: some write patches, most edit."""
         unused = {"edit", "write"} if PATCHES.search(info.ref) else {"apply_patch"}
         return self.built_in & unused if self.built_in >= {"edit", "write", "apply_patch"} else frozenset()
 
-    def kept_from(self, agent: AgentDefinition, start: TurnStart) -> tuple[str, ...]:
-        """The tools that are kept from this turn, and so from everything below it; not those it merely does not use."""
+    def withheld(self, agent: AgentDefinition, start: TurnStart) -> tuple[str, ...]:
+        """Return the tools that no turn from here down may have; not those that this one merely does not use."""
         there = self.all(agent.name)
         used = agent.offers if agent.offers is not None and not agent.bound else there
         banned = [name for name in there if name not in start.tools and name in used and self._others_have(agent, name)]
@@ -101,8 +123,20 @@ class Toolset:
         return mine is None or any(tool.spec == mine.spec for tool in others)
 
 
-def startable(described: Mapping[str, str], layers: Sequence[Sequence[Rule]]) -> dict[str, str]:
-    """The subagents that no layer of rules denies, with their descriptions."""
+def described_subagents(agents: Mapping[str, AgentDefinition], names: Sequence[str] | None) -> dict[str, str]:
+    """Return the descriptions of agents that a `task` call may start; without names, of all whose mode allows it."""
+    if names is None:
+        names = [agent.name for agent in agents.values() if agent.mode != "primary" and not agent.hidden]
+    return {name: agents[name].description for name in names}
+
+
+def subagent_tools(subagents: Mapping[str, str]) -> dict[str, Tool]:
+    """Return the tool that starts subagents, if there are any."""
+    return {"task": task_tool(subagents)} if subagents else {}
+
+
+def allowed_subagents(described: Mapping[str, str], layers: Sequence[Sequence[Rule]]) -> dict[str, str]:
+    """Return the subagents that no layer of rules denies, with their descriptions."""
     denied = {name for name in described for rules in layers if _denies(rules, name)}
     return {name: words for name, words in described.items() if name not in denied}
 
@@ -115,8 +149,8 @@ def _without(tools: Mapping[str, Tool], name: str) -> dict[str, Tool]:
     return {each: tool for each, tool in tools.items() if each != name}
 
 
-def asked_besides(agent: AgentDefinition, chosen: Sequence[str]) -> tuple[str, ...]:
-    """Those of the chosen tools that an agent has only because its turn asks for them."""
+def extra_tools(agent: AgentDefinition, chosen: Sequence[str]) -> tuple[str, ...]:
+    """Return those of the chosen tools that an agent has only because its turn asks for them."""
     return tuple(name for name in chosen if not _wanted(agent.tools, name))
 
 

@@ -32,7 +32,7 @@ ENVIRONMENT_PREFIX = "BRIDLE_"
 Table = dict[str, Any]
 
 
-class Loaded(msgspec.Struct, frozen=True):
+class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     """The settings in force, where each came from, and what the reader must know."""
 
     settings: Settings
@@ -79,18 +79,19 @@ def load(
     except msgspec.ValidationError as error:
         raise ConfigError(f"{_blame(str(error), origins)}{error}") from error
     is_trusted = state == "trusted"
+    told = (*_told(own, settings, trusted=True), *brought.notices, *_told(brought.files, settings, trusted=is_trusted))
     return Loaded(
-        settings,
-        origins,
-        tuple(rules for rules in brought.restrictions if rules),
-        (*_told(own, settings, trusted=True), *brought.notices, *_told(brought.files, settings, trusted=is_trusted)),
-        is_trusted,
-        tuple(brought.ignored),
-        tuple(brought.wanted),
+        settings=settings,
+        origins=origins,
+        restrictions=tuple(rules for rules in brought.restrictions if rules),
+        notices=told,
+        trusted=is_trusted,
+        ignored=tuple(brought.ignored),
+        wanted=tuple(brought.wanted),
     )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Brought:
     """What the project's files say, as far as it counts."""
 

@@ -1,8 +1,9 @@
-"""Whether a turn and its model fit together."""
+"""Checks of a model: whether it can be had, and whether it fits its turn."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from bridle.core.agent import ModelInfo
 from bridle.core.messages import Attachment
@@ -29,3 +30,20 @@ def need_price(info: ModelInfo) -> None:
             f"a cost limit needs a price, and none is known for {info.ref}: set "
             f'[models."{info.ref}"] price = {{ input = …, output = … }} (US dollars for a million tokens)'
         )
+
+
+@contextmanager
+def pointing_to_trust(wanted: Sequence[str], ref: str = "") -> Iterator[None]:
+    """Where a model cannot be had that an untrusted project names, point to `bridle trust`.
+
+    `wanted` is the project's model, and each of its providers with a slash behind it.
+    """
+    try:
+        yield
+    except ConfigError as error:
+        asked = [ref] if f"{ref.partition('/')[0]}/" in wanted else []
+        named = asked if ref else [name for name in wanted if not name.endswith("/")]
+        if not named:
+            raise
+        way_out = "`bridle trust` (or --trust for one run) makes its settings count"
+        raise ConfigError(f"this project names {named[-1]}, but is not trusted: {way_out}") from error

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from bridle.core.agent import Price
+from bridle.core.hook import HookSettings
 from bridle.core.limits import MAX_STEPS
 from bridle.values.provider import Provider
 
@@ -58,7 +59,7 @@ class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """US dollars over all sessions and processes of this user."""
 
 
-class TreeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TreeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     steps: int | None = 1_000
     tool_calls: int | None = None
     tokens: int | None = None
@@ -123,7 +124,7 @@ class ShellSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Variables of the environment that commands get although they are called like a secret."""
 
 
-class SandboxSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SandboxSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     mode: Literal["auto", "off", "required"] = "auto"
     """`auto` shuts commands in where the system allows it, and says so where not; `required` refuses to go without."""
     network: bool = False
@@ -146,27 +147,7 @@ class SandboxSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How much less free disk there may be while a command runs; 0 for no bound."""
 
 
-HookEvent = Literal[
-    "before_call", "after_call", "step_start", "step_end", "before_compaction", "pause", "limit", "turn_end"
-]
-
-
-class HookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    on: HookEvent
-    command: str
-    """A shell command that gets JSON on standard input. Before a call, a status other than 0 blocks the call.
-
-    It may print an answer as JSON: `arguments` before a call, `output` after one, `instruction` or `add` before a
-    compaction.
-    """
-    tool: str = "*"
-    """Only for calls of tools that fit this pattern."""
-    seconds: float = 60.0
-    sandbox: bool = True
-    """Without it the command runs outside of the sandbox, which only your own configuration may say."""
-
-
-class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A server of tools: a command to start, or an address. `{env:NAME}` and `{file:PATH}` in values are filled in."""
 
     command: list[str] = []
@@ -213,7 +194,7 @@ class PromptSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The user's own words at the end of every system prompt."""
 
 
-class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     id: str = ""
     """The model's name at its provider, if it is another one."""
     context_window: int | None = None
@@ -231,7 +212,7 @@ STEP_SPELLINGS = ("steps", "max_steps", "maxSteps", "maxTurns")
 """One limit, as different programs call it."""
 
 
-class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     description: str = ""
     mode: Literal["primary", "subagent", "all"] | None = None
     prompt: str = ""
@@ -281,7 +262,7 @@ class UiSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The colours of the terminal."""
 
 
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Everything that can be set."""
 
     model: str | None = None

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -58,23 +57,6 @@ class Trust:
         known = name in self._kept.read()
         self._kept.change(lambda table: {key: value for key, value in table.items() if key != name})
         return known
-
-
-@contextmanager
-def pointing_to_trust(wanted: Sequence[str], ref: str = "") -> Iterator[None]:
-    """Where a model cannot be had that an untrusted project names, point to `bridle trust`.
-
-    `wanted` is the project's model, and each of its providers with a slash behind it.
-    """
-    try:
-        yield
-    except ConfigError as error:
-        asked = [ref] if f"{ref.partition('/')[0]}/" in wanted else []
-        named = asked if ref else [name for name in wanted if not name.endswith("/")]
-        if not named:
-            raise
-        way_out = "`bridle trust` (or --trust for one run) makes its settings count"
-        raise ConfigError(f"this project names {named[-1]}, but is not trusted: {way_out}") from error
 
 
 def project_folders(directory: Path) -> list[Path]:

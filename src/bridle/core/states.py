@@ -49,7 +49,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
             self.reasoning + other.reasoning,
             self.cache_read + other.cache_read,
             self.cache_write + other.cache_write,
-            self.estimated or other.estimated,
+            estimated=self.estimated or other.estimated,
         )
 
 

@@ -113,7 +113,7 @@ async def _drive_leased(
     record = setup.record(session, lease)
     others = Others(lease.session, setup, engine)
     while True:
-        active = ActiveTurn(record, setup.turns, setup.seams, Scope(), others, held_prompts)
+        active = ActiveTurn(record, setup.turns, setup.seams, Scope(), others, held_prompts=held_prompts)
         if session.running is None:
             await report_end(session, others)
             if engine.closing and not recalled(await setup.journal.inbox(lease.session)):

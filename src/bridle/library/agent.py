@@ -23,7 +23,7 @@ from bridle.errors import ConfigError
 from bridle.journal.journal import Journal
 from bridle.journal.memory import MemoryJournal
 from bridle.model.model import Model
-from bridle.runtime import Runtime
+from bridle.runtime import Runtime, RuntimeConfig
 from bridle.runtime.argument_checks import fitting, named_tools
 from bridle.seams import Seams
 from bridle.tools.tool import Tool, tool
@@ -70,26 +70,27 @@ class Agent:
         self._model = model
         self._below = _below(name, subagents)
         self._tools = _own_tools(name, tools, starts=bool(self._below))
-        names = [*self._tools, "task"] if self._below else self._tools
-        own: dict[str, Any] = {"permission": tuple(permission), "output": _schema(output), "offers": frozenset(names)}
-        definition = Definition(name, description, prompt, None, steps, limits, **own)
+        offers = frozenset([*self._tools, "task"] if self._below else self._tools)
+        rules, schema = tuple(permission), _schema(output)
+        definition = Definition(
+            name, description, prompt, steps=steps, limits=limits, permission=rules, output=schema, offers=offers
+        )
         self._definition = fitting(f"agent {name}", definition, Definition)
         everyone = [*self._below.values(), self]
         _check_rules(self._definition, [made for agent in everyone for made in agent._tools.values()])
         models, definitions = _with_models(everyone)
         self._definition = definitions[-1]
-        settings = fitting(f"agent {name}: settings", settings or Settings(), Settings)
-        bounds = {field: value for field, value in msgspec.structs.asdict(tree).items() if field != "seconds"}
-        self._arguments: dict[str, Any] = {
-            "journal": journal if journal is not None else MemoryJournal(),
-            "settings": msgspec.structs.replace(settings, agent=name, tree=TreeSettings(**bounds)),
-            "models": models,
-            "private_tools": {agent._name: list(agent._tools.values()) for agent in everyone},
-            "agents": definitions,
-            "directory": directory,
-            "subagents": list(self._below),
-            "seams": seams,
-        }
+        self.config = RuntimeConfig(
+            journal=journal if journal is not None else MemoryJournal(),
+            settings=_settings(name, settings or Settings(), tree),
+            models=models,
+            private_tools={agent._name: list(agent._tools.values()) for agent in everyone},
+            agents=definitions,
+            directory=directory,
+            subagents=list(self._below),
+            seams=seams,
+        )
+        """What `runtime` opens: replace a field of it for a runtime that differs."""
 
     @property
     def _name(self) -> str:
@@ -97,7 +98,7 @@ class Agent:
 
     def runtime(self) -> Runtime:
         """A runtime that knows this agent; the caller closes it."""
-        return Runtime(**self._arguments)
+        return Runtime(self.config)
 
     async def run(self, prompt: str, *, session: str | None = None) -> Result:
         """Answer a prompt in a new session, or in one of this agent's journal."""
@@ -137,6 +138,12 @@ def _check(name: str, steps: int | None, limits: Limits, tree: TreeLimits) -> No
         raise ConfigError(f"agent {name}: steps is {steps} and limits.steps is {limits.steps}; give one of them")
     check_limits(f"agent {name}", limits if steps is None else msgspec.structs.replace(limits, steps=steps))
     check_tree(f"agent {name}", tree)
+
+
+def _settings(name: str, settings: Settings, tree: TreeLimits) -> Settings:
+    """Return the settings with this agent and the bounds of its tree; raises `ConfigError`."""
+    given = fitting(f"agent {name}: settings", settings, Settings)
+    return msgspec.structs.replace(given, agent=name, tree=msgspec.convert(tree, TreeSettings, from_attributes=True))
 
 
 def _own_tools(name: str, given: Iterable[Tool | Callable[..., Any]], *, starts: bool) -> dict[str, Tool]:

@@ -118,7 +118,7 @@ class Tokens:
 
 
 def login(
-    key: str, url: str, server: McpServer, path: Path, clock: Clock, show: Callable[[str], None] | None
+    key: str, url: str, server: McpServer, path: Path, clock: Clock, *, show: Callable[[str], None] | None
 ) -> OAuthClientProvider | None:
     """What answers a server that wants a login: from what is stored, and then by a person who opens what is shown.
 

@@ -35,7 +35,7 @@ AFTER_CHANGE_SECONDS = 0.2
 SHOWN_COMPLAINTS = 600
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Surroundings:
     """What all servers of a runtime have around them."""
 
@@ -267,7 +267,7 @@ class Link:
         server = msgspec.structs.replace(
             self.server, **{name: self._filled(getattr(self.server, name)) for name in names}
         )
-        return login(self.key, url, server, self._around.auth, self._around.seams.clock, self._show)
+        return login(self.key, url, server, self._around.auth, self._around.seams.clock, show=self._show)
 
     def _command(self, words: list[str], environment: dict[str, str], made: Callable[..., Started]) -> Started:
         around = self._around

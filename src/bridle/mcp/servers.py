@@ -38,8 +38,15 @@ class Servers:
         seams: Seams,
     ) -> None:
         """`known` is what commands get of the environment; in `home` lie pins and tokens."""
-        pins = AcceptedTools(home / "mcp.json")
-        self._around = Surroundings(directory, environment, known, commands, pins, seams, home / "mcp-auth.json")
+        self._around = Surroundings(
+            directory=directory,
+            environment=environment,
+            known=known,
+            commands=commands,
+            pins=AcceptedTools(home / "mcp.json"),
+            seams=seams,
+            auth=home / "mcp-auth.json",
+        )
         given = settings.mcp.get("start_wait", START_WAIT_SECONDS)
         self._start_wait = given if isinstance(given, (int, float)) else START_WAIT_SECONDS
         self.links = {

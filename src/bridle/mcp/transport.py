@@ -47,7 +47,7 @@ class OutputWatch(Protocol):
         """The server has answered a request with an HTTP status that says no."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Started:
     """A command that serves: how it is started, and what it has complained about."""
 

@@ -177,7 +177,7 @@ def _attachment(attached: Attachment) -> dict[str, Any]:
     return {"type": kind, "source": source}
 
 
-class _Event(msgspec.Struct):
+class _Event(msgspec.Struct, kw_only=True):
     type: str = ""
     index: int = 0
     message: Any = None

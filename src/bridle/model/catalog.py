@@ -50,7 +50,7 @@ class _Modalities(msgspec.Struct, frozen=True):
     input: list[str] = []
 
 
-class CatalogEntry(msgspec.Struct):
+class CatalogEntry(msgspec.Struct, kw_only=True):
     """A model as the list has it."""
 
     id: str

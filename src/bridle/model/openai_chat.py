@@ -186,7 +186,7 @@ class _CallDelta(msgspec.Struct):
     extra_content: Any = None
 
 
-class _Delta(msgspec.Struct):
+class _Delta(msgspec.Struct, kw_only=True):
     content: Any = None
     reasoning_content: str | None = None
     reasoning: str | None = None

@@ -151,7 +151,7 @@ def _attachment(attached: Attachment) -> dict[str, Any]:
     return {"type": "input_file", "filename": attached.name, "file_data": address}
 
 
-class _Event(msgspec.Struct):
+class _Event(msgspec.Struct, kw_only=True):
     type: str = ""
     output_index: int = 0
     item: dict[str, Any] | None = None

@@ -219,7 +219,7 @@ class Asked:
         if not PLACE.fullmatch(host):
             raise ValueError("no name of a host")
         path = parts._replace(scheme="", netloc="").geturl() or "/"
-        return cls(method, host, port, path, kept, length)
+        return cls(method, host, port, path, headers=kept, length=length)
 
     def request(self, *, by_proxy: bool, credentials: str) -> bytes:
         """The one request that is passed on, in our own words."""

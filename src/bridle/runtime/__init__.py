@@ -1,6 +1,7 @@
 """The front door for every surface: a runtime, and what can be asked without one."""
 
 from bridle.assembly.models import Models
+from bridle.runtime.config import RuntimeConfig
 from bridle.runtime.offline import (
     add_mcp_server,
     config_faults,
@@ -19,6 +20,7 @@ __all__ = [
     "AgentRow",
     "Models",
     "Runtime",
+    "RuntimeConfig",
     "add_mcp_server",
     "config_faults",
     "config_schema",

@@ -129,7 +129,7 @@ def prompt_item(
         msgspec.structs.replace(file, path=sound(file.path), text=sound(file.text))
         for file in (fitting("files", each, File) for each in files)
     )
-    return recordable(PromptItem(id, words, attached, queue, reply, options))
+    return recordable(PromptItem(id, words, attached, queue=queue, reply=reply, options=options))
 
 
 def named_tools(name: str, tools: Iterable[Tool]) -> dict[str, Tool]:

@@ -43,13 +43,13 @@ class LocalProject:
         return [info.ref for reach in self._here.models.reachable() for info in reach.models]
 
     async def expand(self, text: str, confirm: Confirm, *, typed: str, agent: str | None = None) -> Expanded:
-        from bridle.runtime.slash_commands import commanded
+        from bridle.runtime.slash_commands import expand_prompt
 
-        return await commanded(self._here, text, confirm, typed=typed, agent=agent)
+        return await expand_prompt(self._here, text, confirm, typed=typed, agent=agent)
 
     def background_commands(self, session: str) -> list[BackgroundCommand]:
-        found = self._here.turns.commands.backgrounds.of(session)
+        found = self._here.commands.backgrounds.of(session)
         return [BackgroundCommand(id, each.shown, each.status, each.tail) for id, each in found.items()]
 
     async def end_background_command(self, session: str, id: str) -> None:
-        await self._here.turns.commands.backgrounds.find(session, id).end()
+        await self._here.commands.backgrounds.find(session, id).end()

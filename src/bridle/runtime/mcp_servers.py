@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bridle.assembly.turns import SettingsTurns
+from bridle.assembly.command_environment import CommandEnvironment
+from bridle.config.settings import Settings
+from bridle.seams import Seams
 
 if TYPE_CHECKING:
     from bridle.mcp.servers import Servers
 
 
-def servers_for(turns: SettingsTurns, directory: Path, environment: Mapping[str, str]) -> Servers | None:
-    """Give the room the servers of its settings; None if there are none."""
-    if not turns.settings.mcp:
+def servers_for(settings: Settings, commands: CommandEnvironment, directory: Path, seams: Seams) -> Servers | None:
+    """Return the servers of the settings; None if there are none."""
+    if not settings.mcp:
         return None
     # Loaded only where there are servers.
     from bridle.config.load import data_home
     from bridle.mcp.servers import Servers
 
-    turns.toolset.more = servers = Servers(
-        turns.settings,
+    return Servers(
+        settings,
         directory=directory,
-        environment=environment,
-        known=turns.commands_environment() or environment,
-        commands=turns.commands,
-        home=data_home(environment),
-        seams=turns.seams,
+        environment=commands.environment,
+        known=commands.variables() or commands.environment,
+        commands=commands,
+        home=data_home(commands.environment),
+        seams=seams,
     )
-    return servers

@@ -37,7 +37,7 @@ def add_mcp_server(name: str, fields: Mapping[str, Any]) -> Path:
     from bridle.config.toml_edit import add_server
 
     path = config_home(os.environ) / "config.toml"
-    add_server(path, name, McpServer(**fields))
+    add_server(path, name, msgspec.convert(fields, McpServer))
     return path
 
 

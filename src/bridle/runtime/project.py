@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from bridle.assembly.prompts import Expanded as Expanded
+import msgspec
+
 from bridle.core.agent import AgentDefinition
 from bridle.core.inbox import TurnOptions
 from bridle.core.limits import Limits
@@ -15,6 +16,24 @@ from bridle.runtime.sessions import Sessions
 
 Confirm = Callable[[str], Awaitable[bool]]
 """Asks a person about a command or a file that a prompt needs."""
+
+
+class Expanded(NamedTuple):
+    """A person's prompt with everything in its place."""
+
+    text: str
+    files: tuple[File, ...]
+    agent: str | None = None
+    model: str | None = None
+    wants: tuple[str, ...] = ()
+    """Subagents that the person named."""
+    subtask: str = ""
+    """The subagent that works on the prompt."""
+
+    def over(self, options: TurnOptions) -> TurnOptions:
+        """Return the options of a prompt, with what the command says where they say nothing."""
+        agent, model = options.agent or self.agent, options.model or self.model
+        return msgspec.structs.replace(options, agent=agent, model=model)
 
 
 class AgentRow(NamedTuple):

@@ -45,10 +45,10 @@ async def delete_session(runtime: Runtime, session: str) -> list[str]:
             continue
     async with runtime.leased(session) as lease:
         await runtime.journal.delete(lease)
-    if runtime.turns.outputs is not None:
-        shutil.rmtree(runtime.turns.outputs / session, ignore_errors=True)
-    if runtime.turns.user.files is not None and state is not None and state.info is not None:
-        await runtime.turns.user.files.drop(Path(state.info.directory), session)
+    if runtime.outputs is not None:
+        shutil.rmtree(runtime.outputs / session, ignore_errors=True)
+    if runtime.snapshots is not None and state is not None and state.info is not None:
+        await runtime.snapshots.drop(Path(state.info.directory), session)
     return [*gone, session]
 
 
@@ -120,9 +120,9 @@ async def prune(runtime: Runtime, *, days: float = 0, megabytes: float = 0) -> l
 async def prune_daily(runtime: Runtime) -> list[str]:
     """Delete what the settings say is to go, once a day: the ids of what was deleted."""
     given = runtime.settings.sessions
-    if runtime.turns.outputs is None or not (given.keep_days or given.keep_mb):
+    if runtime.outputs is None or not (given.keep_days or given.keep_mb):
         return []
-    stamp = runtime.turns.outputs.with_name("pruned")
+    stamp = runtime.outputs.with_name("pruned")
     if stamp.exists() and runtime.seams.clock.wall() - stamp.stat().st_mtime < DAY:
         return []
     gone = await prune(runtime, days=given.keep_days, megabytes=given.keep_mb)

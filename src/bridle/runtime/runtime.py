@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
+from bridle.assembly.command_environment import command_environment_for
 from bridle.assembly.models import Models
-from bridle.assembly.turns import SettingsTurns, UserSetup
+from bridle.assembly.permissions import PermissionRules
+from bridle.assembly.toolset import Toolset, described_subagents, subagent_tools
+from bridle.assembly.turns import SettingsTurns
+from bridle.config.agents import all_agents
 from bridle.config.settings import Settings
-from bridle.core.agent import AgentDefinition
 from bridle.core.context import sound
 from bridle.core.events import SessionInfo
 from bridle.core.inbox import AbortItem, AnswerItem, CompactItem, ExtendItem, InboxItem, PromptItem, TurnOptions
 from bridle.core.limits import LimitName, wrong_limit
 from bridle.core.parts import File, TurnStart
-from bridle.core.permission import Rule
 from bridle.core.session import Session
 from bridle.engine.bus import Bus
 from bridle.engine.drive import DriveSetup, submit
 from bridle.engine.engine import Engine
 from bridle.engine.local import LocalEngine
 from bridle.errors import ConfigError
-from bridle.journal.journal import Journal
 from bridle.journal.open import open_journal
-from bridle.model.model import Model
 from bridle.runtime import argument_checks
+from bridle.runtime.config import RuntimeConfig
 from bridle.runtime.duplicate_prompts import refuse_other
 from bridle.runtime.local_project import LocalProject
 from bridle.runtime.mcp_servers import servers_for
@@ -36,7 +37,7 @@ from bridle.runtime.project import Backend
 from bridle.runtime.session_changes import SessionChanges
 from bridle.runtime.session_reader import SessionReader
 from bridle.seams import Seams
-from bridle.tools.tool import Tool
+from bridle.tools.output_buffer import OutputFolder
 from bridle.turn.actions import Actions, TurnActions
 from bridle.turn.active_turn import ActiveTurn
 
@@ -44,57 +45,29 @@ from bridle.turn.active_turn import ActiveTurn
 class Runtime(SessionReader, SessionChanges, LocalProject):
     """Sessions, driven. Use it as an async context manager, or call `close`.
 
-    Without a journal, sessions are kept in memory; a path keeps them in SQLite; a journal that is given as an object is
-    closed by the caller. `subagents` are the agents that a `task` call may start; None means all whose mode allows it.
-    `tools` are for all agents, `private_tools` for single ones, by the agent's name.
+    `engine` makes the engine that drives the sessions; None means one in this process.
     """
 
     def __init__(
-        self,
-        *,
-        journal: Journal | str | Path | None = None,
-        settings: Settings | None = None,
-        origins: Mapping[str, str] | None = None,
-        models: Mapping[str, Model] | None = None,
-        tools: Iterable[Tool] = (),
-        agents: Iterable[AgentDefinition] = (),
-        directory: str | Path = ".",
-        restrictions: Sequence[tuple[Rule, ...]] = (),
-        outputs: Path | None = None,
-        subagents: Sequence[str] | None = (),
-        seams: Seams | None = None,
-        environment: Mapping[str, str] | None = None,
-        user: UserSetup | None = None,
-        private_tools: Mapping[str, Iterable[Tool]] | None = None,
-        engine: Callable[[DriveSetup], Engine] | None = None,
+        self, config: RuntimeConfig | None = None, *, engine: Callable[[DriveSetup], Engine] | None = None
     ) -> None:
-        self.settings = argument_checks.fitting("settings", settings or Settings(), Settings)
-        self.seams = seams or Seams()
-        self.directory = Path(directory).absolute()
-        environment = os.environ if environment is None else environment
-        self.models = Models(dict(models or {}), self.settings, environment, self.directory)
+        config = config or RuntimeConfig()
+        self.settings = argument_checks.fitting("settings", config.settings, Settings)
+        self.seams = config.seams or Seams()
+        self.directory = Path(config.directory).absolute()
+        environment = os.environ if config.environment is None else config.environment
+        self.models = Models(config.models, self.settings, environment, self.directory)
         self.bus = Bus()
-        self.turns = SettingsTurns(
-            self.settings,
-            origins or {},
-            self.models.find,
-            argument_checks.named_tools("tools", tools),
-            self.seams,
-            argument_checks.definitions(agents),
-            argument_checks.layers("restrictions", restrictions),
-            outputs,
-            subagents,
-            self.models.choose,
-            self.models.alias,
-            environment,
-            self.directory,
-            user or UserSetup(),
-            argument_checks.tools_of_agents(private_tools or {}),
+        self.outputs = config.outputs
+        self.snapshots = config.user.files
+        self.commands = command_environment_for(
+            self.settings, environment, config.user.guarded, config.outputs, self.directory
         )
-        self.servers = servers_for(self.turns, self.directory, environment)
+        self.servers = servers_for(self.settings, self.commands, self.directory, self.seams)
+        self.turns = self._turns(config)
         self.notices: tuple[str, ...] = ()
-        self.journal = open_journal(journal, self.settings.journal.durability, self.seams)
-        self._opened_journal = self.journal is not journal
+        self.journal = open_journal(config.journal, self.settings.journal.durability, self.seams)
+        self._opened_journal = self.journal is not config.journal
         self.file_notices: tuple[str, ...] = ()
         """The notices about configuration files: shown again only when the files change."""
         self._drives = DriveSetup(
@@ -105,6 +78,33 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
             actions=_actions(self.settings),
         )
         self.engine = (engine or LocalEngine)(self._drives)
+
+    def _turns(self, config: RuntimeConfig) -> SettingsTurns:
+        user = config.user
+        agents = {**all_agents(self.settings, config.origins), **argument_checks.definitions(config.agents)}
+        subagents = described_subagents(agents, config.subagents)
+        tools = argument_checks.named_tools("tools", config.tools)
+        restrictions = argument_checks.layers("restrictions", config.restrictions)
+        return SettingsTurns(
+            settings=self.settings,
+            models=self.models,
+            agents=agents,
+            subagents=subagents,
+            toolset=Toolset(
+                {**tools, **user.skill_tools(), **subagent_tools(subagents)},
+                user.built_in,
+                self.servers,
+                argument_checks.tools_of_agents(config.private_tools),
+            ),
+            rules=PermissionRules(
+                self.settings.permission, (*restrictions, user.stricter), user.approvals, self.commands
+            ),
+            commands=self.commands,
+            user=user,
+            seams=self.seams,
+            directory=self.directory,
+            outputs=OutputFolder(config.outputs) if config.outputs is not None else None,
+        )
 
     @classmethod
     def open(
@@ -126,13 +126,25 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
 
         environment = os.environ if environment is None else environment
         found = set_up_project(Path(directory).absolute(), environment, flags=flags, trusted=trusted)
-        runtime = cls(**{**found.arguments, **({"journal": None} if in_memory else {})})
+        config = RuntimeConfig(
+            journal=None if in_memory else found.journal,
+            settings=found.settings,
+            origins=found.origins,
+            tools=found.tools,
+            subagents=None,
+            directory=directory,
+            restrictions=found.restrictions,
+            outputs=found.outputs,
+            environment=environment,
+            user=found.user,
+        )
+        runtime = cls(config)
         runtime.notices = runtime.file_notices = found.notices
         runtime.models.wanted = found.wanted
         if not in_memory:
             runtime.bus.listen(StepLog(found.log, runtime.seams.clock))
             runtime.file_notices += found.problems
-            more = (getattr(runtime.journal, "notice", ""), runtime.turns.commands.warning())
+            more = (getattr(runtime.journal, "notice", ""), runtime.commands.warning())
             runtime.notices += (*found.problems, *filter(None, more))
         return runtime
 
@@ -149,9 +161,9 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
         finally:
             if self.servers is not None:
                 await self.servers.close()
-            await self.turns.commands.close()
-            if self.turns.user.files is not None:
-                await self.turns.user.files.close()
+            await self.commands.close()
+            if self.snapshots is not None:
+                await self.snapshots.close()
             await self.models.close()
             if self._opened_journal:
                 # Another runtime may write to a journal that was given.
@@ -195,9 +207,7 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
         the id stands for another prompt. An id begins with a letter.
         """
         id = self.seams.new_id("prm") if id is None else id
-        item = argument_checks.prompt_item(
-            id, text, files, options, self.turns.subagents or (), queue=queue, reply=reply
-        )
+        item = argument_checks.prompt_item(id, text, files, options, self.turns.subagents, queue=queue, reply=reply)
         item = msgspec.structs.replace(item, wants=tuple(wants), subtask=subtask)
         if reply:
             await self.check(await self._current(session), item)
@@ -206,23 +216,14 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
         return item.id
 
     async def check(self, state: Session, item: PromptItem) -> None:
-        """Refuse a prompt whose turn could not begin, while there is still somebody to tell."""
-        if self.servers is not None:
-            await self.servers.prepare()
-        await self.turns.user.prepare()
-        await self.models.prepare(self.turns.model_ref(state, item.options))
-        opening = self.turns.open(state, item, state.turns + 1)
-        if opening.problem:
-            raise ConfigError(opening.problem)
+        """Raise `ConfigError` for a prompt whose turn could not begin, while its caller can still be told."""
+        await self.turns.check(state, item)
 
     def preview(self, options: TurnOptions | None = None) -> TurnStart:
         """The turn that a first prompt would open now, with its system prompt; raises `ConfigError`."""
         session = Session()
         session.info = SessionInfo("preview", str(self.directory), created=self.seams.clock.wall())
-        opening = self.turns.open(session, PromptItem("preview", "", options=options), 1)
-        if opening.problem:
-            raise ConfigError(opening.problem)
-        return opening.start
+        return self.turns.opening(session, PromptItem("preview", "", options=options), 1).start
 
     async def answer(
         self, session: str, ask: str, choice: Literal["once", "always", "reject"], feedback: str = ""

@@ -304,7 +304,8 @@ class SessionReader:
                 continue
             turn = state.turn
             agent, steps, cap = (turn.start.agent, turn.steps, turn.cap) if turn is not None else ("", 0, 0)
-            branch = Branch(child, agent, call.arguments, status, steps, cap, await self.subagents(state, ended))
+            below = await self.subagents(state, ended)
+            branch = Branch(child, agent, call.arguments, status, steps=steps, cap=cap, below=below)
             found.append(branch)
             if not isinstance(call.state, Waiting):
                 ended[child] = branch

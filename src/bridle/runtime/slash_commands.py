@@ -1,28 +1,56 @@
-"""What a person's prompt becomes: a command expands to its template, and files that it names are attached."""
+"""A person's prompt: a slash command expands to its template, and named files are attached."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import asyncio
+import os
+import re
+import shlex
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from difflib import get_close_matches
 from functools import partial
+from pathlib import Path
 
-from bridle.assembly.prompts import Expanded, named_agents
-from bridle.assembly.slash_template import expanded, files_of, named, run_shell
+from bridle.assembly.command_environment import CommandEnvironment
+from bridle.assembly.prompts import named_agents
+from bridle.config.settings import TEMPLATE_SHELL, CommandSettings
 from bridle.core.agent import AgentDefinition
-from bridle.core.permission import Access
-from bridle.errors import ConfigError
+from bridle.core.parts import File
+from bridle.core.permission import Access, Verdict
+from bridle.errors import ConfigError, ToolFailed
+from bridle.runtime.project import Confirm, Expanded
 from bridle.runtime.runtime import Runtime
+from bridle.tools.bash import TOOL as BASH
+from bridle.tools.command_setup import CommandSetup
+from bridle.tools.tool import Invocation
+from bridle.values.media import media_of
+from bridle.workspace.files import Files, Place, accesses
+from bridle.workspace.mentions import mentioned
 
-Confirm = Callable[[str], Awaitable[bool]]
+PLACE = re.compile(r"\$(ARGUMENTS|[1-9]\d?)")
+MOST_FILE_BYTES = 200_000
+MOST_MEDIA_BYTES = 5_000_000
+
+SHELL_SECONDS = 60.0
+Run = Callable[[str], Awaitable[str]]
+Judge = Callable[[Access], Verdict]
+Permits = Callable[[Sequence[Access]], Awaitable[bool]]
+"""Whether all of these are allowed, by rules or by the person who is asked."""
+SUBTASK_AGENT = "general"
+PLAIN_NAME = re.compile(r"[A-Za-z][\w-]*")
 
 
-async def commanded(runtime: Runtime, text: str, confirm: Confirm, *, typed: str, agent: str | None = None) -> Expanded:
-    """A person's prompt with everything in its place; `agent` is the one that will run it.
+async def expand_prompt(
+    runtime: Runtime, text: str, confirm: Confirm, *, typed: str, agent: str | None = None
+) -> Expanded:
+    """Return a person's prompt with everything in its place; `agent` is the one that will run it.
 
     Only the words that the person `typed` may name subagents. `confirm` is asked about shell commands and files that
     need a person. Raises `ConfigError` for a command that does not exist, and for a file that may not be read.
     """
     asked = await _expanded(runtime, text, confirm, agent)
-    subagents = runtime.turns.subagents or ()
+    subagents = runtime.turns.subagents
     if asked.subtask and asked.subtask not in subagents:
         known = ", ".join(sorted(subagents)) or "none"
         raise ConfigError(f"agent {asked.subtask} of this command cannot run as a subagent (these can: {known})")
@@ -32,7 +60,7 @@ async def commanded(runtime: Runtime, text: str, confirm: Confirm, *, typed: str
 
 async def _expanded(runtime: Runtime, text: str, confirm: Confirm, agent: str | None) -> Expanded:
     commands = runtime.settings.commands
-    found = named(text, commands)
+    found = _find_command(text, commands)
     if found is not None and found[0] not in commands:
         asked = await _server_prompt(runtime, *found)
         if asked is not None:
@@ -40,21 +68,20 @@ async def _expanded(runtime: Runtime, text: str, confirm: Confirm, agent: str | 
         found = None
     if found is None:
         return Expanded(
-            text, await files_of(text, runtime.directory, _permits(runtime, _agent(runtime, agent), confirm))
+            text, await _attached(text, runtime.directory, _permits(runtime, _agent(runtime, agent), confirm))
         )
     name, arguments = found
     given = commands[name]
     runner = _agent(runtime, given.agent)
     run = partial(
-        run_shell,
+        _run_shell,
         directory=runtime.directory,
-        environment=runtime.turns.commands_environment(),
-        commands=runtime.turns.commands,
+        commands=runtime.commands,
         judge=partial(runtime.turns.verdict, agent=runner),
         confirm=confirm,
         read_only=runner.reads_only,
     )
-    return await expanded(given, arguments, runtime.directory, run, _permits(runtime, runner, confirm))
+    return await _fill_template(given, arguments, runtime.directory, run, _permits(runtime, runner, confirm))
 
 
 def _agent(runtime: Runtime, name: str | None) -> AgentDefinition:
@@ -79,3 +106,138 @@ async def _server_prompt(runtime: Runtime, name: str, arguments: str) -> Expande
         return None
     pairs = (word.partition("=") for word in arguments.split())
     return Expanded(await runtime.servers.prompt(server, prompt, {key: value for key, _, value in pairs}), ())
+
+
+def _find_command(text: str, commands: Collection[str]) -> tuple[str, str] | None:
+    """Return the name of the command that a prompt begins with, and its arguments; None if it is no command.
+
+    Raises `ConfigError` with a suggestion if the first word can only be meant as a command, and there is none.
+    """
+    found = re.match(r"/([\w./:-]+)(?:\s+(.*))?\Z", text.strip(), flags=re.DOTALL)
+    if found is None:
+        return None
+    name = found[1]
+    if name in commands or ":" in name:
+        return name, (found[2] or "").strip()
+    if PLAIN_NAME.fullmatch(name) and not os.path.lexists(f"/{name}"):
+        near = get_close_matches(name, commands, 1)
+        known = f"known: {', '.join(f'/{each}' for each in sorted(commands))}" if commands else "none is defined"
+        hint = f"did you mean /{near[0]}?" if near else f"({known})"
+        raise ConfigError(f"there is no command /{name}; {hint} Begin the prompt with another word if it is none")
+    return None
+
+
+async def _fill_template(
+    command: CommandSettings, arguments: str, directory: Path, run: Run, permits: Permits
+) -> Expanded:
+    """Put everything in its place. Commands come from the template alone, and get the arguments as parameters."""
+    words = _words(command.template, arguments)
+    pieces: list[str] = []
+    at = 0
+    for place in TEMPLATE_SHELL.finditer(command.template):
+        pieces += [_filled(command.template[at : place.start()], words, arguments), await run(_shell(place[1], words))]
+        at = place.end()
+    pieces.append(_filled(command.template[at:], words, arguments))
+    text = "".join(pieces)
+    if arguments and not PLACE.search(command.template):
+        text = f"{text}\n\n{arguments}"
+    # What commands have printed names no files; arguments stand in their places, or behind the template.
+    plain = "\n".join([*pieces[::2], *([] if PLACE.search(command.template) else [arguments])])
+    found = await _attached(plain, directory, permits)
+    if not command.subtask:
+        return Expanded(text.strip(), found, command.agent, command.model)
+    return Expanded(text.strip(), found, model=command.model, subtask=command.agent or SUBTASK_AGENT)
+
+
+def _words(template: str, arguments: str) -> list[str]:
+    """Return the arguments one by one; the last that the template names takes all that is left."""
+    try:
+        words = shlex.split(arguments)
+    except ValueError:
+        words = arguments.split()
+    last = max((int(place[1]) for place in PLACE.finditer(template) if place[1] != "ARGUMENTS"), default=0)
+    return [*words[: last - 1], " ".join(words[last - 1 :])] if 0 < last < len(words) else words
+
+
+def _shell(command: str, words: list[str]) -> str:
+    """Return a command in which arguments are parameters of the shell, so that none of them is read as code."""
+    if not PLACE.search(command):
+        return command
+    given = " ".join(shlex.quote(word) for word in words)
+    return f"set -- {given}; {command.replace('$ARGUMENTS', '$*')}"
+
+
+async def _run_shell(
+    command: str,
+    *,
+    directory: Path,
+    commands: CommandEnvironment,
+    judge: Judge,
+    confirm: Callable[[str], Awaitable[bool]],
+    read_only: bool = False,
+) -> str:
+    """Return what a command of a template prints; raises `ConfigError` if rules deny it, or no person allows it."""
+    given = BASH.check({"command": command})
+    needed = BASH.accesses(given, directory)
+    verdicts = {judge(access) for access in needed}
+    if "deny" in verdicts:
+        raise ConfigError(f"the rules deny !`{command}`")
+    if "ask" in verdicts and not await confirm(command):
+        raise ConfigError(f"!`{command}` needs a person's permission; a rule for bash may allow it beforehand")
+    setup = CommandSetup(
+        directory=directory,
+        environment=commands.variables(),
+        find_sandbox=partial(commands.sandbox, "command", read_only=read_only),
+        bounds=commands.bounds(),
+    )
+    invocation = Invocation(
+        call="command",
+        session="command",
+        commands=setup,
+        timeout_seconds=SHELL_SECONDS,
+        permits=lambda access: access in needed or judge(access) == "allow",
+    )
+    try:
+        async with asyncio.timeout(SHELL_SECONDS):
+            return (await BASH.run(given, invocation)).text.strip()
+    except ToolFailed as error:
+        raise ConfigError(f"!`{command}`: {error}") from error
+    except TimeoutError:
+        raise ConfigError(f"!`{command}` did not end within {SHELL_SECONDS:g} s") from None
+
+
+def _filled(text: str, words: list[str], arguments: str) -> str:
+    def found(place: re.Match[str]) -> str:
+        if place[1] == "ARGUMENTS":
+            return arguments
+        number = int(place[1])
+        return words[number - 1] if number <= len(words) else ""
+
+    return PLACE.sub(found, text)
+
+
+async def _attached(text: str, directory: Path, permits: Permits) -> tuple[File, ...]:
+    """Return the files that the words name with an @, each read by the rules of the read tool; raises `ConfigError`."""
+    found: list[File] = []
+    for name, place in mentioned(text, directory).items():
+        needed = accesses("read", place)
+        if not await permits(needed):
+            raise ConfigError(f"@{name} may not be read: the rules deny it, or nobody has allowed it")
+        found.append(_read(name, place, Files(directory, needed.__contains__)))
+    return tuple(found)
+
+
+def _read(name: str, place: Place, files: Files) -> File:
+    try:
+        files.check("read", place)
+        with files.opened(place) as handle:
+            content = os.pread(handle, MOST_MEDIA_BYTES + 1, 0)
+        media = media_of(content)
+        if media:
+            if len(content) > MOST_MEDIA_BYTES:
+                raise ConfigError(f"@{name} is larger than {MOST_MEDIA_BYTES} bytes")
+            return File(name, media=media, data=b64encode(content).decode())
+        text = content[:MOST_FILE_BYTES].decode("utf-8", "strict" if len(content) <= MOST_FILE_BYTES else "ignore")
+    except (ToolFailed, UnicodeDecodeError) as error:
+        raise ConfigError(f"@{name} cannot be read: {error}") from error
+    return File(name, f"{text}\n[… it goes on]" if len(content) > MOST_FILE_BYTES else text)

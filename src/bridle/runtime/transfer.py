@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from bridle.assembly.limits import accounts_of
-from bridle.core.agent import AgentDefinition
 from bridle.core.context import sound
 from bridle.core.events import Entry, PartPut, SessionInfo, SessionPut
 from bridle.core.ledger import Account, AccountChange, places
@@ -69,7 +68,7 @@ async def export_session(runtime: Runtime, session: str, *, redact: bool = False
         known = {row.info.id for row in await runtime.sessions()} if _unborn(state) else set()
         waiting += [child for child in _below(id, entries) if child in known or child not in _unborn(state)]
     raw = msgspec.json.encode(Bundle(VERSION, tuple(found), redact))
-    root = str(runtime.turns.outputs) if runtime.turns.outputs is not None else ""
+    root = str(runtime.outputs) if runtime.outputs is not None else ""
     if root:
         raw = raw.replace(msgspec.json.encode(root)[1:-1], OUTPUTS.encode())
     if redact:
@@ -78,7 +77,7 @@ async def export_session(runtime: Runtime, session: str, *, redact: bool = False
 
 
 def _outputs(runtime: Runtime, session: str) -> dict[str, str]:
-    folder = runtime.turns.outputs / session if runtime.turns.outputs is not None else None
+    folder = runtime.outputs / session if runtime.outputs is not None else None
     if folder is None or not folder.is_dir():
         return {}
     # As bytes: reading them as text would make all line ends the same.
@@ -101,7 +100,7 @@ async def import_bundle(runtime: Runtime, raw: bytes) -> str:
     Everything is looked at before anything is written: a file that is refused leaves nothing behind. The session works
     in the runtime's directory from now on. It brings no authority: see `disarmed`.
     """
-    root = str(runtime.turns.outputs) if runtime.turns.outputs is not None else ""
+    root = str(runtime.outputs) if runtime.outputs is not None else ""
     try:
         here = raw.replace(OUTPUTS.encode(), msgspec.json.encode(root)[1:-1]) if root else raw
         bundle = msgspec.json.decode(here, type=Bundle)
@@ -161,7 +160,7 @@ def _within_bounds(runtime: Runtime, carried: Carried, state: Session) -> Carrie
     turn = state.running
     if turn is None:
         return carried
-    agent = runtime.turns.agents.get(turn.start.agent) or AgentDefinition(turn.start.agent)
+    agent = runtime.turns.recorded_agent(turn.start.agent)
     cap, limits = runtime.turns.bounds_of(agent, turn.start.delegation)
     if turn.cap <= cap and turn.limits.at_most(limits) == turn.limits:
         return carried
@@ -175,7 +174,7 @@ def _check_children(runtime: Runtime, id: str, state: Session) -> None:
     for call in turn.children if turn is not None else ():
         assert turn is not None
         wanted = Access("task", str(arguments_of(state.call(call).arguments).get("subagent_type", "")))
-        agent = runtime.turns.agents.get(turn.start.agent) or AgentDefinition(turn.start.agent)
+        agent = runtime.turns.recorded_agent(turn.start.agent)
         if runtime.turns.verdict(wanted, agent) != "allow":
             raise ConfigError(
                 f"session {id}: its open turn has started {wanted.pattern}, which your rules do not allow"
@@ -282,9 +281,9 @@ def _begun(carried: Carried) -> SessionInfo:
 
 
 def _store(runtime: Runtime, carried: Carried) -> None:
-    if runtime.turns.outputs is None:
+    if runtime.outputs is None:
         return
-    folder = runtime.turns.outputs / carried.info.id
+    folder = runtime.outputs / carried.info.id
     for name, text in carried.outputs.items():
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = folder / name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -165,7 +166,7 @@ async def _leased(runtime: Runtime, session: str) -> AsyncIterator[Record]:
 
 
 def _kept(runtime: Runtime) -> Snapshots:
-    kept = runtime.turns.user.files
+    kept = runtime.snapshots
     if kept is None:
         raise SnapshotFailed("snapshots are switched off (snapshots.enabled)")
     return kept
@@ -235,11 +236,9 @@ async def _found(
     first = begins(entries, turn)
     last = begins(entries, turn + 1) if only else entries[-1].sequence + 1
     chosen = [entry for entry in entries if first <= entry.sequence < last]
-    patches: list[Patch] = []
-    sessions: list[str] = []
-    unknown: list[str] = []
-    await _gather(runtime, session, chosen, patches, sessions, unknown)
-    patches.sort(key=lambda patch: patch.at)
+    found = _Changes()
+    await _gather(runtime, session, chosen, found)
+    unknown, patches = found.unknown, sorted(found.patches, key=lambda patch: patch.at)
     for patch in patches:
         if patch.state != "taken":
             unknown.append(f"what was changed in {patch.id} is not known: {patch.detail or 'it was interrupted'}")
@@ -252,26 +251,28 @@ async def _found(
         if patch.state == "taken" and patch.before != patch.after
     ]
     moved = {place: former for patch in patches for place, former in patch.moved.items()}
-    return UndoTarget(spans, tuple(sessions), tuple(dict.fromkeys(unknown)), moved)
+    return UndoTarget(spans, tuple(found.sessions), tuple(dict.fromkeys(unknown)), moved)
 
 
-async def _gather(
-    runtime: Runtime,
-    session: str,
-    entries: Sequence[Entry],
-    patches: list[Patch],
-    sessions: list[str],
-    unknown: list[str],
-) -> None:
-    sessions.append(session)
-    patches += {event.part.id: event.part for event in _puts(entries) if isinstance(event.part, Patch)}.values()
+@dataclass(slots=True)
+class _Changes:
+    """What a session and its subagents have changed."""
+
+    patches: list[Patch] = field(default_factory=list)
+    sessions: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+
+
+async def _gather(runtime: Runtime, session: str, entries: Sequence[Entry], found: _Changes) -> None:
+    found.sessions.append(session)
+    found.patches += {event.part.id: event.part for event in _puts(entries) if isinstance(event.part, Patch)}.values()
     for child, calls in children_in(entries).items():
         try:
             below = await runtime.journal.load(child)
         except NoSuchSession:
-            unknown.append(f"what the subagent {child} has changed is not known: its session was deleted")
+            found.unknown.append(f"what the subagent {child} has changed is not known: its session was deleted")
             continue
-        await _gather(runtime, child, _for_calls(below, calls), patches, sessions, unknown)
+        await _gather(runtime, child, _for_calls(below, calls), found)
 
 
 def _for_calls(entries: Sequence[Entry], calls: set[str]) -> list[Entry]:

@@ -34,7 +34,7 @@ class OpenedFile:
     folders: Folders
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Script:
     """What was found, in the order of the line; `doubts` say why something may have been missed."""
 

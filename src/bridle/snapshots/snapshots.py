@@ -111,7 +111,8 @@ class Snapshots:
             files = tuple(repository.changed(move) for move in moves[:MOST_FILES])
             more = max(0, len(moves) - MOST_FILES)
             unkept = _unkept(repository, facts, taken, set(found.moved.values())) if facts is not None else ()
-            return Compared(taken.tree, files, more, unkept, left, dict(islice(moved.items(), MOST_UNKEPT)), closed)
+            moved = dict(islice(moved.items(), MOST_UNKEPT))
+            return Compared(taken.tree, files, more, unkept=unkept, left=left, moved=moved, closed=closed)
 
         compared = await self._do(directory, job)
         if directory not in self._tidying:

@@ -61,7 +61,7 @@ MOST_BYTES = 100_000_000
 """The largest scenario that is read."""
 
 
-class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One reply. `chunk` cuts the text into deltas, `pace` waits between them, `delay` before the first event.
 
     `cut` ends the stream without its terminator after so many events; `hang` never sends anything.

@@ -40,7 +40,7 @@ NO_NETWORK = re.compile(
 READ_ONLY = re.compile(r"(?i:read-only file system|could not (write|lock) config file)|\bEROFS\b")
 
 
-class BashArguments(msgspec.Struct, forbid_unknown_fields=True):
+class BashArguments(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     command: Annotated[str, msgspec.Meta(description="The command")]
     description: Annotated[str, msgspec.Meta(description="What it is for, in a few words")] = ""
     timeout: Annotated[int | None, msgspec.Meta(description="Milliseconds it may take")] = None
@@ -68,7 +68,7 @@ class Prepared:
 
 
 async def bash(given: BashArguments, invocation: Invocation) -> Output:
-    if given.background and not invocation.backgrounds.room(invocation.session):
+    if given.background and not invocation.commands.backgrounds.room(invocation.session):
         raise ToolFailed(f"{MOST_RUNNING} commands run in the background already; end one of them first.")
     ready = await _prepared(given, invocation)
     if given.background:
@@ -173,7 +173,7 @@ async def _run(ready: Prepared, given: BashArguments, invocation: Invocation) ->
         ready.words,
         folder=ready.folder,
         environment=ready.environment,
-        bounds=invocation.bounds,
+        bounds=invocation.commands.bounds,
         egress_proxy=ready.egress_proxy,
         watch=ready.watch,
     )
@@ -195,7 +195,7 @@ async def _in_background(ready: Prepared, given: BashArguments, invocation: Invo
         given.command,
         folder=ready.folder,
         environment=ready.environment,
-        bounds=invocation.bounds,
+        bounds=invocation.commands.bounds,
         egress_proxy=ready.egress_proxy,
         watch=ready.watch,
     )
@@ -204,7 +204,7 @@ async def _in_background(ready: Prepared, given: BashArguments, invocation: Invo
     except BaseException:
         await started.end()
         raise
-    id = invocation.backgrounds.add(invocation.session, started)
+    id = invocation.commands.backgrounds.add(invocation.session, started)
     state = "is running" if started.status is None else f"has ended with status {started.status}"
     return Output(f"{started.read()}\n[{id} {state}]".lstrip("\n"))
 

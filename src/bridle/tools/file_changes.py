@@ -107,7 +107,8 @@ async def applied(changes: Sequence[FileChange], invocation: Invocation, said: s
     for change in changes:
         invocation.sees(str(change.place.path), digest(change.after) if change.after is not None else "")
     names = tuple(change.place.shown for change in changes)
-    if not invocation.formatters and not invocation.diagnostics:
+    settings = invocation.commands.settings
+    if not settings.formatters and not settings.diagnostics:
         return Output(said, files=names)
     # Loaded where somebody wants it.
     from bridle.tools.format_and_lint import cared_for

@@ -13,8 +13,9 @@ from bridle.process.containment import contain, told
 from bridle.process.output_stream import OutputStream
 from bridle.process.sandbox import Openings
 from bridle.seams import in_thread
+from bridle.tools.command_setup import FileCheck
 from bridle.tools.output_buffer import Printed
-from bridle.tools.tool import FileCheck, Invocation
+from bridle.tools.tool import Invocation
 from bridle.workspace.files import Place, digest
 
 MOST_FOUND = 4_000
@@ -33,7 +34,7 @@ async def cared_for(places: Sequence[Place], invocation: Invocation) -> str:
     """Format and examine files that were written; what was found, for the model to read."""
     found: list[str] = []
     for place in places:
-        for care in invocation.formatters:
+        for care in invocation.commands.settings.formatters:
             if matches(care.files, place.shown):
                 ran = await _run(care, place, invocation)
                 if ran.failed:
@@ -41,7 +42,7 @@ async def cared_for(places: Sequence[Place], invocation: Invocation) -> str:
                 elif ran.refused:
                     found.append(f"[the formatter for {place.shown} ran; about protected files:]{ran.refused}")
                 _see_again(place, invocation)
-        for care in invocation.diagnostics:
+        for care in invocation.commands.settings.diagnostics:
             if matches(care.files, place.shown):
                 ran = await _run(care, place, invocation)
                 if ran.failed:
@@ -71,7 +72,9 @@ async def _run(care: FileCheck, place: Place, invocation: Invocation) -> Ran:
         )
         command, environment, watch = [*contained.words, *command], contained.environment, contained.watch
     printed = Printed()
-    piped = OutputStream(command, folder=place.project, environment=environment, bounds=invocation.bounds, watch=watch)
+    piped = OutputStream(
+        command, folder=place.project, environment=environment, bounds=invocation.commands.bounds, watch=watch
+    )
     try:
         async with asyncio.timeout(care.seconds):
             status = await piped.run(printed.add)

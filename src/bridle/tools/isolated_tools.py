@@ -92,7 +92,7 @@ class HostedTool:
                 [*prefix, *_words(self.file, report.fileno())],
                 folder=project,
                 environment=environment,
-                bounds=invocation.bounds,
+                bounds=invocation.commands.bounds,
                 given=given.fileno(),
                 passes=(report.fileno(),),
                 watch=watch,

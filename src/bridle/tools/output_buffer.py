@@ -7,6 +7,8 @@ import os
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 
 ROOM = 100_000
 HEAD = TAIL = 24_000
@@ -91,3 +93,23 @@ class Printed:
         if self.stored and self._size > MOST_KEPT:
             where = f"; the first {MOST_KEPT} bytes are in {self.stored}"
         return f"{head}\n\n[… {self._size} bytes in all{where} …]\n\n{tail}"
+
+
+@dataclass(slots=True, frozen=True)
+class OutputFolder:
+    """Outputs that are too long for the model: a file for each call, in a folder for each session."""
+
+    path: Path
+
+    def file(self, session: str, call: str) -> str:
+        """Return the path of the file for the output of a call; makes its folder. Raises `OSError`."""
+        folder = self.path / session
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return str(folder / f"{call}.txt")
+
+    def store(self, session: str, call: str, text: str) -> str:
+        """Write the output of a call; return the path of its file. Raises `OSError`."""
+        path = Path(self.file(session, call))
+        path.touch(mode=0o600)
+        path.write_text(text, encoding="utf-8", errors="replace")
+        return str(path)

@@ -25,7 +25,7 @@ class ProcessArguments(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def process(given: ProcessArguments, invocation: Invocation) -> Output:
-    backgrounds = invocation.backgrounds
+    backgrounds = invocation.commands.backgrounds
     if given.action == "list":
         return Output("\n".join(_line(id, found) for id, found in backgrounds.of(invocation.session).items()) or "none")
     found = backgrounds.find(invocation.session, given.id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Protocol, get_type_hints
@@ -18,7 +18,7 @@ from bridle.core.stream import ToolSpec
 from bridle.errors import ConfigError, ToolFailed
 from bridle.process.sandbox import Sandbox
 from bridle.seams import in_thread
-from bridle.tools.background import Backgrounds
+from bridle.tools.command_setup import CommandSetup
 from bridle.tools.output_buffer import Printed
 from bridle.workspace.files import Files
 
@@ -44,61 +44,49 @@ class Output(msgspec.Struct, frozen=True):
     """If every call of a step says so, one request writes the answer from their results, and the turn ends."""
 
 
-class FileCheck(Protocol):
-    """A command for files that were changed; `{file}` in it stands for the file."""
-
-    @property
-    def files(self) -> str: ...
-    @property
-    def command(self) -> str: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def sandbox(self) -> bool: ...
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Invocation:
-    """One call under way: where it works, and what it has printed so far."""
+    """One call under way: what its tool works with, and what it has printed so far."""
 
     call: str
+    """The id of the call."""
     session: str
-    directory: Path
-    known_files: dict[str, str]
-    timeout_seconds: float
+    commands: CommandSetup
+    """The project, its sandbox and everything else that all calls of the turn share."""
+    known_files: dict[str, str] = field(default_factory=dict)
+    """Digests of the files as the model knows them, by path; `sees` adds to them."""
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     seen: dict[str, str] = field(default_factory=dict)
     """What this call has added to the known files."""
     printed: Printed = field(default_factory=Printed)
-    environment: Mapping[str, str] | None = None
-    """What a command gets to know of Bridle's own environment; none means all of it."""
     show: Callable[[str], None] | None = None
+    """Shows output to a reader while the call runs."""
     permits: Callable[[Access], bool] | None = None
-    """Whether an access was granted to this call; none means that nobody judges."""
-    guarded: tuple[Path, ...] = ()
-    """Folders of Bridle's own, which no file tool writes to."""
-    find_sandbox: Callable[[], Sandbox | None] = field(default=lambda: None)
-    """Finds what commands run in, once there is one to run; None means that there is none."""
+    """Whether an access was granted to this call; None permits everything."""
     hosts: bool = False
-    """Whether there are hosts that commands in the sandbox may reach without being asked about."""
-    bounds: Mapping[str, int] = field(default_factory=dict)
-    """How much a command may take: processes, bytes of memory, bytes of a file."""
-    backgrounds: Backgrounds = field(default_factory=Backgrounds)
-    formatters: Sequence[FileCheck] = ()
-    diagnostics: Sequence[FileCheck] = ()
-    """The commands that go on in the background."""
-
+    """Whether there are hosts that commands in the sandbox may reach without an ask."""
     recall: Callable[[str], str] = field(default=lambda name: "")
     """The output of the last call of a tool in this session; empty if there is none."""
 
     @property
+    def directory(self) -> Path:
+        """The project."""
+        return self.commands.directory
+
+    @property
+    def environment(self) -> Mapping[str, str] | None:
+        """The environment variables of commands; None means all of Bridle's own."""
+        return self.commands.environment
+
+    @property
     def sandbox(self) -> Sandbox | None:
-        """What commands run in."""
-        return self.find_sandbox()
+        """The sandbox for commands; None if there is none."""
+        return self.commands.find_sandbox()
 
     @property
     def files(self) -> Files:
         """The call's way to the files."""
-        return Files(self.directory, self.permits, self.guarded)
+        return Files(self.directory, self.permits, self.commands.guarded)
 
     def sees(self, path: str, digest: str) -> None:
         """The model knows this file as it is now; without a digest, it knows that it is gone."""

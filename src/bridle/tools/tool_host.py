@@ -16,6 +16,7 @@ import msgspec
 
 from bridle.core.stream import ToolSpec
 from bridle.errors import BridleError, ToolFailed
+from bridle.tools.command_setup import CommandSetup
 from bridle.tools.python_tools import load_tools
 from bridle.tools.tool import Invocation, Output, Tool
 
@@ -66,7 +67,12 @@ def _listed(tools: dict[str, Tool]) -> Answer:
 
 
 def _called(tool: Tool, request: ToolRequest) -> Answer:
-    invocation = Invocation(request.call, request.session, Path.cwd(), {}, tool.timeout_seconds)
+    invocation = Invocation(
+        call=request.call,
+        session=request.session,
+        commands=CommandSetup(directory=Path.cwd()),
+        timeout_seconds=tool.timeout_seconds,
+    )
     try:
         return Answer(output=asyncio.run(tool.run(tool.check(request.arguments), invocation)))
     except (ToolFailed, msgspec.ValidationError) as error:

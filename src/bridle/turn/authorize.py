@@ -67,7 +67,7 @@ class Authority:
             self._malformed = 0
         elif call.name in turn.doom_allowed or not repeats(turn.repetition, self._batch, call.digest):
             return None
-        verdict = self._active.setup.judge(Access(DOOM_LOOP, call.name))
+        verdict = self._active.setup.permissions.judge(Access(DOOM_LOOP, call.name))
         if verdict == "allow":
             return None
         why = f"{call.name} was called again and again with the same arguments and nothing new came of it"
@@ -81,12 +81,12 @@ class Authority:
     def permitted(self, call: Call, granted: tuple[Access, ...]) -> CallState:
         """What the rules and a person's word say to a call."""
         active = self._active
-        tool = active.setup.tools.get(call.name)
+        tool = active.setup.toolset.tools.get(call.name)
         if tool is None:
             return Refused(Refusal("invalid"), f"{call.name} is not there any more")
         try:
             arguments = tool.check(arguments_of(call.given))
-            needed = tool.accesses(arguments, active.setup.directory)
+            needed = tool.accesses(arguments, active.setup.commands.directory)
         except Exception as error:
             # A tool is foreign code, and arguments come from a model: what cannot be judged is not run.
             return Refused(Refusal("invalid"), f"{call.name} cannot be run with these arguments: {error}")
@@ -96,7 +96,7 @@ class Authority:
         unnamed = isinstance(call.state, Approved) and call.state.permission != DOOM_LOOP and not call.changed
         old = unnamed and not granted
         for access in needed:
-            verdict = active.setup.judge(access)
+            verdict = active.setup.permissions.judge(access)
             if verdict == "deny":
                 text = f"not executed: the rules deny {access.permission} for {access.pattern}"
                 return Refused(Refusal("denied"), text)
@@ -115,7 +115,7 @@ class Authority:
                 return Refused(Refusal("unasked"), text)
             case "person" | "pause":
                 wanted = "; ".join(f"{access.permission}: {access.pattern}" for access in asked)
-                files = Files(active.setup.directory, None, active.setup.guarded)
+                files = Files(active.setup.commands.directory, None, active.setup.commands.guarded)
                 try:
                     diff = tool.shows(arguments, files, active.session.known_files)
                 except ToolFailed as error:

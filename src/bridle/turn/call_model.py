@@ -63,7 +63,7 @@ class _Step:
                 id = f"{turn.start.number}.{action.number}.output"
                 events.append(PartPut(Notice(id, "output", REMINDER, told=True)))
             if action.closing is not None:
-                told = closing_notice(turn, action.closing, self.active.setup.prompts["closing"], elapsed)
+                told = closing_notice(turn, action.closing, self.active.setup.model.prompts["closing"], elapsed)
                 events.append(PartPut(told))
             start = f"{turn.start.number}.{action.number}.start"
             events.append(PartPut(StepStart(start, action.number, turn.cap, action.closing)))
@@ -73,8 +73,8 @@ class _Step:
 
     def request(self, max_output: int) -> ModelRequest:
         active, setup = self.active, self.active.setup
-        off, wanted = self.action.tools == "off", setup.output
-        tools = () if off and (setup.info.closing_tools == "omit" or wanted is not None) else setup.specs
+        off, wanted = self.action.tools == "off", setup.toolset.output
+        tools = () if off and (setup.model.info.closing_tools == "omit" or wanted is not None) else setup.toolset.specs
         # Where the answer must fit a schema, the closing request may still ask for it.
         tools += (wanted.spec,) if wanted is not None else ()
         return ModelRequest(
@@ -87,14 +87,14 @@ class _Step:
             tools=tools,
             tool_choice="none" if off and wanted is None else "auto",
             max_output_tokens=max_output,
-            options=setup.options,
-            takes=setup.info.takes,
+            options=setup.model.options,
+            takes=setup.model.info.takes,
         )
 
     def processor(self, prefix: str) -> Processor:
         refusal = refused_call(self.action.closing) if self.action.tools == "off" else None
         setup = self.active.setup
-        return Processor(prefix, setup.tools, refusal, setup.output, setup.offered)
+        return Processor(prefix, setup.toolset.tools, refusal, setup.toolset.output, setup.toolset.offered)
 
     def keep(self, max_output: int) -> Spent:
         if self.closing or self.active.turn.cap == 0:
@@ -126,7 +126,7 @@ class _Step:
     def _find_written(self, processor: Processor) -> list[Recorded]:
         """Calls written as text; the reader is told once that the model is asked otherwise from here on."""
         active, ref = self.active, self.active.turn.start.model
-        if active.setup.info.calls != "unknown" or not processor.find_calls():
+        if active.setup.model.info.calls != "unknown" or not processor.find_calls():
             return []
         if active.session.written.get(ref, 0) + 1 != MOST_WRITTEN:
             return []

@@ -25,7 +25,7 @@ GOOD_ENDINGS = ("answered", "synthesized")
 
 
 def _arguments(active: ActiveTurn, call: Call) -> TaskArguments:
-    given: TaskArguments = active.setup.tools[call.name].check(arguments_of(call.given))
+    given: TaskArguments = active.setup.toolset.tools[call.name].check(arguments_of(call.given))
     return given
 
 
@@ -36,11 +36,13 @@ def _depth(turn: OpenTurn) -> int:
 def child_of(active: ActiveTurn, call: Call, busy: Collection[str]) -> Waiting | Refused:
     """The subagent that a permitted call starts, or goes on with; or why it cannot have one."""
     given = _arguments(active, call)
-    if _depth(active.turn) >= active.setup.max_depth:
-        text = f"not executed: no subagent may be started here, since a tree may be {active.setup.max_depth} deep"
+    if _depth(active.turn) >= active.setup.policy.max_depth:
+        text = (
+            f"not executed: no subagent may be started here, since a tree may be {active.setup.policy.max_depth} deep"
+        )
         return Refused(Refusal("limit", "depth"), text)
-    if given.subagent_type not in active.setup.subagents:
-        known = ", ".join(sorted(active.setup.subagents))
+    if given.subagent_type not in active.setup.toolset.subagents:
+        known = ", ".join(sorted(active.setup.toolset.subagents))
         return Refused(Refusal("invalid"), f'There is no subagent "{given.subagent_type}". There are: {known}.')
     if not given.task_id:
         return _started(f"{active.record.lease.session}.{call.id}", given)
@@ -112,12 +114,12 @@ def _delegation(active: ActiveTurn, call: str) -> Delegation:
         account=turn.start.account,
         depth=_depth(turn) + 1,
         model=turn.start.model,
-        rules=(*setup.layers, setup.rules),
-        without=setup.without,
+        rules=(*setup.permissions.layers, setup.permissions.rules),
+        without=setup.toolset.without,
         always=tuple(sorted(active.session.always, key=lambda access: (access.permission, access.pattern))),
         seconds=None if allowed is None else seconds_left(allowed, active.record.elapsed),
-        priced=turn.limits.cost is not None or (above is not None and above.priced) or setup.tree_cost,
-        reads_only=setup.reads_only,
+        priced=turn.limits.cost is not None or (above is not None and above.priced) or setup.policy.tree_cost,
+        reads_only=setup.commands.reads_only,
         background=call in turn.background,
     )
 
@@ -214,7 +216,8 @@ async def report_end(session: Session, others: OtherSessions) -> None:
     sentinel = session.parts.get(f"{finish.number}.sentinel")
     headline = sentinel.text if isinstance(sentinel, Sentinel) else ""
     told = f"{session.info.id}/{finish.number}.ended"
-    await others.report(delegation.parent, ChildEndedItem(told, delegation.call, report, text, headline, finish.files))
+    ended = ChildEndedItem(told, delegation.call, report, text, headline, files=finish.files)
+    await others.report(delegation.parent, ended)
 
 
 def reported(active: ActiveTurn, state: Waiting, item: ChildEndedItem) -> Done | Failed:

@@ -190,7 +190,7 @@ def _pruning(active: ActiveTurn) -> list[Recorded]:
     """Old outputs go at the end of a turn, in one block that is worth it: the next request starts from there."""
     session, turn = active.session, active.turn
     try:
-        wanted = active.setup.prunes
+        wanted = active.setup.policy.prunes
     except ConfigError:
         # What the turn worked with is gone; it ends all the same.
         return []

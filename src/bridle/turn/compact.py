@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
+
 from bridle.core.action import Compact
 from bridle.core.compaction import (
     HISTORY_SHARE,
@@ -58,12 +60,12 @@ class _Summary(ErrandSender):
         self.part = f"{turn.start.number}.c{number}"
         super().__init__(active, "compaction", f"{self.part}.{action.attempt}", number=number, attempt=action.attempt)
         self.messages = session.messages
-        self.window = turn.start.window or active.setup.info.context_window
+        self.window = turn.start.window or active.setup.model.info.context_window
         self.per_token = session.characters_per_token
         tail = min(self.window * TAIL_SHARE, TAIL_TOKENS)
         self.through = first_kept(self.messages, int(tail * self.per_token))
         history = serialised(self.messages[: self.through], int(self.window * HISTORY_SHARE * self.per_token))
-        self.words = (active.instruction or active.setup.prompts["compaction"]).replace("{history}", history)
+        self.words = (active.instruction or active.setup.model.prompts["compaction"]).replace("{history}", history)
         self.reads = int(len(self.words) / self.per_token) + ESTIMATE_SLACK
 
     def request(self, max_output: int) -> ModelRequest:
@@ -94,15 +96,13 @@ class _Summary(ErrandSender):
     ) -> None:
         session, turn = self.active.session, self.active.turn
         through = self.messages[self.through].id if self.through < len(self.messages) else ""
-        part = Compaction(self.part, cause_of(turn), "smaller", through, summary, self._shortened(), by=by)
+        part = Compaction(self.part, cause_of(turn), "smaller", through, summary, shortened=self._shortened(), by=by)
         before = session.tokens
         size = sum(characters(message) for message in compacted(self.messages, part, turn.prompts))
         after = session.tokens_with(size)
         limit = turn.start.compact_at or self.window
         if after <= before * (1 - LEAST_GAIN) and after < limit:
-            part = Compaction(
-                part.id, part.cause, "smaller", through, summary, part.shortened, before=before, after=after, by=by
-            )
+            part = msgspec.structs.replace(part, before=before, after=after)
         else:
             part = Compaction(part.id, part.cause, "no_progress", before=before, after=after, by=by)
         await self.active.record.append(*events, PartPut(part), change=change)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bridle.config.settings import HookEvent
 from bridle.core.action import CallModel, Compact, Finish, Synthesize
 from bridle.core.events import PartPut
+from bridle.core.hook import HookEvent
 from bridle.core.parts import Notice
 from bridle.core.states import Refusal
 from bridle.core.turn import Turn

@@ -90,7 +90,7 @@ async def ask_hooks(active: ActiveTurn, verdicts: dict[str, CallState]) -> dict[
 
 def _judged_again(active: ActiveTurn, call: Call) -> CallState:
     try:
-        active.setup.tools[call.name].check(arguments_of(call.given))
+        active.setup.toolset.tools[call.name].check(arguments_of(call.given))
     except msgspec.ValidationError as error:
         text = f"not executed: a hook changed the arguments, and they do not fit {call.name}: {error}"
         return Refused(Refusal("hook"), text)
@@ -133,7 +133,7 @@ async def after_hooks(active: ActiveTurn, call: Call, output: Output) -> Output:
 
 async def compaction_instruction(active: ActiveTurn, cause: str) -> tuple[str, list[str]]:
     """What a compaction asks for, as hooks want it, and what the reader is told of them."""
-    template = active.setup.prompts["compaction"]
+    template = active.setup.model.prompts["compaction"]
     payload: dict[str, Any] = {"cause": cause, "instruction": template}
     told: list[str] = []
     async for said in each_hook(active, "before_compaction", "", payload):

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from bridle.config.settings import HookEvent, HookSettings
+from bridle.core.hook import HookEvent, HookSettings
 from bridle.core.permission import matches
 from bridle.process.containment import contain, told
 from bridle.process.output_stream import OutputStream
@@ -56,7 +56,7 @@ async def each_hook(active: ActiveTurn, event: HookEvent, tool: str, more: Mappi
             "event": event,
             "session": active.record.lease.session,
             "turn": active.turn.start.number,
-            "directory": str(active.setup.directory),
+            "directory": str(active.setup.commands.directory),
             **({"tool": tool} if tool else {}),
             **more,
         }
@@ -67,14 +67,18 @@ async def each_hook(active: ActiveTurn, event: HookEvent, tool: str, more: Mappi
 
 
 async def _run(active: ActiveTurn, hook: HookSettings, payload: Mapping[str, Any]) -> Said:
-    setup, project = active.setup, active.setup.directory.resolve()
+    setup, project = active.setup, active.setup.commands.directory.resolve()
     command = ["/bin/sh", "-c", hook.command]
-    environment: Mapping[str, str] | None = setup.environment
-    sandbox, watch = setup.find_sandbox(), None
+    environment: Mapping[str, str] | None = setup.commands.environment
+    sandbox, watch = setup.commands.find_sandbox(), None
     if sandbox is not None and hook.sandbox:
         contained = await in_thread(
             lambda: contain(
-                sandbox, project, project, setup.environment, permits=lambda access: setup.judge(access) == "allow"
+                sandbox,
+                project,
+                project,
+                setup.commands.environment,
+                permits=lambda access: setup.permissions.judge(access) == "allow",
             )
         )
         command, environment, watch = [*contained.words, *command], contained.environment, contained.watch
@@ -82,7 +86,12 @@ async def _run(active: ActiveTurn, hook: HookSettings, payload: Mapping[str, Any
         given.write(msgspec.json.encode(payload))
         given.seek(0)
         piped = OutputStream(
-            command, folder=project, given=given.fileno(), environment=environment, bounds=setup.bounds, watch=watch
+            command,
+            folder=project,
+            given=given.fileno(),
+            environment=environment,
+            bounds=setup.commands.bounds,
+            watch=watch,
         )
     printed = Printed()
     status = await piped.run(printed.add)

@@ -51,8 +51,8 @@ async def budget_notices(active: ActiveTurn) -> list[Notice]:
     """The 80 % notices of budgets that this turn shares: with its tree, with the day and the month."""
     turn = active.turn
     alone = Spent(turn.steps, turn.tool_calls, turn.tokens, turn.cost)
-    own = turn.start.delegation is None and turn.below == NOTHING and not active.setup.tree_cost
-    if own and not active.setup.tree.nearly_reached(alone, frozenset()):
+    own = turn.start.delegation is None and turn.below == NOTHING and not active.setup.policy.tree_cost
+    if own and not active.setup.policy.tree.nearly_reached(alone, frozenset()):
         # Nothing else has spent from the tree, so that the ledger need not be read at every step.
         return []
     found: list[Notice] = []

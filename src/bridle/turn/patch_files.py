@@ -45,7 +45,9 @@ async def begin_patch(active: ActiveTurn, verdicts: Mapping[str, CallState]) -> 
     seconds = _seconds(active)
     problem = f"it took longer than {seconds:.3g} s"
     try:
-        before = await active.scope.run(keeps.take(active.setup.directory, active.record.lease.session), seconds)
+        before = await active.scope.run(
+            keeps.take(active.setup.commands.directory, active.record.lease.session), seconds
+        )
         if isinstance(before, str):
             step = active.turn.step.number if active.turn.step is not None else 0
             last = active.turn.last_patch
@@ -70,7 +72,7 @@ def _seconds(active: ActiveTurn) -> float:
 
 def _goes_on(active: ActiveTurn) -> bool:
     """Whether a command of this session goes on in the background, and may change files at any time."""
-    return bool(active.setup.backgrounds.of(active.record.lease.session))
+    return bool(active.setup.commands.backgrounds.of(active.record.lease.session))
 
 
 def _running(verdicts: Mapping[str, CallState]) -> Iterable[str]:
@@ -79,7 +81,7 @@ def _running(verdicts: Mapping[str, CallState]) -> Iterable[str]:
 
 def _may_write(active: ActiveTurn, id: str) -> bool:
     call = active.session.call(id)
-    tool = active.setup.tools[call.name]
+    tool = active.setup.toolset.tools[call.name]
     if tool.repeatable or tool.leaves_files or tool.permission != "bash":
         return not (tool.repeatable or tool.leaves_files)
     return not all(_only_reads(access) for access in active.ready[id].granted)
@@ -105,7 +107,7 @@ async def finish_patch(active: ActiveTurn) -> None:
     if keeps is None:
         await active.record.append(_failed(patch, "snapshots are switched off"))
         return
-    place = (active.setup.directory, active.record.lease.session, patch)
+    place = (active.setup.commands.directory, active.record.lease.session, patch)
     seconds = max(CLOSED_SECONDS, _seconds(active))
     try:
         compared = await active.scope.run(keeps.compare(*place), seconds)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 
 import msgspec
 
 from bridle.core.context import sound
-from bridle.core.events import CallMoved, PartPut, Recorded
+from bridle.core.events import CallMoved, PartDelta, PartPut, Recorded
 from bridle.core.ledger import AccountChange, BudgetRefused, Shortage
 from bridle.core.limits import Spent, closing_seconds
 from bridle.core.parts import Call, ReservationRefused
@@ -16,12 +17,12 @@ from bridle.core.repair import result_digest
 from bridle.core.states import CallState, Done, Ended, Failed, Queued, Refusal, Refused, Repeat, Running, Waiting
 from bridle.errors import ToolFailed
 from bridle.journal.journal import Weight
+from bridle.tools.output_buffer import Printed
 from bridle.tools.tool import Invocation, Output, Tool, as_output
 from bridle.turn.active_turn import ActiveTurn, capped_output
 from bridle.turn.authorize import Authority
 from bridle.turn.children import child_of, keeping, start_children
 from bridle.turn.hook_answers import after_hooks, ask_hooks, change_notices
-from bridle.turn.invocation import invocation_of
 from bridle.turn.patch_files import begin_patch, finish_patch
 from bridle.turn.scope import Aborted, Late, cancelled_by_us
 
@@ -69,7 +70,7 @@ def _find_children(active: ActiveTurn, verdicts: dict[str, CallState], changed: 
         call = msgspec.structs.replace(
             active.session.call(id), changed=changed.get(id, active.session.call(id).changed)
         )
-        if isinstance(state, Running) and active.setup.tools[call.name].starts_child:
+        if isinstance(state, Running) and active.setup.toolset.tools[call.name].starts_child:
             verdicts[id] = child = child_of(active, call, busy)
             if isinstance(child, Waiting):
                 busy.add(child.child)
@@ -161,9 +162,9 @@ async def _run_together(active: ActiveTurn, granted: list[str]) -> None:
 
 async def _run_one(active: ActiveTurn, id: str) -> None:
     call = active.session.call(id)
-    tool = active.setup.tools[call.name]
+    tool = active.setup.toolset.tools[call.name]
     seconds, by_turn = _deadline(active, tool)
-    invocation = invocation_of(active, id, seconds)
+    invocation = _invocation(active, id, seconds)
     outcome = await active.scope.run(_invoke(active, tool, call, invocation), seconds)
     if isinstance(outcome, Aborted):
         outcome = _cut_short(invocation, "aborted")
@@ -180,6 +181,32 @@ async def _run_one(active: ActiveTurn, id: str) -> None:
         await active.record.append_with_next(moved)
     else:
         await active.record.append(moved)
+
+
+def _invocation(active: ActiveTurn, id: str, seconds: float) -> Invocation:
+    setup, session = active.setup, active.record.lease.session
+    return Invocation(
+        call=id,
+        session=session,
+        commands=setup.commands,
+        known_files=active.session.known_files,
+        timeout_seconds=seconds,
+        printed=Printed(partial(setup.outputs.file, session, id) if setup.outputs is not None else None),
+        show=_shower(active, id),
+        hosts=active.hosts,
+        recall=lambda name: active.session.kept.get(name, ""),
+    )
+
+
+def _shower(active: ActiveTurn, id: str) -> Callable[[str], None]:
+    offset = 0
+
+    def show(text: str) -> None:
+        nonlocal offset
+        active.record.publish(active.record.lease.session, PartDelta(id, offset, text, "output"))
+        offset += len(text)
+
+    return show
 
 
 def _deadline(active: ActiveTurn, tool: Tool) -> tuple[float, bool]:

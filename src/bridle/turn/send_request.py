@@ -67,13 +67,13 @@ class RequestKind(Protocol):
 
 def input_tokens(active: ActiveTurn) -> int:
     """What the next request of this turn has to read, at a guess that is not low."""
-    asked = active.setup.output.tokens if active.setup.output is not None else 0
+    asked = active.setup.toolset.output.tokens if active.setup.toolset.output is not None else 0
     return active.session.tokens + ESTIMATE_SLACK + asked
 
 
 def closing_need(active: ActiveTurn, reads: int) -> Spent:
     """What a closing request needs that reads so many tokens."""
-    dollars = worst_cost(active.setup.info.price, reads, LOWEST_OUTPUT_TOKENS)
+    dollars = worst_cost(active.setup.model.info.price, reads, LOWEST_OUTPUT_TOKENS)
     return Spent(steps=1, tokens=reads + LOWEST_OUTPUT_TOKENS, cost=dollars)
 
 
@@ -85,7 +85,7 @@ class ModelCall:
         self.sender = sender
         self.tries: tuple[Try, ...] = ()
         self.input_estimate = reads
-        info = active.setup.info
+        info = active.setup.model.info
         least = min(LOWEST_OUTPUT_TOKENS, info.max_output_tokens)
         self.max_output = max(least, min(info.max_output_tokens, info.context_window - reads))
         self.reservation = ""
@@ -113,7 +113,7 @@ class ModelCall:
         return await self._reserve([], f"{self.sender.id}~{len(self.tries)}")
 
     def _amount(self, output: int) -> Spent:
-        dollars = worst_cost(self.active.setup.info.price, self.input_estimate, output)
+        dollars = worst_cost(self.active.setup.model.info.price, self.input_estimate, output)
         steps = self._steps if not self.tries else 0
         return Spent(steps=steps, tokens=self.input_estimate + output, cost=dollars)
 
@@ -153,7 +153,7 @@ class ModelCall:
 
     def _output_in(self, short: Shortage, fits: float) -> int:
         """The output tokens for which this much room is enough, the closing request's share included."""
-        price = self.active.setup.info.price
+        price = self.active.setup.model.info.price
         reading = worst_cost(price, MILLION, 0)
         writing = worst_cost(price, 0, MILLION)
         if self.sender.keep(self.max_output) == NOTHING:
@@ -175,8 +175,9 @@ class ModelCall:
         limit = _limit_of(short)
         least = min(LOWEST_OUTPUT_TOKENS, self.max_output)
         needs = float(getattr(self._amount(least).plus(self.sender.keep(least)), limit))
+        spent, allowed = float(short.spent), float(short.allowed)
         refused = ReservationRefused(
-            id, limit, short.scope, self.sender.closing, float(short.spent), float(short.allowed), needs
+            id, limit, short.scope, self.sender.closing, spent=spent, allowed=allowed, needs=needs
         )
         await self.sender.unaffordable(refused, begun=begun)
 
@@ -185,7 +186,7 @@ class ModelCall:
         active = self.active
         loop = asyncio.get_running_loop()
         processor = self.sender.processor(f"{self.sender.id}.{len(self.tries)}")
-        limits = active.setup.deadlines
+        limits = active.setup.model.deadlines
         begun = loop.time()
         turn_ends = begun + self._seconds_left()
         last = min(begun + limits.request_seconds, turn_ends)
@@ -211,7 +212,7 @@ class ModelCall:
         """Feed the processor until the reply is whole or failed; words are kept as they come, and put the end off."""
         active = self.active
         loop = asyncio.get_running_loop()
-        limits = active.setup.deadlines
+        limits = active.setup.model.deadlines
         begun = said = loop.time()
         moved = begun - (DEADLINE_GRAIN_SECONDS if limits.idle_seconds < limits.first_event_seconds else 0)
         grows = self.sender.grows
@@ -269,7 +270,7 @@ class ModelCall:
 
     def _bill(self, processor: Processor) -> tuple[Usage, float, AccountChange]:
         usage = processor.counted(self.input_estimate)
-        dollars = cost(self.active.setup.info.price, usage)
+        dollars = cost(self.active.setup.model.info.price, usage)
         return usage, dollars, self._settle(usage, dollars)
 
     def _settle(self, usage: Usage, dollars: float) -> AccountChange:
@@ -285,12 +286,12 @@ class ModelCall:
     async def _end_failed(self, processor: Processor, error: Error) -> bool:
         active = self.active
         usage = processor.counted(self.input_estimate) if processor.heard_anything else Usage()
-        dollars = cost(active.setup.info.price, usage)
+        dollars = cost(active.setup.model.info.price, usage)
         change = self._settle(usage, dollars)
         verdict: RetryAfter | GiveUp = GiveUp("this error does not pass by itself")
         if retryable(error.status, marked=error.retryable) and not error.overflow:
             verdict = next_try(
-                active.setup.retry,
+                active.setup.model.retry,
                 failures=self.sender.failures + len(self.tries) + 1,
                 waited=active.record.elapsed - self.sender.began,
                 headers=error.headers,

@@ -72,7 +72,7 @@ async def settle_left(active: ActiveTurn) -> None:
 
 def _repeatable(active: ActiveTurn, name: str) -> bool:
     try:
-        tool = active.setup.tools.get(name)
+        tool = active.setup.toolset.tools.get(name)
     except ConfigError:
         # What the turn worked with is gone; then nothing is known to be safe.
         return False

@@ -51,7 +51,7 @@ class ErrandSender:
             tools=(),
             tool_choice="none",
             max_output_tokens=max_output,
-            options=self.active.setup.options,
+            options=self.active.setup.model.options,
         )
 
     def processor(self, prefix: str) -> Processor:

@@ -37,7 +37,7 @@ class _Answer(ErrandSender):
         id = f"{turn.start.number}.{number}.s{attempt}"
         super().__init__(active, "synthesis", id, number=number, attempt=attempt)
         self.words = self._words()
-        system = active.setup.prompts["synthesis"]
+        system = active.setup.model.prompts["synthesis"]
         self.reads = estimate_tokens(len(self.words) + len(system)) + ESTIMATE_SLACK
 
     def _words(self) -> str:
@@ -46,7 +46,7 @@ class _Answer(ErrandSender):
         prompts = [
             prompt_text(part.text, part.files) for id in turn.prompts if isinstance(part := session.parts[id], Prompt)
         ]
-        window = turn.start.window or self.active.setup.info.context_window
+        window = turn.start.window or self.active.setup.model.info.context_window
         room = int(window * HISTORY_SHARE * CHARACTERS_PER_TOKEN / max(1, len(turn.last_batch)))
         found: list[str] = []
         for id in turn.last_batch:
@@ -56,7 +56,7 @@ class _Answer(ErrandSender):
         return "\n\n".join(["# What was asked", *prompts, "# What was found", *found])
 
     def request(self, max_output: int) -> ModelRequest:
-        return self.asking(self.words, system=self.active.setup.prompts["synthesis"], max_output=max_output)
+        return self.asking(self.words, system=self.active.setup.model.prompts["synthesis"], max_output=max_output)
 
     def keep(self, max_output: int) -> Spent:
         return closing_need(self.active, input_tokens(self.active))

@@ -119,7 +119,7 @@ async def _take_idle(active: ActiveTurn, items: list[InboxItem]) -> None:
 async def _open_to_compact(active: ActiveTurn, item: CompactItem) -> None:
     """A turn without a prompt: it makes the context smaller, counted and recorded as any other, and ends."""
     number = active.session.turns + 1
-    opening = active.turns.open(active.session, PromptItem(item.id, ""), number)
+    opening = await active.turns.open(active.session, PromptItem(item.id, ""), number)
     wanted = Compaction(f"{number}.wanted", "manual", "open")
     events: list[Recorded] = [PartPut(opening.start), PartPut(wanted)]
     if opening.problem:
@@ -130,7 +130,7 @@ async def _open_to_compact(active: ActiveTurn, item: CompactItem) -> None:
 
 async def _open(active: ActiveTurn, item: PromptItem) -> None:
     number = active.session.turns + 1
-    opening = active.turns.open(active.session, item, number)
+    opening = await active.turns.open(active.session, item, number)
     events: list[Recorded] = [PartPut(opening.start)]
     events += [PartPut(notice) for notice in opening.notices]
     if active.session.unfinished is not None:
@@ -144,7 +144,7 @@ async def _open(active: ActiveTurn, item: PromptItem) -> None:
 
 
 def _prompt(item: PromptItem, turn: int) -> Prompt:
-    return Prompt(item.id, item.text, item.files, turn, item.wants, item.subtask)
+    return Prompt(item.id, item.text, item.files, turn, item.wants, subtask=item.subtask)
 
 
 async def _take_running(active: ActiveTurn, item: InboxItem) -> None:
@@ -204,10 +204,10 @@ def _answered(active: ActiveTurn, turn: OpenTurn, item: AnswerItem) -> list[Reco
 
 def _kept(active: ActiveTurn, item: AnswerItem, ask: Ask) -> list[Recorded]:
     """An always is kept for the project; if that fails it holds for this session, and the reader is told."""
-    if item.choice != "always" or active.setup.approvals is None:
+    if item.choice != "always" or active.setup.permissions.approvals is None:
         return []
     try:
-        active.setup.approvals.add(ask.accesses)
+        active.setup.permissions.approvals.add(ask.accesses)
     except ConfigError as error:
         return [PartPut(Notice(f"{active.turn.start.number}.notice.{item.id}", "approval", str(error)))]
     return []
@@ -238,7 +238,7 @@ async def _extend(active: ActiveTurn, turn: OpenTurn, item: ExtendItem) -> None:
         return
     by = item.by
     if item.limit == "steps":
-        by = min(item.by, active.setup.ceiling - turn.cap)
+        by = min(item.by, active.setup.policy.ceiling - turn.cap)
     # A whole number may come from a program; what is recorded reads back as it was written.
     by = float(by)
     part = Extension(f"{turn.start.number}.extension.{item.id}", item.limit, by)
@@ -254,8 +254,8 @@ def _not_extendable(active: ActiveTurn, turn: OpenTurn, item: ExtendItem) -> str
     if turn.step is not None and turn.step.closing is not None:
         return f"{item.limit} not extended: the turn is closing already"
     if item.limit == "steps":
-        room = active.setup.ceiling - turn.cap
-        return "" if room > 0 and turn.cap > 0 else f"steps not extended: the ceiling is {active.setup.ceiling}"
+        room = active.setup.policy.ceiling - turn.cap
+        return "" if room > 0 and turn.cap > 0 else f"steps not extended: the ceiling is {active.setup.policy.ceiling}"
     if turn.limits.of(item.limit) is None:
         return f"{item.limit} not extended: no such limit is set for this turn"
     return ""

@@ -18,10 +18,11 @@ from bridle.core.states import Broken, Cut, Replied, RequestState
 from bridle.core.stream import ModelRequest
 from bridle.errors import JournalError
 from bridle.seams import begin
-from bridle.turn.active_turn import ActiveTurn, SmallModel
+from bridle.turn.active_turn import ActiveTurn
 from bridle.turn.processor import Processor
 from bridle.turn.scope import GRACE_SECONDS
 from bridle.turn.send_request import ESTIMATE_SLACK, closing_need, input_tokens
+from bridle.turn.setup import SmallModel
 from bridle.turn.side_request import NO_TOOLS
 
 TITLE_SECONDS = 30.0
@@ -35,7 +36,7 @@ def begin_title(active: ActiveTurn) -> None:
     turn, info = active.turn, active.session.info
     if active.beside is not None or turn.title is not None or info is None or info.title:
         return
-    small = active.setup.small
+    small = active.setup.model.small
     if small is None or turn.start.delegation is not None or (small.info.price is None and _paid(active)):
         return
     prompts = (part for part in active.session.parts.values() if isinstance(part, Prompt))
@@ -59,7 +60,7 @@ async def end_title(active: ActiveTurn, *, patience: float = 0.0) -> None:
 
 
 def _paid(active: ActiveTurn) -> bool:
-    return active.turn.limits.cost is not None or active.setup.tree_cost
+    return active.turn.limits.cost is not None or active.setup.policy.tree_cost
 
 
 class Title:
@@ -70,7 +71,7 @@ class Title:
         self._small = small
         self._words = words
         self._id = f"{active.turn.start.number}.title"
-        self._system = active.setup.prompts["title"]
+        self._system = active.setup.model.prompts["title"]
         self._reads = estimate_tokens(len(words) + len(self._system)) + ESTIMATE_SLACK
         self._processor = Processor(self._id, {}, NO_TOOLS)
         self._task: asyncio.Task[None] | None = None

@@ -9,7 +9,7 @@ import msgspec
 WireName = Literal["chat", "responses", "messages"]
 
 
-class Quirks(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Quirks(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
     """In what a server or a model differs from what most of them do."""
 
     max_tokens: str = "max_tokens"

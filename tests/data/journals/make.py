@@ -29,11 +29,6 @@ import msgspec
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from bridle.runtime.keeping import delete_session
-from bridle.runtime.moving import export_session, fork_session, import_bundle, rename_session
-from bridle.runtime.undoing import redo, undo
-from bridle.turn.kept_files import Compared
-from bridle.users import UsersOwn
 from data.journals.gaps import missing_in
 from data.journals.reading import FILES, MACHINE, PACKED, builtins, read_journal, read_raw
 from data.journals.scenarios import (
@@ -52,6 +47,7 @@ from data.journals.scenarios import (
 from support.virtual import VirtualLoop, virtual_seams
 
 from bridle import Agent, Limits, Runtime, ScriptedModel
+from bridle.assembly.user_setup import UserSetup
 from bridle.core.inbox import (
     AbortItem,
     AnswerItem,
@@ -62,8 +58,12 @@ from bridle.core.inbox import (
 )
 from bridle.core.parts import Changed, File
 from bridle.errors import SnapshotFailed
+from bridle.runtime.retention import delete_session
+from bridle.runtime.transfer import export_session, fork_session, import_bundle, rename_session
+from bridle.runtime.undo import redo, undo
 from bridle.seams import Seams
 from bridle.snapshots.snapshots import Snapshots
+from bridle.turn.file_history import Compared
 
 LARGEST = 60_000
 """Larger files are stored compressed."""
@@ -420,12 +420,12 @@ class News:
         return ["https://example.org/instructions.md could not be fetched"]
 
 
-def scripted_files() -> UsersOwn:
-    return UsersOwn(files=ScriptedFiles())
+def scripted_files() -> UserSetup:
+    return UserSetup(files=ScriptedFiles())
 
 
-def real_files() -> UsersOwn:
-    return UsersOwn(files=Snapshots(FOLDER / "snapshots", {"PATH": os.environ["PATH"], "HOME": str(FOLDER)}))
+def real_files() -> UserSetup:
+    return UserSetup(files=Snapshots(FOLDER / "snapshots", {"PATH": os.environ["PATH"], "HOME": str(FOLDER)}))
 
 
 @dataclass(frozen=True)
@@ -436,7 +436,7 @@ class Writing:
     virtual: bool = True
     log: bool = False
     """Keep the log of the database beside it, as the crash left it."""
-    user: Callable[[], UsersOwn] | None = None
+    user: Callable[[], UserSetup] | None = None
     outputs: bool = False
     bundle_of: str = ""
     """How the session is written that is then exported, and imported here in place of the people."""
@@ -483,13 +483,13 @@ WRITINGS: dict[str, Writing] = {
     "files": by(with_files, virtual=False),
     "stored_output": Writing(outputs=True),
     "patches": by(in_background, user=scripted_files),
-    "unkept": Writing(user=lambda: UsersOwn(files=NoFiles())),
+    "unkept": Writing(user=lambda: UserSetup(files=NoFiles())),
     "hooks": Writing(virtual=False),
     "question": by(answering("once", "blue")),
     "approved_always": by(answering("always")),
-    "approval_unsaved": by(answering("always"), user=lambda: UsersOwn(approvals=Path("/dev/null/approvals.json"))),
+    "approval_unsaved": by(answering("always"), user=lambda: UserSetup(approvals=Path("/dev/null/approvals.json"))),
     "rejected_with_words": by(answering("reject", "look elsewhere")),
-    "switched": by(switching, user=lambda: UsersOwn(remote=News())),
+    "switched": by(switching, user=lambda: UserSetup(remote=News())),
     "subtask": by(subtasking),
     "deleted": by(deleting),
     "created": by(creating),

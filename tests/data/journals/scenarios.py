@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from bridle import Output, Price, Reply, Runtime, ScriptedModel, Settings, call, tool
+from bridle import Output, Price, Reply, Runtime, RuntimeConfig, ScriptedModel, Settings, call, tool
 from bridle.core.inbox import TurnOptions
 from bridle.tools.registry import builtin_tools
 
@@ -153,7 +153,7 @@ def open_runtime(
         "subagents": ["child"] if scenario.child is not None else (),
         "environment": {},
     }
-    return Runtime(**{**arguments, **more})
+    return Runtime(RuntimeConfig(**{**arguments, **more}))
 
 
 def _model(scenario: Scenario) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from support.virtual import WiredJournal, run_virtually
 
-from bridle import Runtime
+from bridle import Runtime, RuntimeConfig
 from bridle.core.events import SessionInfo, SessionPut
 from bridle.errors import ConfigError
 from bridle.runtime.strip_authority import disarmed
@@ -26,7 +26,9 @@ def check(data: bytes) -> None:
 
 async def taken_in(seams: Any, folder: Path, data: bytes) -> None:
     outputs = folder / "outputs"
-    async with Runtime(journal=WiredJournal(), outputs=outputs, seams=seams, directory=folder) as runtime:
+    async with Runtime(
+        RuntimeConfig(journal=WiredJournal(), outputs=outputs, seams=seams, directory=folder)
+    ) as runtime:
         try:
             first = await import_bundle(runtime, data)
         except ConfigError as error:

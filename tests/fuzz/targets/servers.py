@@ -20,6 +20,7 @@ from bridle.mcp.connection import Connection
 from bridle.mcp.server_link import Link, Surroundings
 from bridle.mcp.tools import resource_tool, server_tool, shown
 from bridle.mcp.transport import OutputWatch, Started, Streams
+from bridle.tools.command_setup import CommandSetup
 from bridle.tools.tool import Invocation, Output
 from fuzz.target import Target
 
@@ -71,7 +72,15 @@ class InProcess(Link):
 
     def __init__(self, script: bytes, folder: Path, seams: Any) -> None:
         commands = CommandEnvironment(SandboxSettings(mode="off"), {})
-        around = Surroundings(folder, {}, {}, commands, AcceptedTools(folder / "mcp.json"), seams, folder / "auth.json")
+        around = Surroundings(
+            directory=folder,
+            environment={},
+            known={},
+            commands=commands,
+            pins=AcceptedTools(folder / "mcp.json"),
+            seams=seams,
+            auth=folder / "auth.json",
+        )
         super().__init__("peer", McpServer(command=["peer"], seconds=SECONDS), around)
         self._peer = Peer(script)
 
@@ -108,7 +117,7 @@ def check(data: bytes) -> None:
 
 async def used(seams: Any, folder: Path, data: bytes) -> None:
     link = InProcess(data, folder, seams)
-    invocation = Invocation("c", "s", folder, {}, SECONDS)
+    invocation = Invocation(call="c", session="s", commands=CommandSetup(directory=folder), timeout_seconds=SECONDS)
     try:
         async with asyncio.timeout(100 * SECONDS):
             await link.connected()

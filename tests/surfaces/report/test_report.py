@@ -9,7 +9,7 @@ from assembly.test_project_tools import NAMED_SECRETS, SHAPED_SECRETS
 from playwright.sync_api import sync_playwright
 from surfaces.cli.test_cli import Home, calls
 
-from bridle import Runtime, ScriptedModel, Settings, call, tool
+from bridle import Runtime, RuntimeConfig, ScriptedModel, Settings, call, tool
 from bridle.config.settings import Behavior, LimitSettings, TreeSettings
 from bridle.core.agent import AgentDefinition, Price
 from bridle.core.states import Usage
@@ -177,7 +177,9 @@ async def two_thousand_steps():
         behavior=Behavior(ceiling=2_500), limits=LimitSettings(tool_calls=5_000), tree=TreeSettings(steps=5_000)
     )
     agents = [AgentDefinition("build", model="m")]
-    async with Runtime(models={"m": model}, settings=settings, agents=agents, tools=[look_at]) as runtime:
+    async with Runtime(
+        RuntimeConfig(models={"m": model}, settings=settings, agents=agents, tools=[look_at])
+    ) as runtime:
         session = await runtime.create()
         result = await runtime.wait(session, await runtime.prompt(session, "go"))
         return result, await made_page(runtime, session)

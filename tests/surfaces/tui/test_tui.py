@@ -8,7 +8,7 @@ import pytest
 from textual.geometry import Region
 from textual.widgets import Input
 
-from bridle import Reply, Runtime, ScriptedModel, Settings, call, tool
+from bridle import Reply, Runtime, RuntimeConfig, ScriptedModel, Settings, call, tool
 from bridle.config.settings import CommandSettings, UiSettings
 from bridle.core.agent import AgentDefinition
 from bridle.core.events import CallMoved, Entry, PartDelta, PartPut, RequestMoved, SessionInfo, SessionPut
@@ -97,12 +97,14 @@ async def seated(tmp_path, *replies, size=(100, 34), rules=(), steps=None, sessi
     toasts, Deliberate.QUIET_SECONDS = more.pop("toasts", False), more.pop("quiet", 0.05)
     known = {name: more.pop(name) for name in Settings.__struct_fields__ if name in more and name != "journal"}
     runtime = Runtime(
-        models={"m": model, "n": ScriptedModel(["From the other."]), **more.pop("brought", {})},
-        settings=Settings(**known),
-        agents=[*agents, *others],
-        tools=[look, slow, *tools],
-        directory=tmp_path,
-        **more,
+        RuntimeConfig(
+            models={"m": model, "n": ScriptedModel(["From the other."]), **more.pop("brought", {})},
+            settings=Settings(**known),
+            agents=[*agents, *others],
+            tools=[look, slow, *tools],
+            directory=tmp_path,
+            **more,
+        )
     )
     async with runtime:
         app = BridleApp(runtime, session or await runtime.create("ses_one"))

@@ -11,7 +11,7 @@ from surfaces.cli.test_cli import Home, calls
 from surfaces.tui.test_tui import Seat, seated, told
 from textual import events
 
-from bridle import Reply, Runtime, ScriptedModel, call
+from bridle import Reply, Runtime, RuntimeConfig, ScriptedModel, call
 from bridle.config.settings import CommandSettings, ModelSettings, SandboxSettings
 from bridle.core.agent import AgentDefinition
 from bridle.core.parts import Prompt, StepStart
@@ -93,7 +93,7 @@ def test_what_was_deleted_elsewhere_is_said_to_be_gone(tmp_path):
             await seat.until(
                 lambda: seat.app.screen is seat.chat and notified(seat, "there is no session ses_one.1.1.1.0.0")
             )
-            async with Runtime(journal=path) as other:
+            async with Runtime(RuntimeConfig(journal=path)) as other:
                 await delete_session(other, "ses_one")
             await seat.ask("again")
             await seat.until(lambda: notified(seat, "there is no session ses_one"))

@@ -127,7 +127,7 @@ async def _follow(
         for ask in open_asks:
             put.add(ask.id)
             if not abort.wanted:
-                await _put_while_it_goes_on(runtime, session, prompt, ask, lines, abort)
+                await _put_while_it_goes_on(runtime, session, prompt, ask, lines, abort=abort)
 
 
 async def _shown(
@@ -150,7 +150,7 @@ async def _shown(
 
 
 async def _put_while_it_goes_on(
-    runtime: Runtime, session: str, prompt: str, ask: Ask, lines: JsonLines | TextLines, abort: _Aborting
+    runtime: Runtime, session: str, prompt: str, ask: Ask, lines: JsonLines | TextLines, *, abort: _Aborting
 ) -> None:
     """Put a question, and drive the tree on meanwhile; a turn that ends takes its question back."""
     # What was typed before the question was there is no answer to it.

@@ -60,10 +60,9 @@ def run(
     Examples: bridle run "fix the failing test"; git diff | bridle run --steps 5 "review this"; bridle run /review
     """
     limits = _limits(steps, max_tool_calls, max_tokens, max_cost, max_seconds)
-    more = _on_ask(on_ask, format, trust=trust), system, _tools(tool or []), limits, None, variant, _schema(schema)
-    options = TurnOptions(agent, model, *more)
-    text = _prompt(prompt or [])
-    folder = project_here() if dir is None else existing(dir)
+    asks, tools, output = _on_ask(on_ask, format, trust=trust), _tools(tool or []), _schema(schema)
+    options = TurnOptions(agent, model, asks, system, tools, limits=limits, variant=variant, output=output)
+    text, folder = _prompt(prompt or []), project_here() if dir is None else existing(dir)
     levels = _one_of("--format", format, ("text", "json")), _one_of("--log-level", log_level, ("info", "quiet"))
     if session and continue_last:
         raise ConfigError("give --session or --continue, not both")
@@ -74,7 +73,7 @@ def run(
         asked = await _expanded(runtime, *text, options)
         files = [attached(path, f"--file {path}") for path in file or []]
         wanted = asked.over(options) if not no_reply else None
-        where = await _session(runtime, session, continue_last, fork, asked.text, wanted)
+        where = await _session(runtime, session, asked.text, wanted, continue_last=continue_last, fork=fork)
         return where, await submit_prompt(runtime, where, asked, options, files=files, queue=queue, reply=not no_reply)
 
     sys.exit(asyncio.run(drive(folder, work, ForegroundView(*levels, tells_of_others=True), trusted=trust)))
@@ -87,8 +86,6 @@ async def _expanded(runtime: Runtime, said: str, piped: str, options: TurnOption
     text = "\n\n".join(piece for piece in (said, "" if data else piped) if piece)
     asked = Expanded(text, ())
     if text.startswith("/") or "@" in text:
-        # Loaded only here: most prompts are plain.
-
         asked = await runtime.expand(text, _confirm(options.on_ask), typed=said, agent=options.agent)
     return asked._replace(text=f"{asked.text}\n\n{data}") if data else asked
 
@@ -106,7 +103,7 @@ def _confirm(on_ask: OnAsk | None) -> Callable[[str], Awaitable[bool]]:
 
 
 async def _session(
-    runtime: Runtime, given: str | None, continue_last: bool, fork: bool, words: str, wanted: TurnOptions | None
+    runtime: Runtime, given: str | None, words: str, wanted: TurnOptions | None, *, continue_last: bool, fork: bool
 ) -> str:
     """The session for a prompt; a new one is made only if the turn that is wanted can begin."""
     found = await _found(runtime, given, continue_last)

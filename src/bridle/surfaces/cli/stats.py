@@ -24,7 +24,7 @@ MOST_DAYS = 31
 EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Used:
     """What turns have used; of a subagent's work only its own turns count."""
 

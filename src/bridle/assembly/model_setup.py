@@ -1,0 +1,79 @@
+"""How the model of a turn is asked: its options, deadlines and window, by the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from bridle.config.settings import ModelSettings, Settings
+from bridle.core.agent import AgentDefinition, ModelInfo
+from bridle.core.compaction import compact_at
+from bridle.core.limits import LOWEST_OUTPUT_TOKENS
+from bridle.errors import ConfigError
+from bridle.model.model import Model
+from bridle.turn.setup import Deadlines, SmallModel
+from bridle.values.options import RESERVED_OPTIONS, layered
+from bridle.values.provider import Provider
+
+
+def adjusted(info: ModelInfo, given: ModelSettings | None) -> ModelInfo:
+    """Return what is known of a model, with the settings for it on top."""
+    if given is None:
+        return info
+    return msgspec.structs.replace(
+        info,
+        context_window=given.context_window or info.context_window,
+        max_output_tokens=given.max_output_tokens or info.max_output_tokens,
+        price=given.price or info.price,
+        options=layered(info.options, given.options),
+        variants={**info.variants, **given.variants},
+        closing_tools=given.closing_tools or info.closing_tools,
+        takes=frozenset(given.takes) if given.takes is not None else info.takes,
+    )
+
+
+def model_options(info: ModelInfo, agent: AgentDefinition, variant: str) -> dict[str, Any]:
+    """Return the options of a request: those of the model, the agent and the variant, in that order."""
+    if variant and variant not in info.variants:
+        known = ", ".join(info.variants) or "none"
+        raise ConfigError(f"{info.ref} has no variant {variant!r} (known: {known})")
+    merged = layered(info.options, agent.options, info.variants.get(variant, {}))
+    for key in RESERVED_OPTIONS:
+        if key in merged:
+            raise ConfigError(f"the options of {info.ref} or of agent {agent.name} may not set {key!r}: Bridle does")
+    return merged
+
+
+def compaction_threshold(settings: Settings, info: ModelInfo) -> int:
+    """Return the tokens of context at which a turn compacts; 0 means never."""
+    if not settings.compaction.auto:
+        return 0
+    kept = min(settings.compaction.reserved, info.context_window // 2)
+    return compact_at(info.context_window, max(kept, min(LOWEST_OUTPUT_TOKENS, info.max_output_tokens)))
+
+
+def provider_of(settings: Settings, ref: str) -> Provider:
+    """Return the settings of the provider of a model."""
+    return settings.providers.get(ref.partition("/")[0]) or Provider()
+
+
+def deadlines(settings: Settings, ref: str) -> Deadlines:
+    """Return how long requests may take: the provider's own deadlines, else those for all."""
+    given, own = settings.deadlines, provider_of(settings, ref)
+    return Deadlines(
+        own.first_event_seconds or given.first_event_seconds,
+        own.idle_seconds or given.idle_seconds,
+        own.request_seconds or given.request_seconds,
+    )
+
+
+def small_model(ref: str | None, find: Callable[[str], tuple[Model, ModelInfo]]) -> SmallModel | None:
+    """Return the model for small things, if one is set and can be had."""
+    if ref is None:
+        return None
+    try:
+        return SmallModel(*find(ref))
+    except ConfigError:
+        return None

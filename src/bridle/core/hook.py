@@ -1,0 +1,26 @@
+"""Hooks as they are set: a command of the user's own, and the moment of a turn at which it runs."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+HookEvent = Literal[
+    "before_call", "after_call", "step_start", "step_end", "before_compaction", "pause", "limit", "turn_end"
+]
+
+
+class HookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    on: HookEvent
+    command: str
+    """A shell command that gets JSON on standard input. Before a call, a status other than 0 blocks the call.
+
+    It may print an answer as JSON: `arguments` before a call, `output` after one, `instruction` or `add` before a
+    compaction.
+    """
+    tool: str = "*"
+    """Only for calls of tools that fit this pattern."""
+    seconds: float = 60.0
+    sandbox: bool = True
+    """Without it the command runs outside of the sandbox, which only your own configuration may say."""

@@ -1,0 +1,48 @@
+"""The configuration of a runtime: everything that it is wired from, typed and frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bridle.assembly.user_setup import UserSetup
+from bridle.config.settings import Settings
+from bridle.core.agent import AgentDefinition
+from bridle.core.permission import Rule
+from bridle.journal.journal import Journal
+from bridle.model.model import Model
+from bridle.seams import Seams
+from bridle.tools.tool import Tool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RuntimeConfig:
+    """What `Runtime` is made of. Every field has a default; several runtimes may share one configuration."""
+
+    journal: Journal | str | Path | None = None
+    """None keeps sessions in memory, a path keeps them in SQLite. The caller closes a journal given as an object."""
+    settings: Settings = Settings()
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """The file that each setting comes from, by its key."""
+    models: Mapping[str, Model] = field(default_factory=dict)
+    """Models given as objects, by reference. All others are found by the settings and the environment."""
+    tools: Sequence[Tool] = ()
+    """Tools for all agents."""
+    private_tools: Mapping[str, Sequence[Tool]] = field(default_factory=dict)
+    """Tools for single agents, by the agent's name."""
+    agents: Sequence[AgentDefinition] = ()
+    """Agents besides the built-in ones and those of the settings; they replace agents of the same name."""
+    subagents: Sequence[str] | None = ()
+    """The agents that a `task` call may start; None means all whose mode allows it."""
+    directory: str | Path = "."
+    """The project that new sessions work in."""
+    restrictions: Sequence[tuple[Rule, ...]] = ()
+    """Lists of rules that can only make the other rules stricter."""
+    outputs: Path | None = None
+    """The folder for outputs that are too long for the model; None drops them."""
+    environment: Mapping[str, str] | None = None
+    """The environment variables to use; None means those of this process."""
+    user: UserSetup = UserSetup()
+    seams: Seams | None = None
+    """Time and randomness; None means the real ones."""
