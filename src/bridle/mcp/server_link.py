@@ -16,6 +16,7 @@ from bridle.config.settings import McpServer
 from bridle.errors import ConfigError, ServerFailed
 from bridle.mcp.accepted_tools import AcceptedTools, Definition, Pin, key_of
 from bridle.process.containment import Containment, contain
+from bridle.process.protected_places import PlaceWatch
 from bridle.process.sandbox import Openings
 from bridle.seams import Seams, begin, in_thread
 from bridle.tools.bash import NO_NETWORK
@@ -228,7 +229,7 @@ class Link:
             await asyncio.wait([asking, over])
 
     def _way(self) -> Any:
-        from bridle.mcp.transport import Remote, Started
+        from bridle.mcp.transport import Remote
 
         server, around = self.server, self._around
         if bool(server.command) == bool(server.url):
@@ -241,7 +242,7 @@ class Link:
             auth = self._auth(url)
             return Remote(url, server.transport == "sse", fill, auth, server.seconds).opened
         words = [self._filled(word) for word in server.command]
-        self._started = self._command(words, {**around.known, **fill}, Started)
+        self._started = self._command(words, {**around.known, **fill})
         return self._started.opened
 
     def _filled(self, text: str) -> str:
@@ -269,9 +270,12 @@ class Link:
         )
         return login(self.key, url, server, self._around.auth, self._around.seams.clock, show=self._show)
 
-    def _command(self, words: list[str], environment: dict[str, str], made: Callable[..., Started]) -> Started:
+    def _command(self, words: list[str], environment: dict[str, str]) -> Started:
+        from bridle.mcp.transport import Started
+
         around = self._around
         place = located(around.directory, self.server.folder or ".")
+        watch: PlaceWatch | None = None
         sandbox = around.commands.sandbox(f"mcp-{re.sub(r'[^A-Za-z0-9_-]', '_', self.name)}")
         if sandbox is None or not self.server.sandbox:
             program = shutil.which(words[0], path=environment.get("PATH"))
@@ -289,8 +293,14 @@ class Link:
                 lasting=True,
             )
             command, environment = [*contained.words, *words], contained.environment
-            return made(command, place.path, environment, around.commands.bounds(), contained.watch)
-        return made(command, place.path, environment, around.commands.bounds())
+            watch = contained.watch
+        return Started(
+            command=command,
+            folder=place.path,
+            environment=environment,
+            bounds=around.commands.bounds(),
+            protected=watch,
+        )
 
     async def close(self) -> None:
         if self._taking is not None:
