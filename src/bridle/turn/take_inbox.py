@@ -20,6 +20,7 @@ from bridle.core.inbox import (
     PromptItem,
 )
 from bridle.core.ledger import AccountChange
+from bridle.core.limits import LIMITS
 from bridle.core.parts import Compaction, Extension, Halt, Notice, Prompt
 from bridle.core.repair import result_digest
 from bridle.core.session import OpenTurn, Session
@@ -243,7 +244,7 @@ async def _extend(active: ActiveTurn, turn: OpenTurn, item: ExtendItem) -> None:
     by = float(by)
     part = Extension(f"{turn.start.number}.extension.{item.id}", item.limit, by)
     change = None
-    if item.limit in ("tokens", "cost"):
+    if LIMITS[item.limit].shared:
         account = await active.record.journal.account(turn.start.account)
         assert account is not None
         change = AccountChange(account.id, limits=account.limits.raised(item.limit, by))
