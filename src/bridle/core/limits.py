@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Any, Literal, Protocol, get_args
 
 import msgspec
-from msgspec.structs import astuple
 
 LimitName = Literal["steps", "tool_calls", "tokens", "cost", "seconds"]
 LIMIT_NAMES: tuple[LimitName, ...] = get_args(LimitName)
@@ -65,7 +64,6 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
     """Where it can be set."""
     shared: bool = False
     """A turn also counts what its subagents use, and what a request may need of it is reserved."""
-    may_be_zero: bool = False
     last_closes: bool = False
     """The last one closes the turn, instead of a request beyond the limit."""
 
@@ -101,67 +99,60 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
         return f"{allowed:g} s" if self.unit == "seconds" else counted(int(allowed), self.noun)
 
 
-LIMITS: dict[LimitName, Limit] = {
-    row.name: row
-    for row in (
-        Limit(
-            name="steps",
-            reason="step_cap",
-            headline="step limit reached",
-            notice="Step {used}/{allowed}, {counted} remaining",
-            noun="step",
-            help="; the last one closes. 0 only talks",
-            extension=5,
-            scopes=("turn", "tree"),
-            may_be_zero=True,
-            last_closes=True,
-        ),
-        Limit(
-            name="tool_calls",
-            reason="tool_budget",
-            headline="tool budget exhausted",
-            notice="Tool call {used}/{allowed}, {left} remaining",
-            noun="tool call",
-            extension=20,
-            scopes=("turn", "tree"),
-            may_be_zero=True,
-        ),
-        Limit(
-            name="tokens",
-            reason="token_budget",
-            headline="token budget exhausted",
-            notice="{used} of {allowed} tokens used",
-            noun="token",
-            extension=50_000,
-            thousands=True,
-            scopes=("turn", "tree"),
-            shared=True,
-        ),
-        Limit(
-            name="cost",
-            reason="cost_budget",
-            headline="cost budget exhausted",
-            notice="{used} of {allowed} spent",
-            noun="cost",
-            extension=0.5,
-            unit="dollars",
-            scopes=("turn", "tree", "day", "month"),
-            shared=True,
-        ),
-        Limit(
-            name="seconds",
-            reason="time_budget",
-            headline="time budget exhausted",
-            notice="{used} of {allowed} seconds used",
-            noun="time",
-            extension=120,
-            unit="seconds",
-        ),
-    )
-}
-ROWS = tuple(LIMITS.values())
-ADDED = tuple(row for row in ROWS if "tree" in row.scopes and not row.shared)
-"""What a tree counts, and each of its turns only for itself."""
+ROWS = (
+    Limit(
+        name="steps",
+        reason="step_cap",
+        headline="step limit reached",
+        notice="Step {used}/{allowed}, {counted} remaining",
+        noun="step",
+        help="; the last one closes. 0 only talks",
+        extension=5,
+        scopes=("turn", "tree"),
+        last_closes=True,
+    ),
+    Limit(
+        name="tool_calls",
+        reason="tool_budget",
+        headline="tool budget exhausted",
+        notice="Tool call {used}/{allowed}, {left} remaining",
+        noun="tool call",
+        extension=20,
+        scopes=("turn", "tree"),
+    ),
+    Limit(
+        name="tokens",
+        reason="token_budget",
+        headline="token budget exhausted",
+        notice="{used} of {allowed} tokens used",
+        noun="token",
+        extension=50_000,
+        thousands=True,
+        scopes=("turn", "tree"),
+        shared=True,
+    ),
+    Limit(
+        name="cost",
+        reason="cost_budget",
+        headline="cost budget exhausted",
+        notice="{used} of {allowed} spent",
+        noun="cost",
+        extension=0.5,
+        unit="dollars",
+        scopes=("turn", "tree", "day", "month"),
+        shared=True,
+    ),
+    Limit(
+        name="seconds",
+        reason="time_budget",
+        headline="time budget exhausted",
+        notice="{used} of {allowed} seconds used",
+        noun="time",
+        extension=120,
+        unit="seconds",
+    ),
+)
+LIMITS: dict[LimitName, Limit] = {row.name: row for row in ROWS}
 LIMIT_OF_REASON: dict[Reason, Limit] = {row.reason: row for row in ROWS}
 TREE_BOUNDS: dict[str, tuple[int, int]] = {"depth": (0, 3), "live": (1, 64), "total": (0, 1_000)}
 """The least and the most that each bound of a tree may be."""
@@ -200,13 +191,10 @@ class Spent(msgspec.Struct, frozen=True, omit_defaults=True):
             self.seconds - other.seconds,
         )
 
-    def rounded(self) -> Spent:
-        """Return what is written down: sums without the drift of their last digits."""
-        return Spent(*[round(value, 10) for value in astuple(self)])
-
     def with_subagents(self, below: Spent) -> Spent:
-        """Return a turn's own use with that of its subagents, where a turn does not count it already."""
-        added = {row.name: self.of(row.name) + below.of(row.name) for row in ADDED}
+        """Return a turn's own use with that of its subagents: what a tree counts and a turn does not count already."""
+        rows = (row for row in ROWS if "tree" in row.scopes and not row.shared)
+        added = {row.name: self.of(row.name) + below.of(row.name) for row in rows}
         return msgspec.structs.replace(self, **added)
 
     def without_subagents(self, below: Spent) -> Spent:
@@ -270,7 +258,9 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def at_most(self, other: Limits) -> Limits:
         """Return the smaller of both, limit by limit."""
-        return msgspec.structs.replace(self, **{name: _smaller(self.of(name), other.of(name)) for name in LIMIT_NAMES})
+        both = {name: (self.of(name), other.of(name)) for name in LIMIT_NAMES}
+        least = {name: min((each for each in pair if each is not None), default=None) for name, pair in both.items()}
+        return msgspec.structs.replace(self, **least)
 
     def over(self, other: Limits) -> Limits:
         """Return these limits, and the other's where these say nothing."""
@@ -310,14 +300,6 @@ def limits_in(given: Any) -> Limits:
     return Limits(**{name: getattr(given, name) for name in LIMIT_NAMES if hasattr(given, name)})
 
 
-def _smaller(left: float | None, right: float | None) -> float | None:
-    if left is None:
-        return right
-    if right is None:
-        return left
-    return min(left, right)
-
-
 def closing_seconds(seconds: float) -> float:
     """The time that is held back for the closing request."""
     return min(CLOSING_SECONDS, seconds / 10)
@@ -335,17 +317,16 @@ MOST = 10**15
 def wrong_limit(name: LimitName, value: object) -> str | None:
     """Why this value cannot be a limit, as the end of a sentence that began with its key; None if it can."""
     row = LIMITS[name]
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not isinstance(value, (int,) if row.whole else (int, float)):
         return f"must be a {'whole ' if row.whole else ''}number, not {value!r}"
-    if row.whole and not isinstance(value, int):
-        return f"must be a whole number, not {value!r}"
     if isinstance(value, float) and not math.isfinite(value):
         return f"must be finite, not {value!r}"
     if value > MOST:
         return f"must be at most {MOST}"
     if value < 0:
         return f"must not be negative, not {value!r}"
-    if value == 0 and not row.may_be_zero:
+    # What every request needs some of cannot be nothing.
+    if value == 0 and (row.shared or not row.whole):
         return "must be more than 0: leave it out for no limit"
     return None
 

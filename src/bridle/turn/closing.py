@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from bridle.core.action import Finish
 from bridle.core.compaction import prunable
 from bridle.core.events import PartPut, Recorded
@@ -49,9 +51,7 @@ def used(turn: OpenTurn, reason: Reason, elapsed: float) -> str:
     row = LIMIT_OF_REASON.get(reason)
     if row is None:
         return ""
-    spent, allowed = spent_by(turn, elapsed).of(row.name), turn.limits.of(row.name)
-    if allowed is None:
-        return row.amount(spent, 0)
+    spent, allowed = spent_by(turn, elapsed).of(row.name), turn.limits.of(row.name) or 0
     if row.last_closes:
         # The one that closes is one of them, also before it has begun.
         spent = max(spent, min(spent + 1, allowed))
@@ -141,7 +141,7 @@ async def finish(active: ActiveTurn, action: Finish) -> Finish:
         text_line = headline(turn, reason, action.detail, elapsed)
         events.append(PartPut(Sentinel(f"{number}.sentinel", reason, text_line)))
     events += _pruning(active)
-    spent = spent_by(turn, round(elapsed, 3)).rounded()
+    spent = replace(spent_by(turn, round(elapsed, 3)), cost=round(turn.cost, 10))
     ending = TurnFinish(
         f"{number}.finish",
         number,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from bridle.core.limits import LIMITS, NOTHING, LimitName, Limits, Scope, spent_by
+from bridle.core.limits import LIMITS, NOTHING, UNLIMITED, LimitName, Limits, Scope, spent_by
 from bridle.core.parts import Notice, ReservationRefused
 from bridle.turn.active_turn import ActiveTurn
 
@@ -44,15 +44,13 @@ async def budget_notices(active: ActiveTurn) -> list[Notice]:
     while id is not None:
         account = await active.record.journal.account(id)
         assert account is not None
-        shared: list[tuple[Scope, Limits | None]] = [("tree", account.tree)]
-        if id != turn.start.account:
-            shared.append((account.scope, account.limits))
-        for scope, limits in shared:
-            for name in limits.nearly_reached(account.spent, frozenset()) if limits is not None else ():
+        own_limits = UNLIMITED if id == turn.start.account else account.limits
+        shared: dict[Scope, Limits] = {"tree": account.tree or UNLIMITED, account.scope: own_limits}
+        for scope, limits in shared.items():
+            for name in limits.nearly_reached(account.spent, frozenset()):
                 key = f"{turn.start.number}.notice.{scope}.{name}"
                 whose = ABOVE if scope == "turn" else WHOSE[scope]
-                most = limits.of(name) if limits is not None else None
-                text = shared_limit(whose, name, "nearly reached", account.spent.of(name), most or 0)
+                text = shared_limit(whose, name, "nearly reached", account.spent.of(name), limits.of(name) or 0)
                 if key not in turn.noted and all(notice.id != key for notice in found):
                     found.append(Notice(key, "budget", text, told=True))
         id = account.parent

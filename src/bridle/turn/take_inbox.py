@@ -237,11 +237,8 @@ async def _extend(active: ActiveTurn, turn: OpenTurn, item: ExtendItem) -> None:
         notice = Notice(f"{turn.start.number}.extension.{item.id}", "extension", problem)
         await active.record.append(PartPut(notice), take=(item.id,))
         return
-    by = item.by
-    if item.limit == "steps":
-        by = min(item.by, active.setup.policy.ceiling - turn.cap)
     # A whole number may come from a program; what is recorded reads back as it was written.
-    by = float(by)
+    by = float(min(item.by, active.setup.policy.ceiling - turn.cap) if item.limit == "steps" else item.by)
     part = Extension(f"{turn.start.number}.extension.{item.id}", item.limit, by)
     change = None
     if LIMITS[item.limit].shared:

@@ -20,7 +20,9 @@ def limit_flags(after: str, prefix: str, help: Callable[[Limit], str]) -> Callab
         signature = inspect.signature(command, eval_str=True)
         *own, _ = (each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in signature.parameters.values())
         place = 1 + [each.name for each in own].index(after)
-        own[place:place] = [_parameter(_name(row, prefix), help(row)) for row in ROWS]
+        for row in reversed(ROWS):
+            annotation = Annotated[str | None, typer.Option(help=help(row))]
+            own.insert(place, inspect.Parameter(_name(row, prefix), own[0].kind, default=None, annotation=annotation))
         vars(command)["__signature__"] = signature.replace(parameters=own)
         return command
 
@@ -29,11 +31,6 @@ def limit_flags(after: str, prefix: str, help: Callable[[Limit], str]) -> Callab
 
 def _name(row: Limit, prefix: str) -> str:
     return row.name if row.last_closes else prefix + row.name
-
-
-def _parameter(name: str, help: str) -> inspect.Parameter:
-    annotation = Annotated[str | None, typer.Option(help=help)]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
 def given_flags(given: Mapping[str, str | None], prefix: str) -> Iterator[tuple[Limit, str, str]]:
