@@ -39,7 +39,7 @@ class OpenTurn:
 
     def __init__(self, start: TurnStart) -> None:
         self.start = start
-        # Of steps the cap is recorded: what is left of all that was asked for.
+        # Steps are recorded as the cap: those that were asked for, within the ceiling.
         self.limits = msgspec.structs.replace(start.limits, steps=start.cap)
         self.steps = 0
         self.tool_calls = 0
