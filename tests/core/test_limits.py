@@ -241,6 +241,7 @@ def test_a_limit_that_is_not_set_cannot_be_raised():
         ("cost", 1, None),
         ("seconds", 0.5, None),
         ("seconds", 10**400, "must be at most 1000000000000000"),
+        ("stepz", 1, f"is no limit (known: {', '.join(LIMIT_NAMES)})"),
     ],
 )
 def test_what_cannot_be_a_limit_is_told_why(name, value, wrong):

@@ -316,7 +316,10 @@ MOST = 10**15
 
 def wrong_limit(name: LimitName, value: object) -> str | None:
     """Why this value cannot be a limit, as the end of a sentence that began with its key; None if it can."""
-    row = LIMITS[name]
+    row = LIMITS.get(name)
+    if row is None:
+        # Programs pass any name.
+        return f"is no limit (known: {', '.join(LIMIT_NAMES)})"
     if isinstance(value, bool) or not isinstance(value, (int,) if row.whole else (int, float)):
         return f"must be a {'whole ' if row.whole else ''}number, not {value!r}"
     if isinstance(value, float) and not math.isfinite(value):
