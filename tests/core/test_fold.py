@@ -159,9 +159,16 @@ def test_a_raised_limit_lifts_the_refusal_that_it_was_the_reason_of():
     assert (other.turn.refused, other.turn.closing_refused, other.turn.limits) == (
         refused,
         True,
-        Limits(None, None, 10, 1.5),
+        Limits(5, None, 10, 1.5),
     )
     assert (lifted.turn.refused, lifted.turn.closing_refused, lifted.turn.limits.tokens) == (None, False, 15)
+
+
+def test_of_steps_the_recorded_cap_counts_and_is_raised_as_any_other_limit():
+    start = replace(START, cap=15, limits=Limits(steps=2, tokens=10))
+    raised = session([start], [Extension("1.more", "steps", 5.0)])
+    assert raised.view(0.0).limits == Limits(20, None, 10)
+    assert (raised.turn.cap, raised.view(0.0).cap) == (20, 20)
 
 
 CALLED = [Call("c", "look", "{}", "digest")], [RequestMoved("1.1.1", Replied(Usage()))], [StepFinish("f", 1, 1)]

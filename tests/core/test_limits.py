@@ -1,23 +1,130 @@
 """Limits on their own: each is one comparison, and both of its sides are shown."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import get_args, get_type_hints
 
 import pytest
 
+from bridle.config.settings import AgentLimits, Allowance, LimitSettings, TreeSettings
+from bridle.core.ledger import TreeLimits
 from bridle.core.limits import (
+    LIMIT_NAMES,
     LOWEST_OUTPUT_TOKENS,
     MOST,
     NOTHING,
+    ROWS,
+    TREE_BOUNDS,
     UNLIMITED,
+    Bound,
     Limits,
+    Reason,
+    Scope,
     Spent,
     closing_seconds,
     effective_cap,
+    limits_in,
     seconds_left,
+    spent_by,
+    wrong_bound,
     wrong_limit,
 )
 
 ALL = Limits(10, 20, 30, 4.0, 50.0)
+
+
+def numbers(scope):
+    """The limits that can be set in a scope, each with the type of its number."""
+    return {row.name: int if row.whole else float for row in ROWS if scope in row.scopes}
+
+
+def fields(struct):
+    return {name: type for name, type in get_type_hints(struct).items() if name in LIMIT_NAMES}
+
+
+def test_what_is_allowed_and_what_is_spent_have_a_typed_field_for_each_row_in_its_order():
+    assert [row.name for row in ROWS] == list(LIMIT_NAMES)
+    assert list(get_type_hints(Limits).items()) == [(name, each | None) for name, each in numbers("turn").items()]
+    assert list(get_type_hints(Spent).items()) == list(numbers("turn").items())
+
+
+def test_settings_have_a_typed_field_for_each_row_of_their_scope():
+    def optional(scope):
+        return {name: each | None for name, each in numbers(scope).items()}
+
+    # Steps have their own places: `behavior.max_steps`, and `steps` of an agent.
+    of_a_turn = {name: each for name, each in optional("turn").items() if name != "steps"}
+    assert (fields(AgentLimits), fields(LimitSettings)) == (of_a_turn, of_a_turn)
+    assert (optional("day"), optional("month")) == (get_type_hints(Allowance), get_type_hints(Allowance))
+    bounds = dict.fromkeys(TREE_BOUNDS, int)
+    assert get_type_hints(TreeSettings) == optional("tree") | bounds
+    assert get_type_hints(TreeLimits) == optional("turn") | bounds
+    # A literal in a union of literals is one of its arguments.
+    names = {name for each in get_args(Bound) for name in get_args(each)}
+    assert names == {*LIMIT_NAMES, *TREE_BOUNDS}
+
+
+def test_each_row_has_its_own_ending_and_words_and_can_be_set_for_a_turn():
+    reasons = {row.reason for row in ROWS}
+    assert len(reasons) == len({row.headline for row in ROWS}) == len({row.label for row in ROWS}) == len(ROWS)
+    assert reasons <= {*get_args(Reason)}
+    assert all("turn" in row.scopes and {*row.scopes} <= {*get_args(Scope)} and row.extension > 0 for row in ROWS)
+    assert [(row.label, row.units) for row in ROWS] == [
+        ("steps", "steps"),
+        ("calls", "tool calls"),
+        ("tokens", "tokens"),
+        ("cost", "US dollars"),
+        ("time", "seconds"),
+    ]
+
+
+def test_a_turn_counts_something_for_each_row():
+    counters = SimpleNamespace(steps=1, tool_calls=2, tokens=3, cost=4.0)
+    assert spent_by(counters, 5.0) == Spent(1, 2, 3, 4.0, 5.0)
+
+
+@pytest.mark.parametrize("name", LIMIT_NAMES)
+def test_no_limit_is_left_out_of_a_sum_a_comparison_or_a_bound(name):
+    three, two = Spent(**{name: 3}), Spent(**{name: 2})
+    assert (three.plus(two), three.minus(two)) == (Spent(**{name: 5}), Spent(**{name: 1}))
+    loose, tight = Limits(**{name: 7}), Limits(**{name: 6})
+    assert (loose.at_most(tight), tight.over(loose), tight.raised(name, 1)) == (tight, tight, loose)
+    assert loose.nearly_reached(Spent(**{name: 6}), frozenset()) == (name,)
+    assert loose.reached(Spent(**{name: 7})) == (name if name != "steps" else None)
+    assert limits_in(SimpleNamespace(**{name: 7}, other=1)) == loose
+
+
+def test_what_subagents_use_is_added_once():
+    own, below = Spent(1, 2, 300, 0.5, 5.0), Spent(10, 20, 200, 0.25, 50.0)
+    assert own.with_subagents(below) == Spent(11, 22, 300, 0.5, 5.0)
+    assert own.without_subagents(below) == Spent(1, 2, 100, 0.25, 5.0)
+    assert own.without_subagents(Spent(tokens=400, cost=1.0)) == Spent(1, 2, 0, 0.0, 5.0)
+
+
+def test_numbers_are_told_in_the_unit_of_their_limit():
+    told = [(row.exact(1), row.amount(1, 2), row.amount(0.01, 0.05), row.bound(1)) for row in ROWS]
+    assert told == [
+        ("1", "1", "0", "1 step"),
+        ("1", "1", "0", "1 tool call"),
+        ("1", "1", "0", "1 token"),
+        ("$1.0000", "$1.00", "$0.0100", "$1"),
+        ("1", "1 s", "0 s", "1 s"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wrong"),
+    [
+        ("depth", 0, None),
+        ("depth", 3, None),
+        ("depth", 4, "must be a whole number from 0 to 3, not 4"),
+        ("live", 0, "must be a whole number from 1 to 64, not 0"),
+        ("total", True, "must be a whole number from 0 to 1000, not True"),
+        ("total", 1.0, "must be a whole number from 0 to 1000, not 1.0"),
+    ],
+)
+def test_what_cannot_bound_a_tree_is_told_why(name, value, wrong):
+    assert wrong_bound(name, value) == wrong
 
 
 def test_what_was_spent_is_added_and_taken_away_limit_by_limit():
@@ -134,6 +241,7 @@ def test_a_limit_that_is_not_set_cannot_be_raised():
         ("cost", 1, None),
         ("seconds", 0.5, None),
         ("seconds", 10**400, "must be at most 1000000000000000"),
+        ("stepz", 1, f"is no limit (known: {', '.join(LIMIT_NAMES)})"),
     ],
 )
 def test_what_cannot_be_a_limit_is_told_why(name, value, wrong):

@@ -51,8 +51,8 @@ FAULTS = [
     Fault(
         "000.15",
         "src/bridle/core/decide.py",
-        "0 < turn.cap <= number",
-        "0 < turn.cap < number",
+        "0 < cap <= number",
+        "0 < cap < number",
         "tests/turn/test_caps.py::test_a_cap_of_n_is_n_requests_of_which_the_last_cannot_act",
     ),
     Fault(
@@ -86,8 +86,8 @@ FAULTS = [
     Fault(
         "000.40",
         "src/bridle/assembly/limits.py",
-        "steps = asked if asked is not None else agent.steps",
-        "steps = asked",
+        ".over(Limits(steps=agent.steps))",
+        "",
         "tests/turn/test_trees.py::test_a_defiant_child_makes_as_many_requests_as_it_may_and_the_parent_is_told",
     ),
     Fault(
@@ -120,7 +120,7 @@ FAULTS = [
     ),
     Fault(
         "001.42",
-        "src/bridle/turn/closing.py",
+        "src/bridle/core/limits.py",
         '"tool budget exhausted"',
         '"step limit reached"',
         "tests/turn/test_caps.py::test_of_five_parallel_calls_with_three_left_three_run",
@@ -156,8 +156,8 @@ FAULTS = [
     Fault(
         "001.71",
         "src/bridle/core/limits.py",
-        "spent.tool_calls >= self.tool_calls",
-        "spent.tool_calls > self.tool_calls",
+        "getattr(spent, name) >= end:",
+        "getattr(spent, name) > end:",
         "tests/turn/test_reasons.py::test_each_reason_has_its_exit_status_its_sentinel_and_its_text",
     ),
     Fault(
@@ -198,8 +198,8 @@ FAULTS = [
     Fault(
         "002.48",
         "src/bridle/turn/closing.py",
-        "left = turn.cap - number",
-        "left = turn.cap - number + 1",
+        "left = allowed - spent",
+        "left = allowed - spent + 1",
         "tests/turn/test_caps.py::test_at_80_percent_reader_and_model_are_told_once",
     ),
     Fault(
@@ -219,8 +219,8 @@ FAULTS = [
     Fault(
         "002.56",
         "src/bridle/core/limits.py",
-        "if allowed and name not in known and",
-        "if allowed and",
+        ">= mark and name not in known:",
+        ">= mark:",
         "tests/turn/test_caps.py::test_at_80_percent_reader_and_model_are_told_once",
     ),
     Fault(
@@ -275,8 +275,8 @@ FAULTS = [
     Fault(
         "003.41",
         "src/bridle/core/limits.py",
-        "spent.seconds >= self.seconds - closing_seconds(self.seconds) - TIMER_SECONDS:",
-        "spent.seconds >= 2 * self.seconds:",
+        "allowed - closing_seconds(allowed) - TIMER_SECONDS if",
+        "2 * allowed if",
         "tests/turn/test_reasons.py::test_each_reason_has_its_exit_status_its_sentinel_and_its_text",
     ),
     Fault(
@@ -639,22 +639,22 @@ FAULTS = [
     Fault(
         "000.48",
         "src/bridle/core/decide.py",
-        "replace(turn.limits, steps=turn.cap)",
-        "replace(turn.limits, steps=turn.cap if turn.cap < 200 else sum(1 for _ in range(200)))",
+        "closing, cap = turn.closing, turn.cap",
+        "closing, cap = turn.closing, turn.cap if turn.cap < 200 else sum(1 for _ in range(200))",
         "tests/test_architecture.py::test_a_turn_without_a_cap_costs_no_more_than_one_with",
     ),
     Fault(
         "001.72",
         "src/bridle/assembly/limits.py",
-        "given.tool_calls if delegation is None else given.subagent_tool_calls",
-        "given.tool_calls",
+        "tool_calls=given.subagent_tool_calls",
+        "tool_calls=given.tool_calls",
         "tests/assembly/test_agents.py::test_the_list_of_agents_tells_the_limits_that_hold",
     ),
     Fault(
         "002.65",
         "src/bridle/assembly/limits.py",
-        "steps = settings.behavior.max_steps if steps is None else steps",
-        "steps = 10 if steps is None else steps",
+        "steps=settings.behavior.max_steps",
+        "steps=10",
         "tests/assembly/test_agents.py::test_max_steps_of_a_file_is_the_cap_of_a_run",
     ),
     Fault(

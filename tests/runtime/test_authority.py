@@ -352,7 +352,7 @@ def test_an_imported_turn_may_do_no_more_than_a_new_one_here(tamper, tmp_path):
         async with runtime_in(tmp_path, allowed, settings=settings, replies=[REPLIES[0], *calls, "Done."]) as runtime:
             session = await import_bundle(runtime, raw)
             turn = (await runtime.load(session)).running
-            assert (turn.cap, turn.limits) == (12, Limits(None, 3, 50_000, 2.0, 60.0))
+            assert (turn.cap, turn.limits) == (12, Limits(12, 3, 50_000, 2.0, 60.0))
             assert (await runtime.journal.account(turn.start.account)).limits == Limits(tokens=50_000, cost=2.0)
             await runtime.resume(session)
             result = await runtime.wait(session, "prm")

@@ -16,7 +16,7 @@ class Fault:
 
 
 FAULTS = [
-    Fault("cap off by one", "core/decide.py", "0 < turn.cap <= number", "0 < turn.cap < number"),
+    Fault("cap off by one", "core/decide.py", "0 < cap <= number", "0 < cap < number"),
     Fault(
         "the closing step may act",
         "core/decide.py",
@@ -452,8 +452,8 @@ FAULTS = [
     Fault(
         "a report leaves out what was below",
         "turn/children.py",
-        "spent.steps + below.steps, spent.tool_calls + below.tool_calls,",
-        "spent.steps, spent.tool_calls,",
+        "finish.spent.with_subagents(turn.below)",
+        "finish.spent",
     ),
     Fault(
         "a report has no words",

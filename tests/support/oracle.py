@@ -52,17 +52,13 @@ def read_turn(entries, crowded=False):
     turn = history[start_at + 1 :]
     puts = [event.part for _, event in turn if isinstance(event, PartPut)]
     states = call_states(turn)
-    limits, cap = start.limits, start.cap
+    limits = replace(start.limits, steps=start.cap)
     for part in puts:
         if isinstance(part, Extension):
-            if part.limit == "steps":
-                cap += int(part.by)
-            else:
-                limits = limits.raised(part.limit, part.by)
+            limits = limits.raised(part.limit, part.by)
     refusals, warned = standing(puts)
     return Turn(
         start.number,
-        cap,
         limits,
         spent(turn, puts, entries[-1].elapsed),
         last_step(turn),

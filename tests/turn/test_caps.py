@@ -4,7 +4,6 @@ import pytest
 from support.stories import tell
 
 from bridle import Limits, Reply, ScriptedModel, call
-from bridle.core.limits import LIMIT_NAMES
 from bridle.core.parts import TurnStart
 from bridle.core.session import OpenTurn
 from bridle.turn.closing import limit_notice
@@ -116,7 +115,8 @@ def test_a_capped_session_goes_on_with_the_next_prompt():
 def test_each_limit_is_told_of_in_its_own_unit():
     turn = OpenTurn(TurnStart("1.start", 1, "build", "m", 10, Limits(10, 20, 30, 4.0, 50.0), "deny"))
     turn.tool_calls, turn.tokens, turn.cost = 16, 24, 3.2
-    assert [limit_notice(turn, name, 8, 40.0).text for name in LIMIT_NAMES] == [
+    names = ("steps", "tool_calls", "tokens", "cost", "seconds")
+    assert [limit_notice(turn, name, 8, 40.0).text for name in names] == [
         "Step 8/10, 2 steps remaining",
         "Tool call 16/20, 4 remaining",
         "24 of 30 tokens used",

@@ -12,37 +12,34 @@ from bridle.config.settings import Settings
 from bridle.core.agent import AgentDefinition
 from bridle.core.inbox import TurnOptions
 from bridle.core.ledger import Account, TreeLimits
-from bridle.core.limits import Limits, effective_cap
+from bridle.core.limits import ROWS, UNLIMITED, Limits, effective_cap, limits_in
 from bridle.core.parts import Notice, TurnStart
 from bridle.core.session import Session
 
 
 def turn_limits(
     settings: Settings, options: TurnOptions, agent: AgentDefinition, number: int
-) -> tuple[Limits, int, tuple[Notice, ...]]:
-    """Return the limits of a turn, its step cap and notices about them; raises `ConfigError` for nonsense."""
+) -> tuple[Limits, tuple[Notice, ...]]:
+    """Return the limits of a turn and notices about them; raises `ConfigError` for nonsense."""
     flags: dict[str, Any] = {str(name): value for name, value in options.limits.items()}
-    asked = flags.pop("steps", None)
-    steps = asked if asked is not None else agent.steps
-    steps = agent.limits.steps if steps is None else steps
-    steps = settings.behavior.max_steps if steps is None else steps
-    ceiling = settings.behavior.ceiling
+    given, delegation = settings.limits, options.delegation
+    default = msgspec.structs.replace(limits_in(given), steps=settings.behavior.max_steps)
+    if delegation is not None:
+        default = msgspec.structs.replace(default, tool_calls=given.subagent_tool_calls)
+    limits = Limits(**flags).over(Limits(steps=agent.steps)).over(agent.limits).over(default)
+    if delegation is not None:
+        limits = limits.at_most(Limits(seconds=delegation.seconds))
+    check_limits("this turn", limits)
+    steps, ceiling = limits.steps, settings.behavior.ceiling
     notices: tuple[Notice, ...] = ()
     if steps is not None and steps > ceiling:
         text = f"{steps} steps were asked for; the ceiling is {ceiling}"
         notices = (Notice(f"{number}.notice.ceiling", "ceiling", text),)
-    given, delegation = settings.limits, options.delegation
-    calls = given.tool_calls if delegation is None else given.subagent_tool_calls
-    default = Limits(None, calls, given.tokens, given.cost, given.seconds)
-    limits = Limits(**flags).over(agent.limits).over(default)
-    if delegation is not None:
-        limits = limits.at_most(Limits(seconds=delegation.seconds))
-    check_limits("this turn", msgspec.structs.replace(limits, steps=steps))
-    cap = effective_cap(steps, ceiling)
-    if cap == 0:
+    limits = msgspec.structs.replace(limits, steps=effective_cap(steps, ceiling))
+    if limits.steps == 0:
         # An agent that only talks makes no calls that could be counted.
         limits = msgspec.structs.replace(limits, tool_calls=None)
-    return limits, cap, notices
+    return limits, notices
 
 
 def limits_tree_cost(settings: Settings) -> bool:
@@ -53,17 +50,16 @@ def limits_tree_cost(settings: Settings) -> bool:
 
 def accounts_of(settings: Settings, start: TurnStart) -> tuple[Account, ...]:
     """Return the account of a turn, and those of the day and the month above a root turn if they are limited."""
-    own = Limits(tokens=start.limits.tokens, cost=start.limits.cost)
+    own = msgspec.structs.replace(UNLIMITED, **{row.name: start.limits.of(row.name) for row in ROWS if row.shared})
     if start.delegation is not None:
         return (Account(start.account, start.delegation.account, own, background=start.delegation.background),)
     now = datetime.fromtimestamp(start.at, UTC)
-    given = settings.limits
+    month, day = limits_in(settings.limits.monthly), limits_in(settings.limits.daily)
     above: tuple[Account, ...] = ()
-    if given.monthly.cost is not None:
-        above = (Account(f"month/{now:%Y-%m}", None, Limits(cost=given.monthly.cost), scope="month"),)
-    if given.daily.cost is not None:
-        month = above[0].id if above else None
-        above = (Account(f"day/{now:%Y-%m-%d}", month, Limits(cost=given.daily.cost), scope="day"), *above)
+    if month != UNLIMITED:
+        above = (Account(f"month/{now:%Y-%m}", None, month, scope="month"),)
+    if day != UNLIMITED:
+        above = (Account(f"day/{now:%Y-%m-%d}", above[0].id if above else None, day, scope="day"), *above)
     tree = TreeLimits(**msgspec.structs.asdict(settings.tree))
     return (Account(start.account, above[0].id if above else None, own, tree), *above)
 

@@ -57,7 +57,6 @@ class TurnChoice:
     info: ModelInfo
     variant: str
     limits: Limits
-    cap: int
     output: dict[str, Any] | None
     notices: tuple[Notice, ...]
 
@@ -118,8 +117,8 @@ class SettingsTurns:
             number,
             agent=agent.name,
             model=choice.model,
-            cap=choice.cap,
-            limits=choice.limits,
+            cap=choice.limits.steps or 0,
+            limits=msgspec.structs.replace(choice.limits, steps=None),
             on_ask=options.on_ask or "deny",
             tools=tools,
             system=system if system != session.system else "",
@@ -153,7 +152,7 @@ class SettingsTurns:
         variant = options.variant or (before.variant if before is not None and before.model == ref else "")
         variant = variant or (agent.variant if agent.variant in info.variants else "")
         model_options(info, agent, variant)
-        limits, cap, told = turn_limits(self.settings, options, agent, number)
+        limits, told = turn_limits(self.settings, options, agent, number)
         if limits.cost is not None or limits_tree_cost(self.settings) or _priced(options.delegation):
             need_price(info)
         output = options.output if options.output is not None else agent.output
@@ -165,7 +164,6 @@ class SettingsTurns:
             info=info,
             variant=variant,
             limits=limits,
-            cap=cap,
             output=dict(output) if output is not None else None,
             notices=(*notices, *told),
         )
@@ -228,13 +226,12 @@ class SettingsTurns:
         """Return the verdict on an access in a person's own turn with this agent."""
         return self.rules.verdict(access, self._rules(agent), self.directory)
 
-    def bounds_of(self, agent: AgentDefinition, delegation: Delegation | None = None) -> tuple[int, Limits]:
-        """Return an agent's step cap and its other limits, in a person's turn or as a subagent."""
+    def bounds_of(self, agent: AgentDefinition, delegation: Delegation | None = None) -> Limits:
+        """Return an agent's limits, in a person's turn or as a subagent."""
         try:
-            limits, cap, _ = turn_limits(self.settings, TurnOptions(delegation=delegation), agent, 1)
+            return turn_limits(self.settings, TurnOptions(delegation=delegation), agent, 1)[0]
         except ConfigError:
-            return 0, agent.limits
-        return cap, limits
+            return msgspec.structs.replace(agent.limits, steps=0)
 
     def restore(self, session: Session, start: TurnStart) -> TurnSetup:
         assert session.info is not None

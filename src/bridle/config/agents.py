@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bridle.config.settings import AgentSettings, AnyPermissions, Settings
 from bridle.core.agent import AgentDefinition
-from bridle.core.limits import Limits
+from bridle.core.limits import limits_in
 from bridle.core.permission import DEFAULT_RULES, SANDBOXED_RULES, Rule
 from bridle.errors import ConfigError
 from bridle.values.options import layered
@@ -87,19 +87,13 @@ def _agent(name: str, given: AgentSettings, below: AgentDefinition | None, sourc
     if len(spelled) > 1:
         raise ConfigError(f"{source}: agents.{name} has two spellings of steps with different values: {spelled}")
     steps = next(iter(spelled), None)
-    limits = Limits(
-        tool_calls=given.limits.tool_calls,
-        tokens=given.limits.tokens,
-        cost=given.limits.cost,
-        seconds=given.limits.seconds,
-    )
     return AgentDefinition(
         name,
         description=given.description or below.description,
         prompt=_prompt(name, given) or below.prompt,
         model=given.model or below.model,
         steps=below.steps if steps is None else steps,
-        limits=limits.over(below.limits),
+        limits=limits_in(given.limits).over(below.limits),
         tools={**below.tools, **(tools if isinstance(tools, dict) else {})},
         permission=(*below.permission, *rules_of(given.permission)),
         options=layered(below.options, _sampling(given), given.options),

@@ -11,8 +11,7 @@ import msgspec
 
 from bridle.config.settings import STEP_SPELLINGS, Settings
 from bridle.config.untrusted_project import leaves
-from bridle.core.ledger import TREE_BOUNDS
-from bridle.core.limits import LIMIT_NAMES, LimitName, wrong_limit
+from bridle.core.limits import LIMIT_NAMES, TREE_BOUNDS, LimitName, wrong_bound, wrong_limit
 
 MOST_WAIT = 600
 HEADER = re.compile(r"\s*\[\[?\s*(.+?)\s*\]\]?\s*(?:#.*)?")
@@ -46,14 +45,10 @@ def _wrong_limits(key: str, value: Any) -> Iterator[str]:
     section, _, name = key.rpartition(".")
     limited = section in ("limits", "limits.daily", "limits.monthly", "tree") or section.endswith(".limits")
     for limit in LIMIT_NAMES:
-        if limited and name == limit:
+        if limited and name in (limit, f"subagent_{limit}"):
             yield from _wrong(limit, value)
-    if key == "limits.subagent_tool_calls":
-        yield from _wrong("tool_calls", value)
-    if section == "tree" and name in TREE_BOUNDS:
-        least, most = TREE_BOUNDS[name]
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            yield f"must be a whole number from {least} to {most}, not {value!r}"
+    if section == "tree" and name in TREE_BOUNDS and (problem := wrong_bound(name, value)) is not None:
+        yield problem
     if section == "mcp" and (name != "start_wait" or not _is_number(value) or not 0 <= value <= MOST_WAIT):
         is_wait = name == "start_wait"
         wanted = f"a number of seconds up to {MOST_WAIT}" if is_wait else "a table with a command or a url"

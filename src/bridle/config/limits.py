@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bridle.core.ledger import TREE_BOUNDS, TreeLimits
-from bridle.core.limits import LIMIT_NAMES, Limits, wrong_limit
+from bridle.core.ledger import TreeLimits
+from bridle.core.limits import LIMIT_NAMES, TREE_BOUNDS, Limits, wrong_bound, wrong_limit
 from bridle.errors import ConfigError
 
 
@@ -19,7 +19,7 @@ def check_limits(whose: str, limits: Limits) -> None:
 def check_tree(whose: str, tree: TreeLimits) -> None:
     """Raise `ConfigError` if a bound on a tree makes no sense."""
     check_limits(f"{whose}, tree", tree)
-    for key, (least, most) in TREE_BOUNDS.items():
-        value = getattr(tree, key)
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise ConfigError(f"{whose}: tree {key} must be a whole number from {least} to {most}, not {value!r}")
+    for key in TREE_BOUNDS:
+        problem = wrong_bound(key, getattr(tree, key))
+        if problem is not None:
+            raise ConfigError(f"{whose}: tree {key} {problem}")

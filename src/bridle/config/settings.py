@@ -47,11 +47,8 @@ class Allowance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cost: float | None = None
 
 
-class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class LimitSettings(AgentLimits, frozen=True):
     tool_calls: int | None = 200
-    tokens: int | None = None
-    cost: float | None = None
-    seconds: float | None = None
     subagent_tool_calls: int | None = 50
     """Calls of a subagent whose definition says nothing."""
     daily: Allowance = Allowance()

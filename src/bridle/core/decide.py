@@ -108,18 +108,17 @@ def _again(turn: Turn, step: Step) -> Action:
 
 
 def _next_step(turn: Turn, number: int) -> Action:
-    closing = turn.closing
-    if closing is None and 0 < turn.cap <= number:
+    closing, cap = turn.closing, turn.cap
+    if closing is None and 0 < cap <= number:
         closing = "step_cap"
     if closing is not None:
         # A talk-only turn has no closing step, and one that cannot be paid for is not asked for.
-        off = turn.closing_refused or turn.cap == 0
+        off = turn.closing_refused or cap == 0
         return Finish(closing) if off else _fitting(turn, CallModel(number, 1, "off", closing))
-    if turn.cap == 0:
+    if cap == 0:
         return _fitting(turn, CallModel(number, 1, "off"))
     would_be = msgspec.structs.replace(turn.spent, steps=number)
-    limits = msgspec.structs.replace(turn.limits, steps=turn.cap)
-    return _fitting(turn, CallModel(number, 1, "offered", None, limits.nearly_reached(would_be, turn.warned)))
+    return _fitting(turn, CallModel(number, 1, "offered", None, turn.limits.nearly_reached(would_be, turn.warned)))
 
 
 def _fitting(turn: Turn, call: CallModel) -> Action:

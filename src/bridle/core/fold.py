@@ -187,10 +187,7 @@ def _answer(session: Session, turn: OpenTurn, words: tuple[str, ...]) -> None:
 
 
 def _extend(turn: OpenTurn, part: Extension) -> None:
-    if part.limit == "steps":
-        turn.cap += int(part.by)
-    else:
-        turn.limits = turn.limits.raised(part.limit, part.by)
+    turn.limits = turn.limits.raised(part.limit, part.by)
     turn.warned -= {part.limit}
     if turn.refused is not None and turn.refused.limit == part.limit:
         turn.refused = None

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import msgspec
 
-from bridle.core.limits import NOTHING, UNLIMITED, LimitName, Limits, Spent
-from bridle.core.states import Bound, Scope
+from bridle.core.limits import NOTHING, ROWS, UNLIMITED, Bound, LimitName, Limits, Scope, Spent
 from bridle.errors import BridleError
-
-TREE_BOUNDS: dict[str, tuple[int, int]] = {"depth": (0, 3), "live": (1, 64), "total": (0, 1_000)}
-"""The least and the most that each bound of a tree may be."""
 
 
 class TreeLimits(Limits, frozen=True, omit_defaults=True):
@@ -100,8 +97,12 @@ class BudgetRefused(BridleError):
         self.shortage = shortage
 
 
-TREE_LIMITS: tuple[LimitName, ...] = ("steps", "tool_calls", "tokens", "cost")
-OWN_LIMITS: tuple[LimitName, ...] = ("tokens", "cost")
+@lru_cache(maxsize=1_000)
+def _bounds(limits: Limits) -> tuple[tuple[LimitName, float], ...]:
+    """Return what is bounded: of a tree all that it counts, of a turn what it shares. Asked at every request."""
+    whole_tree = isinstance(limits, TreeLimits)
+    rows = (row for row in ROWS if ("tree" in row.scopes if whole_tree else row.shared))
+    return tuple((row.name, allowed) for row in rows if (allowed := limits.of(row.name)) is not None)
 
 
 def post(change: AccountChange, account_of: Callable[[str], Account | None]) -> dict[str, Account] | Shortage:
@@ -162,18 +163,10 @@ def _short(
 ) -> tuple[LimitName, float, float, float, float] | None:
     """The first limit without room for what is wanted, beside what is used, to be kept, and reserved: what fits, what
     is spent and what is allowed."""
-    # Mostly nothing that is wanted is bounded at all.
-    if limits is None or not (
-        (wanted.tokens and limits.tokens is not None)
-        or (wanted.cost and limits.cost is not None)
-        or (wanted.steps and limits.steps is not None)
-        or (wanted.tool_calls and limits.tool_calls is not None)
-    ):
-        return None
-    for name in TREE_LIMITS if isinstance(limits, TreeLimits) else OWN_LIMITS:
+    for name, allowed in _bounds(limits) if limits is not None else ():
         amount = getattr(wanted, name)
         # What is not wanted needs no room, even where none is left.
-        if amount and (allowed := getattr(limits, name)) is not None:
+        if amount:
             spent, keep, others = used
             later = allowed - (getattr(spent, name) + getattr(keep, name) + getattr(others, name))
             now = later - getattr(reserved, name)

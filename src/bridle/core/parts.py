@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from bridle.core.limits import LimitName, Limits, Reason, Spent
+from bridle.core.limits import LimitName, Limits, Reason, Scope, Spent
 from bridle.core.permission import Access, Rule
-from bridle.core.states import CallState, Done, Failed, Open, Pending, RequestState, Scope, Usage, Waiting
+from bridle.core.states import CallState, Done, Failed, Open, Pending, RequestState, Usage, Waiting
 
 Purpose = Literal["step", "closing", "compaction", "synthesis", "title"]
 OUTPUT = "structured_output"

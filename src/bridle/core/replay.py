@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+from msgspec.structs import astuple
 
 from bridle.core.action import Action, CallModel, Compact, Finish, Pause, Run, Settle, Synthesize, Wait
 from bridle.core.decide import decide
 from bridle.core.events import CallMoved, Entry, PartPut, Recorded
 from bridle.core.fold import fold, load
-from bridle.core.limits import Reason, Spent
+from bridle.core.limits import ROWS, Reason, Spent, spent_by
 from bridle.core.parts import Request, StepStart, TurnFinish
 from bridle.core.session import OpenTurn, Session
 from bridle.core.states import Approved, Asking, Pending, Queued, Refused, Repeat, Running, Waiting
@@ -125,12 +126,12 @@ def _step(number: int, attempt: int, closing: Reason | None) -> str:
 
 def _miscounted(turn: OpenTurn, finish: TurnFinish) -> tuple[str, str] | None:
     """What the turn says it has used, and what its record adds up to."""
-    added = Spent(turn.steps, turn.tool_calls, turn.tokens, round(turn.cost, 10), finish.spent.seconds)
-    same = msgspec.structs.replace(added, cost=0.0) == msgspec.structs.replace(finish.spent, cost=0.0)
-    if same and abs(added.cost - finish.spent.cost) < TOLERANCE:
+    added = spent_by(turn, finish.spent.seconds)
+    pairs = zip(astuple(added), astuple(finish.spent), strict=True)
+    if all(abs(ours - theirs) < TOLERANCE for ours, theirs in pairs):
         return None
-    return f"spent {_spent(finish.spent)}", _spent(added)
+    return f"spent {_words_of(finish.spent)}", _words_of(added)
 
 
-def _spent(spent: Spent) -> str:
-    return f"{spent.steps} steps, {spent.tool_calls} calls, {spent.tokens} tokens, ${spent.cost:.6f}"
+def _words_of(spent: Spent) -> str:
+    return ", ".join(f"{value} {row.units}" for row, value in zip(ROWS, astuple(spent), strict=True))

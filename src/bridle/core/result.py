@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from bridle.core.limits import Reason
+from bridle.core.limits import Reason, Spent, spent_by
 from bridle.core.parts import Text, TurnFinish
 from bridle.core.session import Session
 from bridle.core.states import Ask, Usage
@@ -46,6 +46,11 @@ class Result(msgspec.Struct, frozen=True):
     asks: tuple[Ask, ...] = ()
     output: Any = None
     """The answer, where it had to fit a schema; None if the turn ended without one."""
+
+    @property
+    def spent(self) -> Spent:
+        """What the turn has used."""
+        return spent_by(self, self.seconds)
 
     @property
     def ended(self) -> bool:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+import msgspec
+
 from bridle.core.context import CHARACTERS_PER_TOKEN, TOKENS_OF_A_TOOL, estimate_tokens
 from bridle.core.events import SessionInfo
-from bridle.core.limits import NOTHING, LimitName, Reason, Spent
+from bridle.core.limits import NOTHING, LimitName, Reason, spent_by
 from bridle.core.messages import Message, MessageList, Messages, characters
 from bridle.core.parts import (
     Call,
@@ -37,8 +39,8 @@ class OpenTurn:
 
     def __init__(self, start: TurnStart) -> None:
         self.start = start
-        self.cap = start.cap
-        self.limits = start.limits
+        # Steps are recorded as the cap: those that were asked for, within the ceiling.
+        self.limits = msgspec.structs.replace(start.limits, steps=start.cap)
         self.steps = 0
         self.tool_calls = 0
         self.tokens = 0
@@ -92,6 +94,11 @@ class OpenTurn:
         self.finish: TurnFinish | None = None
 
     @property
+    def cap(self) -> int:
+        """The steps that the turn may take; 0 if it only talks."""
+        return self.limits.steps or 0
+
+    @property
     def compaction_words(self) -> str:
         """What became of the last compaction, for the reader."""
         part = self.last_compaction
@@ -143,9 +150,8 @@ class OpenTurn:
             found[place] = (*found.get(place, ()), id)
         return Turn(
             self.start.number,
-            self.cap,
             self.limits,
-            Spent(self.steps, self.tool_calls, self.tokens, self.cost, elapsed),
+            spent_by(self, elapsed),
             self.step,
             prompted=self.prompted,
             halt=self.halt,

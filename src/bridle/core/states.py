@@ -6,13 +6,10 @@ from typing import Literal
 
 import msgspec
 
-from bridle.core.limits import LimitName, Reason, Spent
+from bridle.core.limits import Bound, Reason, Spent
 from bridle.core.messages import Attachment
 from bridle.core.permission import Access
 
-Scope = Literal["turn", "tree", "day", "month"]
-Bound = LimitName | Literal["depth", "live", "total"]
-"""Everything of which a tree may have nothing left: the five limits, and the bounds on its subagents."""
 RefusalName = Literal[
     "denied",
     "unasked",

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from bridle.core.limits import REASON_OF_LIMIT, LimitName, Limits, Reason, Spent
+from bridle.core.limits import LIMITS, LimitName, Limits, Reason, Spent
 from bridle.core.parts import Halt, ReservationRefused
 
 
@@ -46,7 +46,6 @@ class Turn(msgspec.Struct, frozen=True):
     """A turn as far as it is recorded; built in O(1) from what the fold keeps ready."""
 
     number: int
-    cap: int
     limits: Limits
     spent: Spent
     step: Step | None = None
@@ -79,6 +78,11 @@ class Turn(msgspec.Struct, frozen=True):
     """Calls whose subagents work in the background."""
 
     @property
+    def cap(self) -> int:
+        """The steps that the turn may take; 0 if it only talks."""
+        return self.limits.steps or 0
+
+    @property
     def open_calls(self) -> tuple[str, ...]:
         """Calls that have not ended, besides those that run at this moment."""
         return self.pending + self.asking + self.queued + self.waiting + self.recalled
@@ -91,6 +95,6 @@ class Turn(msgspec.Struct, frozen=True):
         if self.doom:
             return "doom_loop"
         if self.refused is not None:
-            return "tree_budget" if self.refused.scope == "tree" else REASON_OF_LIMIT[self.refused.limit]
+            return "tree_budget" if self.refused.scope == "tree" else LIMITS[self.refused.limit].reason
         reached = self.limits.reached(self.spent)
-        return None if reached is None else REASON_OF_LIMIT[reached]
+        return None if reached is None else LIMITS[reached].reason

@@ -13,7 +13,7 @@ from bridle.assembly.prompts import with_mentions
 from bridle.core.agent import AgentDefinition
 from bridle.core.context import sound
 from bridle.core.inbox import InboxItem, PromptItem, TurnOptions
-from bridle.core.limits import LIMIT_NAMES, wrong_limit
+from bridle.core.limits import wrong_limit
 from bridle.core.parts import File
 from bridle.core.permission import Rule
 from bridle.errors import ConfigError
@@ -121,7 +121,7 @@ def prompt_item(
     if options is not None and options.delegation is not None:
         raise ConfigError("prompt: options.mandate is what a turn gives its subagents: leave it out")
     for limit, value in options.limits.items() if options is not None else ():
-        problem = wrong_limit(limit, value) if limit in LIMIT_NAMES else None
+        problem = wrong_limit(limit, value)
         if problem is not None:
             raise ConfigError(f"prompt: limits: {limit} {problem}")
     words = with_mentions(sound(text), subagents) if isinstance(text, str) else text

@@ -31,9 +31,7 @@ class LocalProject:
 
     def agents(self) -> list[AgentRow]:
         turns, child = self._here.turns, Delegation("", "", "", 1)
-        return [
-            AgentRow(each, *turns.bounds_of(each), turns.bounds_of(each, child)[1]) for each in turns.agents.values()
-        ]
+        return [AgentRow(each, turns.bounds_of(each), turns.bounds_of(each, child)) for each in turns.agents.values()]
 
     async def chosen_model(self) -> tuple[str, str]:
         await self._here.models.prepare(None)

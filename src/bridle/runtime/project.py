@@ -37,10 +37,9 @@ class Expanded(NamedTuple):
 
 
 class AgentRow(NamedTuple):
-    """An agent with its limits in force: its step cap, the others, and those that hold for it as a subagent."""
+    """An agent with its limits in force, and those that hold for it as a subagent."""
 
     agent: AgentDefinition
-    cap: int
     limits: Limits
     below: Limits
 

@@ -69,7 +69,7 @@ def _state(state: CallState, *, ended: bool) -> CallState:
     return Waiting(state.child, recalled=state.recalled) if isinstance(state, Waiting) else state
 
 
-def bounded(entries: Sequence[Entry], open_turn: int, cap: int, limits: Limits) -> tuple[Entry, ...]:
+def bounded(entries: Sequence[Entry], open_turn: int, limits: Limits) -> tuple[Entry, ...]:
     """The entries with these bounds for the turn of this number, which has not ended and was never extended."""
     found: list[Entry] = []
     begun = False
@@ -80,7 +80,8 @@ def bounded(entries: Sequence[Entry], open_turn: int, cap: int, limits: Limits) 
             if isinstance(part, TurnStart):
                 begun = part.number == open_turn
             if begun and isinstance(part, TurnStart):
-                events.append(PartPut(msgspec.structs.replace(part, cap=cap, limits=limits)))
+                steps, rest = limits.steps or 0, msgspec.structs.replace(limits, steps=None)
+                events.append(PartPut(msgspec.structs.replace(part, cap=steps, limits=rest)))
             elif begun and isinstance(part, Extension):
                 events.append(PartPut(msgspec.structs.replace(part, by=0.0)))
             else:

@@ -13,7 +13,7 @@ from bridle.assembly.limits import accounts_of
 from bridle.core.context import sound
 from bridle.core.events import Entry, PartPut, SessionInfo, SessionPut
 from bridle.core.ledger import Account, AccountChange, places
-from bridle.core.limits import NOTHING, Limits, Spent
+from bridle.core.limits import NOTHING, UNLIMITED, spent_by
 from bridle.core.parts import TurnStart
 from bridle.core.permission import Access
 from bridle.core.repair import arguments_of
@@ -161,11 +161,10 @@ def _within_bounds(runtime: Runtime, carried: Carried, state: Session) -> Carrie
     if turn is None:
         return carried
     agent = runtime.turns.recorded_agent(turn.start.agent)
-    cap, limits = runtime.turns.bounds_of(agent, turn.start.delegation)
-    if turn.cap <= cap and turn.limits.at_most(limits) == turn.limits:
+    limits = turn.limits.at_most(runtime.turns.bounds_of(agent, turn.start.delegation))
+    if limits == turn.limits:
         return carried
-    cap, limits = min(turn.cap, cap), turn.limits.at_most(limits)
-    return msgspec.structs.replace(carried, entries=bounded(carried.entries, turn.start.number, cap, limits))
+    return msgspec.structs.replace(carried, entries=bounded(carried.entries, turn.start.number, limits))
 
 
 def _check_children(runtime: Runtime, id: str, state: Session) -> None:
@@ -194,8 +193,7 @@ def _accounts(runtime: Runtime, states: Mapping[str, Session], id: str) -> Itera
     spent = NOTHING
     for each in (turn, *open_below):
         # Tokens and money of subagents that have ended are counted in their parent's already.
-        steps, calls = each.steps + each.below.steps, each.tool_calls + each.below.tool_calls
-        spent = spent.plus(Spent(steps, calls, each.tokens, each.cost))
+        spent = spent.plus(spent_by(each, 0.0).with_subagents(each.below))
     unborn = sum(child not in states for each in (turn, *open_below) for child in each.children.values())
     (working, beside), *others = (_working(each, states) for each in (turn, *open_below))
     # Places are counted at the root: for all who work, but one that awaits its own lends them its place.
@@ -269,7 +267,7 @@ def _compared(id: str, entries: Sequence[Entry]) -> tuple[Entry, ...]:
     """Entries without what an import changes: another day's settings may have given an open turn other bounds."""
     plain = disarmed(entries, "")
     turn = folded(id, plain, Session()).running
-    return bounded(plain, turn.start.number, 0, Limits()) if turn is not None else plain
+    return bounded(plain, turn.start.number, UNLIMITED) if turn is not None else plain
 
 
 def _begun(carried: Carried) -> SessionInfo:

@@ -9,12 +9,12 @@ import msgspec
 from bridle.core.action import CallModel
 from bridle.core.events import PartPut, Recorded, RequestMoved
 from bridle.core.ledger import AccountChange
-from bridle.core.limits import LOWEST_OUTPUT_TOKENS, NOTHING, Spent
+from bridle.core.limits import LOWEST_OUTPUT_TOKENS, NOTHING, Spent, counted
 from bridle.core.parts import Halt, Notice, Request, ReservationRefused, StepFinish, StepStart
 from bridle.core.states import Broken, Cut, CutBy, Replied, Usage
 from bridle.core.stream import ModelRequest
 from bridle.turn.active_turn import MOST_WRITTEN, ActiveTurn
-from bridle.turn.closing import closing_notice, counted, limit_notice, refused_call
+from bridle.turn.closing import closing_notice, limit_notice, refused_call
 from bridle.turn.limit_words import budget_notices
 from bridle.turn.output_schema import REMINDER
 from bridle.turn.processor import Processor

@@ -11,7 +11,7 @@ from bridle.core.events import CallMoved, Recorded, SessionInfo
 from bridle.core.fold import load
 from bridle.core.inbox import AbortItem, ChildAsksItem, ChildEndedItem, PromptItem, TurnOptions
 from bridle.core.ledger import AccountChange
-from bridle.core.limits import LOWEST_OUTPUT_TOKENS, Spent, seconds_left
+from bridle.core.limits import LOWEST_OUTPUT_TOKENS, seconds_left
 from bridle.core.parts import Call, Delegation, Sentinel, Text
 from bridle.core.repair import arguments_of, result_digest
 from bridle.core.session import OpenTurn, Session
@@ -205,11 +205,7 @@ async def report_end(session: Session, others: OtherSessions) -> None:
         return
     assert session.info is not None
     delegation, finish = turn.start.delegation, turn.finish
-    spent = finish.spent
-    below = turn.below
-    total = Spent(
-        spent.steps + below.steps, spent.tool_calls + below.tool_calls, spent.tokens, spent.cost, spent.seconds
-    )
+    total = finish.spent.with_subagents(turn.below)
     report = Report(session.info.id, finish.reason, total, finish.usage, finish.unasked)
     words = (session.parts[id] for id in finish.answer)
     text = "".join(part.text for part in words if isinstance(part, Text))

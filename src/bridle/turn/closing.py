@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from bridle.core.action import Finish
 from bridle.core.compaction import prunable
 from bridle.core.events import PartPut, Recorded
-from bridle.core.limits import LimitName, Reason, Spent
+from bridle.core.limits import LIMIT_OF_REASON, LIMITS, ROWS, LimitName, Reason, counted, spent_by
 from bridle.core.parts import Compaction, Notice, Sentinel, Text, TurnFinish
 from bridle.core.session import OpenTurn
 from bridle.core.states import Refusal
@@ -17,11 +19,7 @@ from bridle.turn.limit_words import WHOSE, shared_limit, too_low
 from bridle.turn.settle import closing_account
 
 LIMIT_WORDS: dict[Reason, str] = {
-    "step_cap": "step limit reached",
-    "tool_budget": "tool budget exhausted",
-    "token_budget": "token budget exhausted",
-    "cost_budget": "cost budget exhausted",
-    "time_budget": "time budget exhausted",
+    **{row.reason: row.headline for row in ROWS},
     "tree_budget": "tree budget exhausted",
     "doom_loop": "the same calls were repeated without progress",
 }
@@ -35,45 +33,29 @@ OTHER_WORDS: dict[Reason, str] = {
 }
 
 QUIET: tuple[Reason, ...] = ("answered", "synthesized")
+OF_OTHERS = ("tree_budget", *(row.reason for row in ROWS if "day" in row.scopes))
+"""Endings whose limit may be another's than the turn's own."""
 
 
 def refused_call(closing: Reason | None) -> tuple[Refusal, str]:
     """The refusal of a call that came although tools were off."""
     if closing is None:
         return Refusal("tools_off"), "not executed: this agent has no tools"
-    limit: dict[Reason, LimitName] = {
-        "step_cap": "steps",
-        "tool_budget": "tool_calls",
-        "token_budget": "tokens",
-        "cost_budget": "cost",
-        "time_budget": "seconds",
-        "tree_budget": "steps",
-    }
-    name = limit.get(closing)
-    refusal = Refusal("limit", name) if name is not None else Refusal("tools_off")
+    row = LIMITS["steps"] if closing == "tree_budget" else LIMIT_OF_REASON.get(closing)
+    refusal = Refusal("limit", row.name) if row is not None else Refusal("tools_off")
     return refusal, f"not executed: {LIMIT_WORDS.get(closing, 'tools are off')}"
-
-
-def counted(number: int, noun: str) -> str:
-    """ "1 step", "2 steps"."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def used(turn: OpenTurn, reason: Reason, elapsed: float) -> str:
     """How much of the limit was used, as "25/25"; empty where nothing is counted."""
-    limits = turn.limits
-    match reason:
-        case "step_cap":
-            return f"{max(turn.steps, min(turn.steps + 1, turn.cap))}/{turn.cap}"
-        case "tool_budget":
-            return f"{turn.tool_calls}/{limits.tool_calls}"
-        case "token_budget":
-            return f"{turn.tokens}/{limits.tokens}"
-        case "cost_budget":
-            return f"${turn.cost:.4f}/${limits.cost:.4f}" if limits.cost is not None else f"${turn.cost:.4f}"
-        case "time_budget":
-            return f"{elapsed:.0f}/{limits.seconds:.0f} s" if limits.seconds is not None else ""
-    return ""
+    row = LIMIT_OF_REASON.get(reason)
+    if row is None:
+        return ""
+    spent, allowed = spent_by(turn, elapsed).of(row.name), turn.limits.of(row.name) or 0
+    if row.last_closes:
+        # The one that closes is one of them, also before it has begun.
+        spent = max(spent, min(spent + 1, allowed))
+    return f"{row.exact(spent)}/{row.exact(allowed)}" + (" s" if row.unit == "seconds" else "")
 
 
 def headline(turn: OpenTurn, reason: Reason, detail: str, elapsed: float) -> str:
@@ -82,7 +64,7 @@ def headline(turn: OpenTurn, reason: Reason, detail: str, elapsed: float) -> str
         refused = turn.refused
         if refused is not None and reason != "doom_loop" and (low := too_low(refused)):
             return low
-        if refused is not None and refused.scope != "turn" and reason in ("tree_budget", "cost_budget"):
+        if refused is not None and refused.scope != "turn" and reason in OF_OTHERS:
             return shared_limit(WHOSE[refused.scope], refused.limit, "reached", refused.spent, refused.allowed)
         words = LIMIT_WORDS[reason]
         amount = used(turn, reason, elapsed)
@@ -100,20 +82,11 @@ def closing_notice(turn: OpenTurn, reason: Reason, template: str, elapsed: float
 
 def limit_notice(turn: OpenTurn, name: LimitName, number: int, elapsed: float) -> Notice:
     """The 80 % notice, for the reader and for the model."""
-    limits = turn.limits
-    match name:
-        case "steps":
-            left = turn.cap - number
-            text = f"Step {number}/{turn.cap}, {counted(left, 'step')} remaining"
-        case "tool_calls":
-            left = (limits.tool_calls or 0) - turn.tool_calls
-            text = f"Tool call {turn.tool_calls}/{limits.tool_calls}, {left} remaining"
-        case "tokens":
-            text = f"{turn.tokens} of {limits.tokens} tokens used"
-        case "cost":
-            text = f"${turn.cost:.4f} of ${limits.cost:.4f} spent"
-        case "seconds":
-            text = f"{elapsed:.0f} of {limits.seconds:.0f} seconds used"
+    row, allowed = LIMITS[name], turn.limits.of(name) or 0
+    spent = number if row.last_closes else spent_by(turn, elapsed).of(name)
+    left = allowed - spent
+    used, most = row.exact(spent), row.exact(allowed)
+    text = row.notice.format(used=used, allowed=most, left=row.exact(left), counted=counted(int(left), row.noun))
     return Notice(f"{turn.start.number}.notice.{name}", "limit", text, told=True, limit=name)
 
 
@@ -168,7 +141,7 @@ async def finish(active: ActiveTurn, action: Finish) -> Finish:
         text_line = headline(turn, reason, action.detail, elapsed)
         events.append(PartPut(Sentinel(f"{number}.sentinel", reason, text_line)))
     events += _pruning(active)
-    spent = Spent(turn.steps, turn.tool_calls, turn.tokens, round(turn.cost, 10), round(elapsed, 3))
+    spent = replace(spent_by(turn, round(elapsed, 3)), cost=round(turn.cost, 10))
     ending = TurnFinish(
         f"{number}.finish",
         number,

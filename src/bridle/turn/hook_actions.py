@@ -8,6 +8,7 @@ from typing import Any
 from bridle.core.action import CallModel, Compact, Finish, Synthesize
 from bridle.core.events import PartPut
 from bridle.core.hook import HookEvent
+from bridle.core.limits import LIMIT_OF_REASON
 from bridle.core.parts import Notice
 from bridle.core.states import Refusal
 from bridle.core.turn import Turn
@@ -63,7 +64,7 @@ class HookedActions:
 
     async def finish(self, action: Finish) -> Finish:
         # Before the end is recorded: after it the turn takes no more notices.
-        if action.reason == "step_cap" or action.reason.endswith("_budget"):
+        if action.reason == "tree_budget" or action.reason in LIMIT_OF_REASON:
             await self._fire("limit", reason=action.reason)
         await self._fire("turn_end", reason=action.reason)
         return await self._inner.finish(action)

@@ -101,22 +101,20 @@ def _admit(active: ActiveTurn, verdicts: dict[str, CallState], short: Shortage) 
     """
     room = max(0, int(short.fits_now))
     children = [id for id, state in verdicts.items() if isinstance(state, Waiting)]
-    match short.limit:
-        case "live":
-            verdicts.update(_without_place(active, verdicts, children[room:]))
-        case "total":
-            text = "not executed: this turn has started as many subagents as it may"
-            verdicts.update(dict.fromkeys(children[room:], Refused(Refusal("limit", "total"), text)))
-        case "steps" | "tool_calls" | "tokens" | "cost" | "seconds" | "depth":
-            granted = [id for id, state in verdicts.items() if _is_fresh(active, id, state)]
-            verdicts.update(dict.fromkeys(granted[room:], _exhausted("tree budget exhausted")))
-            step = active.turn.step
-            assert step is not None
-            id = f"{active.turn.start.number}.{step.number}.refused.tool_calls"
-            spent = float(min(short.allowed, short.spent + room))
-            refused = ReservationRefused(id, "tool_calls", short.scope, spent=spent, allowed=float(short.allowed))
-            return [PartPut(refused)]
-    return []
+    if short.limit == "live":
+        verdicts.update(_without_place(active, verdicts, children[room:]))
+        return []
+    if short.limit == "total":
+        text = "not executed: this turn has started as many subagents as it may"
+        verdicts.update(dict.fromkeys(children[room:], Refused(Refusal("limit", "total"), text)))
+        return []
+    granted = [id for id, state in verdicts.items() if _is_fresh(active, id, state)]
+    verdicts.update(dict.fromkeys(granted[room:], _exhausted("tree budget exhausted")))
+    step = active.turn.step
+    assert step is not None
+    id = f"{active.turn.start.number}.{step.number}.refused.tool_calls"
+    spent = float(min(short.allowed, short.spent + room))
+    return [PartPut(ReservationRefused(id, "tool_calls", short.scope, spent=spent, allowed=float(short.allowed)))]
 
 
 def _without_place(active: ActiveTurn, verdicts: dict[str, CallState], late: list[str]) -> dict[str, CallState]:

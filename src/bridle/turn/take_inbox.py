@@ -20,6 +20,7 @@ from bridle.core.inbox import (
     PromptItem,
 )
 from bridle.core.ledger import AccountChange
+from bridle.core.limits import LIMITS
 from bridle.core.parts import Compaction, Extension, Halt, Notice, Prompt
 from bridle.core.repair import result_digest
 from bridle.core.session import OpenTurn, Session
@@ -236,14 +237,11 @@ async def _extend(active: ActiveTurn, turn: OpenTurn, item: ExtendItem) -> None:
         notice = Notice(f"{turn.start.number}.extension.{item.id}", "extension", problem)
         await active.record.append(PartPut(notice), take=(item.id,))
         return
-    by = item.by
-    if item.limit == "steps":
-        by = min(item.by, active.setup.policy.ceiling - turn.cap)
     # A whole number may come from a program; what is recorded reads back as it was written.
-    by = float(by)
+    by = float(min(item.by, active.setup.policy.ceiling - turn.cap) if item.limit == "steps" else item.by)
     part = Extension(f"{turn.start.number}.extension.{item.id}", item.limit, by)
     change = None
-    if item.limit in ("tokens", "cost"):
+    if LIMITS[item.limit].shared:
         account = await active.record.journal.account(turn.start.account)
         assert account is not None
         change = AccountChange(account.id, limits=account.limits.raised(item.limit, by))

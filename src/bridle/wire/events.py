@@ -12,10 +12,10 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from bridle.core.events import DeltaKind
-from bridle.core.limits import Reason, Spent
+from bridle.core.limits import Bound, Reason, Spent
 from bridle.core.parts import Changed, CompactionCause
 from bridle.core.result import Result
-from bridle.core.states import Bound, RefusalName, Usage
+from bridle.core.states import RefusalName, Usage
 
 EndReason = Reason | Literal["paused", "held", "recorded", "interrupted"]
 

@@ -126,7 +126,7 @@ def test_a_prompt_is_answered_on_standard_output_and_accounted_for_beside_it(hom
         "step 2/25",
         lines[-1],
     ]
-    assert lines[-1].startswith("answered: 2 steps, 1 calls, ")
+    assert lines[-1].startswith("answered: 2 steps, 1 call, ")
 
 
 def test_the_prompt_also_comes_from_standard_input(home):

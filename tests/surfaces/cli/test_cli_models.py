@@ -312,7 +312,7 @@ def test_the_demo_answers_wherever_it_lies(home, place):
     shutil.copytree(ROOT / "examples", home.project / "examples")
     done = home.run(*command[2:])
     assert (done.returncode, done.stdout.strip()) == (0, (ROOT / "examples/notes.txt").read_text().strip())
-    assert "answered: 2 steps, 1 calls" in done.stderr
+    assert "answered: 2 steps, 1 call" in done.stderr
 
 
 def test_models_of_your_own_providers_are_listed(home):

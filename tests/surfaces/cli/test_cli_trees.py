@@ -148,7 +148,7 @@ def test_a_person_sees_what_subagents_do_as_a_tree(family):
         "  │   │ step 1/200 · digger",
         '  │   │   bash {"command":"echo dug >> dug"}',
         "  │   │ step 2/200 · digger",
-        f"  │   ✓ subagent {child}.1.1.1.0.0: 2 steps, 1 calls",
+        f"  │   ✓ subagent {child}.1.1.1.0.0: 2 steps, 1 call",
         "  │ step 2/200 · scout",
         f"  ✓ subagent {child}: 4 steps, 2 calls",
         "step 2/200",

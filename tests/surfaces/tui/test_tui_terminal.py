@@ -143,7 +143,7 @@ def test_a_run_shows_what_is_under_way_and_leaves_what_is_done(home):
     try:
         terminal.until("Plan", "● bash  sleep 2", "step 1/5 ▰▰▱▱▱▱▱▱▱▱ · 1/200 calls")
         terminal.until("✓ bash  sleep 2  2.", "↻ try 2: overloaded", "↻ again in 1 s")
-        left = terminal.until("answered: 2 steps, 1 calls")
+        left = terminal.until("answered: 2 steps, 1 call")
     finally:
         terminal.close()
     shown = [line.rstrip() for line in left.splitlines() if line.strip()]

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bridle.core.limits import Limits
+from bridle.core.limits import ROWS, Limits
 from bridle.errors import ConfigError
 from bridle.runtime import AgentRow, Runtime, write_agent
 from bridle.surfaces.cli.group_options import goes_on
@@ -94,14 +94,11 @@ def create(
 
 def _bounds(row: AgentRow) -> str:
     """The limits that hold for a turn of this agent; where it may be either, also those of a subagent."""
-    limits = _limits(row.below if row.agent.mode == "subagent" else row.limits)
-    below = _limits(row.below)
+    steps, *limits = _limits(row.below if row.agent.mode == "subagent" else row.limits)
+    below = _limits(row.below)[1:]
     also = f" ({', '.join(below)} as a subagent)" if row.agent.mode == "all" and below != limits else ""
-    steps = f"{row.cap} {'step' if row.cap == 1 else 'steps'}" if row.cap else "talks only"
-    return ", ".join([steps, *limits]) + also
+    return ", ".join([steps if row.limits.steps else "talks only", *limits]) + also
 
 
 def _limits(limits: Limits) -> list[str]:
-    calls = "{} tool call" if limits.tool_calls == 1 else "{} tool calls"
-    units = {"tool_calls": calls, "tokens": "{} tokens", "cost": "${}", "seconds": "{:g} s"}
-    return [words.format(getattr(limits, name)) for name, words in units.items() if getattr(limits, name) is not None]
+    return [row.bound(allowed) for row in ROWS if (allowed := limits.of(row.name)) is not None]

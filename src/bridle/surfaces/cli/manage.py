@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeVar, cast
 
 import typer
 
-from bridle.core.limits import LimitName, wrong_limit
+from bridle.core.limits import Limit, LimitName, wrong_limit
 from bridle.core.parts import (
     Call,
     Compaction,
@@ -29,7 +29,9 @@ from bridle.core.states import Ask, Asking, Waiting
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
 from bridle.surfaces.cli.foreground import ForegroundView, chosen, drive
+from bridle.surfaces.cli.limit_flags import given_flags, limit_flags
 from bridle.surfaces.cli.output import say, tell_notices
+from bridle.surfaces.shared.limit_levels import used_words
 
 SessionId = Annotated[str, typer.Argument(help="A session, as `bridle sessions` lists them.")]
 Format = Annotated[str, typer.Option(help="text or json.")]
@@ -167,26 +169,13 @@ def abort(session: SessionId) -> None:
     asyncio.run(with_runtime(_directory(session), work))
 
 
-def extend(
-    session: SessionId,
-    steps: Annotated[str | None, typer.Option(help="More steps, as +25.")] = None,
-    tool_calls: Annotated[str | None, typer.Option(help="More calls.")] = None,
-    tokens: Annotated[str | None, typer.Option(help="More tokens.")] = None,
-    cost: Annotated[str | None, typer.Option(help="More US dollars.")] = None,
-    seconds: Annotated[str | None, typer.Option(help="More seconds.")] = None,
-) -> None:
+@limit_flags("session", "", lambda limit: f"More {limit.units}.")
+def extend(session: SessionId, **limits: str | None) -> None:
     """Raise limits of the running turn, within the ceiling.
 
     Example: bridle extend SESSION --steps +25
     """
-    given: dict[LimitName, str | None] = {
-        "steps": steps,
-        "tool_calls": tool_calls,
-        "tokens": tokens,
-        "cost": cost,
-        "seconds": seconds,
-    }
-    raised = {name: _more(name, text) for name, text in given.items() if text is not None}
+    raised = {limit.name: _more(limit, flag, text) for limit, flag, text in given_flags(limits, "")}
     if not raised:
         raise ConfigError("say what to extend, as in --steps +25")
 
@@ -212,14 +201,14 @@ async def _extend(runtime: Runtime, session: str, name: LimitName, by: float) ->
     say(f"{name} +{by:g} is waiting: nobody drives the session now; it holds when the turn goes on")
 
 
-def _more(name: LimitName, text: str) -> float:
+def _more(limit: Limit, flag: str, text: str) -> float:
     try:
-        value: float = int(text) if name in ("steps", "tool_calls", "tokens") else float(text)
+        value: float = int(text) if limit.whole else float(text)
     except ValueError:
-        raise ConfigError(f"--{name.replace('_', '-')} must be a number such as +25, not {text!r}") from None
-    problem = wrong_limit(name, value)
+        raise ConfigError(f"{flag} must be a number such as +25, not {text!r}") from None
+    problem = wrong_limit(limit.name, value)
     if problem is not None or value == 0:
-        raise ConfigError(f"--{name.replace('_', '-')} {problem or 'must be more than 0'}")
+        raise ConfigError(f"{flag} {problem or 'must be more than 0'}")
     return value
 
 
@@ -266,7 +255,7 @@ def _shown_part(part: object) -> str:
         case Sentinel(text=text):
             return f"■ {text}"
         case TurnFinish(reason=reason, spent=spent):
-            return f"{reason}: {spent.steps} steps, {spent.tool_calls} calls, {spent.tokens} tokens"
+            return f"{reason}: {', '.join(used_words(spent))}"
     return ""
 
 

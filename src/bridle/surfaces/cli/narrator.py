@@ -10,6 +10,7 @@ from bridle.core.session import Session
 from bridle.core.states import Ask, Asking, Done, Failed, Open, Refused, Running, Waiting
 from bridle.surfaces.cli.writer import Writer
 from bridle.surfaces.shared.call_summary import telling
+from bridle.surfaces.shared.limit_levels import used_words
 from bridle.surfaces.shared.safe_text import line, plain
 from bridle.wire.projection import compaction_text
 
@@ -99,8 +100,8 @@ class Narrator:
                     self._say(f"  {said}\n  → subagent {line(child)}" + (" in the background" if told else ""))
                 self._asks_below(asks)
             case Done(report=report) if report is not None:
-                spent = report.spent
-                self._say(f"  ✓ subagent {line(report.child)}: {spent.steps} steps, {spent.tool_calls} calls")
+                steps, calls, *_ = used_words(report.spent)
+                self._say(f"  ✓ subagent {line(report.child)}: {steps}, {calls}")
             case Done():
                 if self._paper.lively:
                     took = self.session.elapsed - self._began.get(call.id, self.session.elapsed)

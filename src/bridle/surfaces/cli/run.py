@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TextIO, cast
 
@@ -13,7 +13,7 @@ import msgspec
 import typer
 
 from bridle.core.inbox import PromptItem, TurnOptions
-from bridle.core.limits import LIMIT_NAMES, LimitName, wrong_limit
+from bridle.core.limits import LimitName, wrong_limit
 from bridle.core.parts import OnAsk
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
@@ -21,6 +21,7 @@ from bridle.runtime.argument_checks import file_bytes, stream_text
 from bridle.runtime.inside_call import refuse_inside_call
 from bridle.runtime.project import Expanded, submit_prompt
 from bridle.surfaces.cli.foreground import ForegroundView, drive
+from bridle.surfaces.cli.limit_flags import given_flags, limit_flags
 from bridle.surfaces.cli.output import tell
 from bridle.surfaces.cli.project import ask_for_trust, existing, project_here
 from bridle.surfaces.shared.attachments import attached
@@ -28,16 +29,12 @@ from bridle.surfaces.shared.attachments import attached
 Format = Literal["text", "json"]
 
 
+@limit_flags("variant", "max_", lambda limit: f"At most so many {limit.units}{limit.help}.")
 def run(
     prompt: Annotated[list[str] | None, typer.Argument(help="The prompt; also read from standard input.")] = None,
     agent: Annotated[str | None, typer.Option(help="Who runs.")] = None,
     model: Annotated[str | None, typer.Option(help="PROVIDER/MODEL, gguf:FILE or scripted:FILE.")] = None,
     variant: Annotated[str | None, typer.Option(help="How hard the model thinks, as `bridle models` names it.")] = None,
-    steps: Annotated[str | None, typer.Option(help="At most so many steps; the last one closes. 0 only talks.")] = None,
-    max_tool_calls: Annotated[str | None, typer.Option(help="At most so many calls of tools.")] = None,
-    max_tokens: Annotated[str | None, typer.Option(help="At most so many tokens.")] = None,
-    max_cost: Annotated[str | None, typer.Option(help="At most so many US dollars.")] = None,
-    max_seconds: Annotated[str | None, typer.Option(help="At most so many seconds.")] = None,
     session: Annotated[str | None, typer.Option(help="Go on in this session.")] = None,
     continue_last: Annotated[bool, typer.Option("--continue", help="Go on in the last one of this directory.")] = False,
     fork: Annotated[bool, typer.Option("--fork", help="In a copy of that session, which stays as it is.")] = False,
@@ -52,6 +49,7 @@ def run(
     trust: Annotated[bool, typer.Option("--trust", help="Trust this project's files for this run.")] = False,
     dir: Annotated[Path | None, typer.Option(help="The project; without it, this directory.")] = None,
     log_level: Annotated[str, typer.Option(help="quiet shows the answer alone; info also the steps.")] = "info",
+    **limits: str | None,
 ) -> None:
     """Answer a prompt, and exit with what became of it.
 
@@ -59,9 +57,8 @@ def run(
 
     Examples: bridle run "fix the failing test"; git diff | bridle run --steps 5 "review this"; bridle run /review
     """
-    limits = _limits(steps, max_tool_calls, max_tokens, max_cost, max_seconds)
     asks, tools, output = _on_ask(on_ask, format, trust=trust), _tools(tool or []), _schema(schema)
-    options = TurnOptions(agent, model, asks, system, tools, limits=limits, variant=variant, output=output)
+    options = TurnOptions(agent, model, asks, system, tools, limits=_limits(limits), variant=variant, output=output)
     text, folder = _prompt(prompt or []), project_here() if dir is None else existing(dir)
     levels = _one_of("--format", format, ("text", "json")), _one_of("--log-level", log_level, ("info", "quiet"))
     if session and continue_last:
@@ -126,19 +123,14 @@ async def _found(runtime: Runtime, given: str | None, continue_last: bool) -> st
     return await runtime.last_session("--continue: ") if continue_last else None
 
 
-FLAGS = ("--steps", "--max-tool-calls", "--max-tokens", "--max-cost", "--max-seconds")
-
-
-def _limits(*given: str | None) -> dict[LimitName, int | float]:
+def _limits(given: Mapping[str, str | None]) -> dict[LimitName, int | float]:
     limits: dict[LimitName, int | float] = {}
-    for name, flag, text in zip(LIMIT_NAMES, FLAGS, given, strict=True):
-        if text is None:
-            continue
+    for limit, flag, text in given_flags(given, "max_"):
         value = _number(text)
-        problem = wrong_limit(name, value)
+        problem = wrong_limit(limit.name, value)
         if problem is not None:
             raise ConfigError(f"{flag} {problem}")
-        limits[name] = cast(int | float, value)
+        limits[limit.name] = cast(int | float, value)
     return limits
 
 

@@ -18,6 +18,7 @@ from bridle.core.states import Done, Failed
 from bridle.errors import BridleError
 from bridle.runtime import Runtime
 from bridle.surfaces.cli.output import say
+from bridle.surfaces.shared.limit_levels import used_words
 
 WIDTH = 40
 MOST_DAYS = 31
@@ -29,18 +30,12 @@ class Used:
     """What turns have used; of a subagent's work only its own turns count."""
 
     turns: int = 0
-    steps: int = 0
-    calls: int = 0
-    tokens: int = 0
-    cost: float = 0.0
+    spent: Spent = NOTHING
     endings: Counter[str] = field(default_factory=Counter)
 
     def add(self, finish: TurnFinish, below: Spent) -> None:
         self.turns += 1
-        self.steps += finish.spent.steps
-        self.calls += finish.spent.tool_calls
-        self.tokens += max(0, finish.spent.tokens - below.tokens)
-        self.cost += max(0.0, finish.spent.cost - below.cost)
+        self.spent = self.spent.plus(finish.spent.without_subagents(below))
         self.endings[finish.reason] += 1
 
 
@@ -65,8 +60,7 @@ async def _stats(days: int) -> None:
             say()
         for name, used in sorted(table.items()):
             endings = ", ".join(f"{count} {reason}" for reason, count in used.endings.most_common())
-            counts = f"{used.turns} turns, {used.steps} steps, {used.calls} calls, {used.tokens} tokens"
-            say(f"{title} {name}: {counts}, ${used.cost:.4f} ({endings})")
+            say(f"{title} {name}: {', '.join([f'{used.turns} turns', *used_words(used.spent)])} ({endings})")
         if title == "day" and table:
             say()
             for line in _plot(table, days):
@@ -75,11 +69,11 @@ async def _stats(days: int) -> None:
 
 def _plot(table: dict[str, Used], days: int) -> Iterable[str]:
     """A bar for each day: money if any was spent, else tokens."""
-    money = any(used.cost for used in table.values())
+    money = any(used.spent.cost for used in table.values())
     today = datetime.now(UTC).date()
     shown = [today - timedelta(days=back) for back in range(min(days, MOST_DAYS) - 1, -1, -1)]
     values = {day: table.get(day.isoformat(), Used()) for day in shown}
-    amounts = {day: used.cost if money else float(used.tokens) for day, used in values.items()}
+    amounts = {day: used.spent.cost if money else float(used.spent.tokens) for day, used in values.items()}
     most = max(amounts.values()) or 1.0
     for day, amount in amounts.items():
         words = f"${amount:.4f}" if money else f"{amount:,.0f} tokens"

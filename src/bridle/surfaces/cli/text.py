@@ -13,7 +13,7 @@ from bridle.core.session import Session
 from bridle.core.status import status_of
 from bridle.surfaces.cli.narrator import Narrator
 from bridle.surfaces.cli.writer import Writer
-from bridle.surfaces.shared.limit_levels import NAMES, bar, levels, nearest
+from bridle.surfaces.shared.limit_levels import bar, levels, nearest, used_words
 from bridle.surfaces.shared.safe_text import line, plain
 from bridle.wire.events import EndReason
 
@@ -110,8 +110,8 @@ class TextLines:
         most = nearest(turn, now)
         pieces = [f"step {first.words} {bar(first.share, BAR)}"]
         for level in others:
-            drawn = f" {bar(level.share, BAR)}" if most is not None and level.name == most.name else ""
-            name = "" if level.name in ("cost", "seconds") else f" {NAMES[level.name]}"
+            drawn = f" {bar(level.share, BAR)}" if most is not None and level.limit is most.limit else ""
+            name = f" {level.limit.label}" if level.limit.whole else ""
             pieces.append(f"{level.words}{name}{drawn}")
         if self._below:
             pieces.append(f"{len(self._below)} subagent{'' if len(self._below) == 1 else 's'}")
@@ -188,8 +188,4 @@ class TextLines:
 
 def account(result: Result) -> str:
     """The line at the end of a turn."""
-    cost = f"${result.cost:.4f}" if result.cost else "no cost"
-    return (
-        f"{result.reason}: {result.steps} steps, {result.tool_calls} calls, {result.tokens} tokens, "
-        f"{cost}, {result.seconds:.1f} s"
-    )
+    return f"{result.reason}: {', '.join(used_words(result.spent))}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from bridle.core.events import CallMoved, Entry, PartPut, Recorded, RequestMoved
 from bridle.core.fold import fold
+from bridle.core.limits import UNLIMITED, Limits, Spent, spent_by
 from bridle.core.parts import (
     Call,
     Compaction,
@@ -57,29 +58,19 @@ class StepRow:
 
 
 @dataclass
-class Point:
-    """What a turn has used at a time."""
-
-    at: float
-    steps: int
-    tool_calls: int
-    tokens: int
-    cost: float
-
-
-@dataclass
 class TurnView:
     """A turn as a report shows it."""
 
     start: TurnStart
     prompts: list[Prompt] = field(default_factory=list)
     steps: list[StepRow] = field(default_factory=list)
-    points: list[Point] = field(default_factory=list)
+    used: list[Spent] = field(default_factory=list)
+    """What it had used by the time of each change."""
     notes: list[tuple[float, str]] = field(default_factory=list)
     sentinel: str = ""
     finish: TurnFinish | None = None
     answer: str = ""
-    cap: int = 0
+    limits: Limits = UNLIMITED
     seconds: float = 0.0
 
 
@@ -92,7 +83,7 @@ def gathered(entries: Sequence[Entry], below: Mapping[str, Sequence[Entry]]) -> 
         fold(session, entry)
         for event in entry.events:
             if isinstance(event, PartPut) and isinstance(event.part, TurnStart):
-                turns.append(TurnView(event.part, cap=event.part.cap))
+                turns.append(TurnView(event.part))
                 calls = {}
             elif turns and session.turn is not None:
                 _take(turns[-1], session, calls, entry, event)
@@ -104,10 +95,10 @@ def gathered(entries: Sequence[Entry], below: Mapping[str, Sequence[Entry]]) -> 
 
 
 def _count(view: TurnView, turn: OpenTurn, at: float) -> None:
-    point = Point(at, turn.steps, turn.tool_calls, turn.tokens, turn.cost)
-    if not view.points or view.points[-1] != point:
-        view.points.append(point)
-    view.cap = turn.cap
+    used = spent_by(turn, at)
+    if not view.used or view.used[-1] != used:
+        view.used.append(used)
+    view.limits = turn.limits
     view.seconds = max(view.seconds, at)
 
 

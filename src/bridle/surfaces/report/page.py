@@ -7,22 +7,26 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import reduce
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from bridle.core.events import SessionInfo
+from bridle.core.limits import NOTHING, ROWS, Limit, Spent
 from bridle.core.parts import Patch, Reasoning, TurnFinish
 from bridle.surfaces.report.escape import quoted, text
 from bridle.surfaces.report.gather import CallRow, StepRow, TurnView
 from bridle.surfaces.report.picture import (
     duration,
     limits_chart,
-    short,
     state_style,
     state_words,
     timeline,
     tokens_chart,
 )
 from bridle.surfaces.shared.call_summary import telling
+from bridle.surfaces.shared.limit_levels import short, used_words
 from bridle.values.secrets import redacted
 
 MOST_OUTPUT = 6_000
@@ -68,19 +72,20 @@ def _head(info: SessionInfo, turns: Sequence[TurnView], title: str) -> Iterator[
     model = f" · {text(last.start.model)}" if last is not None else ""
     yield f'<p class="dim">{text(info.id)} · {text(info.directory)} · {when}{model}</p>'
     ends = [turn.finish for turn in turns if turn.finish is not None]
-    steps, calls = sum(end.spent.steps for end in ends), sum(end.spent.tool_calls for end in ends)
-    tokens, cost = sum(end.spent.tokens for end in ends), sum(end.spent.cost for end in ends)
-    seconds = sum(turn.seconds for turn in turns)
-    facts = [
-        (str(len(turns)), "turns" if len(turns) != 1 else "turn"),
-        (f"{steps:,}", "steps"),
-        (f"{calls:,}", "calls"),
-        (short(tokens), "tokens"),
-        (f"${cost:.4f}" if cost else "none", "cost"),
-        (duration(seconds), "at work"),
-    ]
+    spent = reduce(Spent.plus, (end.spent for end in ends), NOTHING)
+    spent = replace(spent, seconds=sum(turn.seconds for turn in turns))
+    facts = [(str(len(turns)), "turns" if len(turns) != 1 else "turn")]
+    facts += [(_total(row, spent.of(row.name)), row.label) for row in ROWS]
     yield '<div class="facts">' + "".join(f"<div><b>{text(what)}</b><span>{name}</span></div>" for what, name in facts)
     yield "</div></header>"
+
+
+def _total(row: Limit, value: float) -> str:
+    if row.unit == "seconds":
+        return duration(value)
+    if row.unit == "dollars":
+        return row.exact(value) if value else "none"
+    return short(value) if row.thousands else f"{value:,}"
 
 
 def _contents(turns: Sequence[TurnView]) -> Iterator[str]:
@@ -116,12 +121,8 @@ def _turn(turn: TurnView, prefix: str = "") -> Iterator[str]:
             yield f'<p class="dim">attached: {text(file.path)}</p>'
     if turn.sentinel:
         yield f'<p class="sentinel">■ {text(turn.sentinel)}</p>'
-    start, last = turn.start, turn.points[-1] if turn.points else None
-    used = (
-        f" · {last.steps} of {turn.cap} steps · {last.tool_calls} calls · {short(last.tokens)} tokens" if last else ""
-    )
-    cost = f" · ${last.cost:.4f}" if last and last.cost else ""
-    yield f'<p class="dim">{text(start.agent)} · {text(start.model)}{used}{cost} · {duration(turn.seconds)}</p>'
+    facts = [turn.start.agent, turn.start.model, *used_words(turn.used[-1] if turn.used else NOTHING)]
+    yield f'<p class="dim">{text(" · ".join(facts))}</p>'
     if turn.steps:
         yield '<figure class="wide"><figcaption>What ran when</figcaption>' + timeline(turn) + "</figure>"
         charts = [("Limits used", limits_chart(turn)), ("Tokens of each step", tokens_chart(turn))]

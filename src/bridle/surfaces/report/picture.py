@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from bridle.core.limits import ROWS
 from bridle.core.states import Done, Failed, Refused
 from bridle.surfaces.report.escape import text
 from bridle.surfaces.report.gather import CallRow, StepRow, TurnView
+from bridle.surfaces.shared.limit_levels import level_words, short
 
 WIDTH = 1000.0
 LEFT = 74.0
@@ -179,7 +181,6 @@ class TimelineLine(NamedTuple):
     """A limit over time: how much of it was used, as a share."""
 
     name: str
-    style: str
     points: list[tuple[float, float]]
     words: str
 
@@ -204,8 +205,8 @@ def limits_chart(turn: TurnView) -> str:
         )
     for line in lines:
         path = " ".join(f"{left + at * across:.1f},{bottom - share * up:.1f}" for at, share in _stairs(line.points))
-        parts.append(f'<polyline class="line {line.style}" points="{path}"><title>{text(line.name)}</title></polyline>')
-    legend = "".join(f'<span class="key {line.style}">{text(line.name)} {text(line.words)}</span>' for line in lines)
+        parts.append(f'<polyline class="line {line.name}" points="{path}"><title>{text(line.name)}</title></polyline>')
+    legend = "".join(f'<span class="key {line.name}">{text(line.name)} {text(line.words)}</span>' for line in lines)
     return "".join([*parts, "</svg>", f'<p class="legend">{legend}</p>'])
 
 
@@ -219,27 +220,11 @@ def _stairs(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, floa
 
 
 def _used(turn: TurnView) -> Iterator[TimelineLine]:
-    points = turn.points[:: max(1, len(turn.points) // MOST_POINTS)]
-    points = [*points, turn.points[-1]] if turn.points else []
-    limits = turn.start.limits
-    last = turn.points[-1] if turn.points else None
-    if not points or last is None:
-        return
-    if turn.cap:
-        shares = [(point.at, point.steps / turn.cap) for point in points]
-        yield TimelineLine("steps", "steps", shares, f"{last.steps}/{turn.cap}")
-    if limits.tool_calls:
-        shares = [(point.at, point.tool_calls / limits.tool_calls) for point in points]
-        yield TimelineLine("calls", "calls", shares, f"{last.tool_calls}/{limits.tool_calls}")
-    if limits.tokens:
-        shares = [(point.at, point.tokens / limits.tokens) for point in points]
-        yield TimelineLine("tokens", "tokens", shares, f"{last.tokens:,}/{limits.tokens:,}")
-    if limits.cost:
-        shares = [(point.at, point.cost / limits.cost) for point in points]
-        yield TimelineLine("cost", "cost", shares, f"${last.cost:.4f}/${limits.cost:.2f}")
-    if limits.seconds:
-        shares = [(0.0, 0.0), (turn.seconds, turn.seconds / limits.seconds)]
-        yield TimelineLine("time", "time", shares, f"{duration(turn.seconds)}/{duration(limits.seconds)}")
+    points = [*turn.used[:: max(1, len(turn.used) // MOST_POINTS)], *turn.used[-1:]]
+    for row in ROWS if points else ():
+        if allowed := turn.limits.of(row.name):
+            shares = [(point.seconds, point.of(row.name) / allowed) for point in points]
+            yield TimelineLine(row.label, shares, level_words(row, points[-1].of(row.name), allowed))
 
 
 def tokens_chart(turn: TurnView) -> str:
@@ -277,11 +262,3 @@ def _column(step: StepRow, x: float, each: float, bottom: float, up: float) -> s
         if amount:
             pieces.append(f'<rect class="{style}" {place} y="{bottom:.1f}" height="{amount * up:.1f}"/>')
     return f"<g><title>{text(hint)}</title>{''.join(pieces)}</g>"
-
-
-def short(number: float) -> str:
-    """ "950", "1.2k", "3.4M"."""
-    for size, letter in ((1e6, "M"), (1e3, "k")):
-        if number >= size:
-            return f"{number / size:.3g}{letter}"
-    return f"{number:.0f}"

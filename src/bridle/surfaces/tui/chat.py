@@ -15,14 +15,13 @@ from textual.widgets import Footer
 from bridle.core.events import Entry
 from bridle.core.inbox import TurnOptions
 from bridle.core.ledger import Account
-from bridle.core.limits import LimitName
 from bridle.core.parts import Prompt
 from bridle.core.session import OpenTurn, Session
 from bridle.core.states import Ask
 from bridle.core.status import status_of
 from bridle.errors import BridleError
 from bridle.runtime.project import Backend, submit_prompt
-from bridle.surfaces.shared.limit_levels import NAMES, NEAR, nearest
+from bridle.surfaces.shared.limit_levels import NEAR, nearest
 from bridle.surfaces.shared.safe_text import line
 from bridle.surfaces.tui.asks import AskReply, AskScreen, Confirm
 from bridle.surfaces.tui.editor import Completions, Editor
@@ -33,7 +32,6 @@ from bridle.surfaces.tui.widgets import Static
 
 TICK_SECONDS = 0.5
 DOUBT_SECONDS = 1.0
-LEAST_EXTENSION: dict[LimitName, float] = {"steps": 5, "tool_calls": 20, "tokens": 50_000, "cost": 0.5, "seconds": 120}
 CONTINUE = "continue"
 
 
@@ -172,10 +170,10 @@ class Chat(Screen[None]):
         level = nearest(turn, self._elapsed()) if turn is not None else None
         if turn is None or level is None or (level.share or 0.0) < NEAR:
             return
-        near = (turn.start.id, level.name)
+        near = (turn.start.id, level.limit.name)
         if near != self._near:
             self._near = near
-            self.post_message(self.Told(f"bridle nears a limit: {NAMES[level.name]} {level.words}", rests=False))
+            self.post_message(self.Told(f"bridle nears a limit: {level.limit.label} {level.words}", rests=False))
 
     def _ended(self) -> str:
         """What became of the turn, in a line."""
@@ -287,10 +285,10 @@ class Chat(Screen[None]):
         level = nearest(turn, self._elapsed()) if turn is not None else None
         if turn is None or level is None:
             return "there is no turn whose limits could be raised"
-        most = turn.cap if level.name == "steps" else turn.limits.of(level.name) or 0
-        by = max(LEAST_EXTENSION[level.name], round(most / 2))
-        await self.runtime.extend(self.id_of_session, level.name, by)
-        return f"{level.name} raised by {by:g}"
+        name = level.limit.name
+        by = max(level.limit.extension, round((turn.limits.of(name) or 0) / 2))
+        await self.runtime.extend(self.id_of_session, name, by)
+        return f"{name} raised by {by:g}"
 
     @property
     def busy(self) -> bool:

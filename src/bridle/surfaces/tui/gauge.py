@@ -6,7 +6,7 @@ from textual.content import Content
 
 from bridle.core.ledger import Account
 from bridle.core.session import Session
-from bridle.surfaces.shared.limit_levels import NAMES, NEAR, bar, levels, tree_words
+from bridle.surfaces.shared.limit_levels import NEAR, bar, levels, tree_words
 from bridle.surfaces.tui.widgets import Static, text
 
 WIDTH = 8
@@ -27,7 +27,7 @@ class Gauge(Static):
         for level in levels(turn, elapsed):
             style = _style(level.share)
             drawn = Content.styled(bar(level.share, WIDTH), style) if level.share is not None else Content("")
-            pieces.append(Content.assemble((NAMES[level.name], "dim"), " ", drawn, " ", (level.words, style)))
+            pieces.append(Content.assemble((level.limit.label, "dim"), " ", drawn, " ", (level.words, style)))
         if tree is not None and tree.total:
             pieces += [text(words) for words in tree_words(tree)]
         self.update(Content("  ").join(pieces))

@@ -25,6 +25,7 @@ from bridle.core.parts import (
 )
 from bridle.core.states import Asking, CallState, Done, Failed, Refused, Running, Waiting
 from bridle.surfaces.shared.call_summary import telling
+from bridle.surfaces.shared.limit_levels import used_words
 from bridle.surfaces.shared.safe_text import line, plain
 from bridle.surfaces.tui.streamed_text import WordsView
 from bridle.surfaces.tui.widgets import Button, Static
@@ -49,10 +50,6 @@ def diff_text(words: str) -> Content:
     """A diff in its colours."""
     lines = plain(words).split("\n")
     return Content("\n").join(Content.styled(each, DIFF_STYLES.get(each[:1], "")) for each in lines)
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 class WelcomeView(Static):
@@ -255,11 +252,7 @@ class EndView(Static):
     """What a turn has used."""
 
     def __init__(self, part: TurnFinish) -> None:
-        spent = part.spent
-        cost = f" · ${spent.cost:.4f}" if spent.cost else ""
-        steps, calls = counted(spent.steps, "step"), counted(spent.tool_calls, "call")
-        words = f"{part.reason} · {steps} · {calls} · {spent.tokens:,} tokens{cost}"
-        super().__init__(f"{words} · {spent.seconds:.1f} s", classes="end")
+        super().__init__(" · ".join([part.reason, *used_words(part.spent)]), classes="end")
 
 
 def view_of(part: Part) -> Widget | None:
