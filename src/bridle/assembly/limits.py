@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -10,11 +9,11 @@ import msgspec
 from bridle.config.limits import check_limits
 from bridle.config.settings import Settings
 from bridle.core.agent import AgentDefinition
+from bridle.core.ids import day_account_id, month_account_id, notice_id
 from bridle.core.inbox import TurnOptions
 from bridle.core.ledger import Account, TreeLimits
 from bridle.core.limits import Limits, effective_cap
 from bridle.core.parts import Notice, TurnStart
-from bridle.core.session import Session
 
 
 def turn_limits(
@@ -30,7 +29,7 @@ def turn_limits(
     notices: tuple[Notice, ...] = ()
     if steps is not None and steps > ceiling:
         text = f"{steps} steps were asked for; the ceiling is {ceiling}"
-        notices = (Notice(f"{number}.notice.ceiling", "ceiling", text),)
+        notices = (Notice(notice_id(number, "ceiling"), "ceiling", text),)
     given, delegation = settings.limits, options.delegation
     calls = given.tool_calls if delegation is None else given.subagent_tool_calls
     default = Limits(None, calls, given.tokens, given.cost, given.seconds)
@@ -56,19 +55,12 @@ def accounts_of(settings: Settings, start: TurnStart) -> tuple[Account, ...]:
     own = Limits(tokens=start.limits.tokens, cost=start.limits.cost)
     if start.delegation is not None:
         return (Account(start.account, start.delegation.account, own, background=start.delegation.background),)
-    now = datetime.fromtimestamp(start.at, UTC)
     given = settings.limits
     above: tuple[Account, ...] = ()
     if given.monthly.cost is not None:
-        above = (Account(f"month/{now:%Y-%m}", None, Limits(cost=given.monthly.cost), scope="month"),)
+        above = (Account(month_account_id(start.at), None, Limits(cost=given.monthly.cost), scope="month"),)
     if given.daily.cost is not None:
         month = above[0].id if above else None
-        above = (Account(f"day/{now:%Y-%m-%d}", month, Limits(cost=given.daily.cost), scope="day"), *above)
+        above = (Account(day_account_id(start.at), month, Limits(cost=given.daily.cost), scope="day"), *above)
     tree = TreeLimits(**msgspec.structs.asdict(settings.tree))
     return (Account(start.account, above[0].id if above else None, own, tree), *above)
-
-
-def account_id(session: Session, number: int) -> str:
-    """Return the id of the account of a turn."""
-    assert session.info is not None
-    return f"{session.info.id}/{number}"

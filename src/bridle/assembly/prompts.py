@@ -11,6 +11,7 @@ from bridle.assembly.toolset import PATCHES
 from bridle.config.agents import prompt_file
 from bridle.config.settings import PromptSettings
 from bridle.core.agent import AgentDefinition, ModelInfo
+from bridle.core.ids import notice_id
 from bridle.core.inbox import TurnOptions
 from bridle.core.parts import File, Notice, TurnStart
 from bridle.core.permission import Rule
@@ -83,7 +84,7 @@ def switched(before: TurnStart | None, agent: AgentDefinition, number: int) -> t
     if NO_EDITS in agent.permission:
         rights = "you must not change any file now"
     text = f"[From here on you are the agent {agent.name}, no longer {before.agent}: {rights}.]"
-    return (Notice(f"{number}.notice.agent", "agent", text, told=True),)
+    return (Notice(notice_id(number, "agent"), "agent", text, told=True),)
 
 
 def named_agents(text: str, subagents: Iterable[str]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from bridle.assembly.command_environment import CommandEnvironment, command_environment_for
-from bridle.assembly.limits import account_id, accounts_of, limits_tree_cost, turn_limits
+from bridle.assembly.limits import accounts_of, limits_tree_cost, turn_limits
 from bridle.assembly.prompts import small_model, spoken, switched, words_of
 from bridle.assembly.toolset import Toolset, asked_besides, startable
 from bridle.assembly.user_setup import UserSetup as UserSetup
@@ -23,6 +23,7 @@ from bridle.config.model_checks import check_files, need_price
 from bridle.config.settings import Settings
 from bridle.core.agent import AgentDefinition, ModelInfo
 from bridle.core.compaction import compact_at
+from bridle.core.ids import account_id, notice_id, turn_part_id
 from bridle.core.inbox import PromptItem, TurnOptions
 from bridle.core.ledger import Account
 from bridle.core.limits import LOWEST_OUTPUT_TOKENS, UNLIMITED, Limits
@@ -93,16 +94,20 @@ class SettingsTurns:
 
     def open(self, session: Session, item: PromptItem, number: int) -> Opening:
         options = item.options or TurnOptions()
+        assert session.info is not None
         try:
             return self._open(session, options, number, item.files)
         except ConfigError as error:
-            start = TurnStart(f"{number}.start", number, options.agent or "", options.model or "", 0, Limits(), "deny")
+            start = TurnStart(
+                turn_part_id(number, "start"), number, options.agent or "", options.model or "", 0, Limits(), "deny"
+            )
             delegation = options.delegation
-            start = msgspec.structs.replace(start, account=account_id(session, number), delegation=delegation)
+            start = msgspec.structs.replace(start, account=account_id(session.info.id, number), delegation=delegation)
             above = delegation.account if delegation is not None else None
             return Opening(start, (Account(start.account, above),), problem=str(error))
 
     def _open(self, session: Session, options: TurnOptions, number: int, files: Sequence[File]) -> Opening:
+        assert session.info is not None
         before = session.turn.start if session.turn is not None else None
         agent = self._agent(options.agent or (before.agent if before else "") or self.settings.agent)
         delegation = options.delegation
@@ -110,7 +115,7 @@ class SettingsTurns:
         chosen: tuple[Notice, ...] = ()
         if not ref:
             ref, why = self._chosen()
-            chosen = (Notice(f"{number}.notice.model", "model", f"model {ref}: {why}"),)
+            chosen = (Notice(notice_id(number, "model"), "model", f"model {ref}: {why}"),)
         _, info = self._model(ref)
         check_files(info, files)
         spoken(self.settings.prompts, self.agents)
@@ -129,7 +134,7 @@ class SettingsTurns:
         tools = tuple(self.toolset.chosen(agent, options, info, self._rules(agent)))
         system = self._system(session, agent, options, info, tools, asks_for_output=output is not None)
         start = TurnStart(
-            f"{number}.start",
+            turn_part_id(number, "start"),
             number,
             agent.name,
             ref,
@@ -138,7 +143,7 @@ class SettingsTurns:
             options.on_ask or "deny",
             tools,
             system if system != session.system else "",
-            account_id(session, number),
+            account_id(session.info.id, number),
             round(self.seams.clock.wall(), 3),
             delegation,
             info.context_window,
@@ -216,7 +221,7 @@ class SettingsTurns:
         told = {part.text for part in session.parts.values() if isinstance(part, Notice)} if news else set()
         for place, (about, text) in enumerate(news):
             if text not in told:
-                yield Notice(f"{number}.notice.{about}.{place}", about, text)
+                yield Notice(notice_id(number, about, place), about, text)
 
     def verdict(self, access: Access, agent: AgentDefinition) -> Verdict:
         """What the rules of a person's own turn with this agent say to something; an always answers an ask."""

@@ -41,6 +41,7 @@ REASON_OF_LIMIT: dict[LimitName, Reason] = {
     "cost": "cost_budget",
     "seconds": "time_budget",
 }
+LIMIT_REASONS: frozenset[Reason] = frozenset({*REASON_OF_LIMIT.values(), "tree_budget"})
 
 
 class Spent(msgspec.Struct, frozen=True, omit_defaults=True):

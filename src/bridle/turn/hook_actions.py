@@ -8,6 +8,8 @@ from typing import Any
 from bridle.config.settings import HookEvent
 from bridle.core.action import CallModel, Compact, Finish, Synthesize
 from bridle.core.events import PartPut
+from bridle.core.ids import notice_id
+from bridle.core.limits import LIMIT_REASONS
 from bridle.core.parts import Notice
 from bridle.core.states import Refusal
 from bridle.core.turn import Turn
@@ -63,7 +65,7 @@ class HookedActions:
 
     async def finish(self, action: Finish) -> Finish:
         # Before the end is recorded: after it the turn takes no more notices.
-        if action.reason == "step_cap" or action.reason.endswith("_budget"):
+        if action.reason in LIMIT_REASONS:
             await self._fire("limit", reason=action.reason)
         await self._fire("turn_end", reason=action.reason)
         return await self._inner.finish(action)
@@ -77,5 +79,5 @@ class HookedActions:
     async def _tell(self, event: HookEvent, told: Sequence[str]) -> None:
         active = self._active
         for number, words in enumerate(told):
-            id = f"{active.turn.start.number}.notice.{event}.{active.turn.steps}.{number}"
+            id = notice_id(active.turn.start.number, event, active.turn.steps, number)
             await active.record.append(PartPut(Notice(id, "hook", f"{event}: {words}")))

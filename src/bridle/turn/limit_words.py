@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from bridle.core.ids import notice_id
 from bridle.core.limits import NOTHING, LimitName, Limits, Spent
 from bridle.core.parts import Notice, ReservationRefused
 from bridle.core.states import Scope
@@ -65,7 +66,7 @@ async def budget_notices(active: ActiveTurn) -> list[Notice]:
             shared.append((account.scope, account.limits))
         for scope, limits in shared:
             for name in limits.nearly_reached(account.spent, frozenset()) if limits is not None else ():
-                key = f"{turn.start.number}.notice.{scope}.{name}"
+                key = notice_id(turn.start.number, scope, name)
                 whose = ABOVE if scope == "turn" else WHOSE[scope]
                 most = limits.of(name) if limits is not None else None
                 text = shared_limit(whose, name, "nearly reached", getattr(account.spent, name), most or 0)
