@@ -261,7 +261,7 @@ def learns_from_words(node: ast.AST) -> bool:
     return is_read(node, RECORDED_WORDS) and isinstance(node.func.value, ast.Attribute)
 
 
-@pytest.mark.parametrize("package", ["core", "turn", "engine", "runtime", "surfaces"])
+@pytest.mark.parametrize("package", ["core", "turn", "engine", "runtime", "surfaces", "wire"])
 def test_facts_are_not_read_from_words(package):
     for code in ("message.text.startswith(HEAD)", '"denied" in state.output'):
         assert any(map(learns_from_words, ast.walk(ast.parse(code))))
