@@ -2,7 +2,7 @@
 
 import pytest
 
-from bridle.core.compaction import SUMMARY_HEAD, mechanical
+from bridle.core.compaction import SUMMARY_HEAD, mechanical, serialised
 from bridle.core.messages import (
     AssistantMessage,
     AssistantText,
@@ -176,7 +176,7 @@ def test_addresses_are_public_by_their_numbers_and_names_by_their_ends():
 
 def test_a_summary_from_the_record_takes_up_the_one_before_it_and_leaves_out_the_oldest_lines():
     messages = [
-        UserMessage("c", f"{SUMMARY_HEAD}\n\nmuch was done"),
+        UserMessage("c", f"{SUMMARY_HEAD}\n\nmuch was done", kind="summary"),
         UserMessage("p", "go on"),
         AssistantMessage("a", (AssistantText("I will"),)),
         AssistantMessage("b", ()),
@@ -186,3 +186,14 @@ def test_a_summary_from_the_record_takes_up_the_one_before_it_and_leaves_out_the
     every = "- the user said: go on\n- the assistant said: I will\n  failed: no such file"
     assert mechanical(messages, 1_000) == head + every
     assert mechanical(messages, 40) == f"{head}(2 earlier lines are left out)\n  failed: no such file"
+
+
+def test_a_prompt_with_the_words_of_a_summary_is_no_summary():
+    words = f"{SUMMARY_HEAD} that is what it said"
+    messages = [UserMessage("p", words)]
+    head = "Written by Bridle from the record, since the model gave no summary."
+    assert mechanical(messages, 1_000) == f"{head}\n- the user said: {words}"
+    whole, short = (
+        len(serialised([UserMessage("p", words.ljust(9_000, "."), kind=kind)], 100_000)) for kind in ("summary", "told")
+    )
+    assert short < 4_100 < 9_000 < whole

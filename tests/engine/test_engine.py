@@ -11,7 +11,7 @@ from bridle import Agent, Limits, Reply, Rule, ScriptedModel, call
 from bridle.config.settings import Settings
 from bridle.core.inbox import AbortItem, ChildAsksItem, ChildEndedItem, CompactItem, PromptItem, TurnOptions
 from bridle.core.limits import NOTHING
-from bridle.core.parts import Extension, Prompt, TurnFinish, TurnStart
+from bridle.core.parts import Extension, Notice, Prompt, TurnFinish, TurnStart
 from bridle.core.session import Session
 from bridle.core.states import Report, Usage
 from bridle.journal.memory import MemoryJournal
@@ -182,17 +182,26 @@ def test_an_answer_twice_or_to_nothing_changes_nothing():
 def test_an_extension_raises_a_limit_of_the_running_turn_within_the_ceiling():
     async def people(runtime, session, prompt):
         await asyncio.sleep(0.5)
-        await runtime.extend(session, "steps", 2)
-        await runtime.extend(session, "steps", 100_000)
-        await runtime.extend(session, "cost", 1.0)
+        extensions.append(await runtime.extend(session, "steps", 2))
+        assert await runtime.extended(session, extensions[0]) is None
+        extensions.append(await runtime.extend(session, "steps", 100_000))
+        extensions.append(await runtime.extend(session, "cost", 1.0))
+        await runtime.wait(session, prompt)
+        became.extend([await runtime.extended(session, extension) for extension in extensions])
 
+    extensions, became = [], []
     model = ScriptedModel(
         lambda r: Reply(calls=(call("poll", key=r.id),), delay=1) if r.tool_choice == "auto" else "closed"
     )
     story = tell(model, steps=2, limits=Limits(tool_calls=1_000), people=people)
     assert (story.result.reason, story.result.steps) == ("step_cap", 200)
-    assert [part.by for part in story.parts(Extension)] == [2, 196]
-    assert "cost not extended: no such limit is set for this turn" in story.notices
+    two, more, cost = extensions
+    refused = "cost not extended: no such limit is set for this turn"
+    assert became == [
+        Extension(f"1.extension.{two}", "steps", 2.0, two),
+        Extension(f"1.extension.{more}", "steps", 196.0, more),
+        Notice(f"1.extension.{cost}", "extension", refused, item=cost),
+    ]
 
 
 def test_an_extension_after_the_closing_request_is_refused():

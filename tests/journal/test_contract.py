@@ -190,18 +190,18 @@ def test_held_entries_are_written_with_the_next_one_or_not_at_all(make):
     story(work)
 
 
-def test_accounts_that_hold_something_are_found_by_the_beginning_of_their_id(make):
+def test_accounts_that_hold_something_are_found_by_the_session_at_their_top(make):
     async def work():
         journal = make()
         await journal.create(INFO)
         lease = await journal.acquire("ses_a")
-        for place, id in enumerate(("ses_a/1", "ses_a.1/1", "ses_b/1", "ses_a.2/1"), 2):
+        for place, id in enumerate(("ses_a/1", "ses_a.1/1", "ses_b/1", "ses_a.2/1", "ses_ab/1"), 2):
             await journal.append(lease, entry(place), change=AccountChange(id, opens=(Account(id),)))
-        for place, id in enumerate(("ses_a.1/1", "ses_b/1"), 6):
+        for place, id in enumerate(("ses_a.1/1", "ses_b/1", "ses_ab/1"), 7):
             held = AccountChange(id, reserves=Reservation("r", Spent(tokens=1)))
             await journal.append(lease, entry(place), change=held)
         assert [account.id for account in await journal.holding("ses_a")] == ["ses_a.1/1"]
-        assert sorted(account.id for account in await journal.holding("")) == ["ses_a.1/1", "ses_b/1"]
+        assert sorted(account.id for account in await journal.holding("")) == ["ses_a.1/1", "ses_ab/1", "ses_b/1"]
         await journal.close()
 
     story(work)

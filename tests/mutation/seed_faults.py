@@ -401,8 +401,8 @@ FAULTS = [
     Fault(
         "004.58",
         "src/bridle/turn/processor.py",
-        'return PartDelta(f"{self._prefix}.{place}", 0, "", "arguments", name)',
-        'return PartDelta(f"{self._prefix}.{place}", 0, "", "arguments")',
+        'return PartDelta(reply_part_id(self._prefix, place), 0, "", "arguments", name)',
+        'return PartDelta(reply_part_id(self._prefix, place), 0, "", "arguments")',
         "tests/turn/test_streams.py::test_a_call_is_shown_by_its_name_before_its_arguments_come_and_recorded_once_it_is_whole",
     ),
     Fault(

@@ -206,8 +206,8 @@ FAULTS = [
     Fault(
         "a child is started again after a death",
         "turn/children.py",
-        "return child_prompt_id(active.record.lease.session, call)",
-        'return child_prompt_id(active.record.lease.session, call) + f":{active.record.lease.epoch}"',
+        "prompt = child_prompt_id(session, id)",
+        'prompt = child_prompt_id(session, f"{id}:{active.record.lease.epoch}")',
     ),
     Fault(
         "a failed synthesis is forgotten",
@@ -561,7 +561,7 @@ FAULTS = [
     Fault(
         "a report from the background is not told",
         "core/moves.py",
-        'session.tell(UserMessage(f"{event.id}.report", state.output))',
+        'session.tell(UserMessage(message_id(event.id, "report"), state.output))',
         "pass",
     ),
     Fault(

@@ -336,7 +336,8 @@ def test_what_a_call_shows_stands_behind_the_results_of_its_step():
     )
     shown = story.model.requests[-1].messages[-4:]
     assert [type(message).__name__ for message in shown] == ["ResultMessage"] * 3 + ["UserMessage"]
-    assert shown[-1] == UserMessage("1.1.1.0.0.attached", "[read: horse.png, horse.png]", (PICTURE, PICTURE))
+    expected = UserMessage("1.1.1.0.0.attached", "[read: horse.png, horse.png]", (PICTURE, PICTURE), "attached")
+    assert shown[-1] == expected
 
 
 def test_old_pictures_are_pruned_like_old_outputs():

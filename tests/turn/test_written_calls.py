@@ -7,8 +7,11 @@ from support.virtual import run_virtually
 
 from bridle import Agent, ScriptedModel, call
 from bridle.core.parts import Call, Notice, Text
+from bridle.core.repair import call_digest
+from bridle.core.stream import ToolCall
 from bridle.model.catalog import model_info
 from bridle.model.unparsed_calls import written_calls
+from bridle.turn.processor import Processor
 
 LOOK = '{"name": "look", "arguments": {"key": "a"}}'
 
@@ -83,6 +86,13 @@ def test_a_model_that_writes_its_calls_twice_is_told_its_tools_in_words_from_the
     assert len(notices) == 1 and "quirks = { text_calls = true }" in notices[0] and "scripted/model" in notices[0]
     made = [part for part in session.parts.values() if isinstance(part, Call)]
     assert [part.written for part in made] == [True, True, False, False]
+
+
+def test_the_id_that_a_provider_gave_a_call_says_nothing_about_it():
+    processor = Processor("1.1.1.0", {"look": look}, None)
+    processor.feed(ToolCall("look", '{"key": "a"}', "written:0"))
+    (put,) = processor.parts(whole=True)
+    assert put.part == Call("1.1.1.0.0", "look", '{"key": "a"}', call_digest("look", {"key": "a"}, ()))
 
 
 def test_several_calls_in_one_text_are_all_found_and_half_a_call_is_none():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -10,11 +9,11 @@ import msgspec
 from bridle.config.limits import check_limits
 from bridle.config.settings import Settings
 from bridle.core.agent import AgentDefinition
+from bridle.core.ids import day_account_id, month_account_id, notice_id
 from bridle.core.inbox import TurnOptions
 from bridle.core.ledger import Account, TreeLimits
 from bridle.core.limits import ROWS, UNLIMITED, Limits, effective_cap, limits_in
 from bridle.core.parts import Notice, TurnStart
-from bridle.core.session import Session
 
 
 def turn_limits(
@@ -34,7 +33,7 @@ def turn_limits(
     notices: tuple[Notice, ...] = ()
     if steps is not None and steps > ceiling:
         text = f"{steps} steps were asked for; the ceiling is {ceiling}"
-        notices = (Notice(f"{number}.notice.ceiling", "ceiling", text),)
+        notices = (Notice(notice_id(number, "ceiling"), "ceiling", text),)
     limits = msgspec.structs.replace(limits, steps=effective_cap(steps, ceiling))
     if limits.steps == 0:
         # An agent that only talks makes no calls that could be counted.
@@ -53,18 +52,11 @@ def accounts_of(settings: Settings, start: TurnStart) -> tuple[Account, ...]:
     own = msgspec.structs.replace(UNLIMITED, **{row.name: start.limits.of(row.name) for row in ROWS if row.shared})
     if start.delegation is not None:
         return (Account(start.account, start.delegation.account, own, background=start.delegation.background),)
-    now = datetime.fromtimestamp(start.at, UTC)
     month, day = limits_in(settings.limits.monthly), limits_in(settings.limits.daily)
     above: tuple[Account, ...] = ()
     if month != UNLIMITED:
-        above = (Account(f"month/{now:%Y-%m}", None, month, scope="month"),)
+        above = (Account(month_account_id(start.at), None, month, scope="month"),)
     if day != UNLIMITED:
-        above = (Account(f"day/{now:%Y-%m-%d}", above[0].id if above else None, day, scope="day"), *above)
+        above = (Account(day_account_id(start.at), above[0].id if above else None, day, scope="day"), *above)
     tree = TreeLimits(**msgspec.structs.asdict(settings.tree))
     return (Account(start.account, above[0].id if above else None, own, tree), *above)
-
-
-def account_id(session: Session, number: int) -> str:
-    """Return the id of the account of a turn."""
-    assert session.info is not None
-    return f"{session.info.id}/{number}"

@@ -13,6 +13,7 @@ from bridle.assembly.user_setup import UserSetup
 from bridle.config.agents import prompt_file
 from bridle.config.settings import PromptSettings
 from bridle.core.agent import AgentDefinition, ModelInfo
+from bridle.core.ids import notice_id
 from bridle.core.parts import Notice, TurnStart
 from bridle.core.permission import Rule
 from bridle.errors import ConfigError
@@ -72,7 +73,7 @@ def agent_switch(before: TurnStart | None, agent: AgentDefinition, number: int) 
     if NO_EDITS in agent.permission:
         rights = "you must not change any file now"
     text = f"[From here on you are the agent {agent.name}, no longer {before.agent}: {rights}.]"
-    return (Notice(f"{number}.notice.agent", "agent", text, told=True),)
+    return (Notice(notice_id(number, "agent"), "agent", text, told=True),)
 
 
 def named_agents(text: str, subagents: Iterable[str]) -> tuple[str, ...]:

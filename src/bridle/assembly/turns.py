@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from bridle.assembly.command_environment import CommandEnvironment
-from bridle.assembly.limits import account_id, accounts_of, limits_tree_cost, turn_limits
+from bridle.assembly.limits import accounts_of, limits_tree_cost, turn_limits
 from bridle.assembly.model_setup import (
     adjusted,
     compaction_threshold,
@@ -28,6 +28,7 @@ from bridle.assembly.user_setup import UserSetup
 from bridle.config.model_checks import check_files, need_price
 from bridle.config.settings import Settings
 from bridle.core.agent import AgentDefinition, ModelInfo
+from bridle.core.ids import account_id, notice_id, turn_part_id
 from bridle.core.inbox import PromptItem, TurnOptions
 from bridle.core.ledger import Account
 from bridle.core.limits import UNLIMITED, Limits
@@ -93,14 +94,14 @@ class SettingsTurns:
             return self.opening(session, item, number)
         except ConfigError as error:
             start = TurnStart(
-                f"{number}.start",
+                turn_part_id(number, "start"),
                 number,
                 agent=options.agent or "",
                 model=options.model or "",
                 cap=0,
                 limits=Limits(),
                 on_ask="deny",
-                account=account_id(session, number),
+                account=_account(session, number),
                 delegation=options.delegation,
             )
             above = options.delegation.account if options.delegation is not None else None
@@ -113,7 +114,7 @@ class SettingsTurns:
         tools = tuple(self.toolset.offered(agent, options, info, self._rules(agent)))
         system = self._system(session, choice, options, tools)
         start = TurnStart(
-            f"{number}.start",
+            turn_part_id(number, "start"),
             number,
             agent=agent.name,
             model=choice.model,
@@ -122,7 +123,7 @@ class SettingsTurns:
             on_ask=options.on_ask or "deny",
             tools=tools,
             system=system if system != session.system else "",
-            account=account_id(session, number),
+            account=_account(session, number),
             at=round(self.seams.clock.wall(), 3),
             delegation=options.delegation,
             window=info.context_window,
@@ -145,7 +146,7 @@ class SettingsTurns:
         notices: tuple[Notice, ...] = ()
         if not ref:
             ref, why = self.models.choose()
-            notices = (Notice(f"{number}.notice.model", "model", f"model {ref}: {why}"),)
+            notices = (Notice(notice_id(number, "model"), "model", f"model {ref}: {why}"),)
         _, info = self._model(ref)
         check_files(info, item.files)
         occasion_prompts(self.settings.prompts, self.agents)
@@ -208,7 +209,7 @@ class SettingsTurns:
         told = {part.text for part in session.parts.values() if isinstance(part, Notice)} if news else set()
         for place, (about, text) in enumerate(news):
             if text not in told:
-                yield Notice(f"{number}.notice.{about}.{place}", about, text)
+                yield Notice(notice_id(number, about, place), about, text)
 
     def _system(self, session: Session, choice: TurnChoice, options: TurnOptions, tools: tuple[str, ...]) -> str:
         assert session.info is not None
@@ -295,3 +296,8 @@ class SettingsTurns:
 
 def _priced(delegation: Delegation | None) -> bool:
     return delegation is not None and delegation.priced
+
+
+def _account(session: Session, number: int) -> str:
+    assert session.info is not None
+    return account_id(session.info.id, number)

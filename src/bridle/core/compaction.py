@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from bridle.core.messages import ATTACHED, FRAME, AssistantMessage, Message, ResultMessage, UserMessage, characters
+from bridle.core.messages import FRAME, AssistantMessage, Message, ResultMessage, UserMessage, characters
 from bridle.core.parts import Compaction
 
 COMPACT_AT = 0.85
@@ -44,13 +44,13 @@ def first_kept(messages: Sequence[Message], room: int) -> int:
 
 def compacted(messages: Sequence[Message], part: Compaction, prompts: Collection[str]) -> list[Message]:
     """The summary, the turn's own prompts that lie before `through`, and everything from there on."""
-    kept: list[Message] = [UserMessage(part.id, f"{SUMMARY_HEAD}\n\n{part.summary}")]
+    kept: list[Message] = [UserMessage(part.id, f"{SUMMARY_HEAD}\n\n{part.summary}", kind="summary")]
     ours = set(prompts)
     through = next((place for place, message in enumerate(messages) if message.id == part.through), len(messages))
     for message in messages[:through]:
         if isinstance(message, UserMessage) and message.id in ours:
-            text = part.shortened.get(message.id, message.text)
-            kept.append(msgspec.structs.replace(message, text=text))
+            text = part.shortened.get(message.id)
+            kept.append(message if text is None else msgspec.structs.replace(message, text=text, kind="shortened"))
     return kept + list(messages[through:])
 
 
@@ -62,7 +62,7 @@ def pruned(messages: Sequence[Message], part: Compaction) -> list[Message]:
         if message.id not in gone
         else msgspec.structs.replace(message, text=PLACEHOLDER)
         if isinstance(message, ResultMessage)
-        else UserMessage(message.id, PLACEHOLDER)
+        else UserMessage(message.id, PLACEHOLDER, kind="attached")
         for message in messages
     ]
 
@@ -73,7 +73,7 @@ def prunable(messages: Sequence[Message], characters_per_token: float) -> tuple[
     found: list[str] = []
     for message in reversed(messages):
         is_result = isinstance(message, ResultMessage) and message.name not in NEVER_PRUNED
-        if not is_result and not message.id.endswith(ATTACHED):
+        if not is_result and not (isinstance(message, UserMessage) and message.kind == "attached"):
             continue
         size = characters(message)
         tokens = size / characters_per_token
@@ -99,7 +99,7 @@ def serialised(messages: Sequence[Message], room: int) -> str:
         match message:
             case UserMessage():
                 # An earlier summary stands for much: it is brought up to date, so it is seen whole.
-                shown = room // 2 if message.text.startswith(SUMMARY_HEAD) else SHOWN_CHARACTERS
+                shown = room // 2 if message.kind == "summary" else SHOWN_CHARACTERS
                 lines.append(f"## User\n{head_and_tail(message.text, shown)}")
             case AssistantMessage():
                 calls = "".join(f"\ncall {made.name} {made.arguments[:500]}" for made in message.calls)
@@ -117,8 +117,8 @@ def mechanical(messages: Sequence[Message], room: int) -> str:
     for message in messages:
         match message:
             case UserMessage():
-                if message.text.startswith(SUMMARY_HEAD):
-                    earlier = head_and_tail(message.text.removeprefix(SUMMARY_HEAD).strip(), room // 2)
+                if message.kind == "summary":
+                    earlier = head_and_tail(message.text[len(SUMMARY_HEAD) :].strip(), room // 2)
                 else:
                     lines.append(f"- the user said: {_line(message.text, 300)}")
             case AssistantMessage():

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol, TypeVar, cast, overload
+from typing import Literal, Protocol, TypeVar, cast, overload
 
 import msgspec
 
 ATTACHMENT_CHARACTERS = 6_000
 """What an image weighs in the estimate of a context, until the provider has counted."""
-ATTACHED = ".attached"
-"""How the id of a message ends that shows what calls have read."""
 BYTES_TO_CHARACTERS_OF_A_DOCUMENT = 8
 
 
@@ -33,6 +31,8 @@ class UserMessage(msgspec.Struct, frozen=True):
     id: str
     text: str
     attachments: tuple[Attachment, ...] = ()
+    kind: Literal["told", "attached", "summary", "shortened"] = "told"
+    """What calls have read, the summary of a compaction, a prompt that one has shortened, or anything else."""
 
     def seen_by(self, takes: frozenset[str]) -> tuple[str, tuple[Attachment, ...]]:
         """The text and the attachments for a model that can look at so much; what it cannot see it is told of."""

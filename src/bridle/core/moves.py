@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from bridle.core.events import CallMoved, RequestMoved
+from bridle.core.ids import message_id
 from bridle.core.messages import (
-    ATTACHED,
     AssistantMessage,
     AssistantText,
     Attachment,
@@ -43,8 +43,6 @@ from bridle.core.states import (
 from bridle.core.turn import SideRequest
 
 REFUSALS_THAT_REPEAT = ("denied", "unasked", "rejected", "hook")
-
-
 MOST_CHANGED = 1_000
 """Characters of changed arguments that the model is told of."""
 
@@ -151,6 +149,7 @@ def move_call(session: Session, event: CallMoved) -> None:
                 session.known_files.update(state.seen)
                 if state.kept:
                     session.kept[call.name] = state.output
+                session.todos = session.todos if state.todos is None else state.todos
             if state.report is not None:
                 _count_report(turn, state.report)
             _close_batch(session, turn)
@@ -180,7 +179,7 @@ def _move_background(session: Session, turn: OpenTurn, event: CallMoved) -> None
     if turn.step is not None and (turn.step.final or turn.synthesis == "done") and not turn.prompted:
         turn.kept_words = turn.words
     turn.kept_output = turn.output or turn.kept_output
-    session.tell(UserMessage(f"{event.id}.report", state.output))
+    session.tell(UserMessage(message_id(event.id, "report"), state.output))
     turn.prompted = True
 
 
@@ -222,7 +221,7 @@ def _close_batch(session: Session, turn: OpenTurn) -> None:
         output = state.told if isinstance(state, Waiting) else state.output
         changed = f"a hook changed the arguments of this call to {call.changed[:MOST_CHANGED]}" if call.changed else ""
         text = "\n\n".join([output, *(f"[{note}]" for note in (call.note, changed) if note)])
-        session.say(ResultMessage(f"{id}.result", id, call.name, text, isinstance(state, (Failed, Refused))))
+        session.say(ResultMessage(message_id(id, "result"), id, call.name, text, isinstance(state, (Failed, Refused))))
         synthesize = synthesize and isinstance(state, Done) and state.synthesize
         malformed = malformed and isinstance(state, Refused) and state.refusal.name == "invalid"
         if isinstance(state, Done):
@@ -242,7 +241,8 @@ def _close_batch(session: Session, turn: OpenTurn) -> None:
     if attached:
         # No wire takes images in every result, and all take them from a user.
         names = ", ".join(each.name for each in attached)
-        session.say(UserMessage(f"{next(iter(turn.batch))}{ATTACHED}", f"[read: {names}]", tuple(attached)))
+        shown = message_id(next(iter(turn.batch)), "attached")
+        session.say(UserMessage(shown, f"[read: {names}]", tuple(attached), "attached"))
     if synthesize:
         turn.synthesis = "due"
         turn.last_batch = tuple(turn.batch)

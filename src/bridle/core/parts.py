@@ -144,6 +144,8 @@ class Notice(msgspec.Struct, frozen=True, tag="notice", tag_field="kind", omit_d
     text: str
     told: bool = False
     limit: LimitName | None = None
+    item: str = ""
+    """The item of the inbox that it answers."""
 
 
 class ReservationRefused(msgspec.Struct, frozen=True, tag="refused", tag_field="kind", omit_defaults=True):
@@ -236,12 +238,13 @@ class Redone(msgspec.Struct, frozen=True, tag="redone", tag_field="kind", omit_d
     restored: bool = False
 
 
-class Extension(msgspec.Struct, frozen=True, tag="extension", tag_field="kind"):
-    """A person raised a limit of the running turn."""
+class Extension(msgspec.Struct, frozen=True, tag="extension", tag_field="kind", omit_defaults=True):
+    """A person raised a limit of the running turn, by this item of the inbox."""
 
     id: str
     limit: LimitName
     by: float
+    item: str = ""
 
 
 class Halt(msgspec.Struct, frozen=True, tag="halt", tag_field="kind", omit_defaults=True):

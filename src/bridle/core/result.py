@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from bridle.core.ids import turn_part_id
 from bridle.core.limits import Reason, Spent, spent_by
 from bridle.core.parts import Text, TurnFinish
 from bridle.core.session import Session
@@ -81,7 +82,7 @@ def result_of(session: Session, prompt: str) -> Result:
         return Result(id, prompt, "held", asks=running.asks if running is not None else ())
     if turn == 0:
         return Result(id, prompt, "recorded")
-    finish = session.parts.get(f"{turn}.finish")
+    finish = session.parts.get(turn_part_id(turn, "finish"))
     if isinstance(finish, TurnFinish):
         return _finished(session, id, prompt, finish)
     if running is None:

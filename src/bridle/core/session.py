@@ -27,6 +27,7 @@ from bridle.core.parts import (
 from bridle.core.permission import Access
 from bridle.core.repetition import Repetition
 from bridle.core.states import Approved, Ask, Asking, CallState, Pending, Queued, Repeat, Usage, Waiting
+from bridle.core.todos import Todo
 from bridle.core.turn import SideRequest, Step, Turn
 
 MAX_CHARACTERS_PER_TOKEN = 8.0
@@ -184,6 +185,8 @@ class Session:
         self.always: set[Access] = set()
         self.kept: dict[str, str] = {}
         """The last output of each tool that wants it kept."""
+        self.todos: tuple[Todo, ...] = ()
+        """What is to be done, as far as a call has recorded it."""
         self.known_files: dict[str, str] = {}
         """The files that the model has seen, with a digest of what they held then; empty means seen no more."""
         self.prompts: dict[str, int] = {}

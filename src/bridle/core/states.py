@@ -9,6 +9,7 @@ import msgspec
 from bridle.core.limits import Bound, Reason, Spent
 from bridle.core.messages import Attachment
 from bridle.core.permission import Access
+from bridle.core.todos import Todo
 
 RefusalName = Literal[
     "denied",
@@ -140,6 +141,8 @@ class Done(msgspec.Struct, frozen=True, tag="done", omit_defaults=True):
     """Images and documents for the model to look at."""
     answers: bool = False
     """It is the answer of the turn, which must fit a schema."""
+    todos: tuple[Todo, ...] | None = None
+    """The list of what is to be done, if this call has written it."""
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed", omit_defaults=True):

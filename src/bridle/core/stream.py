@@ -82,12 +82,13 @@ class ToolInputEnd(msgspec.Struct, frozen=True, tag="tool-input-end"):
 
 
 class ToolCall(msgspec.Struct, frozen=True, tag="tool-call"):
-    """A whole call; `arguments` is the text that the model wrote, sound or not."""
+    """A whole call; `arguments` is the text that the model wrote, sound or not. `written` ones came as text."""
 
     name: str
     arguments: str
     id: str = ""
     seal: str = ""
+    written: bool = False
 
 
 class ToolResult(msgspec.Struct, frozen=True, tag="tool-result"):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from bridle.core.action import Wait
 from bridle.core.events import Entry
+from bridle.core.ids import read_account
 from bridle.core.inbox import AbortItem, InboxItem
 from bridle.core.ledger import Shortage
 from bridle.core.session import Session
@@ -189,8 +190,12 @@ class Others:
             await self._engine.report(parent)
 
     async def settle_dead(self, short: Shortage) -> None:
-        for account in await self._setup.journal.holding(owner_of(short)):
-            session = account.id.rpartition("/")[0]
+        short_of = read_account(short.account)
+        # Where a day or a month is short, those of all sessions count.
+        for account in await self._setup.journal.holding(short_of.session if short_of is not None else ""):
+            holder = read_account(account.id)
+            assert holder is not None, account
+            session = holder.session
             if self._engine.drives(session) or await self._setup.journal.held(session):
                 continue
             lease = await self._setup.journal.acquire(session)
@@ -200,11 +205,6 @@ class Others:
                     await settle_left(ActiveTurn(record, self._setup.turns, self._setup.seams, Scope(), self))
                 finally:
                     await self._setup.journal.release(lease)
-
-
-def owner_of(short: Shortage) -> str:
-    """Return the session whose accounts a shortage concerns; empty if those of all sessions count."""
-    return short.account.rpartition("/")[0] if short.scope in ("turn", "tree") else ""
 
 
 async def submit(session: str, item: InboxItem, journal: Journal, engine: Engine) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from bridle.core.action import Pause, Wait
 from bridle.core.decide import decide
+from bridle.core.ids import child_prompt_id
 from bridle.core.session import Session
 from bridle.core.states import Ask
 from bridle.engine.drive import DriveSetup, has_work
 from bridle.engine.engine import Engine
 from bridle.errors import NoSuchSession
-from bridle.turn.children import child_prompt_id, has_ended
+from bridle.turn.children import has_ended
 
 
 async def tend(id: str, setup: DriveSetup, engine: Engine, told: tuple[Ask, ...] | None = None) -> bool:

@@ -105,8 +105,8 @@ class Journal(Protocol):
     async def account(self, id: str) -> Account | None:
         """A row of the ledger, with the reservations that it holds."""
 
-    async def holding(self, prefix: str) -> list[Account]:
-        """The accounts that hold reservations and whose id begins so."""
+    async def holding(self, root: str) -> list[Account]:
+        """The accounts of turns of this session, and of those below it, that hold reservations; without one, of all."""
 
     async def sessions(self) -> list[SessionRow]:
         """All sessions, the one that changed last first."""

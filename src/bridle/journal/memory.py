@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from bridle.core.events import Entry, SessionInfo, SessionPut
+from bridle.core.ids import account_range, is_account_in
 from bridle.core.inbox import InboxItem
 from bridle.core.ledger import Account, AccountChange, BudgetRefused, Shortage, post
 from bridle.errors import LeaseLost, NoSuchSession
@@ -199,9 +200,9 @@ class MemoryJournal:
     async def account(self, id: str) -> Account | None:
         return self._accounts.get(id)
 
-    async def holding(self, prefix: str) -> list[Account]:
+    async def holding(self, root: str) -> list[Account]:
         with self._lock:
-            return [account for id, account in self._accounts.items() if account.held and id.startswith(prefix)]
+            return [account for account in self._accounts.values() if account.held and is_account_in(account.id, root)]
 
     async def sessions(self) -> list[SessionRow]:
         with self._lock:
@@ -209,11 +210,11 @@ class MemoryJournal:
         return sorted(rows, key=lambda row: row.updated, reverse=True)
 
     async def delete(self, lease: Lease) -> None:
-        prefix = f"{lease.session}/"
+        first, end = account_range(lease.session)
         with self._lock:
             self._held(lease)
             del self._sessions[lease.session]
-            self._accounts = {id: account for id, account in self._accounts.items() if not id.startswith(prefix)}
+            self._accounts = {id: account for id, account in self._accounts.items() if not first <= id < end}
 
     async def size(self, session: str) -> int:
         return sum(len(wire.encode_events(entry)) for entry in self._kept(session).entries)

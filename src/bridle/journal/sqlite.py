@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from bridle.core.events import Entry, SessionInfo, SessionPut
+from bridle.core.ids import account_range, is_account_in
 from bridle.core.inbox import InboxItem
 from bridle.core.ledger import Account, AccountChange, BudgetRefused, Shortage, post
 from bridle.errors import (
@@ -322,12 +323,12 @@ class SqliteJournal:
         with self._sound(f"account {id}"):
             return wire.decode_account(rows[0][0]) if rows else None
 
-    async def holding(self, prefix: str) -> list[Account]:
+    async def holding(self, root: str) -> list[Account]:
         # Rows are small and this is rare: it is asked only by who must wait for another's reservation.
-        rows = self._read("held_accounts", (prefix, f"{prefix}\U0010ffff"))
+        rows = self._read("held_accounts", (root, f"{root}\U0010ffff"))
         with self._sound("an account"):
             found = [wire.decode_account(row[0]) for row in rows]
-        return [account for account in found if account.held]
+        return [account for account in found if account.held and is_account_in(account.id, root)]
 
     async def sessions(self) -> list[SessionRow]:
         found = []
@@ -349,7 +350,7 @@ class SqliteJournal:
                 raise LeaseLost(f"session {lease.session} is written by another process now")
             writer.execute(QUERIES["delete_entries"], (first, first + SESSION_SPAN - 1))
             writer.execute(QUERIES["delete_items"], (number,))
-            writer.execute(QUERIES["delete_accounts"], (f"{lease.session}/", f"{lease.session}0"))
+            writer.execute(QUERIES["delete_accounts"], account_range(lease.session))
 
         await self._commits.write(work, full=False)
         self._numbers.pop(lease.session, None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
@@ -12,6 +11,7 @@ import msgspec
 from bridle.assembly.prompts import with_mentions
 from bridle.core.agent import AgentDefinition
 from bridle.core.context import sound
+from bridle.core.ids import RESERVED_SESSIONS, looks_like_part
 from bridle.core.inbox import InboxItem, PromptItem, TurnOptions
 from bridle.core.limits import wrong_limit
 from bridle.core.parts import File
@@ -22,11 +22,7 @@ from bridle.wire import entries as wire
 from bridle.workspace.bounded_read import SETTINGS_BYTES, read_given, read_stream
 
 LONGEST_NAME = 200
-ACCOUNTS = ("day", "month")
-"""The ledger has accounts that begin with these: a session of that name would share them."""
 MOST_PROMPT_BYTES = 20_000_000
-PART = re.compile(r"\d+\.")
-"""The beginning of every id that a turn gives to its own parts."""
 
 Value = TypeVar("Value")
 
@@ -92,7 +88,7 @@ def stream_text(said: str) -> str:
 
 def session_id(id: str) -> str:
     """Return an id for a session; raises `ConfigError`. It becomes part of file names and of accounts."""
-    if not isinstance(id, str) or not safe_name(id) or id in ACCOUNTS:
+    if not isinstance(id, str) or not safe_name(id) or id in RESERVED_SESSIONS:
         raise ConfigError(f"id: {id!r} is no id of a session: use letters, digits, '_', '-' and '.'")
     return id
 
@@ -114,7 +110,7 @@ def prompt_item(
     reply: bool,
 ) -> PromptItem:
     """Return a prompt for the inbox; raises `ConfigError`."""
-    if isinstance(id, str) and PART.match(id):
+    if isinstance(id, str) and looks_like_part(id):
         raise ConfigError(f"prompt: id must not begin with a number and a dot, which {id!r} does")
     if options is not None and not isinstance(options, TurnOptions):
         raise ConfigError(f"prompt: options must be TurnOptions, not {options!r}")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bridle.core.action import Wait
 from bridle.core.decide import decide
+from bridle.core.ids import in_tree, is_below
 from bridle.core.session import Session
 from bridle.errors import JournalRefused, LeaseLost, NoSuchSession
 from bridle.journal.journal import SessionRow
@@ -58,7 +59,7 @@ async def _children(runtime: Runtime, session: str) -> list[str]:
         entries = await runtime.journal.load(session)
     except JournalRefused:
         return []
-    return [child for child in children_in(entries) if child.startswith(f"{session}.")]
+    return [child for child in children_in(entries) if is_below(child, session)]
 
 
 async def size_of(runtime: Runtime, session: str) -> int:
@@ -91,7 +92,7 @@ async def _too_much(runtime: Runtime, rows: Iterable[SessionRow], most: float) -
     total = 0
     for place, row in enumerate(rows):
         id = row.info.id
-        total += sum(size for other, size in sizes.items() if other == id or other.startswith(f"{id}."))
+        total += sum(size for other, size in sizes.items() if in_tree(other, id))
         if total > most and place:
             gone.append(id)
     return gone

@@ -18,6 +18,7 @@ from bridle.config.agents import all_agents
 from bridle.config.settings import Settings
 from bridle.core.context import sound
 from bridle.core.events import SessionInfo
+from bridle.core.ids import read_ask_address
 from bridle.core.inbox import AbortItem, AnswerItem, CompactItem, ExtendItem, InboxItem, PromptItem, TurnOptions
 from bridle.core.limits import LimitName, wrong_limit
 from bridle.core.parts import File, TurnStart
@@ -231,7 +232,7 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
         """Answer an ask of this session or of one below it; the turn goes on with the same counters."""
         words = sound(feedback) if isinstance(feedback, str) else feedback
         item = argument_checks.recordable(AnswerItem(self.seams.new_id("ans"), ask, choice, words))
-        owner, _, id = item.ask.rpartition(":")
+        owner, id = read_ask_address(item.ask)
         await self._submit(owner or session, msgspec.structs.replace(item, ask=id))
         if owner:
             await self.engine.wake(session)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from bridle.config.settings import Settings
 from bridle.core.events import CallMoved, Entry, Live, PartDelta, PartPut
+from bridle.core.ids import day_account_id, month_account_id
 from bridle.core.inbox import PromptItem
 from bridle.core.ledger import Account
 from bridle.core.limits import NOTHING
@@ -182,7 +182,7 @@ class SessionReader:
     async def extended(self, session: str, extension: str) -> Extension | Notice | None:
         """What became of an extension: the part that raised the limit, the notice that refused it, or nothing yet."""
         for part in (await self.load(session)).parts.values():
-            if isinstance(part, (Extension, Notice)) and part.id.endswith(f".extension.{extension}"):
+            if isinstance(part, (Extension, Notice)) and part.item == extension:
                 return part
         return None
 
@@ -192,12 +192,12 @@ class SessionReader:
 
     async def allowances(self) -> list[tuple[str, float, float | None]]:
         """What this user has spent today and this month, in US dollars, and the limits that are set."""
-        now = datetime.fromtimestamp(self.seams.clock.wall(), UTC)
+        now = self.seams.clock.wall()
         given = self.settings.limits
         found: list[tuple[str, float, float | None]] = []
         for words, id, limit in (
-            ("today", f"day/{now:%Y-%m-%d}", given.daily.cost),
-            ("this month", f"month/{now:%Y-%m}", given.monthly.cost),
+            ("today", day_account_id(now), given.daily.cost),
+            ("this month", month_account_id(now), given.monthly.cost),
         ):
             account = await self.journal.account(id)
             found.append((words, account.spent.cost if account is not None else 0.0, limit))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from bridle.core.events import CallMoved, Entry, PartPut, Recorded, SessionPut
+from bridle.core.ids import account_id, is_below, read_account
 from bridle.core.limits import Limits
 from bridle.core.parts import Call, Extension, Redone, TurnFinish, TurnStart, Undone
 from bridle.core.session import Session
@@ -96,16 +97,16 @@ def check_open_turn(id: str, state: Session, carried: set[str], ceiling: int) ->
     if turn is None:
         return
     start, delegation = turn.start, turn.start.delegation
-    if start.account != f"{id}/{start.number}":
+    if start.account != account_id(id, start.number):
         raise ConfigError(f"session {id}: its open turn spends from account {start.account!r}, which is not its own")
     if turn.cap > ceiling:
         raise ConfigError(f"session {id}: its open turn may take {turn.cap} steps, and your ceiling is {ceiling}")
-    foreign = [child for child in turn.children.values() if not child.startswith(f"{id}.")]
+    foreign = [child for child in turn.children.values() if not is_below(child, id)]
     if foreign:
         raise ConfigError(f"session {id}: its open turn waits for {foreign[0]}, which is no subagent of it")
-    if delegation is not None and not (
-        delegation.parent in carried
-        and id.startswith(f"{delegation.parent}.")
-        and delegation.account.startswith(f"{delegation.parent}/")
-    ):
+    if delegation is None:
+        return
+    payer = read_account(delegation.account)
+    known = delegation.parent in carried and is_below(id, delegation.parent)
+    if not known or payer is None or payer.session != delegation.parent:
         raise ConfigError(f"session {id}: its open turn works for {delegation.parent}, which is not in this file")

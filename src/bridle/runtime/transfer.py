@@ -12,6 +12,7 @@ import msgspec
 from bridle.assembly.limits import accounts_of
 from bridle.core.context import sound
 from bridle.core.events import Entry, PartPut, SessionInfo, SessionPut
+from bridle.core.ids import is_below
 from bridle.core.ledger import Account, AccountChange, places
 from bridle.core.limits import NOTHING, UNLIMITED, spent_by
 from bridle.core.parts import TurnStart
@@ -188,7 +189,7 @@ def _accounts(runtime: Runtime, states: Mapping[str, Session], id: str) -> Itera
         return
     # The day on which it goes on pays, whatever day the file says that it began.
     own, *above = accounts_of(runtime.settings, msgspec.structs.replace(turn.start, at=runtime.seams.clock.wall()))
-    under = [each for each in states if each.startswith(f"{id}.")]
+    under = [each for each in states if is_below(each, id)]
     open_below = [found for each in under if (found := states[each].running) is not None]
     spent = NOTHING
     for each in (turn, *open_below):
@@ -234,7 +235,7 @@ def _unborn(state: Session) -> Collection[str]:
 
 def _below(id: str, entries: Sequence[Entry]) -> list[str]:
     """The sessions that a session has started itself: those of one that it was forked from are not its own."""
-    return sorted(child for child in children_in(entries) if child.startswith(f"{id}."))
+    return sorted(child for child in children_in(entries) if is_below(child, id))
 
 
 async def _directory(runtime: Runtime, id: str) -> str:

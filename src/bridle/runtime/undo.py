@@ -12,6 +12,7 @@ import msgspec
 
 from bridle.core.events import Entry, PartPut
 from bridle.core.fold import load as load_session
+from bridle.core.ids import redo_id, undo_id
 from bridle.core.parts import Patch, Prompt, Redone, TurnStart, Undone
 from bridle.core.session import Session
 from bridle.core.undo import begins, visible
@@ -45,7 +46,7 @@ async def undo(
         entries = visible(await runtime.journal.load(session))
         turn = _turn(record.session, entries, to)
         found = await _found(runtime, session, entries, turn)
-        undone = Undone(f"undo.{record.session.sequence}", turn, record.session.turns)
+        undone = Undone(undo_id(record.session.sequence), turn, record.session.turns)
         planned: Planned | None = None
         if found.spans and not keep_files:
             planned = await _plan(runtime, record, found, force=force)
@@ -82,7 +83,7 @@ async def redo(runtime: Runtime, session: str, *, keep_files: bool = False) -> R
             spans = (await _taken_back(runtime, record, undone)).spans
             planned = await _kept(runtime).plan_redo(_directory(record), spans, undone.tree)
             _refuse(planned, force=False)
-        redone = again or Redone(f"redo.{record.session.sequence}", undone.id)
+        redone = again or Redone(redo_id(record.session.sequence), undone.id)
         if again is None:
             await record.append(PartPut(redone), weight="intent")
         await _follow(runtime, record, redone, planned)

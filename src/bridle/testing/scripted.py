@@ -11,6 +11,7 @@ import msgspec
 
 from bridle.core.agent import ModelInfo, Price
 from bridle.core.context import estimate_tokens
+from bridle.core.ids import read_step_request
 from bridle.core.states import Usage
 from bridle.core.stream import (
     Error,
@@ -210,7 +211,8 @@ class ScriptedModel:
             return self._summary
         index = self._next.get(request.session)
         if index is None:
-            index = int(request.id.split(".")[1]) - 1 if request.purpose in ("step", "closing") else 0
+            asked = read_step_request(request.id)
+            index = asked.step - 1 if asked is not None else 0
         self._next[request.session] = index + 1
         if index < len(self._replies):
             return self._replies[index]

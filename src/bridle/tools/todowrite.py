@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 
+from bridle.core.todos import Todo
 from bridle.tools.builtin import builtin
 from bridle.tools.tool import Invocation, Output
 
 MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "cancelled": "[-]"}
-
-
-class Todo(msgspec.Struct):
-    content: str
-    status: Literal["pending", "in_progress", "completed", "cancelled"] = "pending"
-    priority: Literal["high", "medium", "low"] = "medium"
 
 
 class TodoWriteArguments(msgspec.Struct, forbid_unknown_fields=True):
@@ -28,7 +23,7 @@ def shown(todos: list[Todo]) -> str:
 
 
 async def todowrite(given: TodoWriteArguments, invocation: Invocation) -> Output:
-    return Output(shown(given.todos), kept=True)
+    return Output(shown(given.todos), kept=True, todos=tuple(given.todos))
 
 
 TOOL = builtin("todowrite", TodoWriteArguments, todowrite, needs=lambda given, directory: (), leaves_files=True)

@@ -15,6 +15,7 @@ from bridle.core.messages import Attachment
 from bridle.core.permission import Access
 from bridle.core.states import Ask
 from bridle.core.stream import ToolSpec
+from bridle.core.todos import Todo
 from bridle.errors import ConfigError, ToolFailed
 from bridle.process.sandbox import Sandbox
 from bridle.seams import in_thread
@@ -42,6 +43,8 @@ class Output(msgspec.Struct, frozen=True):
     """Images and documents for the model to look at."""
     synthesize: bool = False
     """If every call of a step says so, one request writes the answer from their results, and the turn ends."""
+    todos: tuple[Todo, ...] | None = None
+    """The list of what is to be done from now on, of a tool that keeps one."""
 
 
 @dataclass(slots=True, kw_only=True)

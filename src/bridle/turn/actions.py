@@ -7,6 +7,7 @@ from typing import Protocol
 
 from bridle.core.action import CallModel, Compact, Finish, Synthesize
 from bridle.core.events import PartPut
+from bridle.core.ids import turn_part_id
 from bridle.core.parts import Halt
 from bridle.core.states import Refusal
 from bridle.core.turn import Turn
@@ -116,6 +117,6 @@ class TurnActions:
         if turn.halt is not None:
             # It is ending already, and not even that goes well: nothing is gained by saying so again and again.
             raise JournalFailed(f"the turn cannot be brought to its end: {detail}")
-        halt = Halt(f"{turn.start.number}.halt", "error", detail)
+        halt = Halt(turn_part_id(turn.start.number, "halt"), "error", detail)
         await self._active.record.append(PartPut(halt), weight="ending")
         await recover(self._active)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bridle.core.ids import ask_id, question_id
 from bridle.core.parts import Call
 from bridle.core.permission import DOOM_LOOP, Access, only_a_person_answers
 from bridle.core.repair import arguments_of
@@ -104,7 +105,7 @@ class Authority:
                 asked.append(access)
         active.ready[call.id] = Ready(arguments, frozenset(needed))
         if not asked:
-            question = tool.asks(arguments, f"{call.id}.answer")
+            question = tool.asks(arguments, question_id(call.id))
             return Asking(question) if question is not None else Running()
         match active.turn.start.on_ask:
             case "allow" if not any(map(only_a_person_answers, asked)):
@@ -125,6 +126,5 @@ class Authority:
                 return Asking(self._ask(call, f"Allow {wanted}?", tuple(asked), diff, again=again))
 
     def _ask(self, call: Call, text: str, accesses: tuple[Access, ...], diff: str = "", *, again: bool = False) -> Ask:
-        # An answer to the first question must not pass for one to the second.
-        id = f"{call.id}.{accesses[0].permission}" + (".again" if again else "") + (".changed" if call.changed else "")
+        id = ask_id(call.id, accesses[0].permission, again=again, changed=bool(call.changed))
         return Ask(id, text, accesses, detail=call.given, diff=diff)

@@ -8,6 +8,7 @@ import msgspec
 
 from bridle.core.action import CallModel
 from bridle.core.events import PartPut, Recorded, RequestMoved
+from bridle.core.ids import notice_id, request_part_id, step_part_id, step_request_id, turn_part_id
 from bridle.core.ledger import AccountChange
 from bridle.core.limits import LOWEST_OUTPUT_TOKENS, NOTHING, Spent, counted
 from bridle.core.parts import Halt, Notice, Request, ReservationRefused, StepFinish, StepStart
@@ -40,7 +41,7 @@ class _Step:
         self.action = action
         self.notices = notices
         turn = active.turn
-        self.id = f"{turn.start.number}.{action.number}.{action.attempt}"
+        self.id = step_request_id(turn.start.number, action.number, action.attempt)
         self.closing = action.closing is not None
         step = turn.step
         self.is_new = step is None or step.number != action.number
@@ -57,15 +58,15 @@ class _Step:
             events += [PartPut(notice) for notice in self.notices]
             if action.closing is None and turn.step is not None and turn.step.cut:
                 # Time ran out in its midst, and was extended: a request must not end with the words of the model.
-                id = f"{turn.start.number}.{action.number}.cut"
+                id = step_part_id(turn.start.number, action.number, "cut")
                 events.append(PartPut(Notice(id, "cut", WAS_CUT, told=True)))
             if turn.start.output is not None and turn.step is not None and turn.step.final:
-                id = f"{turn.start.number}.{action.number}.output"
+                id = step_part_id(turn.start.number, action.number, "output")
                 events.append(PartPut(Notice(id, "output", REMINDER, told=True)))
             if action.closing is not None:
                 told = closing_notice(turn, action.closing, self.active.setup.model.prompts["closing"], elapsed)
                 events.append(PartPut(told))
-            start = f"{turn.start.number}.{action.number}.start"
+            start = step_part_id(turn.start.number, action.number, "start")
             events.append(PartPut(StepStart(start, action.number, turn.cap, action.closing)))
         purpose: Literal["step", "closing"] = "closing" if self.closing else "step"
         events.append(PartPut(Request(self.id, purpose, action.number, action.attempt, turn.start.model)))
@@ -111,9 +112,9 @@ class _Step:
         refused = calls - processor.captured
         if refused and self.active.turn.cap == 0:
             text = f"{counted(refused, 'call')} refused: this agent has no tools"
-            events.append(PartPut(Notice(f"{self.id}.notice.tools_off", "warning", text)))
+            events.append(PartPut(Notice(notice_id(self.id, "tools_off"), "warning", text)))
         finish = StepFinish(
-            f"{self.id}.finish",
+            request_part_id(self.id, "finish"),
             self.action.number,
             calls,
             empty=processor.wordless and not processor.captured and (not calls or self.active.turn.cap == 0),
@@ -131,7 +132,7 @@ class _Step:
         if active.session.written.get(ref, 0) + 1 != MOST_WRITTEN:
             return []
         text = f"{ref} writes its tool calls as text; from now on it is told its tools in words. {HOW_TO_KEEP}"
-        return [PartPut(Notice(f"{self.id}.notice.written", "model", text.replace("{ref}", ref)))]
+        return [PartPut(Notice(notice_id(self.id, "written"), "model", text.replace("{ref}", ref)))]
 
     async def cut(
         self, processor: Processor | None, by: CutBy, usage: Usage, dollars: float, change: AccountChange | None
@@ -139,7 +140,7 @@ class _Step:
         await self.active.record.append(
             *(processor.parts(whole=False) if processor is not None else ()),
             RequestMoved(self.id, Cut(by, usage, dollars)),
-            PartPut(StepFinish(f"{self.id}.finish", self.action.number, cut=True)),
+            PartPut(StepFinish(request_part_id(self.id, "finish"), self.action.number, cut=True)),
             change=change,
         )
 
@@ -150,7 +151,7 @@ class _Step:
         words = processor.partial() if again else processor.growth()
         events: list[Recorded] = [*words, RequestMoved(self.id, broken)]
         if self.action.closing is None and not again:
-            events.append(PartPut(Halt(f"{self.active.turn.start.number}.halt", "error", broken.error)))
+            events.append(PartPut(Halt(turn_part_id(self.active.turn.start.number, "halt"), "error", broken.error)))
         await self.active.record.append(*events, change=change)
 
     async def unaffordable(self, refused: ReservationRefused, *, begun: bool) -> None:

@@ -9,6 +9,16 @@ import msgspec
 from bridle.core.context import estimate_tokens
 from bridle.core.events import CallMoved, Recorded, SessionInfo
 from bridle.core.fold import load
+from bridle.core.ids import (
+    ask_address,
+    asks_report_id,
+    child_prompt_id,
+    child_session_id,
+    end_report_id,
+    is_below,
+    recall_id,
+    turn_part_id,
+)
 from bridle.core.inbox import AbortItem, ChildAsksItem, ChildEndedItem, PromptItem, TurnOptions
 from bridle.core.ledger import AccountChange
 from bridle.core.limits import LOWEST_OUTPUT_TOKENS, seconds_left
@@ -45,9 +55,9 @@ def child_of(active: ActiveTurn, call: Call, busy: Collection[str]) -> Waiting |
         known = ", ".join(sorted(active.setup.toolset.subagents))
         return Refused(Refusal("invalid"), f'There is no subagent "{given.subagent_type}". There are: {known}.')
     if not given.task_id:
-        return _started(f"{active.record.lease.session}.{call.id}", given)
+        return _started(child_session_id(active.record.lease.session, call.id), given)
     # A fork has the same history, but the subagents in it belong to the session it was forked from.
-    ours = given.task_id.startswith(f"{active.record.lease.session}.")
+    ours = is_below(given.task_id, active.record.lease.session)
     if given.task_id not in active.session.children or not ours:
         return Refused(Refusal("invalid"), f'"{given.task_id}" is no subagent of this session')
     if given.task_id in busy:
@@ -85,7 +95,7 @@ async def start_children(active: ActiveTurn) -> None:
     """See to it that every subagent of the open calls exists, has its prompt, and is driven. May be called twice."""
     session, journal = active.record.lease.session, active.record.journal
     for id, child in active.turn.children.items():
-        prompt = _prompt_id(active, id)
+        prompt = child_prompt_id(session, id)
         if prompt in active.others.submitted:
             continue
         given = _arguments(active, active.session.call(id))
@@ -124,15 +134,6 @@ def _delegation(active: ActiveTurn, call: str) -> Delegation:
     )
 
 
-def _prompt_id(active: ActiveTurn, call: str) -> str:
-    return child_prompt_id(active.record.lease.session, call)
-
-
-def child_prompt_id(parent: str, call: str) -> str:
-    """Return the id of the prompt that a call gives to its subagent."""
-    return f"{parent}:{call}"
-
-
 async def recall(active: ActiveTurn, ids: Collection[str]) -> tuple[list[Recorded], AccountChange | None]:
     """Tell these subagents to stop; their endings are awaited, since what they spend until then is the tree's.
 
@@ -140,12 +141,12 @@ async def recall(active: ActiveTurn, ids: Collection[str]) -> tuple[list[Recorde
     """
     moved: list[Recorded] = []
     never: list[str] = []
-    under_way = active.turn.under_way
+    under_way, session = active.turn.under_way, active.record.lease.session
     for id in ids:
         state = under_way[id]
         child = state.child
-        if await _was_prompted(active, child, _prompt_id(active, id)):
-            abort = AbortItem(f"{_prompt_id(active, id)}.abort", detail="the turn above it has ended")
+        if await _was_prompted(active, child, child_prompt_id(session, id)):
+            abort = AbortItem(recall_id(session, id), detail="the turn above it has ended")
             await active.others.submit(child, abort)
             moved.append(CallMoved(id, msgspec.structs.replace(state, asks=(), recalled=True)))
         else:
@@ -182,7 +183,7 @@ async def report_asks(active: ActiveTurn) -> None:
     if asks == active.reported:
         return
     delegation = turn.start.delegation
-    item = ChildAsksItem(f"{session}.asks.{active.session.sequence}", delegation.call, session, asks)
+    item = ChildAsksItem(asks_report_id(session, active.session.sequence), delegation.call, session, asks)
     await active.others.report(delegation.parent, item)
     active.reported = asks
 
@@ -195,7 +196,7 @@ def has_ended(session: Session) -> bool:
 
 def _addressed(session: str, ask: Ask) -> Ask:
     """An ask whose id says where its answer goes."""
-    return ask if ask.session else msgspec.structs.replace(ask, id=f"{session}:{ask.id}", session=session)
+    return ask if ask.session else msgspec.structs.replace(ask, id=ask_address(session, ask.id), session=session)
 
 
 async def report_end(session: Session, others: OtherSessions) -> None:
@@ -209,9 +210,9 @@ async def report_end(session: Session, others: OtherSessions) -> None:
     report = Report(session.info.id, finish.reason, total, finish.usage, finish.unasked)
     words = (session.parts[id] for id in finish.answer)
     text = "".join(part.text for part in words if isinstance(part, Text))
-    sentinel = session.parts.get(f"{finish.number}.sentinel")
+    sentinel = session.parts.get(turn_part_id(finish.number, "sentinel"))
     headline = sentinel.text if isinstance(sentinel, Sentinel) else ""
-    told = f"{session.info.id}/{finish.number}.ended"
+    told = end_report_id(session.info.id, finish.number)
     ended = ChildEndedItem(told, delegation.call, report, text, headline, files=finish.files)
     await others.report(delegation.parent, ended)
 

@@ -9,10 +9,12 @@ from msgspec.structs import replace
 from bridle.core.action import Finish
 from bridle.core.compaction import prunable
 from bridle.core.events import PartPut, Recorded
+from bridle.core.ids import notice_id, turn_part_id
 from bridle.core.limits import LIMIT_OF_REASON, LIMITS, ROWS, LimitName, Reason, counted, spent_by
 from bridle.core.parts import Compaction, Notice, Sentinel, Text, TurnFinish
 from bridle.core.session import OpenTurn
 from bridle.core.states import Refusal
+from bridle.core.todos import open_todos
 from bridle.errors import ConfigError
 from bridle.turn.active_turn import ActiveTurn
 from bridle.turn.limit_words import WHOSE, shared_limit, too_low
@@ -77,7 +79,7 @@ def headline(turn: OpenTurn, reason: Reason, detail: str, elapsed: float) -> str
 def closing_notice(turn: OpenTurn, reason: Reason, template: str, elapsed: float) -> Notice:
     """The closing instruction: a message of the user's side, since an assistant's would be a prefill."""
     text = template.replace("{limit}", headline(turn, reason, "", elapsed))
-    return Notice(f"{turn.start.number}.closing", "closing", text.strip(), told=True)
+    return Notice(turn_part_id(turn.start.number, "closing"), "closing", text.strip(), told=True)
 
 
 def limit_notice(turn: OpenTurn, name: LimitName, number: int, elapsed: float) -> Notice:
@@ -87,13 +89,7 @@ def limit_notice(turn: OpenTurn, name: LimitName, number: int, elapsed: float) -
     left = allowed - spent
     used, most = row.exact(spent), row.exact(allowed)
     text = row.notice.format(used=used, allowed=most, left=row.exact(left), counted=counted(int(left), row.noun))
-    return Notice(f"{turn.start.number}.notice.{name}", "limit", text, told=True, limit=name)
-
-
-def open_todos(kept: str) -> list[str]:
-    """What the list of the last `todowrite` still has to be done."""
-    marked = (line.partition("] ") for line in kept.splitlines() if line.startswith(("[ ] ", "[>] ")))
-    return [words for _, _, words in marked]
+    return Notice(notice_id(turn.start.number, name), "limit", text, told=True, limit=name)
 
 
 def summary(turn: OpenTurn, reason: Reason, detail: str, elapsed: float, todos: Sequence[str] = ()) -> str:
@@ -130,20 +126,20 @@ async def finish(active: ActiveTurn, action: Finish) -> Finish:
     output = turn.output or turn.kept_output
     if output:
         # The answer is what fits the schema, whatever words stand beside it.
-        events.append(PartPut(Text(f"{number}.text", output, by="bridle")))
-        answer = (f"{number}.text",)
+        events.append(PartPut(Text(turn_part_id(number, "text"), output, by="bridle")))
+        answer = (turn_part_id(number, "text"),)
     elif not answer:
-        todos = open_todos(active.session.kept.get("todowrite", ""))
-        text = Text(f"{number}.text", summary(turn, reason, action.detail, elapsed, todos), by="bridle")
+        todos = open_todos(active.session.todos)
+        text = Text(turn_part_id(number, "text"), summary(turn, reason, action.detail, elapsed, todos), by="bridle")
         events.append(PartPut(text))
         answer = (text.id,)
     if reason not in QUIET:
         text_line = headline(turn, reason, action.detail, elapsed)
-        events.append(PartPut(Sentinel(f"{number}.sentinel", reason, text_line)))
+        events.append(PartPut(Sentinel(turn_part_id(number, "sentinel"), reason, text_line)))
     events += _pruning(active)
     spent = replace(spent_by(turn, round(elapsed, 3)), cost=round(turn.cost, 10))
     ending = TurnFinish(
-        f"{number}.finish",
+        turn_part_id(number, "finish"),
         number,
         reason,
         spent,
@@ -170,4 +166,4 @@ def _pruning(active: ActiveTurn) -> list[Recorded]:
     gone = prunable(session.messages, session.characters_per_token) if wanted else ()
     if not gone:
         return []
-    return [PartPut(Compaction(f"{turn.start.number}.pruned", "prune", "smaller", pruned=gone))]
+    return [PartPut(Compaction(turn_part_id(turn.start.number, "pruned"), "prune", "smaller", pruned=gone))]

@@ -20,12 +20,12 @@ from bridle.core.compaction import (
     mechanical,
     serialised,
 )
-from bridle.core.context import prompt_text
 from bridle.core.events import PartPut, Recorded, RequestMoved
+from bridle.core.ids import compaction_id, compaction_request_id, stored_prompt_id
 from bridle.core.ledger import AccountChange
 from bridle.core.limits import LOWEST_OUTPUT_TOKENS, Spent
 from bridle.core.messages import UserMessage, characters
-from bridle.core.parts import Compaction, CompactionCause, Prompt, ReservationRefused
+from bridle.core.parts import Compaction, CompactionCause, ReservationRefused
 from bridle.core.session import OpenTurn
 from bridle.core.states import Replied, Usage
 from bridle.core.stream import ModelRequest
@@ -57,8 +57,9 @@ class _Summary(ErrandSender):
     def __init__(self, active: ActiveTurn, action: Compact) -> None:
         session, turn = active.session, active.turn
         number = turn.compacted + 1
-        self.part = f"{turn.start.number}.c{number}"
-        super().__init__(active, "compaction", f"{self.part}.{action.attempt}", number=number, attempt=action.attempt)
+        self.part = compaction_id(turn.start.number, number)
+        id = compaction_request_id(self.part, action.attempt)
+        super().__init__(active, "compaction", id, number=number, attempt=action.attempt)
         self.messages = session.messages
         self.window = turn.start.window or active.setup.model.info.context_window
         self.per_token = session.characters_per_token
@@ -113,14 +114,12 @@ class _Summary(ErrandSender):
         ours = set(self.active.turn.prompts)
         found: dict[str, str] = {}
         for message in self.messages[: self.through]:
-            prompt = self.active.session.parts.get(message.id)
-            if message.id not in ours or not isinstance(prompt, Prompt) or not isinstance(message, UserMessage):
+            if message.id not in ours or not isinstance(message, UserMessage):
                 continue
-            whole = prompt_text(prompt.text, prompt.files)
-            if message.text != whole:
-                # An earlier compaction has shortened it, and says where the whole is.
+            if message.kind == "shortened":
+                # An earlier compaction has done it, and says where the whole is.
                 found[message.id] = message.text
-            elif len(whole) > room:
-                _, where = self.active.store(f"{message.id}.prompt", whole)
-                found[message.id] = head_and_tail(whole, room, where or "the middle is left out")
+            elif len(message.text) > room:
+                _, where = self.active.store(stored_prompt_id(message.id), message.text)
+                found[message.id] = head_and_tail(message.text, room, where or "the middle is left out")
         return found

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from bridle.core.ids import subtask_id
 from bridle.core.messages import AssistantMessage, UserMessage
 from bridle.core.parts import Prompt
 from bridle.core.session import Session
@@ -33,7 +34,7 @@ class DelegatingModel:
         words = " ".join(said.split())
         given = {"description": words[:LONGEST_DESCRIPTION], "prompt": said, "subagent_type": self.prompt.subtask}
         yield Start()
-        yield ToolCall("task", msgspec.json.encode(given).decode(), f"{self.prompt.id}.subtask")
+        yield ToolCall("task", msgspec.json.encode(given).decode(), subtask_id(self.prompt.id))
         yield StepEnd("tool_calls", Usage())
         yield StreamEnd()
 

@@ -8,6 +8,7 @@ from typing import Any
 from bridle.core.action import CallModel, Compact, Finish, Synthesize
 from bridle.core.events import PartPut
 from bridle.core.hook import HookEvent
+from bridle.core.ids import notice_id
 from bridle.core.limits import LIMIT_OF_REASON
 from bridle.core.parts import Notice
 from bridle.core.states import Refusal
@@ -78,5 +79,5 @@ class HookedActions:
     async def _tell(self, event: HookEvent, told: Sequence[str]) -> None:
         active = self._active
         for number, words in enumerate(told):
-            id = f"{active.turn.start.number}.notice.{event}.{active.turn.steps}.{number}"
+            id = notice_id(active.turn.start.number, event, active.turn.steps, number)
             await active.record.append(PartPut(Notice(id, "hook", f"{event}: {words}")))

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from bridle.core.events import PartPut, Recorded
+from bridle.core.ids import notice_id
 from bridle.core.parts import Call, Notice
 from bridle.core.repair import arguments_of
 from bridle.core.states import CallState, Refusal, Refused, Repeat, Running, Waiting
@@ -103,7 +104,7 @@ def change_notices(active: ActiveTurn, changed: dict[str, str]) -> list[Recorded
     return [
         PartPut(
             Notice(
-                f"{id}.notice.hook",
+                notice_id(id, "hook"),
                 "hook",
                 f"before_call: a hook changed the arguments of {active.session.call(id).name}",
             )
@@ -124,7 +125,7 @@ async def after_hooks(active: ActiveTurn, call: Call, output: Output) -> Output:
         elif answer is not None:
             text = payload["output"] = answer.output
     if text != output.text:
-        notice = Notice(f"{call.id}.notice.output", "hook", f"after_call: a hook replaced the output of {call.name}")
+        notice = Notice(notice_id(call.id, "output"), "hook", f"after_call: a hook replaced the output of {call.name}")
         await active.record.append(PartPut(notice))
         # What was kept as the whole output is not what the model reads any more.
         output = msgspec.structs.replace(output, text=text, stored="", digest="")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from bridle.core.ids import notice_id
 from bridle.core.limits import LIMITS, NOTHING, UNLIMITED, LimitName, Limits, Scope, spent_by
 from bridle.core.parts import Notice, ReservationRefused
 from bridle.turn.active_turn import ActiveTurn
@@ -48,7 +49,7 @@ async def budget_notices(active: ActiveTurn) -> list[Notice]:
         shared: dict[Scope, Limits] = {"tree": account.tree or UNLIMITED, account.scope: own_limits}
         for scope, limits in shared.items():
             for name in limits.nearly_reached(account.spent, frozenset()):
-                key = f"{turn.start.number}.notice.{scope}.{name}"
+                key = notice_id(turn.start.number, scope, name)
                 whose = ABOVE if scope == "turn" else WHOSE[scope]
                 text = shared_limit(whose, name, "nearly reached", account.spent.of(name), limits.of(name) or 0)
                 if key not in turn.noted and all(notice.id != key for notice in found):

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from bridle.core.events import PartPut, Recorded
+from bridle.core.ids import notice_id, patch_id
 from bridle.core.limits import seconds_left
 from bridle.core.parts import Notice, Patch
 from bridle.core.permission import Access
@@ -36,8 +37,7 @@ async def begin_patch(active: ActiveTurn, verdicts: Mapping[str, CallState]) -> 
     """Keep the files if one of these calls may change them; what is recorded of that with the calls' start."""
     keeps = active.setup.snapshots
     number = active.turn.start.number
-    missing = f"{number}.notice.snapshot"
-    if keeps is None or missing in active.session.parts:
+    if keeps is None or (missing := notice_id(number, "snapshot")) in active.session.parts:
         return []
     running = list(_running(verdicts))
     if not any(_may_write(active, id) for id in running) and not (running and _goes_on(active)):
@@ -54,9 +54,8 @@ async def begin_patch(active: ActiveTurn, verdicts: Mapping[str, CallState]) -> 
             if last is not None and last.background:
                 # What a command in the background has changed since is this session's doing too.
                 before = last.after
-            return [
-                PartPut(Patch(f"{number}.{step}.patch.{active.session.sequence}", before, at=active.seams.clock.wall()))
-            ]
+            id = patch_id(number, step, active.session.sequence)
+            return [PartPut(Patch(id, before, at=active.seams.clock.wall()))]
         if isinstance(before, Aborted):
             return []
     except SnapshotFailed as failed:

@@ -9,6 +9,7 @@ import msgspec
 
 from bridle.core.context import estimate_tokens, sound
 from bridle.core.events import PartDelta, PartGrown, PartPut, PartRemoved, Recorded
+from bridle.core.ids import reply_part_id
 from bridle.core.parts import Call
 from bridle.core.repair import result_digest
 from bridle.core.repetition import Chant
@@ -48,8 +49,6 @@ OUTPUT_WAS_CUT = (
 )
 
 LIKE_A_CALL = re.compile(r"\A\s*[\[{<`f]")
-WRITTEN = "written:"
-"""How the id of a call begins that the model wrote as text."""
 WAS_WRITTEN = "the call was written as text; make a tool call instead"
 
 
@@ -141,16 +140,15 @@ class Processor:
     def _input_began(self, name: str, id: str) -> PartDelta:
         place = self._inputs.setdefault(id, len(self._parts))
         self._put(place, GrowingInput(id, name))
-        return PartDelta(f"{self._prefix}.{place}", 0, "", "arguments", name)
+        return PartDelta(reply_part_id(self._prefix, place), 0, "", "arguments", name)
 
     def _input_grew(self, event: ToolInputDelta) -> Sequence[PartDelta]:
         place = self._inputs.get(event.id)
-        growing = self._parts[place] if place is not None else None
-        if not isinstance(growing, GrowingInput):
+        if place is None or not isinstance(growing := self._parts[place], GrowingInput):
             return ()
         offset, text = growing.size, sound(event.text)
         growing.add(text)
-        return (PartDelta(f"{self._prefix}.{place}", offset, text, "arguments", growing.name),)
+        return (PartDelta(reply_part_id(self._prefix, place), offset, text, "arguments", growing.name),)
 
     def _called(self, call: ToolCall) -> None:
         """A call is whole: it stands where its input began."""
@@ -166,7 +164,7 @@ class Processor:
     def _growing_part(self, kind: Kind) -> Growing:
         growing = self._growing
         if growing is None or growing.kind != kind:
-            growing = self._growing = Growing(f"{self._prefix}.{len(self._parts)}", kind)
+            growing = self._growing = Growing(reply_part_id(self._prefix, len(self._parts)), kind)
             self._parts.append(growing)
         return growing
 
@@ -218,15 +216,15 @@ class Processor:
         return events
 
     def _call(self, event: ToolCall, index: int) -> Call:
-        id = f"{self._prefix}.{index}"
+        id = reply_part_id(self._prefix, index)
         call = call_part(
             id, event, self._tools, offered=self._offered, cut=OUTPUT_WAS_CUT if self.finish == "length" else ""
         )
-        if event.id.startswith(WRITTEN):
+        if event.written:
             call = msgspec.structs.replace(call, written=True, note="; ".join(filter(None, (WAS_WRITTEN, call.note))))
         if event.seal:
             call = msgspec.structs.replace(call, seal=event.seal)
-        if event.id in self._results:
+        if event.id in self._results and not event.written:
             return msgspec.structs.replace(call, state=self._results[event.id], invalid="")
         if self._wanted is not None and event.name == OUTPUT:
             return msgspec.structs.replace(call, state=self._wanted.captured(call.arguments), invalid="")
@@ -244,8 +242,7 @@ class Processor:
         from bridle.model.unparsed_calls import written_calls
 
         found = written_calls(self.text, self._offered)
-        for place, (name, arguments) in enumerate(found):
-            self._parts.append(ToolCall(name, arguments, f"{WRITTEN}{place}"))
+        self._parts += [ToolCall(name, arguments, written=True) for name, arguments in found]
         for part in spoken if found else ():
             part.gone = part.kind == "text"
         return bool(found)

@@ -9,6 +9,7 @@ import msgspec
 
 from bridle.core.events import Entry, Live, PartPut, Recorded, SessionInfo, thousandths
 from bridle.core.fold import fold
+from bridle.core.ids import turn_part_id
 from bridle.core.ledger import AccountChange, BudgetRefused
 from bridle.core.parts import Halt, Prompt
 from bridle.core.session import Session
@@ -48,7 +49,7 @@ class Record:
 
     def _halt(self, detail: str) -> tuple[Recorded, ...]:
         turn = self.session.running
-        return () if turn is None else (PartPut(Halt(f"{turn.start.number}.halt", "error", detail)),)
+        return () if turn is None else (PartPut(Halt(turn_part_id(turn.start.number, "halt"), "error", detail)),)
 
     async def append(
         self,

@@ -10,11 +10,13 @@ import msgspec
 
 from bridle.core.context import sound
 from bridle.core.events import CallMoved, PartDelta, PartPut, Recorded
+from bridle.core.ids import step_part_id
 from bridle.core.ledger import AccountChange, BudgetRefused, Shortage
 from bridle.core.limits import Spent, closing_seconds
 from bridle.core.parts import Call, ReservationRefused
 from bridle.core.repair import result_digest
 from bridle.core.states import CallState, Done, Ended, Failed, Queued, Refusal, Refused, Repeat, Running, Waiting
+from bridle.core.todos import Todo
 from bridle.errors import ToolFailed
 from bridle.journal.journal import Weight
 from bridle.tools.output_buffer import Printed
@@ -112,7 +114,7 @@ def _admit(active: ActiveTurn, verdicts: dict[str, CallState], short: Shortage) 
     verdicts.update(dict.fromkeys(granted[room:], _exhausted("tree budget exhausted")))
     step = active.turn.step
     assert step is not None
-    id = f"{active.turn.start.number}.{step.number}.refused.tool_calls"
+    id = step_part_id(active.turn.start.number, step.number, "refused.tool_calls")
     spent = float(min(short.allowed, short.spent + room))
     return [PartPut(ReservationRefused(id, "tool_calls", short.scope, spent=spent, allowed=float(short.allowed)))]
 
@@ -236,6 +238,10 @@ def _cut_short(invocation: Invocation, why: str) -> Output:
     return invocation.output(f"{printed}\n\n[{why}]" if printed else f"[{why}]", failed=True)
 
 
+def _sound_todos(todos: tuple[Todo, ...] | None) -> tuple[Todo, ...] | None:
+    return todos and tuple(msgspec.structs.replace(todo, content=sound(todo.content)) for todo in todos)
+
+
 def _ended(active: ActiveTurn, call: Call, output: Output, seen: dict[str, str]) -> Done | Failed:
     text, stored = (output.text, output.stored) if output.stored else capped_output(active, call.id, output.text)
     text = sound(text)
@@ -243,5 +249,14 @@ def _ended(active: ActiveTurn, call: Call, output: Output, seen: dict[str, str])
     files = tuple(map(sound, output.files))
     if output.failed:
         return Failed(text, digest, files, stored)
-    kept, synthesize, attached = output.kept, output.synthesize, output.attached
-    return Done(text, digest, files, stored, synthesize=synthesize, kept=kept, seen=seen, attached=attached)
+    return Done(
+        text,
+        digest,
+        files,
+        stored,
+        synthesize=output.synthesize,
+        kept=output.kept,
+        seen=seen,
+        attached=output.attached,
+        todos=_sound_todos(output.todos),
+    )

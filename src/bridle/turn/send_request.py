@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Literal, Protocol
 
 from bridle.core.events import Recorded, RequestMoved
+from bridle.core.ids import reply_id, request_part_id, reservation_id
 from bridle.core.ledger import AccountChange, BudgetRefused, Reservation, Shortage
 from bridle.core.limits import LOWEST_OUTPUT_TOKENS, NOTHING, LimitName, Spent, closing_seconds
 from bridle.core.parts import ReservationRefused
@@ -94,7 +95,7 @@ class ModelCall:
 
     async def send(self) -> None:
         """Ask as often as it takes; every way out is recorded."""
-        if not await self._reserve(self.sender.intent(), self.sender.id):
+        if not await self._reserve(self.sender.intent(), reservation_id(self.sender.id)):
             return
         while await self._ask():
             if not await self._reserve_again():
@@ -110,7 +111,7 @@ class ModelCall:
         if delay >= left:
             await self._end_cut(None, "deadline")
             return False
-        return await self._reserve([], f"{self.sender.id}~{len(self.tries)}")
+        return await self._reserve([], reservation_id(self.sender.id, len(self.tries)))
 
     def _amount(self, output: int) -> Spent:
         dollars = worst_cost(self.active.setup.model.info.price, self.input_estimate, output)
@@ -171,7 +172,7 @@ class ModelCall:
         return 0
 
     async def _no_room(self, short: Shortage, *, begun: bool) -> None:
-        id = f"{self.sender.id}.refused"
+        id = request_part_id(self.sender.id, "refused")
         limit = _limit_of(short)
         least = min(LOWEST_OUTPUT_TOKENS, self.max_output)
         needs = float(getattr(self._amount(least).plus(self.sender.keep(least)), limit))
@@ -185,7 +186,7 @@ class ModelCall:
         """Stream one try and record how it ended; True if the request is to be asked again."""
         active = self.active
         loop = asyncio.get_running_loop()
-        processor = self.sender.processor(f"{self.sender.id}.{len(self.tries)}")
+        processor = self.sender.processor(reply_id(self.sender.id, len(self.tries)))
         limits = active.setup.model.deadlines
         begun = loop.time()
         turn_ends = begun + self._seconds_left()

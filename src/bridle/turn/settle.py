@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bridle.core.events import CallMoved, PartRemoved, Recorded, RequestMoved
+from bridle.core.ids import read_reservation
 from bridle.core.ledger import AccountChange
 from bridle.core.limits import NOTHING
 from bridle.core.states import Interrupted, Open, Refusal, Refused, Repeat, Running
@@ -55,7 +56,7 @@ async def settle_left(active: ActiveTurn) -> None:
     change = await left_over(active)
     # Each try of a request has a reservation of its own, of which the last is the one that is open.
     settles = change.settles if change is not None else ()
-    worst = {id.partition("~")[0]: amount for id, amount in settles}
+    worst = {read_reservation(id).request: amount for id, amount in settles}
     for request in (turn.request, turn.title):
         if request is not None and isinstance(request.state, Open):
             events += [PartRemoved(id) for id in turn.reply] if request is turn.request else []

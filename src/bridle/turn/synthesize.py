@@ -8,6 +8,7 @@ from bridle.core.action import Synthesize
 from bridle.core.compaction import HISTORY_SHARE, head_and_tail
 from bridle.core.context import CHARACTERS_PER_TOKEN, estimate_tokens, prompt_text
 from bridle.core.events import PartPut, Recorded, RequestMoved
+from bridle.core.ids import synthesis_id
 from bridle.core.ledger import AccountChange
 from bridle.core.limits import Spent
 from bridle.core.parts import Prompt, ReservationRefused, Text
@@ -34,7 +35,7 @@ class _Answer(ErrandSender):
         turn = active.turn
         assert turn.step is not None
         number, attempt = turn.step.number, action.attempt
-        id = f"{turn.start.number}.{number}.s{attempt}"
+        id = synthesis_id(turn.start.number, number, attempt)
         super().__init__(active, "synthesis", id, number=number, attempt=attempt)
         self.words = self._words()
         system = active.setup.model.prompts["synthesis"]

@@ -9,6 +9,7 @@ import msgspec
 from bridle.core.action import Wait
 from bridle.core.decide import decide
 from bridle.core.events import CallMoved, PartPut, Recorded
+from bridle.core.ids import extension_id, notice_id, read_ask_address, rejection_id, turn_part_id, wanted_id
 from bridle.core.inbox import (
     AbortItem,
     AnswerItem,
@@ -121,10 +122,10 @@ async def _open_to_compact(active: ActiveTurn, item: CompactItem) -> None:
     """A turn without a prompt: it makes the context smaller, counted and recorded as any other, and ends."""
     number = active.session.turns + 1
     opening = await active.turns.open(active.session, PromptItem(item.id, ""), number)
-    wanted = Compaction(f"{number}.wanted", "manual", "open")
+    wanted = Compaction(wanted_id(number), "manual", "open")
     events: list[Recorded] = [PartPut(opening.start), PartPut(wanted)]
     if opening.problem:
-        events.append(PartPut(Halt(f"{number}.halt", "error", opening.problem)))
+        events.append(PartPut(Halt(turn_part_id(number, "halt"), "error", opening.problem)))
     change = AccountChange(opening.accounts[0].id, opens=opening.accounts)
     await active.record.append(*events, change=change, take=(item.id,), weight="intent", opens_turn=True)
 
@@ -136,10 +137,10 @@ async def _open(active: ActiveTurn, item: PromptItem) -> None:
     events += [PartPut(notice) for notice in opening.notices]
     if active.session.unfinished is not None:
         text = "an undo or redo was interrupted: the history has changed, and the files have not all followed"
-        events.append(PartPut(Notice(f"{number}.notice.undo", "undo", text)))
+        events.append(PartPut(Notice(notice_id(number, "undo"), "undo", text)))
     events.append(PartPut(_prompt(item, number)))
     if opening.problem:
-        events.append(PartPut(Halt(f"{number}.halt", "error", opening.problem)))
+        events.append(PartPut(Halt(turn_part_id(number, "halt"), "error", opening.problem)))
     change = AccountChange(opening.accounts[0].id, opens=opening.accounts)
     await active.record.append(*events, change=change, take=(item.id,), weight="intent", opens_turn=True)
 
@@ -154,7 +155,7 @@ async def _take_running(active: ActiveTurn, item: InboxItem) -> None:
         case AbortItem():
             events: list[Recorded] = []
             if item.turn in (0, turn.start.number) and turn.halt is None:
-                events.append(PartPut(Halt(f"{turn.start.number}.halt", "aborted", item.detail)))
+                events.append(PartPut(Halt(turn_part_id(turn.start.number, "halt"), "aborted", item.detail)))
             await active.record.append(*events, take=(item.id,))
         case AnswerItem():
             await active.record.append(*_answered(active, turn, item), take=(item.id,))
@@ -163,7 +164,7 @@ async def _take_running(active: ActiveTurn, item: InboxItem) -> None:
         case PromptItem():
             await _steer(active, turn, item)
         case CompactItem():
-            wanted = Compaction(f"{turn.start.number}.wanted.{item.id}", "manual", "open")
+            wanted = Compaction(wanted_id(turn.start.number, item.id), "manual", "open")
             await active.record.append(PartPut(wanted), take=(item.id,))
         case ChildAsksItem():
             await active.record.append(*_child_asks(turn, item), take=(item.id,))
@@ -210,7 +211,7 @@ def _kept(active: ActiveTurn, item: AnswerItem, ask: Ask) -> list[Recorded]:
     try:
         active.setup.permissions.approvals.add(ask.accesses)
     except ConfigError as error:
-        return [PartPut(Notice(f"{active.turn.start.number}.notice.{item.id}", "approval", str(error)))]
+        return [PartPut(Notice(notice_id(active.turn.start.number, item.id), "approval", str(error)))]
     return []
 
 
@@ -227,19 +228,20 @@ def _rejected(turn: OpenTurn, id: str, feedback: str) -> list[Recorded]:
     refusal = Refusal("doom_loop" if doom else "rejected")
     events: list[Recorded] = [CallMoved(id, Refused(refusal, "not executed: a person rejected it"))]
     if not doom:
-        events.append(PartPut(Halt(f"{turn.start.number}.halt", "denied", "a call was rejected")))
+        events.append(PartPut(Halt(turn_part_id(turn.start.number, "halt"), "denied", "a call was rejected")))
     return events
 
 
 async def _extend(active: ActiveTurn, turn: OpenTurn, item: ExtendItem) -> None:
     problem = _not_extendable(active, turn, item)
+    id = extension_id(turn.start.number, item.id)
     if problem:
-        notice = Notice(f"{turn.start.number}.extension.{item.id}", "extension", problem)
+        notice = Notice(id, "extension", problem, item=item.id)
         await active.record.append(PartPut(notice), take=(item.id,))
         return
     # A whole number may come from a program; what is recorded reads back as it was written.
     by = float(min(item.by, active.setup.policy.ceiling - turn.cap) if item.limit == "steps" else item.by)
-    part = Extension(f"{turn.start.number}.extension.{item.id}", item.limit, by)
+    part = Extension(id, item.limit, by, item.id)
     change = None
     if LIMITS[item.limit].shared:
         account = await active.record.journal.account(turn.start.account)
@@ -281,7 +283,7 @@ async def _answer_by_prompt(active: ActiveTurn, turn: OpenTurn, item: PromptItem
     """A prompt to a paused session rejects what it asks, and what is asked below it, with the prompt as feedback."""
     for ask in turn.asks:
         if ask.session:
-            reject = AnswerItem(f"{item.id}:{ask.id}", ask.id.removeprefix(f"{ask.session}:"), "reject", item.text)
+            reject = AnswerItem(rejection_id(item.id, ask.id), read_ask_address(ask.id).ask, "reject", item.text)
             await active.others.submit(ask.session, reject)
     events: list[Recorded] = []
     for id in asking:

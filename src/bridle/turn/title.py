@@ -9,6 +9,7 @@ import msgspec
 
 from bridle.core.context import estimate_tokens, sound
 from bridle.core.events import PartPut, Recorded, RequestMoved, SessionPut
+from bridle.core.ids import turn_part_id
 from bridle.core.ledger import AccountChange, BudgetRefused, Reservation
 from bridle.core.limits import Spent
 from bridle.core.messages import Messages, UserMessage
@@ -70,7 +71,7 @@ class Title:
         self._active = active
         self._small = small
         self._words = words
-        self._id = f"{active.turn.start.number}.title"
+        self._id = turn_part_id(active.turn.start.number, "title")
         self._system = active.setup.model.prompts["title"]
         self._reads = estimate_tokens(len(words) + len(self._system)) + ESTIMATE_SLACK
         self._processor = Processor(self._id, {}, NO_TOOLS)
@@ -92,7 +93,7 @@ class Title:
         task.cancel()
         await asyncio.wait([task], timeout=GRACE_SECONDS)
         if self._open:
-            await self._settle("abort")
+            await self._settle(aborted=True)
         elif task.done() and not task.cancelled() and (failure := task.exception()) is not None:
             raise failure
 
@@ -146,16 +147,16 @@ class Title:
             if close is not None:
                 await close()
 
-    async def _settle(self, problem: str) -> None:
+    async def _settle(self, problem: str = "", *, aborted: bool = False) -> None:
         """Record how it went, what it cost, and the title if there is one."""
         active, processor = self._active, self._processor
         self._open = False
         usage = processor.counted(self._reads)
         dollars = cost(self._small.info.price, usage)
-        whole = not problem and processor.ended and processor.error is None
+        whole = not problem and not aborted and processor.ended and processor.error is None
         title = _cleaned(processor.text) if whole and not processor.calls else ""
         state: RequestState = Replied(usage, dollars, processor.finish)
-        if problem == "abort":
+        if aborted:
             state = Cut("abort", usage, dollars)
         elif not title:
             said = processor.error.message if processor.error is not None else problem or "no title came"

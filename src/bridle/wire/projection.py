@@ -12,6 +12,7 @@ from bridle.core import events as record
 from bridle.core import parts, states
 from bridle.core.events import Entry, PartDelta
 from bridle.core.fold import fold
+from bridle.core.ids import is_below, reply_id
 from bridle.core.result import answers
 from bridle.core.session import Session
 from bridle.core.status import Status, status_of
@@ -131,7 +132,7 @@ class EventStream:
         request = turn.request
         if request is None or not isinstance(request.state, states.Open):
             return False
-        return delta.part.startswith(f"{request.id}.{len(request.state.tries)}.")
+        return is_below(delta.part, reply_id(request.id, len(request.state.tries)))
 
     def _grown(self, delta: PartDelta, known: int) -> Iterator[Event]:
         """What is new to a follower who knows this many characters of the part."""
@@ -146,7 +147,7 @@ class EventStream:
         gone = {event.id: None for event in entry.events if isinstance(event, record.PartRemoved)}
         for event in entry.events:
             if isinstance(event, record.RequestMoved):
-                gone |= {id: None for id in self._shown if id.startswith(f"{event.id}.")}
+                gone |= {id: None for id in self._shown if is_below(id, event.id)}
         removed = tuple(id for id in gone if id not in self.session.parts)
         for id in removed:
             self._shown.pop(id, None)

@@ -11,6 +11,7 @@ import typer
 
 from bridle.core.events import Entry, PartDelta, PartGrown, PartPut, Recorded
 from bridle.core.fold import fold
+from bridle.core.ids import read_step_address, step_part_id
 from bridle.core.parts import Prompt, Reasoning, StepStart
 from bridle.core.replay import verified
 from bridle.core.session import Session
@@ -62,8 +63,8 @@ def _first(entries: list[Entry], start: str) -> int:
     """The entry from which on something is shown; raises `ConfigError` if there is no such step."""
     if not start:
         return 0
-    turn, _, step = start.rpartition(".")
-    wanted = f"{turn or 1}.{step}.start"
+    named = read_step_address(start)
+    wanted = step_part_id(*named, "start") if named is not None else ""
     for entry in visible(entries):
         for event in entry.events:
             if isinstance(event, PartPut) and isinstance(event.part, StepStart) and event.part.id == wanted:

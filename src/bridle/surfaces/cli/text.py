@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from bridle.core.events import Entry, Live, PartDelta, PartPut, Recorded, RequestMoved
 from bridle.core.fold import fold
+from bridle.core.ids import is_below
 from bridle.core.parts import StepFinish, Text, TurnFinish
 from bridle.core.result import Result, answers
 from bridle.core.session import Session
@@ -135,7 +136,7 @@ class TextLines:
     def _recorded(self, event: Recorded) -> None:
         self._top.tell(event)
         if isinstance(event, RequestMoved):
-            self._pending = {id: said for id, said in self._pending.items() if not id.startswith(f"{event.id}.")}
+            self._pending = {id: said for id, said in self._pending.items() if not is_below(id, event.id)}
         if not isinstance(event, PartPut):
             return
         match event.part:

@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from bridle.core.events import SessionInfo
+from bridle.core.ids import step_address
 from bridle.core.limits import NOTHING, ROWS, Limit, Spent
 from bridle.core.parts import Patch, Reasoning, TurnFinish
 from bridle.surfaces.report.escape import quoted, text
@@ -142,7 +143,7 @@ def _steps(turn: TurnView, prefix: str) -> Iterator[str]:
     most = MOST_OUTPUT if len(turn.steps) < LONG_TURN else MOST_OUTPUT_IN_LONG_TURNS
     yield '<h3>Steps <button class="all" type="button">open all</button></h3><div class="list">'
     for step in turn.steps:
-        yield from _step(step, turn, f"{prefix}{turn.start.number}.{step.number}", most)
+        yield from _step(step, turn, prefix + step_address(turn.start.number, step.number), most)
     yield "</div>"
 
 

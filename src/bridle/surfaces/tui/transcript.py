@@ -19,6 +19,7 @@ from bridle.core.events import (
     RequestMoved,
 )
 from bridle.core.fold import fold
+from bridle.core.ids import is_below
 from bridle.core.parts import Call, Part, Prompt, Reasoning, StepFinish, Text
 from bridle.core.session import Session
 from bridle.core.states import Open
@@ -170,7 +171,7 @@ class TranscriptView(VerticalScroll):
         """A reply is over: calls that were shown while they came, and are no part of it, go."""
         shown = [id for id, view in self._views.items() if isinstance(view, CallView)]
         for id in shown:
-            if id in self.session.parts or not id.startswith(f"{request}."):
+            if id in self.session.parts or not is_below(id, request):
                 continue
             await self._views.pop(id).remove()
 
