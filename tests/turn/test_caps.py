@@ -4,6 +4,7 @@ import pytest
 from support.stories import tell
 
 from bridle import Limits, Reply, ScriptedModel, call
+from bridle.core.limits import Spent
 from bridle.core.parts import TurnStart
 from bridle.core.session import OpenTurn
 from bridle.turn.closing import limit_notice
@@ -55,6 +56,8 @@ def test_steps_0_is_one_text_only_request_without_closing_or_sentinel():
 def test_an_answer_before_the_cap_is_an_answer():
     story = tell(ScriptedModel([call("look", key="a"), "Done."]), steps=5)
     assert (story.result.reason, story.result.steps, story.sentinels) == ("answered", 2, [])
+    tokens, seconds = story.result.tokens, story.result.seconds
+    assert story.result.spent == Spent(2, 1, tokens, 0.0, seconds) and tokens > 0
 
 
 def test_a_value_over_the_ceiling_is_clamped_with_a_notice():
