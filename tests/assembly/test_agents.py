@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from support.cli_home import ForkedHome, calls
 from support.paths import ROOT
-from surfaces.cli.test_cli import ForkedHome, calls
 
 from bridle import Runtime, RuntimeConfig, ScriptedModel
 from bridle.assembly.prompts import with_mentions
@@ -68,7 +68,7 @@ def test_a_project_with_only_one_kind_of_file_runs_and_its_caps_and_permissions_
 
 
 def test_a_provider_from_an_opencode_file_is_asked_after_trust(home):
-    from surfaces.cli.test_cli_models import serving
+    from support.served_model import serving
 
     with serving(then="From the provider.") as server:
         options = {"baseURL": f"{server.address}/v1", "apiKey": "{env:OUR_KEY}", "headers": {"X-Stable": "{env:OURS}"}}

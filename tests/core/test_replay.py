@@ -4,8 +4,8 @@ import json
 
 import msgspec
 import pytest
+from support.cli_home import Home, calls
 from support.stories import tell
-from surfaces.cli.test_cli import Home, calls
 
 from bridle import Reply, ScriptedModel, call
 from bridle.core.events import CallMoved, PartPut

@@ -1,7 +1,7 @@
 """The log: a line for each step and each ending, and a warning for each call that was refused."""
 
 import pytest
-from surfaces.cli.test_cli import ForkedHome, calls
+from support.cli_home import ForkedHome, calls
 
 READ = ("read", {"filePath": "hello.txt"})
 

@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 import pytest
+from support.crash import Left, check, lived, play
+from support.crash_scenarios import aborting, answering, person, script, step_of
 from support.virtual import SESSION, Scenario
-from turn.test_crash_anywhere import Left, aborting, answering, check, lived, person, play, script, step_of
 
 from bridle import Reply, Rule, call
 from bridle.config.settings import TreeSettings

@@ -3,8 +3,8 @@
 import asyncio
 import json
 
-from surfaces.cli.test_screen import Tty, seen
-from surfaces.tui.test_tui import seated, told
+from support.terminal_text import Tty, seen
+from support.tui_app import seated, told
 
 from bridle import Agent, tool
 from bridle.core.agent import ModelInfo
