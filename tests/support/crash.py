@@ -12,8 +12,9 @@ from bridle.core.session import Session
 from bridle.journal.memory import MemoryJournal
 from bridle.turn.closing import QUIET
 from support.crash_scenarios import WORDS, flaky
+from support.cut_process import Cutter, World, live, note_endings, reboot
 from support.oracle import read_turn
-from support.virtual import SESSION, Cutter, World, live, note_endings, reboot
+from support.virtual import SESSION
 
 
 @dataclass

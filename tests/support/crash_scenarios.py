@@ -8,7 +8,8 @@ from bridle.config.settings import TreeSettings
 from bridle.core.inbox import AbortItem, ExtendItem, PromptItem, TurnOptions
 from bridle.core.states import Usage
 from bridle.testing.scripted import ScriptedError
-from support.virtual import SESSION, Life, Scenario, answer_once
+from support.cut_process import Life, Scenario, answer_once
+from support.virtual import SESSION
 
 
 def step_of(request):

@@ -16,8 +16,9 @@ from bridle.core.result import Result
 from bridle.core.session import Session
 from bridle.runtime import Runtime
 from bridle.testing.validators import problems
+from support.cut_process import WiredJournal
 from support.oracle import read_turn
-from support.virtual import WiredJournal, run_virtually
+from support.virtual import run_virtually
 from support.wires import problems_on_wires
 
 ran: list[str] = []

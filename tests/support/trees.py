@@ -14,8 +14,9 @@ from bridle.core.parts import Call, TurnFinish
 from bridle.core.result import Result
 from bridle.core.session import Session
 from bridle.testing.validators import problems
+from support.cut_process import WiredJournal
 from support.oracle import read_turn
-from support.virtual import WiredJournal, run_virtually
+from support.virtual import run_virtually
 from support.wires import problems_on_wires
 
 ROOT = "ses_root"

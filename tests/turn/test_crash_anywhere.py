@@ -3,7 +3,8 @@
 import pytest
 from support.crash import Left, check, lived, play
 from support.crash_scenarios import SCENARIOS, person, script
-from support.virtual import SESSION, Scenario
+from support.cut_process import Scenario
+from support.virtual import SESSION
 
 from bridle.core.fold import load
 from bridle.core.parts import Request

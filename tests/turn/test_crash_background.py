@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 from support.crash import Left, check, lived, play
 from support.crash_scenarios import aborting, answering, person, script, step_of
-from support.virtual import SESSION, Scenario
+from support.cut_process import Scenario
+from support.virtual import SESSION
 
 from bridle import Reply, Rule, call
 from bridle.config.settings import TreeSettings

@@ -3,9 +3,10 @@
 import asyncio
 
 import pytest
+from support.cut_process import WiredJournal
 from support.shared_budgets import PRICE, TREE, check_roomy, check_tight
 from support.trees import ROOT, family, spawn
-from support.virtual import WiredJournal, run_virtually
+from support.virtual import run_virtually
 
 from bridle import Agent, Limits, Reply, ScriptedModel, Settings, TreeLimits, call
 from bridle.config.settings import Allowance, LimitSettings
