@@ -136,7 +136,7 @@ def main() -> int:
             lines.append(row_of(fault, seen=seen))
             print(f"{fault.row} {'caught' if seen else 'MISSED'}", flush=True)
     counted = f"{len(FAULTS) - missed} of {len(FAULTS)} are caught."
-    PAGE.write_text(HEAD + "\n".join(lines) + f"\n\n{counted}\n", encoding="utf-8")
+    PAGE.write_text(HEAD + "".join(f"{line}\n" for line in lines), encoding="utf-8")
     print(counted)
     return 1 if missed or failing else 0
 
