@@ -6,7 +6,7 @@ import json
 import pytest
 from support.bundles import REPLIES, asking, part, paused, ran, runtime_in, touch
 
-from bridle import ConfigError, Rule, Runtime, ScriptedModel, call
+from bridle import ConfigError, Rule, Runtime, RuntimeConfig, ScriptedModel, call
 from bridle.core.agent import AgentDefinition
 from bridle.core.inbox import TurnOptions
 from bridle.core.permission import Access

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -15,7 +16,9 @@ BRIDLE = Path(sys.executable).parent / "bridle"
 
 
 class Home:
-    def __init__(self, folder, project):
+    """A person with a home and a project, who starts the command there."""
+
+    def __init__(self, folder: Path, project: Path) -> None:
         self.folder = folder
         self.project = project
         clean = {
@@ -25,12 +28,12 @@ class Home:
         }
         self.environment = {**clean, "HOME": str(folder), "PYTHONUNBUFFERED": "1", "BRIDLE_SANDBOX__MODE": "off"}
 
-    def script(self, *replies, then=None, name="script.json", **more):
+    def script(self, *replies: Any, then: Any = None, name: str = "script.json", **more: Any) -> str:
         path = self.folder / name
         path.write_text(json.dumps({"replies": list(replies), "then": then, **more}))
         return f"scripted:{path}"
 
-    def start(self, *words, **more):
+    def start(self, *words: str, **more: Any) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [BRIDLE, *words],
             cwd=self.project,
@@ -42,10 +45,10 @@ class Home:
             **more,
         )
 
-    def run(self, *words, given="", **environment):
+    def run(self, *words: str | Path, given: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         return self.started(BRIDLE, *words, given=given, **environment)
 
-    def started(self, *words, given="", **environment):
+    def started(self, *words: str | Path, given: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             words,
             cwd=self.project,
@@ -57,7 +60,7 @@ class Home:
             check=False,
         )
 
-    def json(self, *words, given="", **environment):
+    def json(self, *words: str | Path, given: str = "", **environment: str) -> tuple[int, list[Any]]:
         done = self.run("run", "--format", "json", *words, given=given, **environment)
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         assert lines[-1]["type"] == "result", done.stderr
@@ -72,14 +75,14 @@ class ForkedHome(Home):
     Of each command and option that no story of `Home` starts, one is started anew.
     """
 
-    def run(self, *words, given="", **environment):
+    def run(self, *words: str | Path, given: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         return forked.run(words, self.project, {**self.environment, **environment}, given)
 
-    def anew(self, *words, given="", **environment):
+    def anew(self, *words: str | Path, given: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         return super().run(*words, given=given, **environment)
 
 
-def breach_of(line):
+def breach_of(line: str) -> str:
     """In what a line breaks the contract of `--format json`; nothing if it does not."""
     try:
         msgspec.json.decode(line, type=LineEvent)
@@ -88,19 +91,20 @@ def breach_of(line):
     return ""
 
 
-def calls(*made):
+def calls(*made: tuple[str, dict[str, Any]]) -> dict[str, Any]:
     return {"calls": [{"name": name, "arguments": arguments} for name, arguments in made]}
 
 
-def begun(process):
+def begun(process: subprocess.Popen[str]) -> str:
     """The session of a process that has asked its model for the first time."""
+    assert process.stdout is not None and process.stderr is not None
     for line in process.stdout:
         if '"step_start"' in line:
-            return json.loads(line)["session"]
+            return str(json.loads(line)["session"])
     raise AssertionError(process.stderr.read())
 
 
-def settings(home, text):
+def settings(home: Home, text: str) -> None:
     folder = home.folder / ".config" / "bridle"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.toml").write_text(text)

@@ -2,18 +2,21 @@
 
 import shutil
 import tempfile
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from bridle.config.agents import builtin_agents, rules
+from bridle.config.load import Loaded
 from bridle.config.settings import Settings
+from bridle.core.agent import AgentDefinition
 from bridle.core.permission import Access, judge
 
 ENVIRONMENT = {"HOME": "/nonexistent", "PATH": "/usr/bin:/bin"}
 
 
 @contextmanager
-def project(files):
+def project(files: Mapping[str, str | bytes]) -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
     try:
         (folder / ".git").mkdir()
@@ -26,7 +29,7 @@ def project(files):
         shutil.rmtree(folder)
 
 
-def harmless(found):
+def harmless(found: tuple[Loaded, Mapping[str, AgentDefinition]]) -> None:
     """What an untrusted project may not have changed."""
     loaded, agents = found
     mine, plain = loaded.settings, Settings()

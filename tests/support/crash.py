@@ -1,18 +1,23 @@
 """A turn that dies at chosen points and is resumed, and what must hold at its end."""
 
+from __future__ import annotations
+
 from collections import Counter
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 
+from bridle.core.events import Entry
 from bridle.core.fold import fold
 from bridle.core.limits import NOTHING
 from bridle.core.parts import Patch, Request, Sentinel, StepStart, Text, TurnFinish
 from bridle.core.replay import verified
+from bridle.core.result import Result
 from bridle.core.session import Session
 from bridle.journal.memory import MemoryJournal
 from bridle.turn.closing import QUIET
 from support.crash_scenarios import WORDS, flaky
-from support.cut_process import Cutter, World, live, note_endings, reboot
+from support.cut_process import Cutter, Scenario, World, live, note_endings, reboot
 from support.oracle import read_turn
 from support.virtual import SESSION
 
@@ -23,10 +28,10 @@ class Left:
 
     store: MemoryJournal = field(default_factory=MemoryJournal)
     world: World = field(default_factory=World)
-    counts: Counter = field(default_factory=Counter)
+    counts: Counter[int] = field(default_factory=Counter)
     """What the flaky provider remembers."""
 
-    def copied(self):
+    def copied(self) -> Left:
         store = MemoryJournal()
         for id, kept in self.store._sessions.items():
             store._sessions[id] = replace(kept, entries=list(kept.entries), inbox=dict(kept.inbox))
@@ -34,13 +39,13 @@ class Left:
         world = World(**{name: copy(value) for name, value in vars(self.world).items()})
         return Left(store, world, Counter(self.counts))
 
-    def told(self):
+    def told(self) -> str:
         """All of it in words: who finds the same lives on in the same way."""
         world = {**vars(self.world), "ended": sorted(self.world.ended), "requests": len(self.world.requests)}
         return repr((self.store._sessions, self.store._accounts, world | {"streaming": ()}, self.counts))
 
 
-def lived(scenario, left, life, at=None):
+def lived(scenario: Scenario, left: Left, life: int, at: int | None = None) -> tuple[Result | None, Left, list[str]]:
     """One more life on a copy of what is left, cut at a point or to its end: its result, what is left, its points."""
     left, cutter = left.copied(), Cutter(at)
     flaky.counts = left.counts
@@ -52,7 +57,7 @@ def lived(scenario, left, life, at=None):
     return result, left, cutter.names
 
 
-def play(scenario, *cuts):
+def play(scenario: Scenario, *cuts: int) -> tuple[Result | None, Left, list[str]]:
     """Live through these cuts, then to the end."""
     left = Left()
     for life, at in enumerate(cuts):
@@ -60,7 +65,7 @@ def play(scenario, *cuts):
     return lived(scenario, left, len(cuts))
 
 
-def folded(entries, story):
+def folded(entries: Sequence[Entry], story: str) -> Session:
     """The session, with the fold compared to a full scan after every entry."""
     session = Session()
     for entry in entries:
@@ -71,7 +76,7 @@ def folded(entries, story):
     return session
 
 
-def check(scenario, result, left, cuts, requests):
+def check(scenario: Scenario, result: Result, left: Left, cuts: Sequence[int], requests: int) -> None:
     store, world = left.store, left.world
     story = f"{scenario.name}, cut at {cuts}"
     sessions = {id: folded(kept.entries, f"{story}, {id}") for id, kept in store._sessions.items()}
@@ -92,6 +97,7 @@ def check(scenario, result, left, cuts, requests):
         assert (account.reserved, account.held, account.keeps) == (NOTHING, {}, NOTHING), story
         assert (account.children, account.live) == (0, 0), story
     for id, one in sessions.items():
+        assert one.turn is not None, (story, id)
         spent, below = one.view(0.0).spent, one.turn.below
         ledger = store._accounts[one.turn.start.account].spent
         assert (ledger.steps, ledger.tool_calls) == (

@@ -2,26 +2,33 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from bridle import Limits, Reply, Rule, call
 from bridle.config.settings import TreeSettings
 from bridle.core.inbox import AbortItem, ExtendItem, PromptItem, TurnOptions
+from bridle.core.parts import OnAsk
+from bridle.core.result import Result
 from bridle.core.states import Usage
-from bridle.testing.scripted import ScriptedError
+from bridle.core.stream import ModelRequest
+from bridle.testing.scripted import Scripted, ScriptedCall, ScriptedError
 from support.cut_process import Life, Scenario, answer_once
 from support.virtual import SESSION
 
 
-def step_of(request):
+def step_of(request: ModelRequest) -> int:
     return int(request.id.split(".")[1])
 
 
-def script(*replies, then=None):
+def script(*replies: Scripted, then: Scripted | None = None) -> Callable[[ModelRequest], Scripted]:
     """Replies by step number, so that a step which is asked again gets the same one."""
 
-    def play(request):
+    def play(request: ModelRequest) -> Scripted:
         number = step_of(request)
-        return replies[number - 1] if number <= len(replies) else then
+        reply = replies[number - 1] if number <= len(replies) else then
+        assert reply is not None, f"there is no step {number} in the script"
+        return reply
 
     return play
 
@@ -32,22 +39,22 @@ async def begin(life: Life, scenario_options: TurnOptions, text: str = "go", id:
     await life.runtime.resume(SESSION)
 
 
-def person(on_ask="deny"):
-    async def people(life):
+def person(on_ask: OnAsk = "deny") -> Callable[[Life], Coroutine[Any, Any, Result]]:
+    async def people(life: Life) -> Result:
         await begin(life, TurnOptions(on_ask=on_ask))
         return await life.runtime.wait(SESSION, "prm_one")
 
     return people
 
 
-async def aborting(life):
+async def aborting(life: Life) -> Result:
     await begin(life, TurnOptions())
     await asyncio.sleep(5)
     await life.runtime.journal.submit(SESSION, AbortItem("abt_one"))
     return await life.runtime.wait(SESSION, "prm_one")
 
 
-async def steering(life):
+async def steering(life: Life) -> Result:
     await begin(life, TurnOptions())
     await life.runtime.journal.submit(SESSION, PromptItem("prm_two", "and this"))
     await life.runtime.resume(SESSION)
@@ -55,7 +62,7 @@ async def steering(life):
     return await life.runtime.wait(SESSION, "prm_two")
 
 
-async def answering(life):
+async def answering(life: Life) -> Result:
     await begin(life, TurnOptions(on_ask="pause"))
     result = await life.runtime.wait(SESSION, "prm_one")
     while result.reason == "paused":
@@ -66,7 +73,7 @@ async def answering(life):
     return result
 
 
-async def queueing(life):
+async def queueing(life: Life) -> Result:
     await begin(life, TurnOptions())
     await life.runtime.journal.submit(SESSION, PromptItem("prm_two", "later", queue=True))
     await life.runtime.resume(SESSION)
@@ -74,30 +81,34 @@ async def queueing(life):
     return await life.runtime.wait(SESSION, "prm_one")
 
 
-async def extending(life):
+async def extending(life: Life) -> Result:
     await begin(life, TurnOptions())
     await life.runtime.journal.submit(SESSION, ExtendItem("ext_one", "steps", 2))
     await life.runtime.resume(SESSION)
     return await life.runtime.wait(SESSION, "prm_one")
 
 
-def flaky(request, counts=None):
+class Flaky:
     """Fails twice for every first step of a world: the provider recovers in time."""
-    counts = flaky.counts
-    counts[step_of(request)] += 1
-    if step_of(request) == 1 and counts[1] in (1, 2):
-        return Reply(text="half", error=ScriptedError("overloaded", status=529))
-    return call("look", key="a") if step_of(request) == 1 else "done"
+
+    def __init__(self) -> None:
+        self.counts: Counter[int] = Counter()
+
+    def __call__(self, request: ModelRequest) -> Scripted:
+        self.counts[step_of(request)] += 1
+        if step_of(request) == 1 and self.counts[1] in (1, 2):
+            return Reply(text="half", error=ScriptedError("overloaded", status=529))
+        return call("look", key="a") if step_of(request) == 1 else "done"
 
 
-flaky.counts = Counter()
+flaky = Flaky()
 
 
-def task(key):
+def task(key: str) -> ScriptedCall:
     return call("task", description="a piece", prompt=f"do {key}", subagent_type="child")
 
 
-def filling(request):
+def filling(request: ModelRequest) -> Scripted:
     """Three calls whose results fill a small window; the provider counts a token for four characters."""
     if request.purpose == "compaction":
         return "In short."

@@ -7,7 +7,7 @@ import gc
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -23,9 +23,10 @@ from bridle.core.permission import Access
 from bridle.core.result import Result
 from bridle.core.states import Ask, Done, Failed
 from bridle.core.stream import ModelRequest, StreamEvent, ToolSpec
-from bridle.journal.journal import Journal, Lease, Wake
+from bridle.journal.journal import Lease, Wake
 from bridle.journal.memory import MemoryJournal
-from bridle.runtime import Runtime
+from bridle.runtime import Runtime, RuntimeConfig
+from bridle.snapshots.snapshots import Snapshots
 from bridle.testing.validators import problems
 from bridle.tools.tool import Invocation, Output, StructTool, struct_schema
 from bridle.turn.file_history import Compared
@@ -72,7 +73,7 @@ class Cutter:
 class CuttableJournal:
     """A journal whose process may die before and after every write."""
 
-    def __init__(self, inner: Journal, cutter: Cutter) -> None:
+    def __init__(self, inner: MemoryJournal, cutter: Cutter) -> None:
         self._inner = inner
         self._cutter = cutter
         self._leases: dict[str, Lease] = {}
@@ -257,7 +258,7 @@ class CuttableFiles:
         return Compared("after", (Changed("file", "changed", 1, 1),))
 
 
-async def answer_once(life: Life, ask: Ask, choice: str = "once") -> None:
+async def answer_once(life: Life, ask: Ask, choice: Literal["once", "always", "reject"] = "once") -> None:
     """Answer an ask where it came up; the same answer twice is one."""
     where = ask.session or SESSION
     item = AnswerItem(f"ans_{ask.id}", ask.id.rpartition(":")[2], choice)
@@ -269,7 +270,7 @@ _graveyard: list[Any] = []
 
 
 def live(
-    scenario: Scenario, store: Journal, world: World, cutter: Cutter, *, life: int, seed: int | None = None
+    scenario: Scenario, store: MemoryJournal, world: World, cutter: Cutter, *, life: int, seed: int | None = None
 ) -> Any:
     """One life of the process on what the journal holds: what its people return, or None if it was cut."""
     loop = VirtualLoop(None if seed is None else seed + life)
@@ -292,18 +293,20 @@ def live(
     if scenario.title is not None:
         models["s"] = CuttableModel(ScriptedModel(title=scenario.title, ref="s"), world, cutter)
     runtime = Runtime(
-        journal=CuttableJournal(store, cutter),
-        models=models,
-        settings=Settings(tree=scenario.tree, small_model="s" if scenario.title is not None else None),
-        user=UserSetup(files=CuttableFiles(cutter)) if scenario.keeps_files else None,
-        subagents=["child"] if scenario.child is not None else (),
-        tools=[
-            cuttable_tool(world, cutter, name=name, repeatable=repeatable, seconds=scenario.tool_seconds)
-            for name, repeatable in scenario.tools.items()
-        ],
-        agents=agents,
-        directory="/project",
-        seams=seams,
+        RuntimeConfig(
+            journal=CuttableJournal(store, cutter),
+            models=models,
+            settings=Settings(tree=scenario.tree, small_model="s" if scenario.title is not None else None),
+            user=UserSetup(files=cast(Snapshots, CuttableFiles(cutter)) if scenario.keeps_files else None),
+            subagents=["child"] if scenario.child is not None else (),
+            tools=[
+                cuttable_tool(world, cutter, name=name, repeatable=repeatable, seconds=scenario.tool_seconds)
+                for name, repeatable in scenario.tools.items()
+            ],
+            agents=agents,
+            directory="/project",
+            seams=seams,
+        )
     )
     task = loop.create_task(scenario.people(Life(runtime, cutter, world)))
     task.add_done_callback(lambda _: loop.stop())

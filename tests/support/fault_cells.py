@@ -1,12 +1,12 @@
 """What a cell of the fault matrix is made of: faults of a provider, and what must come of each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import msgspec
 
 from bridle.testing.scripted import Reply, ScriptedCall
-from support.wire_faults import Answer, events, sound
+from support.wire_faults import Answer, Ending, events, sound
 
 WORK = Reply(text="Looking around.", calls=(ScriptedCall("look", {"name": "a"}),))
 DONE = Reply(text="Done.")
@@ -20,7 +20,7 @@ class Outcome:
     reason: str = "answered"
     requests: int = 3
     ran: tuple[str, ...] = ("a",)
-    text: str = "Done."
+    text: str | None = "Done."
     waits: tuple[float | tuple[float, float], ...] | None = None
     says: str = ""
 
@@ -74,6 +74,21 @@ def part(wire: str, where: str, reply: Reply = WORK) -> list[bytes]:
         case "the last delta":
             return whole[:-1]
     raise AssertionError(where)
+
+
+def fixed(*answers: Answer) -> Make:
+    """The same answers on every wire."""
+    return lambda wire: list(answers)
+
+
+def ended(where: str, end: Ending) -> Make:
+    """A reply whose connection ends somewhere in it."""
+    return lambda wire: [Answer(part(wire, where), end=end)]
+
+
+def slowly(pieces: Iterable[bytes]) -> list[bytes | float]:
+    """Pieces with a little time after each."""
+    return [each for piece in pieces for each in (piece, 0.05)]
 
 
 def replies(*given: Reply) -> Make:

@@ -4,8 +4,25 @@ import gzip
 import itertools
 from email.utils import formatdate
 
-from support.fault_cells import DONE, FAILED, NOW, RETRIED, WORK, Cells, Outcome, adder, part, problem, said, then_sound
-from support.wire_faults import Answer, events, sound
+from support.fault_cells import (
+    DONE,
+    FAILED,
+    NOW,
+    RETRIED,
+    WORK,
+    Cells,
+    Make,
+    Outcome,
+    adder,
+    ended,
+    fixed,
+    part,
+    problem,
+    said,
+    slowly,
+    then_sound,
+)
+from support.wire_faults import Answer, Ending, events, sound
 from support.wires import KEY
 
 CELLS: Cells = {}
@@ -21,7 +38,7 @@ for status in (301, 302, 303, 307, 308):
     cell(
         f"status {status} is not followed",
         Outcome("error", 1, (), "", says="redirected"),
-        lambda wire, answer=answer: [answer],
+        fixed(answer),
     )
 for status in (429, 500, 503):
     cell(
@@ -44,7 +61,7 @@ for name, raw in {
     cell(
         f"status 503 with {name}",
         RETRIED,
-        then_sound(lambda wire, raw=raw: [Answer([raw], 503, kind="application/json", framing="length")]),
+        then_sound(fixed(Answer([raw], 503, kind="application/json", framing="length"))),
     )
 cell(
     "a redirect to nowhere",
@@ -109,31 +126,37 @@ backoff = tuple((2.0**n, 2.0**n + 1) for n in range(5))
 cell("waits grow", Outcome("error", 6, (), "", waits=backoff), said(500, problem("busy")))
 
 # Drops: nothing of a reply that is not whole is run, and nothing is said twice.
-for end, where in itertools.product(
-    ("rst", "fin", "clean"), ("the text", "the arguments", "a whole call", "the last delta")
-):
+ENDINGS: tuple[Ending, ...] = ("rst", "fin", "clean")
+for end, where in itertools.product(ENDINGS, ("the text", "the arguments", "a whole call", "the last delta")):
     cell(
         f"{end} after {where}",
         RETRIED,
-        then_sound(lambda wire, end=end, where=where: [Answer(part(wire, where), end=end)]),
+        then_sound(ended(where, end)),
     )
-for end in ("rst", "fin"):
-    cell(f"{end} before headers", RETRIED, then_sound(lambda wire, end=end: [Answer(raw=True, end=end)]))
+
+
+def broken_later(end: Ending) -> Make:
+    """A whole reply, then one that is broken off, then a whole one."""
+    return lambda wire: [sound(wire, WORK), Answer(events(wire, DONE)[:-1], end=end), sound(wire, DONE)]
+
+
+for end in ENDINGS[:2]:
+    cell(f"{end} before headers", RETRIED, then_sound(fixed(Answer(raw=True, end=end))))
     cell(
         f"{end} in the headers",
         RETRIED,
-        then_sound(lambda wire, end=end: [Answer([b"HTTP/1.1 200 OK\r\ncontent-ty"], raw=True, end=end)]),
+        then_sound(fixed(Answer([b"HTTP/1.1 200 OK\r\ncontent-ty"], raw=True, end=end))),
     )
-    cell(f"{end} after headers", RETRIED, then_sound(lambda wire, end=end: [Answer(end=end)]))
+    cell(f"{end} after headers", RETRIED, then_sound(fixed(Answer(end=end))))
     cell(
         f"{end} after a call has run",
         Outcome(requests=3),
-        lambda wire, end=end: [sound(wire, WORK), Answer(events(wire, DONE)[:-1], end=end), sound(wire, DONE)],
+        broken_later(end),
     )
     cell(
         f"{end} for ever",
         Outcome("error", 6, (), "", says="retries"),
-        lambda wire, end=end: [Answer(part(wire, "the text"), end=end)],
+        ended("the text", end),
     )
 cell("an empty body", RETRIED, then_sound(lambda wire: [Answer([])]))
 cell(
@@ -182,20 +205,16 @@ cell(
 cell("no first byte", RETRIED, then_sound(lambda wire: [Answer(raw=True, end="hang")]))
 cell("nothing after the headers", RETRIED, then_sound(lambda wire: [Answer(end="hang")]))
 for where in ("the text", "the arguments", "a whole call", "the last delta"):
-    cell(
-        f"a stall after {where}", RETRIED, then_sound(lambda wire, where=where: [Answer(part(wire, where), end="hang")])
-    )
+    cell(f"a stall after {where}", RETRIED, then_sound(ended(where, "hang")))
 cell(
     "one byte at a time, and never a whole event",
     RETRIED,
-    then_sound(lambda wire: [Answer([*itertools.chain.from_iterable((b"d", 0.05) for _ in range(200))], end="hang")]),
+    then_sound(lambda wire: [Answer(slowly([b"d"] * 200), end="hang")]),
 )
 cell(
     "comments for ever",
     RETRIED,
-    then_sound(
-        lambda wire: [Answer([*itertools.chain.from_iterable((b": alive\n\n", 0.05) for _ in range(200))], end="hang")]
-    ),
+    then_sound(lambda wire: [Answer(slowly([b": alive\n\n"] * 200), end="hang")]),
 )
 cell(
     "a stall after the terminator",
@@ -205,7 +224,5 @@ cell(
 cell(
     "a slow but steady reply",
     Outcome(requests=2),
-    lambda wire: [
-        Answer([*itertools.chain.from_iterable((data, 0.05) for data in events(wire, reply))]) for reply in (WORK, DONE)
-    ],
+    lambda wire: [Answer(slowly(events(wire, reply))) for reply in (WORK, DONE)],
 )

@@ -1,6 +1,8 @@
 """Faults of streams and of what they hold: odd shapes, odd replies, odd numbers, errors inside."""
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 from bridle.testing.scripted import Reply, ScriptedCall
 from support.fault_cells import (
@@ -48,7 +50,7 @@ for name, change in {
         if cut == "byte by byte" and name not in ("CRLF", "CR", "a byte order mark", "event names missing"):
             continue
 
-        def reshaped(wire, change=change, cut=cut):
+        def reshaped(wire: str, change: Callable[[bytes], bytes] = change, cut: str = cut) -> list[Answer]:
             answers = []
             for reply in (Reply(text="Grüße, Welt 🐎.", calls=WORK.calls), DONE):
                 data = change(b"".join(events(wire, reply)))
@@ -84,6 +86,12 @@ cell(
 cell("an error instead of a stream", RETRIED, then_sound(said(200, problem("overloaded"))))
 cell("JSON instead of a stream", Outcome("error", 1, (), "", says="not a stream"), said(200, {"hello": "there"}))
 
+
+def then(data: bytes) -> Make:
+    """The beginning of a reply, and then a chunk of something else."""
+    return lambda wire: [Answer([*part(wire, "the text")[:-1], b"data: " + data + b"\n\n"])]
+
+
 # Chunks that make no sense: the reply is lost, and asked for again.
 for name, data in {
     "broken JSON": b'{"choices": [',
@@ -97,7 +105,7 @@ for name, data in {
     cell(
         f"a chunk of {name}",
         RETRIED,
-        then_sound(lambda wire, data=data: [Answer([*part(wire, "the text")[:-1], b"data: " + data + b"\n\n"])]),
+        then_sound(then(data)),
     )
 
 
@@ -114,7 +122,7 @@ cell("escape sequences in the text", Outcome(requests=2, text="D\x1b[2Jne."), ga
 
 
 # What a reply holds.
-def calls(*given: ScriptedCall, **more) -> Reply:
+def calls(*given: ScriptedCall, **more: Any) -> Reply:
     return Reply(calls=given, **more)
 
 
@@ -187,7 +195,7 @@ for name, number in {
     "true": b"true",
 }.items():
 
-    def miscounted(wire, number=number):
+    def miscounted(wire: str, number: bytes = number) -> list[Answer]:
         old = NUMBERS[wire]
         new = old.replace(b"10", number)
         return [Answer([data.replace(old, new) for data in events(wire, reply)]) for reply in (WORK, DONE)]
@@ -202,7 +210,7 @@ cell(
 
 # An error inside a stream that had begun well.
 def broken_off(where: str, message: str, code: str = "") -> Make:
-    def make(wire):
+    def make(wire: str) -> list[Answer]:
         body = {**problem(message, code), "response": {"error": problem(message, code)["error"]}}
         kind = {"chat": {}, "messages": {"type": "error"}, "responses": {"type": "response.failed"}}[wire]
         begun = part(wire, where)[:-1] if where else []

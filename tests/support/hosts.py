@@ -2,33 +2,42 @@
 
 import asyncio
 import http.server
-from functools import partial
+from collections.abc import Sequence
 
 from bridle.core.permission import Access
-from bridle.tools.tool import Invocation
-from support.sheltered import BASH
+from bridle.tools.tool import Output
+from support.sheltered import BASH, Sheltered
 
 
 class Stable(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
+    """Answers with the path and the host that it was asked for."""
+
+    def do_GET(self) -> None:
         body = f"{self.path} for {self.headers['Host'].partition(':')[0]}".encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *words):
+    def log_message(self, *words: object) -> None:
         pass
 
 
-def run(shut_in, command, *granted, outside=(), hosts=False, private=True):
+def run(
+    shut_in: Sheltered,
+    command: str,
+    *granted: Access,
+    outside: Sequence[str] = (),
+    hosts: bool = False,
+    private: bool = True,
+) -> Output:
     """A call to which a person said yes as far as `granted` goes."""
     given = BASH.check({"command": command, "outside": list(outside)})
-    invocation = Invocation("c", "s", shut_in.project, {}, 60.0, environment=shut_in.environment, hosts=hosts)
-    invocation.find_sandbox, invocation.bounds = partial(shut_in.commands.sandbox, "s"), shut_in.commands.bounds()
+    invocation = shut_in.invocation()
+    invocation.hosts = hosts
     invocation.permits = lambda access: access in granted or (private and access.permission == "private_network")
 
-    async def work():
+    async def work() -> Output:
         output = await BASH.run(given, invocation)
         await shut_in.commands.close()
         return output
@@ -36,5 +45,5 @@ def run(shut_in, command, *granted, outside=(), hosts=False, private=True):
     return asyncio.run(work())
 
 
-def host(name):
+def host(name: str) -> Access:
     return Access("host", name)

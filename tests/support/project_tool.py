@@ -4,8 +4,9 @@ import os
 import pty
 import subprocess
 import time
+from collections.abc import Sequence
 
-from support.cli_home import BRIDLE
+from support.cli_home import BRIDLE, Home
 from support.readable import readable
 
 WEIGH = '''
@@ -19,7 +20,7 @@ def weigh(horse: str, load: int = 0) -> str:
 '''
 
 
-def on_terminal(home, words, *typed):
+def on_terminal(home: Home, words: Sequence[str], *typed: tuple[str, str]) -> str:
     """Run on a real terminal and type lines as they are asked for; everything that was shown."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(

@@ -3,19 +3,20 @@
 import asyncio
 import os
 import subprocess
+from pathlib import Path
 
-from support.sheltered import BASH, NAMED
+from support.sheltered import BASH, NAMED, Sheltered
 
 EVIL = "printf '[core]\\nrepositoryformatversion=0\\nfsmonitor=touch {marks}/PWNED;false\\n'"
 
 
-def git(folder, *words):
+def git(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["git", *words], cwd=folder, env={**os.environ, **NAMED}, capture_output=True, text=True, check=False
     )
 
 
-def person(machine, folder=None):
+def person(machine: Sheltered, folder: Path | None = None) -> bool:
     """A person uses git in the project; whether anything of the model's has run then."""
     folder = folder or machine.project
     for words in (["status"], ["commit", "-q", "--allow-empty", "-m", "x"], ["checkout", "-q", "-b", "b"]):
@@ -23,13 +24,13 @@ def person(machine, folder=None):
     return (machine.other / "PWNED").exists()
 
 
-def background(machine, command):
+def background(machine: Sheltered, command: str) -> str:
     """Run a command in the background to its end; what it has printed."""
     invocation = machine.invocation()
 
-    async def work():
+    async def work() -> str:
         await BASH.run(BASH.check({"command": command, "background": True}), invocation)
-        (running,) = invocation.backgrounds.of("s").values()
+        (running,) = invocation.commands.backgrounds.of("s").values()
         while running.status is None:
             await asyncio.sleep(0.05)
         return running.tail

@@ -1,10 +1,13 @@
 """Eight subagents under one budget, in any order."""
 
 import random
+from collections.abc import Callable
+from typing import Any
 
 from bridle import Limits, Price, Reply, TreeLimits, call
 from bridle.core.states import Done, Usage
-from support.trees import family, spawn
+from bridle.core.stream import ModelRequest
+from support.trees import Family, family, spawn
 
 PRICE = Price(input=1.0, output=4.0)
 
@@ -15,10 +18,10 @@ CHILDREN = 8
 TREE = TreeLimits(steps=1_000, live=CHILDREN)
 
 
-def worker(seed):
+def worker(seed: int) -> Callable[[ModelRequest], Reply]:
     """Each child works for a few steps; what it reads is what it was estimated to read."""
 
-    def play(request):
+    def play(request: ModelRequest) -> Reply:
         chance = random.Random(f"{seed} {request.messages[0].id} {request.id}")
         done = len(request.messages) >= 2 * chance.randint(1, 3)
         usage = Usage(input=300, output=chance.randint(50, 700))
@@ -28,7 +31,7 @@ def worker(seed):
     return play
 
 
-def crew(seed, budget, *, background=False, **more):
+def crew(seed: int, budget: float, *, background: bool = False, **more: Any) -> Family:
     """Eight subagents, awaited or in the background; a root that awaits none answers after each report."""
     together = Reply(text="all together", usage=Usage(600, 100))
     return family(
@@ -43,12 +46,12 @@ def crew(seed, budget, *, background=False, **more):
     )
 
 
-def estimate_error(story):
+def estimate_error(story: Family) -> float:
     """What requests read beyond their estimate, in money."""
     return (CHILDREN + len(story.requests("root")) - 2) * 600 * PRICE.input / 1e6
 
 
-def check_tight(seed, *, background=False):
+def check_tight(seed: int, *, background: bool = False) -> None:
     """A budget that is too small: never overspent, every child reports, and the root's closing is paid for."""
     chance = random.Random(seed)
     budget = chance.uniform(0.02, 0.06)
@@ -63,7 +66,7 @@ def check_tight(seed, *, background=False):
         assert [request.purpose for request in story.requests("root")][-1] == "closing", seed
 
 
-def check_roomy(seed):
+def check_roomy(seed: int) -> None:
     """A budget above the real demand and the reserves: parallel reservations make people wait, and close nobody."""
     story = crew(seed, 0.15)
     assert all(isinstance(made.state, Done) for made in story.calls()), seed

@@ -118,7 +118,7 @@ def tell(
     ran.clear()
 
     async def work(seams: Any) -> Story:
-        arguments = {"limits": limits} if limits is not None else {}
+        arguments: dict[str, Any] = {"limits": limits} if limits is not None else {}
         more.setdefault("journal", WiredJournal())
         agent = Agent("build", model=model, tools=tools, steps=steps, seams=seams, **arguments, **more)
         async with agent.runtime() as runtime:

@@ -5,11 +5,13 @@ import re
 
 
 class Tty(io.StringIO):
-    def isatty(self):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
         return True
 
 
-def seen(sent):
+def seen(sent: str) -> list[str]:
     """The lines that stand at the end, as a terminal understands what it was sent."""
     lines = [""]
     for piece in re.split(r"(\x1b\[[0-9;]*m|\r\x1b\[2K|\x1b\[1A\x1b\[2K|\n)", sent):

@@ -61,6 +61,7 @@ class Family:
 
 
 def depth_of(session: Session) -> int:
+    assert session.turn is not None
     start = session.turn.start
     return start.delegation.depth if start.delegation is not None else 0
 
@@ -179,8 +180,7 @@ def check_family(story: Family) -> None:
             if session.turn is not None and place < 40:
                 view = session.view(session.elapsed)
                 assert view == read_turn(kept.entries[:place], view.crowded), (id, place)
-        finish = session.turn.finish if session.turn is not None else None
-        if finish is not None:
+        if session.turn is not None and (finish := session.turn.finish) is not None:
             account = story.journal._accounts[session.turn.start.account]
             assert account.spent.tokens == finish.spent.tokens, id
             assert account.spent.steps == finish.spent.steps + session.turn.below.steps, id

@@ -1,14 +1,22 @@
 """The terminal application with a scripted model, and a person in front of it."""
 
 import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
 
-from bridle import Runtime, ScriptedModel, Settings, call, tool
+from textual.pilot import Pilot
+
+from bridle import Runtime, RuntimeConfig, ScriptedModel, Settings, call, tool
 from bridle.core.agent import AgentDefinition
 from bridle.core.permission import Rule
 from bridle.surfaces.tui.app import BridleApp
 from bridle.surfaces.tui.asks import Deliberate
+from bridle.surfaces.tui.chat import Chat
+from bridle.testing.scripted import Scripted, ScriptedCall
 from bridle.tools.registry import builtin_tools
+from bridle.tools.tool import Tool
 
 
 @tool
@@ -27,21 +35,21 @@ async def slow(key: str) -> str:
 class Seat:
     """A person in front of the application."""
 
-    def __init__(self, app, pilot, runtime, model):
+    def __init__(self, app: BridleApp, pilot: Pilot[Any], runtime: Runtime, model: ScriptedModel) -> None:
         self.app, self.pilot, self.runtime, self.model = app, pilot, runtime, model
 
     @property
-    def chat(self):
+    def chat(self) -> Chat:
         return self.app.chat
 
-    async def type(self, words):
+    async def type(self, words: str) -> None:
         await self.pilot.press(*("space" if letter == " " else letter for letter in words))
 
-    async def ask(self, words="go"):
+    async def ask(self, words: str = "go") -> None:
         await self.type(words)
         await self.pilot.press("enter")
 
-    async def until(self, seen, seconds=15.0):
+    async def until(self, seen: Callable[[], object], seconds: float = 15.0) -> None:
         """Wait for something to be seen."""
         end = asyncio.get_running_loop().time() + seconds
         while not seen():
@@ -49,20 +57,30 @@ class Seat:
             await self.pilot.pause(0.02)
         await self.pilot.pause()
 
-    async def ended(self, turns=1):
+    async def ended(self, turns: int = 1) -> None:
         await self.until(lambda: self.kinds().count("EndView") >= turns and not self.chat.busy)
 
-    def kinds(self):
+    def kinds(self) -> list[str]:
         return [type(view).__name__ for view in self.chat.transcript.query(".part")]
 
-    def read(self):
+    def read(self) -> str:
         """Everything that is on the screen, as text."""
         strips = self.app.screen._compositor.render_strips()
         return "\n".join("".join(segment.text for segment in strip) for strip in strips)
 
 
 @asynccontextmanager
-async def seated(tmp_path, *replies, size=(100, 34), rules=(), steps=None, session=None, others=(), tools=(), **more):
+async def seated(
+    tmp_path: Path,
+    *replies: Scripted,
+    size: tuple[int, int] = (100, 34),
+    rules: tuple[Rule, ...] = (),
+    steps: int | None = None,
+    session: str | None = None,
+    others: Sequence[AgentDefinition] = (),
+    tools: Sequence[Tool] = (),
+    **more: Any,
+) -> AsyncIterator[Seat]:
     """Somebody who works with what `m` says; `more` is for the settings and the runtime."""
     model = ScriptedModel(replies)
     agents = [
@@ -72,12 +90,14 @@ async def seated(tmp_path, *replies, size=(100, 34), rules=(), steps=None, sessi
     toasts, Deliberate.QUIET_SECONDS = more.pop("toasts", False), more.pop("quiet", 0.05)
     known = {name: more.pop(name) for name in Settings.__struct_fields__ if name in more and name != "journal"}
     runtime = Runtime(
-        models={"m": model, "n": ScriptedModel(["From the other."]), **more.pop("brought", {})},
-        settings=Settings(**known),
-        agents=[*agents, *others],
-        tools=[look, slow, *tools],
-        directory=tmp_path,
-        **more,
+        RuntimeConfig(
+            models={"m": model, "n": ScriptedModel(["From the other."]), **more.pop("brought", {})},
+            settings=Settings(**known),
+            agents=[*agents, *others],
+            tools=[look, slow, *tools],
+            directory=tmp_path,
+            **more,
+        )
     )
     async with runtime:
         app = BridleApp(runtime, session or await runtime.create("ses_one"))
@@ -86,7 +106,7 @@ async def seated(tmp_path, *replies, size=(100, 34), rules=(), steps=None, sessi
             yield Seat(app, pilot, runtime, model)
 
 
-def told(story):
+def told(story: Callable[[], Coroutine[Any, Any, object]]) -> None:
     """Tell a story to its end."""
     asyncio.run(asyncio.wait_for(story(), 240))
 
@@ -94,11 +114,11 @@ def told(story):
 ANY = (Rule("*", "*", "allow"),)
 
 
-def task(agent="scout", prompt="look into it"):
+def task(agent: str = "scout", prompt: str = "look into it") -> ScriptedCall:
     return call("task", description="a piece", prompt=prompt, subagent_type=agent)
 
 
-def with_scout(*replies, **more):
+def with_scout(*replies: Scripted, **more: Any) -> dict[str, Any]:
     scout = ScriptedModel(list(replies))
     tools = [tool for tool in builtin_tools() if tool.spec.name == "task"]
     agent = AgentDefinition("scout", model="s", mode="subagent", permission=ANY, steps=7)

@@ -2,8 +2,10 @@
 
 import os
 import subprocess
+from pathlib import Path
+from typing import Any
 
-from support.cli_home import calls
+from support.cli_home import Home, calls
 
 GIT = {
     **dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"), "t"),
@@ -13,11 +15,11 @@ GIT = {
 }
 
 
-def git(folder, *arguments):
+def git(folder: Path, *arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=folder, env=GIT, check=True, capture_output=True, text=True).stdout
 
 
-def turn(home, command, session=None, prompt="go", answer="Done."):
+def turn(home: Home, command: str, session: str | None = None, prompt: str = "go", answer: str = "Done.") -> Any:
     script = home.script(calls(("bash", {"command": command})), {"text": answer})
     where = ("--session", session) if session else ()
     code, lines = home.json("--model", script, "--on-ask", "allow", *where, prompt)
@@ -25,7 +27,7 @@ def turn(home, command, session=None, prompt="go", answer="Done."):
     return lines[-1]
 
 
-def files(project):
+def files(project: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(project)): path.read_bytes()
         for path in sorted(project.rglob("*"))
@@ -33,7 +35,7 @@ def files(project):
     }
 
 
-def write(project, name, content):
+def write(project: Path, name: str, content: bytes) -> None:
     path = project / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)

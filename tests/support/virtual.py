@@ -1,12 +1,13 @@
-"""A world under control: virtual time, a seeded scheduler, and a process that can be cut at any point."""
+"""A world under control: virtual time and a seeded scheduler."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 from asyncio.base_events import BaseEventLoop
+from collections import deque
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bridle.seams import InlineOffload, Seams
 
@@ -19,7 +20,20 @@ class Deadlock(AssertionError):
     """Nothing is ready and nothing is scheduled: this would hang for ever."""
 
 
-class VirtualLoop(BaseEventLoop):
+if TYPE_CHECKING:
+
+    class RawLoop(BaseEventLoop):
+        """What asyncio keeps to itself of its loops."""
+
+        _ready: deque[Any]
+
+        def _run_once(self) -> None: ...
+
+else:
+    RawLoop = BaseEventLoop
+
+
+class VirtualLoop(RawLoop):
     """An event loop whose time passes only when nobody has anything to do; the ready queue is shuffled by a seed."""
 
     def __init__(self, seed: int | None = None, max_rounds: int = MAX_ROUNDS) -> None:

@@ -1,6 +1,7 @@
 """Contexts that are full: of tools, of long prompts, of summaries."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 from support.stories import tell
@@ -48,7 +49,7 @@ def test_two_long_prompts_are_kept_whole_in_two_files_through_several_compaction
     async def work(seams):
         model = counting([call("fill", key=str(n)) for n in range(8)])
         agent = Agent("build", model=model, tools=[fill], seams=seams)
-        runtime = Runtime(**{**agent._arguments, "outputs": tmp_path})
+        runtime = Runtime(replace(agent.config, outputs=tmp_path))
         session = await runtime.create()
         prompt = await runtime.prompt(session, "FIRST " + "one " * 3_000)
         await people(runtime, session, prompt)

@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 
-from bridle import Agent, Reply, Runtime, ScriptedModel, call, tool
+from bridle import Agent, Reply, Runtime, RuntimeConfig, ScriptedModel, call, tool
 from bridle.core.parts import Call, Text
 from bridle.errors import JournalFailed
 
@@ -59,7 +59,7 @@ def test_parallel_calls_meet_a_journal_that_fails_with_its_own_error(tmp_path, m
     locks[0].close()
 
     async def look():
-        async with Runtime(journal=path) as runtime:
+        async with Runtime(RuntimeConfig(journal=path)) as runtime:
             (row,) = await runtime.sessions()
             return await runtime.load(row.info.id)
 
