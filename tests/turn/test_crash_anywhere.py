@@ -9,8 +9,16 @@ from support.virtual import SESSION
 from bridle.core.fold import load
 from bridle.core.parts import Request
 
+QUICK = {"answer", "calls", "files kept around calls"}
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        pytest.param(scenario, id=scenario.name, marks=() if scenario.name in QUICK else pytest.mark.slow)
+        for scenario in SCENARIOS
+    ],
+)
 def test_a_turn_resumes_from_every_point_to_the_same_ending(scenario):
     whole, left, points = play(scenario)
     requests = sum(isinstance(part, Request) for part in load(left.store._sessions[SESSION].entries).parts.values())

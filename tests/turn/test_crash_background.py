@@ -127,6 +127,7 @@ def survived(scenario, steps, result, left, cuts, requests):
     check_reports(left, story)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario, steps", SCENARIOS, ids=lambda value: getattr(value, "name", ""))
 def test_a_turn_with_subagents_in_the_background_resumes_from_every_point(scenario, steps):
     whole, left, points = play(scenario)

@@ -126,6 +126,7 @@ def test_the_library_takes_other_types_too():
     assert Agent(model=ScriptedModel([GIVEN]), output=Pony).run_sync("who?").output == Pony(name="Rocinante", age=12)
 
 
+@pytest.mark.slow
 def test_the_command_line_prints_it(tmp_path):
     (tmp_path / "project").mkdir()
     home = Home(tmp_path, tmp_path / "project")

@@ -18,11 +18,13 @@ SCHEDULES = 500
 SHARES = 10
 
 
+@pytest.mark.slow
 def test_spending_stays_within_a_budget_that_is_shared_with_the_background():
     for seed in range(SCHEDULES, SCHEDULES + 40):
         check_tight(seed, background=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", range(SHARES))
 def test_spending_stays_within_a_budget_in_every_order_of_events(share):
     for seed in range(share, SCHEDULES, SHARES):
