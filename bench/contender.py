@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,8 @@ from typing import Any, TypeVar
 ROOT = Path(__file__).parent.parent
 CONTENDERS = Path(__file__).parent / "contenders"
 HOMES = ROOT / ".bench"
+PATHS = {"PYTHONPATH": str(ROOT)}
+"""With these, a contender in any environment finds `bench.contenders`."""
 UV = ROOT / ".uv" / "bin" / "uv"
 RUN_SECONDS = 900
 
@@ -24,12 +27,19 @@ class Contender:
 
     name: str
     script: str
+    """The peer and its work, as `agno.step` for contenders/agno/step.py."""
     flags: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     durable: bool = False
     reports: list[dict[str, Any]] = field(default_factory=list)
     shorter: list[dict[str, Any]] = field(default_factory=list)
     """Reports of runs of fewer steps, where they are wanted."""
+
+    @property
+    def command(self) -> list[str | Path]:
+        """What starts it; it finds what contenders share by `PATHS`."""
+        kind, _, work = self.script.rpartition(".")
+        return [self.python, CONTENDERS / kind / f"{work}.py"]
 
     @property
     def python(self) -> Path:
@@ -87,9 +97,11 @@ def installed(peers: Sequence[Peer]) -> tuple[list[Peer], list[str]]:
 def report_of(contender: Contender, steps: int) -> dict[str, Any]:
     """Let a contender do its work inside a process of its own, and see what that took."""
     with tempfile.TemporaryDirectory(prefix="bridle-bench-") as folder:
-        script = CONTENDERS / f"{contender.script}.py"
-        command = [contender.python, script, "--steps", str(steps), "--data", f"{folder}/data", *contender.flags]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=RUN_SECONDS)
+        command = [*contender.command, "--steps", str(steps), "--data", f"{folder}/data", *contender.flags]
+        environment = {**os.environ, **PATHS}
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=RUN_SECONDS, env=environment
+        )
     if done.returncode:
         raise SystemExit(f"{contender.name} failed:\n{done.stderr}")
     report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

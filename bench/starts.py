@@ -17,9 +17,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from contender import CONTENDERS, HOMES
-from processes import cpu_seconds
-from wire_server import serve
+from bench.contender import CONTENDERS, HOMES, PATHS
+from bench.processes import cpu_seconds
+from bench.wire_server import serve
 
 LONGEST_SECONDS = 60.0
 END_SECONDS = 5.0
@@ -107,8 +107,9 @@ def commands() -> list[Command]:
         Command(
             "bare httpx2, one request",
             lambda: version("httpx2"),
-            lambda address: [sys.executable, CONTENDERS / "wire_bare.py", "--ask", address],
+            lambda address: [sys.executable, CONTENDERS / "bare" / "wire.py", "--ask", address],
             nothing,
+            PATHS,
         ),
         Command("bridle run", lambda: version("bridle"), lambda _: [beside / "bridle", *asked], bridle_files),
     ]

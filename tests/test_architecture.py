@@ -15,6 +15,7 @@ from bridle import Limits, ScriptedModel, call
 
 SOURCE = ROOT / "src" / "bridle"
 MODULES = sorted(SOURCE.rglob("*.py"))
+TESTS = [path for path in sorted((ROOT / "tests").rglob("*.py")) if not path.is_relative_to(ROOT / "tests" / "data")]
 
 MAX_FILE = 400
 MAX_FUNCTION = 50
@@ -70,7 +71,7 @@ NEVER_IN_CORE = {"asyncio", "os", "time", "random", "uuid", "threading", "socket
 
 
 def name(path: Path) -> str:
-    return path.relative_to(SOURCE).as_posix()
+    return path.relative_to(SOURCE if path.is_relative_to(SOURCE) else ROOT).as_posix()
 
 
 def tree(path: Path) -> ast.Module:
@@ -97,6 +98,16 @@ def test_files_and_functions_stay_small(path):
     assert lines <= BUDGETS.get(name(path), MAX_FILE)
     long = {node.name: node.end_lineno - node.lineno + 1 for node in functions(path)}
     assert {called: length for called, length in long.items() if length > MAX_FUNCTION} == {}
+
+
+def test_files_of_tests_stay_small():
+    assert {name(path): lines for path in TESTS if (lines := path.read_text().count("\n")) > MAX_FILE} == {}
+
+
+def test_no_test_imports_a_test():
+    """Shared parts lie in tests/support or in a conftest.py."""
+    imported = re.compile(r"^\s*(?:from|import)\s+\S*\btest_\w+|^\s*from\s+\S+\s+import\s+.*\btest_", re.MULTILINE)
+    assert [name(path) for path in TESTS if imported.search(path.read_text())] == []
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name)

@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.paths import ROOT
-from surfaces.cli.test_cli import ForkedHome, calls
+from support.agent_project import home_of_repository, system, write
+from support.cli_home import ForkedHome, calls
 
 from bridle import Runtime, RuntimeConfig, ScriptedModel
 from bridle.assembly.prompts import with_mentions
@@ -17,22 +17,7 @@ from bridle.core.inbox import TurnOptions
 
 @pytest.fixture
 def home(tmp_path):
-    project = tmp_path / "project"
-    (project / ".git").mkdir(parents=True)
-    return ForkedHome(tmp_path, project)
-
-
-def write(folder, files):
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-
-def system(home, *words, **environment):
-    done = home.run("config", "prompt", "--model", "openai/gpt-4.1", *words, OPENAI_API_KEY="x", **environment)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return home_of_repository(tmp_path)
 
 
 def told(lines):
@@ -68,7 +53,7 @@ def test_a_project_with_only_one_kind_of_file_runs_and_its_caps_and_permissions_
 
 
 def test_a_provider_from_an_opencode_file_is_asked_after_trust(home):
-    from surfaces.cli.test_cli_models import serving
+    from support.served_model import serving
 
     with serving(then="From the provider.") as server:
         options = {"baseURL": f"{server.address}/v1", "apiKey": "{env:OUR_KEY}", "headers": {"X-Stable": "{env:OURS}"}}
@@ -116,51 +101,6 @@ def test_an_untrusted_project_may_lower_and_not_raise(home):
     assert (code, "there is no command /go" in lines[-2]["message"]) == (2, True)
     assert home.json("--model", model, "go")[1][-1]["reason"] == "step_cap"
     assert not (home.project / "made").exists()
-
-
-def test_instructions_of_the_user_and_of_every_folder_up_to_the_root_are_read(home):
-    write(
-        home.folder,
-        {
-            ".config/bridle/AGENTS.md": "The user's own.",
-            "AGENTS.md": "Above the root of git.",
-            "project/AGENTS.md": "The root's.",
-            "project/sub/AGENTS.md": "The folder's.",
-            "project/sub/CLAUDE.md": "Not read.",
-            "project/sub/deep/AGENTS.md": "Beneath it.",
-        },
-    )
-    home.project = home.project / "sub"
-    words = system(home)
-    places = [words.index(text) for text in ("The user's own.", "The root's.", "The folder's.")]
-    assert places == sorted(places)
-    assert not [text for text in ("Not read.", "Above the root", "Beneath it.") if text in words]
-
-
-def test_claude_md_is_read_where_there_is_no_agents_md(home):
-    write(home.project, {"CLAUDE.md": "Claude's words."})
-    assert "Claude's words." in system(home)
-
-
-def test_instructions_that_lead_out_of_the_project_are_not_read(home):
-    (home.folder / "secret").write_text("the private key")
-    (home.project / "AGENTS.md").symlink_to(home.folder / "secret")
-    assert "the private key" not in system(home)
-
-
-def test_more_instructions_by_pattern_after_trust(home):
-    write(home.project, {"bridle.toml": 'instructions = ["docs/*.md"]', "docs/a.md": "From a.", "docs/b.md": "From b."})
-    assert "From a." not in system(home)
-    words = home.anew("config", "prompt", "--model", "openai/gpt-4.1", "--trust", OPENAI_API_KEY="x").stdout
-    assert "From a." in words and "From b." in words
-
-
-def test_instructions_beside_a_file_come_with_it_once(home):
-    write(home.project, {"lib/AGENTS.md": "In lib, tabs.", "lib/a.py": "a\n", "lib/b.py": "b\n", "c.py": "c\n"})
-    reads = [calls(("read", {"filePath": name})) for name in ("c.py", "lib/a.py", "lib/b.py")]
-    _, lines = home.json("--model", home.script(*reads, {"text": "Done."}), "go")
-    shown = ["In lib, tabs." in line["output"] for line in lines if line["type"] == "tool_use" and "output" in line]
-    assert shown == [False, True, False]
 
 
 def test_a_switch_of_agents_is_told_to_the_model(tmp_path):
@@ -244,174 +184,6 @@ def test_agents_are_shown_and_created(home):
     assert home.run("agents", "create", "../x", "--description", "x", "--prompt", "y").returncode == 2
 
 
-COMMANDS = {
-    ".bridle/commands/greet.md": "---\nagent: plan\n---\nGreet $1 and then $2, in all: $ARGUMENTS.",
-    ".opencode/command/look.md": "Look at @hello.txt and !`cat hello.txt`.",
-    ".claude/commands/fix/issue.md": "Fix the issue.",
-    "opencode.json": json.dumps({"command": {"log": {"template": "Log: !`echo $ARGUMENTS`"}}}),
-    "hello.txt": "hello\n",
-}
-
-
-def prompted(home, *words, **environment):
-    """The words that a model reads, and the agent."""
-    model = home.script({"text": "Done."})
-    code, lines = home.json("--model", model, "--trust", *words, **environment)
-    session = lines[-1]["session"]
-    shown = home.run("show", session).stdout
-    return code, shown
-
-
-def test_commands_are_templates_with_a_name(home):
-    write(home.project, COMMANDS)
-    assert "Greet Ann and then Bob Carl, in all: Ann Bob Carl." in prompted(home, "/greet", "Ann", "Bob", "Carl")[1]
-    assert "Fix the issue.\n\n#12" in prompted(home, "/fix/issue #12")[1]
-    code, shown = prompted(home, "/look", BRIDLE_PERMISSION__BASH='"allow"')
-    assert code == 0 and "Look at @hello.txt and hello." in shown
-
-
-def test_an_unknown_command_is_refused_with_a_suggestion_and_a_path_is_a_prompt(home):
-    write(home.project, COMMANDS)
-    model = home.script({"text": "Done."})
-    for typed, words in (("/gret Ann", "did you mean /greet?"), ("/help", "(known: /fix/issue, /greet, /log, /look)")):
-        done = home.run("run", "--model", model, "--trust", typed)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert f"there is no command {typed.split()[0]}; {words}" in done.stderr
-    for typed in ("/etc/hosts is broken", "/tmp is full", "/no/such/file", "/* a comment */"):
-        assert f"> {typed}" in prompted(home, typed)[1]
-
-
-def sent_files(home, *words, given="", **environment):
-    """The files that go with a prompt, by name."""
-    model = home.script({"text": "Done."})
-    code, lines = home.json("--model", model, "--trust", *words, given=given, **environment)
-    assert code == 0, lines
-    exported = json.loads(home.run("export", lines[-1]["session"]).stdout)
-    return {file["path"]: file.get("text", file.get("media")) for file in files_in(exported)}
-
-
-def files_in(value):
-    """Every attached file of an exported session."""
-    if isinstance(value, dict):
-        if value.get("kind") == "prompt":
-            yield from value.get("files", ())
-        value = list(value.values())
-    for each in value if isinstance(value, list) else ():
-        yield from files_in(each)
-
-
-def test_files_that_a_prompt_or_a_template_names_are_attached(home):
-    write(
-        home.project,
-        {
-            ".bridle/commands/review.md": "Review the branch $1.\nThe rules are in @RULES.md.",
-            ".bridle/commands/plain.md": "The rules are in @RULES.md.",
-            ".bridle/commands/said.md": "!`echo @note.txt`",
-            "RULES.md": "Be kind.",
-            "note.txt": "A note.",
-            "src/a (copy).py": "print()",
-        },
-    )
-    (home.project / "dot.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + bytes(20))
-    rules, note = {"RULES.md": "Be kind."}, {"note.txt": "A note."}
-    assert sent_files(home, "/review", "my-branch") == rules
-    assert sent_files(home, "/plain", "my-branch") == rules
-    assert sent_files(home, "/plain", "and @note.txt") == {**rules, **note}
-    # What a command prints names no file.
-    assert sent_files(home, "/said", BRIDLE_PERMISSION__BASH='"allow"') == {}
-    for prompt in ("see @note.txt", "(@note.txt)", "@note.txt, please", "is it @note.txt?", "**@./note.txt**"):
-        assert list(sent_files(home, prompt).values()) == ["A note."], prompt
-    assert sent_files(home, 'look at @"src/a (copy).py"') == {"src/a (copy).py": "print()"}
-    image = home.run("run", "--model", home.script({"text": "x"}), "look at @dot.png")
-    assert "does not take image files" in image.stderr
-    assert sent_files(home, given="see @note.txt") == note
-    # Names of no file stay text, and data that is piped in beside words names nothing.
-    assert sent_files(home, "ask me@note.txt, @nobody, @src and `@note.txt`", given="+ see @note.txt") == {}
-
-
-def test_a_file_that_a_prompt_names_is_read_by_the_rules_of_the_read_tool(home):
-    write(home.project, {".env": "KEY=1", "note.txt": "A note."})
-    write(home.folder, {"beside.txt": "Outside."})
-    (home.project / "link.txt").symlink_to(home.folder / "beside.txt")
-    model = home.script({"text": "Done."})
-    for name in (".env", "../beside.txt", "link.txt", str(home.folder / "beside.txt")):
-        done = home.run("run", "--model", model, f"look at @{name}.")
-        assert (done.returncode, f"@{name} may not be read" in done.stderr) == (2, True), name
-        assert list(sent_files(home, "--on-ask", "allow", f"look at @{name}")) == [name]
-    denied = home.run("run", "--model", model, "see @note.txt", BRIDLE_PERMISSION__READ='"deny"')
-    assert (denied.returncode, "@note.txt may not be read" in denied.stderr) == (2, True)
-
-
-def test_shell_commands_of_a_template_need_permission_and_no_argument_becomes_one(home):
-    write(home.project, COMMANDS)
-    done = home.run("run", "--model", home.script({"text": "x"}), "--trust", "/look")
-    assert (done.returncode, "!`cat hello.txt` needs a person's permission" in done.stderr) == (2, True)
-    denied = home.run(
-        "run", "--model", home.script({"text": "x"}), "--trust", "/look", BRIDLE_PERMISSION__BASH='"deny"'
-    )
-    assert (denied.returncode, "the rules deny !`cat hello.txt`" in denied.stderr) == (2, True)
-    allowed = {"BRIDLE_PERMISSION__BASH": '"allow"'}
-    _, shown = prompted(home, "/log", "a; touch made", "$(touch made)", "!`touch made`", **allowed)
-    assert "Log: a; touch made $(touch made) !`touch made`" in shown
-    assert not (home.project / "made").exists()
-
-
-def test_settings_are_listed_with_their_origin_and_without_secrets(home):
-    write(
-        home.folder,
-        {
-            ".config/bridle/config.toml": "[limits]\ncost = 2.5\n[mcp.a]\nurl = 'https://x'\n"
-            "headers = { A = 'sk-secret', B = '{env:B}' }\n",
-            "project/bridle.toml": "[limits]\ntool_calls = 7\n",
-        },
-    )
-    rows = {line.split()[0]: line for line in home.run("config").stdout.splitlines()}
-    config = home.folder / ".config" / "bridle" / "config.toml"
-    assert rows["limits.cost"].endswith(f"2.5  ({config})")
-    assert rows["limits.tool_calls"].endswith(f"7  ({home.project / 'bridle.toml'})")
-    assert rows["limits.tokens"].endswith("null  (default)")
-    assert "[hidden]" in rows["mcp.a.headers.A"] and "{env:B}" in rows["mcp.a.headers.B"]
-    assert home.run("config", BRIDLE_AGENT="plan").stdout.splitlines()[2].endswith('"plan"  (environment)')
-
-
-def test_config_check_names_every_problem_with_its_line(home):
-    write(
-        home.project,
-        {
-            "bridle.toml": 'modle = "x"\n[behavior]\nmax_steps = 0\n[limits]\ncost = "much"\n[agents.x]\nsteps = -3\n',
-            ".opencode/agent/bad.md": "---\nsteps: 2\nsteps: 3\n---\nx",
-        },
-    )
-    done = home.anew("config", "check")
-    path = home.project / "bridle.toml"
-    assert done.returncode == 2
-    assert done.stdout.splitlines() == [
-        f"{path}:1: modle is not known; did you mean model?",
-        f"{path}:3: behavior.max_steps must be more than 0: leave it out for the ceiling alone",
-        f"{path}:5: limits.cost must be a number, not 'much'",
-        f"{path}:7: agents.x.steps must not be negative, not -3",
-        f"{home.project}/.opencode/agent/bad.md: the agent bad is left out: line 3: the key 'steps' is there twice",
-    ]
-
-
-def test_init_writes_a_file_of_comments_that_is_right_as_it_stands(home):
-    assert home.anew("init").stdout == "written: bridle.toml\n"
-    assert home.run("config", "check").stdout == "nothing is wrong\n"
-    text = (home.project / "bridle.toml").read_text()
-    assert "# max_steps = 25" in text and all(line.startswith("#") or not line for line in text.splitlines())
-    assert home.run("init").returncode == 2
-    # Taken out of their comments, its lines are settings that make sense.
-    examples = [line[2:] for line in text.splitlines()[4:] if line.startswith("# ")]
-    (home.project / "bridle.toml").write_text("\n".join(examples))
-    assert home.run("config", "check").stdout == "nothing is wrong\n"
-
-
-def test_the_published_schema_is_the_one_of_the_settings(home):
-    assert json.loads((ROOT / "docs" / "bridle.schema.json").read_text()) == json.loads(
-        home.anew("config", "schema").stdout
-    )
-
-
 def limits_of(home, agent, *words):
     found = re.search(rf"^{agent}  \((.*?)\)", home.run("agents", *words).stdout, flags=re.MULTILINE)
     return found[1]
@@ -466,24 +238,6 @@ def test_an_agents_md_that_gains_an_agent_is_not_trusted_any_more(home):
     )
 
 
-@pytest.mark.parametrize(
-    "files",
-    [
-        {".claude/agents/x.md": "---\nname: plan\ntools: [\n---\nx"},
-        {"AGENTS.md": "---\ndescription: x\nname: build\nname: build\n---\nx"},
-        {".bridle/agents/rev.md": "---\npermission: {edit: denyy}\n---\nx"},
-        {"opencode.json": '{"agent": {"build": {"permission": "nope"}}}'},
-    ],
-    ids=["claude", "agents_md", "over_the_users", "opencode"],
-)
-def test_a_broken_definition_of_somebody_who_is_there_anyway_is_an_error(home, files):
-    write(home.folder, {".config/bridle/agents/rev.md": "---\npermission: {edit: deny}\n---\nRev."})
-    write(home.project, files)
-    done = home.run("agents", "--trust")
-    assert (done.returncode, str(home.project / next(iter(files))) in done.stderr) == (2, True)
-    assert home.run("agents").returncode == 0
-
-
 def test_claude_patterns_hold_and_a_list_of_tools_holds_below(home):
     write(
         home.project,
@@ -508,82 +262,6 @@ def test_claude_patterns_hold_and_a_list_of_tools_holds_below(home):
     assert (home.project / "docs" / "a.md").exists()
 
 
-def test_instructions_are_instructions_and_nothing_else(home):
-    write(
-        home.project,
-        {".env": "KEY=planted-secret", "sub/a.py": "a\n", "other/AGENTS.md": "Secret rules.", "other/b.py": "b\n"},
-    )
-    (home.project / "AGENTS.md").symlink_to(".env")
-    (home.project / "sub" / "AGENTS.md").symlink_to("../.env")
-    assert "planted-secret" not in system(home)
-    reads = calls(("read", {"filePath": "sub/a.py"}), ("read", {"filePath": "other/b.py"}))
-    denied = {"BRIDLE_PERMISSION": '{ read = { "other/AGENTS.md" = "deny" } }'}
-    _, lines = home.json("--model", home.script(reads, {"text": "Done."}), "go", **denied)
-    said = "".join(line["output"] for line in lines if "output" in line and line["type"] == "tool_use")
-    assert "planted-secret" not in said and "Secret rules." not in said
-
-
-def test_arguments_never_become_commands_in_any_quotes(home):
-    write(
-        home.project,
-        {
-            ".bridle/commands/double.md": 'A !`echo "$1"`',
-            ".bridle/commands/single.md": "B !`echo '$1' $ARGUMENTS`",
-            ".bridle/commands/rest.md": "Fix $1 in $2: !`echo $1` and $1 again. See @notes.md.",
-            ".bridle/commands/env.md": "Look at @.env",
-            ".bridle/commands/plan.md": "---\nagent: plan\n---\n!`touch planned`",
-            "notes.md": "the notes",
-            ".env": "KEY=1",
-        },
-    )
-    allowed = {"BRIDLE_PERMISSION__BASH": '"allow"'}
-    assert "A $(touch made)" in prompted(home, "/double '$(touch made)'", **allowed)[1]
-    assert "B $1 `touch made`" in prompted(home, "/single '`touch made`'", **allowed)[1]
-    shown = prompted(home, "/rest a b c", **allowed)[1]
-    assert "Fix a in b c: a and a again." in shown
-    assert not (home.project / "made").exists()
-    done = home.run("run", "--model", home.script({"text": "x"}), "--trust", "/env")
-    assert (done.returncode, "@.env may not be read" in done.stderr) == (2, True)
-
-
-@pytest.mark.parametrize(
-    "files",
-    [
-        {"bridle.toml": 'agents = "x"'},
-        {"opencode.json": '{"provider": {"p": {"models": {"m": {"variants": {"v": 3}}}}}}'},
-        {"opencode.json": '{"agent": {"x": {"options": 3, "request": {"body": {"a": 1}}}}}'},
-        {"bridle.toml": 'instructions = ["/**x/*.md", "~nobody/x", "/", ""]'},
-    ],
-)
-def test_nonsense_has_words(home, files):
-    write(home.project, files)
-    for words in (("agents",), ("agents", "--trust"), ("config", "check"), ("config", "prompt", "--trust")):
-        done = home.run(*words, OPENAI_API_KEY="x", BRIDLE_MODEL="openai/gpt-4.1")
-        assert "should not have happened" not in done.stderr and "Traceback" not in done.stderr
-
-
-def test_config_hides_secrets_wherever_they_stand(home):
-    secret = "hunter2hunter2"
-    write(
-        home.folder,
-        {
-            ".config/bridle/config.toml": f"""
-[mcp.a]
-command = ["srv", "--token", "{secret}", "--key=sk-{secret}{secret}", "--port", "80"]
-[mcp.b]
-url = "https://x/?api_key={secret}"
-headers = {{ A = "Bearer {secret} {{env:X}}" }}
-[[hooks]]
-on = "turn_end"
-command = "curl -H 'Authorization: Bearer sk-{secret}{secret}' x"
-"""
-        },
-    )
-    listed = home.run("config").stdout
-    assert secret not in listed
-    assert '"--port","80"' in listed and "{env:X}" in listed
-
-
 def test_max_steps_of_a_file_is_the_cap_of_a_run(home):
     looks = [calls(("glob", {"pattern": f"{number}*"})) for number in range(60)]
     model = home.script(*looks, then={"text": "Closed."})
@@ -601,15 +279,6 @@ def test_max_steps_of_a_file_is_the_cap_of_a_run(home):
 
 def cap_of(home):
     return re.search(r"^build  \(primary, (\d+) steps", home.run("agents").stdout, flags=re.MULTILINE)[1]
-
-
-def test_doctor_reports_a_broken_configuration_and_goes_on(home):
-    write(home.folder, {".config/bridle/config.toml": 'modle = "a/b"\n'})
-    done = home.run("doctor", BRIDLE_BEHAVIOR__EMBEDDED="false")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "modle is not known; did you mean model?" in done.stdout
-    for section in ("machine", "project", "configuration", "models", "journal", "terminal"):
-        assert f"{section}\n" in done.stdout
 
 
 def test_the_list_of_agents_tells_the_limits_that_hold(home):

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from surfaces.cli.test_cli import ForkedHome, calls
+from support.cli_home import ForkedHome, calls
 
 HOST = str(Path("/proc/self/ns/net").readlink())
 WHERE = "readlink /proc/self/ns/net"

@@ -1,7 +1,7 @@
 """The home as a project: refused unless it is named, and then without keys, configuration and Bridle's own folders."""
 
 import pytest
-from surfaces.cli.test_cli import ForkedHome, calls
+from support.cli_home import ForkedHome, calls
 
 
 @pytest.fixture

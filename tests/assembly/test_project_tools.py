@@ -2,36 +2,16 @@
 
 import asyncio
 import json
-import os
-import pty
 import py_compile
-import subprocess
-import time
 
 import pytest
-from support.readable import readable
-from surfaces.cli.test_cli import BRIDLE, ForkedHome, calls
+from support.cli_home import calls
+from support.planted_secrets import NAMED_SECRETS, SHAPED_SECRETS
+from support.project_tool import WEIGH, on_terminal
 
 from bridle.tools.command_setup import CommandSetup
 from bridle.tools.python_tools import brought_tools
 from bridle.tools.tool import Invocation
-
-WEIGH = '''
-def weigh(horse: str, load: int = 0) -> str:
-    """Weigh a horse.
-
-    Args:
-        horse: its name
-    """
-    return f"{horse} weighs {500 + load} kg"
-'''
-
-
-@pytest.fixture
-def home(tmp_path):
-    project = tmp_path / "project"
-    project.mkdir()
-    return ForkedHome(tmp_path, project)
 
 
 def outputs(lines):
@@ -136,27 +116,6 @@ def test_what_a_project_sets_counts_once_it_is_trusted(home):
     assert "no effect" not in home.run("run", "--model", home.script("x"), "go").stderr
     (home.project / "bridle.toml").write_text(SETTING.replace("900", "901"))
     assert "has changed since you trusted it" in home.run("run", "--model", home.script("x"), "go").stderr
-
-
-def on_terminal(home, words, *typed):
-    """Run on a real terminal and type lines as they are asked for; everything that was shown."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [BRIDLE, *words], cwd=home.project, env=home.environment, stdin=theirs, stdout=theirs, stderr=theirs
-    )
-    os.close(theirs)
-    shown, waiting, end = "", list(typed), time.monotonic() + 20
-    while (time.monotonic() < end and process.poll() is None) or readable(ours, 0.2):
-        if readable(ours, 0.1):
-            try:
-                shown += os.read(ours, 4096).decode()
-            except OSError:
-                break
-        if waiting and shown.rstrip(" ").endswith(":") and waiting[0][0] in shown:
-            os.write(ours, waiting.pop(0)[1].encode())
-    process.wait(5)
-    os.close(ours)
-    return shown
 
 
 def test_on_a_terminal_the_first_run_asks_and_remembers_a_no(home):
@@ -368,28 +327,6 @@ def test_the_doctor_names_keys_wrong_files_and_a_damaged_journal(home):
     assert any(line.startswith("✗") and "max_stepz" in line for line in said)
     assert any(line.startswith("✗") and "journal" in line for line in said)
     assert not any("sk-planted" in line for line in said)
-
-
-NAMED_SECRETS = """
-OPENAI_API_KEY ANTHROPIC_API_KEY AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN GITHUB_TOKEN GH_TOKEN
-GITLAB_TOKEN NPM_TOKEN NODE_AUTH_TOKEN PYPI_TOKEN TWINE_PASSWORD UV_PUBLISH_TOKEN DOCKER_PASSWORD
-POSTGRES_PASSWORD PGPASSWORD MYSQL_PWD SLACK_BOT_TOKEN SLACK_WEBHOOK_URL STRIPE_API_KEY
-TWILIO_AUTH_TOKEN SENTRY_DSN HF_TOKEN AZURE_CLIENT_SECRET HEROKU_API_KEY CLOUDFLARE_API_TOKEN
-DD_API_KEY VAULT_TOKEN JWT_SECRET SECRET_KEY SECRET_KEY_BASE ENCRYPTION_KEY SSH_PRIVATE_KEY
-GPG_PASSPHRASE ADMIN_PASSWD SMTP_PASS BASIC_AUTH MY_PAT APIKEY TOKEN PASSWORD SESSION_COOKIE
-"""
-SHAPED_SECRETS = {
-    "A": "ghp_0123456789abcdefghij0123456789abcdef",
-    "B": "sk-proj-0123456789abcdefghijklmnop",
-    "C": "AKIAABCDEFGHIJKLMNOP",
-    "D": "xoxb-123456789012-abcdefghijkl",
-    "DATABASE_URL": "postgres://horse:battery-staple@db.example/stable",
-    "F": "-----BEGIN OPENSSH PRIVATE KEY-----\nbase64base64\n-----END",
-    "G": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJl",
-    "H": "glpat-0123456789abcdefghij",
-    "I": "sk_live_0123456789abcdefghijklmn",
-    "J": "AIza0123456789abcdefghijklmnopqrstuvwxyz",
-}
 
 
 @pytest.mark.parametrize("sandbox", ["off", "auto"])

@@ -3,8 +3,7 @@
 import json
 
 import pytest
-from assembly.test_project_tools import WEIGH, on_terminal
-from surfaces.cli.test_cli import ForkedHome
+from support.project_tool import WEIGH, on_terminal
 
 ALLOWS = {"bash": "allow", "read": "allow", "external_directory": "allow", "edit": {"docs/*": "allow"}, "task": "deny"}
 GRANTED = [
@@ -13,13 +12,6 @@ GRANTED = [
     "may reach files outside the project without asking",
     "may change `docs/*` without asking",
 ]
-
-
-@pytest.fixture
-def home(tmp_path):
-    project = tmp_path / "project"
-    project.mkdir()
-    return ForkedHome(tmp_path, project)
 
 
 def toml(permission):

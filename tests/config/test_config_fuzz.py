@@ -2,15 +2,12 @@
 
 import json
 import os
-import shutil
-import tempfile
-from contextlib import contextmanager
-from pathlib import Path
 
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.config_project import ENVIRONMENT, harmless, project
 
 from bridle.config.agents import all_agents, builtin_agents, rules
 from bridle.config.load import faults, load
@@ -26,7 +23,6 @@ FUZZED = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 """Eight properties, so two thousand examples in all; FUZZ=5000 for each of them looks further."""
-ENVIRONMENT = {"HOME": "/nonexistent", "PATH": "/usr/bin:/bin"}
 
 WORDS = st.sampled_from(
     [
@@ -81,20 +77,6 @@ LINES = st.lists(
 ).map("\n".join)
 
 
-@contextmanager
-def project(files):
-    folder = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
-    try:
-        (folder / ".git").mkdir()
-        for name, content in files.items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", errors="surrogatepass"))
-        yield folder
-    finally:
-        shutil.rmtree(folder)
-
-
 def read(folder, *, trusted):
     """The settings and the agents, or None if the file is refused in words; anything else is a defect."""
     try:
@@ -107,24 +89,6 @@ def read(folder, *, trusted):
 
 def least(agents):
     return {name: agent for name, agent in agents.items() if name in builtin_agents()}
-
-
-def harmless(found):
-    """What an untrusted project may not have changed."""
-    loaded, agents = found
-    mine, plain = loaded.settings, Settings()
-    for name in ("model", "providers", "mcp", "hooks", "commands", "models", "permission", "sandbox", "instructions"):
-        assert getattr(mine, name) == getattr(plain, name), name
-    assert mine.behavior.ceiling <= plain.behavior.ceiling
-    assert set(agents) == set(builtin_agents())
-    for name, agent in agents.items():
-        own = builtin_agents()[name]
-        assert (agent.prompt, agent.model, agent.tools, agent.offers) == (own.prompt, own.model, own.tools, own.offers)
-        assert own.steps is None or (agent.steps is not None and agent.steps <= own.steps)
-        for access in (Access("bash", "ls"), Access("edit", "a.py"), Access("webfetch", "http://x/")):
-            before = judge(rules({}, own, sandboxed=False), access)
-            after = judge(rules(mine.permission, agent, sandboxed=False), access)
-            assert (before, after) != ("deny", "allow") and not (before == "ask" and after == "allow")
 
 
 @FUZZED

@@ -2,8 +2,8 @@
 
 import json
 
-from surfaces.cli.test_cli import ForkedHome
-from surfaces.cli.test_cli_models import serving
+from support.cli_home import ForkedHome
+from support.served_model import serving
 
 from bridle.config.load import load
 

@@ -4,8 +4,8 @@ import json
 
 import msgspec
 import pytest
+from support.cli_home import Home, calls
 from support.stories import tell
-from surfaces.cli.test_cli import Home, calls
 
 from bridle import Reply, ScriptedModel, call
 from bridle.core.events import CallMoved, PartPut
@@ -88,6 +88,7 @@ def test_a_planted_difference_is_found_at_its_step(name):
     assert found.step == step
 
 
+@pytest.mark.slow
 def test_the_command_says_where_and_leaves_with_1(home, tmp_path):
     script = home.script(calls(("read", {"filePath": "a"})), calls(("glob", {"pattern": "*"})), {"text": "Done."})
     _, lines = home.json("--model", script, "--steps", "3", "go")
@@ -106,6 +107,7 @@ def test_the_command_says_where_and_leaves_with_1(home, tmp_path):
     assert "recorded is step 3, closing (doom_loop), decided is step 3, closing (step_cap)" in found.stdout
 
 
+@pytest.mark.slow
 def test_a_session_is_played_back_from_any_step(home):
     script = home.script({"text": "First words.", **calls(("glob", {"pattern": "*"}))}, {"text": "Last words."})
     _, lines = home.json("--model", script, "do it")
@@ -118,6 +120,7 @@ def test_a_session_is_played_back_from_any_step(home):
     assert home.run("replay", session, "--from", "1.9").returncode == 2
 
 
+@pytest.mark.slow
 def test_a_recorded_session_plays_again_to_the_same_end(home):
     script = home.script(
         {"text": "Looking.", "reasoning": "Hm.", **calls(("glob", {"pattern": "*"}), ("nonsense", {"a": 1}))},

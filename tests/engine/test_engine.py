@@ -4,8 +4,9 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from support.cut_process import WiredJournal
 from support.stories import look, poll, tell
-from support.virtual import WiredJournal, run_virtually
+from support.virtual import run_virtually
 
 from bridle import Agent, Limits, Reply, Rule, ScriptedModel, call
 from bridle.config.settings import Settings

@@ -1,7 +1,7 @@
 """The log: a line for each step and each ending, and a warning for each call that was refused."""
 
 import pytest
-from surfaces.cli.test_cli import ForkedHome, calls
+from support.cli_home import ForkedHome, calls
 
 READ = ("read", {"filePath": "hello.txt"})
 
@@ -21,6 +21,7 @@ def logged(home, model, *flags):
     return [line.split(" ", 2)[2] for line in log.read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_a_call_of_an_agent_that_only_talks_is_a_warning(home):
     model = home.script({"text": "Just words.", **calls(READ)})
     assert logged(home, model, "--steps", "0") == [
@@ -30,6 +31,7 @@ def test_a_call_of_an_agent_that_only_talks_is_a_warning(home):
     ]
 
 
+@pytest.mark.slow
 def test_a_call_in_the_closing_step_is_a_warning(home):
     model = home.script({"text": "Words.", **calls(READ)})
     assert (
@@ -37,6 +39,7 @@ def test_a_call_in_the_closing_step_is_a_warning(home):
     )
 
 
+@pytest.mark.slow
 def test_calls_beyond_a_budget_are_warnings(home):
     model = home.script(calls(READ, ("list", {}), ("glob", {"pattern": "*"})), {"text": "Closed."})
     found = [line for line in logged(home, model, "--max-tool-calls", "1") if "warning" in line]
@@ -46,6 +49,7 @@ def test_calls_beyond_a_budget_are_warnings(home):
     ]
 
 
+@pytest.mark.slow
 def test_a_name_that_a_model_made_up_stays_on_its_line(home):
     model = home.script({"text": "Words.", **calls(("a\nb", {}))})
     assert (

@@ -3,8 +3,9 @@
 from functools import cache
 from typing import Any
 
+from support.cut_process import WiredJournal
 from support.stories import TOOLS
-from support.virtual import WiredJournal, run_virtually
+from support.virtual import run_virtually
 
 from bridle import Agent, Limits, Reply, ScriptedModel, call
 from bridle.core.events import Entry

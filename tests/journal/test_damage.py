@@ -171,6 +171,7 @@ def all_trouble(tmp_path, cases):
     return told, wrong
 
 
+@pytest.mark.slow
 def test_flipped_bits_and_lost_ends_are_survived_or_refused_and_never_made_worse(tmp_path, originals):
     cases = []
     for seed in range(CASES):
@@ -181,6 +182,7 @@ def test_flipped_bits_and_lost_ends_are_survived_or_refused_and_never_made_worse
     assert told["refused"] > CASES / 4 and told["works"] > CASES / 10
 
 
+@pytest.mark.slow
 def test_damage_inside_a_value_is_refused_where_it_shows_and_otherwise_cannot_be_seen(tmp_path, originals):
     """No page is wrong, so SQLite sees nothing: only what cannot be read any more is refused."""
     sound = originals[0]

@@ -112,7 +112,7 @@ def test_importing_bridle_loads_nothing_heavy():
     code = "import sys; from bridle import Agent, Limits, Runtime, ScriptedModel, tool; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     heavy = {"typer", "click", "rich", "yaml", "json_repair", "sqlite3", "httpx2", "email", "tomllib", "http"}
-    # What it costs is in `bench/run`; a count of modules is the same on every machine.
+    # What it costs is in `bench/run costs`; a count of modules is the same on every machine.
     assert (heavy & set(loaded), len(loaded) <= 345) == (set(), True)
 
 

@@ -9,9 +9,9 @@ import time
 import urllib.request
 
 import pytest
+from support.cli_home import BRIDLE, ForkedHome, calls
 from support.mcp_served import listening
 from support.paths import TESTS
-from surfaces.cli.test_cli import BRIDLE, ForkedHome, calls
 
 SERVER, GUARDED = TESTS / "support" / "mcp_server.py", TESTS / "support" / "oauth_server.py"
 ALLOW = {"BRIDLE_PERMISSION": '{ "*" = "allow" }'}

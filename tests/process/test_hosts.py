@@ -1,11 +1,10 @@
 """Hosts that a command in the sandbox may reach, and no others: by a proxy that asks for each."""
 
 import asyncio
-import http.server
 import socket
-import threading
 
 import pytest
+from support.hosts import host, run
 from support.sheltered import BASH
 
 from bridle import Runtime, RuntimeConfig, ScriptedModel, Settings, call
@@ -13,7 +12,6 @@ from bridle.assembly.user_setup import UserSetup
 from bridle.config.settings import SandboxSettings
 from bridle.core.inbox import TurnOptions
 from bridle.core.parts import Call
-from bridle.core.permission import Access
 from bridle.process.egress_proxy import REFUSED, Asked, EgressProxy
 
 FETCH = "python3 -c \"import urllib.request as u; print(u.urlopen('http://{}:{}/x').read().decode())\""
@@ -21,57 +19,6 @@ TUNNEL = (
     "python3 -c \"import http.client as h; c = h.HTTPConnection('127.0.0.1', 3128); c.set_tunnel('{}', {}); "
     "c.request('GET', '/x'); print(c.getresponse().read().decode())\""
 )
-
-
-class Stable(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        body = f"{self.path} for {self.headers['Host'].partition(':')[0]}".encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *words):
-        pass
-
-
-@pytest.fixture
-def port(monkeypatch):
-    """A server on loopback; every name leads there, as if the world were that small."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Stable)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    port = server.server_address[1]
-    real = socket.getaddrinfo
-
-    def found(host, *more, **named):
-        return real("127.0.0.1" if str(host).endswith(".example.com") else host, *more, **named)
-
-    monkeypatch.setattr(socket, "getaddrinfo", found)
-    for name in ("https_proxy", "HTTPS_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    yield port
-    server.shutdown()
-    server.server_close()
-
-
-def run(shut_in, command, *granted, outside=(), hosts=False, private=True):
-    """A call to which a person said yes as far as `granted` goes."""
-    given = BASH.check({"command": command, "outside": list(outside)})
-    invocation = shut_in.invocation()
-    invocation.hosts = hosts
-    invocation.permits = lambda access: access in granted or (private and access.permission == "private_network")
-
-    async def work():
-        output = await BASH.run(given, invocation)
-        await shut_in.commands.close()
-        return output
-
-    return asyncio.run(work())
-
-
-def host(name):
-    return Access("host", name)
 
 
 @pytest.mark.parametrize("way", [FETCH, TUNNEL], ids=["plain", "tunnel"])

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from process.test_protected import EVIL, WRITE, background, git, machine, person
+from support.protected_machine import EVIL, WRITE, background, git, person
 from support.sheltered import Sheltered
 
 from bridle.assembly.command_environment import command_environment_for, run_outside
@@ -14,7 +14,6 @@ from bridle.config.settings import McpServer, SandboxSettings, Settings
 from bridle.errors import ToolFailed
 from bridle.workspace.files import Files
 
-__all__ = ["machine"]
 HOOK = "printf '#!/bin/sh\\ntouch {marks}/PWNED\\n' > {path}; chmod +x {path}"
 
 

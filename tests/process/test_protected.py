@@ -1,56 +1,18 @@
 """Files that a program runs or obeys later, and what becomes of them whatever a command does and however it ends."""
 
 import asyncio
-import os
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.sheltered import BASH, NAMED
+from support.protected_machine import EVIL, WRITE, background, git, person
+from support.sheltered import BASH
 
 from bridle.core.permission import DEFAULT_RULES, EDIT_PROTECTED, Access, judge
 from bridle.process.protected_places import PlaceWatch, Survey
 from bridle.workspace.git_place import git_place
-
-EVIL = "printf '[core]\\nrepositoryformatversion=0\\nfsmonitor=touch {marks}/PWNED;false\\n'"
-
-
-def git(folder, *words):
-    return subprocess.run(
-        ["git", *words], cwd=folder, env={**os.environ, **NAMED}, capture_output=True, text=True, check=False
-    )
-
-
-def person(machine, folder=None):
-    """A person uses git in the project; whether anything of the model's has run then."""
-    folder = folder or machine.project
-    for words in (["status"], ["commit", "-q", "--allow-empty", "-m", "x"], ["checkout", "-q", "-b", "b"]):
-        git(folder, *words)
-    return (machine.other / "PWNED").exists()
-
-
-@pytest.fixture
-def machine(shut_in):
-    (shut_in.project / "a.txt").write_text("hi\n")
-    git(shut_in.project, "add", ".")
-    git(shut_in.project, "commit", "-qm", "x")
-    return shut_in
-
-
-def background(machine, command):
-    """Run a command in the background to its end; what it has printed."""
-    invocation = machine.invocation()
-
-    async def work():
-        await BASH.run(BASH.check({"command": command, "background": True}), invocation)
-        (running,) = invocation.backgrounds.of("s").values()
-        while running.status is None:
-            await asyncio.sleep(0.05)
-        return running.tail
-
-    return asyncio.run(work())
 
 
 def cut(machine, command):
@@ -171,8 +133,6 @@ def test_a_folder_of_hooks_that_a_setting_names_is_protected_there_or_not(machin
     assert not person(machine)
 
 
-WRITE = """sh -c 'echo "$1" > "$2"' - {} {}"""
-"""A write that cannot be seen in the command line: one that can is asked about."""
 OBEYED = [
     *(".envrc", ".mcp.json", ".claude/settings.json", ".vscode/tasks.json", "opencode.json", ".husky/pre-commit"),
     *("CLAUDE.md", "AGENTS.md", ".cursor/rules", ".idea/x.xml", "mise.toml", ".pre-commit-config.yaml", ".agents/s.md"),

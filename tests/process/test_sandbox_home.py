@@ -13,12 +13,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from process.test_hosts import Stable, host, port, run
+from support.hosts import Stable, host, run
 from support.sheltered import Sheltered
 
 from bridle.process.sandbox_home import git_identity, plain_settings
-
-__all__ = ["port"]
 
 SECRETS = [
     *(".ssh/id_rsa", ".gnupg/private-keys-v1.d/x", ".aws/credentials", ".azure/tokens.json", ".kube/config"),

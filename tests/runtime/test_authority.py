@@ -4,61 +4,19 @@ import asyncio
 import json
 
 import pytest
+from support.bundles import REPLIES, asking, part, paused, ran, runtime_in, touch
 
-from bridle import ConfigError, Rule, Runtime, RuntimeConfig, ScriptedModel, Settings, call, tool
-from bridle.config.settings import Allowance, Behavior, LimitSettings
-from bridle.core.agent import AgentDefinition, Price
+from bridle import ConfigError, Rule, Runtime, RuntimeConfig, ScriptedModel, call
+from bridle.core.agent import AgentDefinition
 from bridle.core.inbox import TurnOptions
-from bridle.core.limits import Limits
 from bridle.core.permission import Access
 from bridle.core.states import Approved, Asking, Pending, Queued, Repeat
 from bridle.runtime.transfer import export_session, import_bundle
-
-ran: list[str] = []
-
-
-@tool(repeatable=True)
-def touch(name: str) -> str:
-    """Touch something."""
-    ran.append(name)
-    return "touched"
 
 
 @pytest.fixture(autouse=True)
 def nothing_has_run():
     ran.clear()
-
-
-REPLIES = (call("touch", name="x"), "Done.")
-
-
-def runtime_in(directory, *rules, replies=REPLIES, **more):
-    agents = [AgentDefinition("build", model="m", permission=rules or (Rule("python", "*", "ask"),))]
-    model = ScriptedModel(list(replies), price=Price(1.0, 1.0))
-    return Runtime(RuntimeConfig(directory=directory, models={"m": model}, agents=agents, tools=[touch], **more))
-
-
-async def paused(directory, *rules):
-    """A session that awaits a person, as it is exported."""
-    async with runtime_in(directory, *rules) as runtime:
-        session = await runtime.create("ses_one")
-        prompt = await runtime.prompt(session, "go", id="prm", options=TurnOptions(on_ask="pause"))
-        assert (await runtime.wait(session, prompt)).reason == "paused"
-        return json.loads(await export_session(runtime, session))
-
-
-def events(bundle):
-    return [event for entry in bundle["sessions"][0]["entries"] for event in entry["events"]]
-
-
-def part(bundle, kind):
-    return next(event["part"] for event in events(bundle) if event["event"] == "put" and event["part"]["kind"] == kind)
-
-
-def asking(bundle):
-    (event,) = [event for event in events(bundle) if event["event"] == "call"]
-    assert event["state"]["type"] == "asking"
-    return event
 
 
 def unasked(bundle):
@@ -183,66 +141,6 @@ def test_an_imported_session_works_where_it_was_imported(tmp_path):
     assert asyncio.run(work()) == (str(here), False)
 
 
-def foreign_account(bundle):
-    part(bundle, "turn_start")["account"] = "day/2026-01-01"
-
-
-def many_steps(bundle):
-    """The cap is set for all of these."""
-
-
-def another_session(bundle):
-    asking(bundle)["state"] = {"type": "waiting", "child": "ses_victim"}
-
-
-def another_parent(bundle):
-    part(bundle, "turn_start")["mandate"] = {"parent": "ses_v", "call": "1.1.1.0.0", "account": "ses_v/1", "depth": 1}
-
-
-def a_subagent(bundle):
-    asking(bundle)["state"] = {"type": "waiting", "child": "ses_one.1.1.1.0.0"}
-    part(bundle, "call")["arguments"] = '{"subagent_type": "general", "prompt": "p", "description": "d"}'
-
-
-DRAWN = {
-    "has started general, which your rules do not allow": a_subagent,
-    "spends from account 'day/2026-01-01'": foreign_account,
-    "150 steps, and your ceiling is 20": many_steps,
-    "waits for ses_victim": another_session,
-    "works for ses_v": another_parent,
-}
-
-
-@pytest.mark.parametrize(("words", "tamper"), DRAWN.items(), ids=[tamper.__name__ for tamper in DRAWN.values()])
-def test_an_imported_turn_that_draws_on_what_is_not_its_own_is_refused(words, tamper, tmp_path):
-    async def work():
-        bundle = await paused(tmp_path)
-        tamper(bundle)
-        settings = Settings(behavior=Behavior(ceiling=20))
-        part(bundle, "turn_start")["cap"] = 150 if tamper is many_steps else 20
-        async with runtime_in(tmp_path, Rule("task", "*", "deny"), settings=settings) as runtime:
-            with pytest.raises(ConfigError, match=words):
-                await import_bundle(runtime, json.dumps(bundle).encode())
-            return await runtime.sessions()
-
-    assert asyncio.run(work()) == []
-
-
-def test_an_imported_turn_is_charged_to_the_day_on_which_it_goes_on(tmp_path):
-    async def work():
-        bundle = await paused(tmp_path)
-        part(bundle, "turn_start")["at"] = 1_000.0
-        settings = Settings(limits=LimitSettings(daily=Allowance(cost=5.0)))
-        async with runtime_in(tmp_path, Rule("python", "*", "allow"), settings=settings) as runtime:
-            session = await import_bundle(runtime, json.dumps(bundle).encode())
-            await runtime.resume(session)
-            assert (await runtime.wait(session, "prm")).reason == "answered"
-            assert await runtime.journal.account("day/1970-01-01") is None
-            return (await runtime.allowances())[0][1]
-
-    assert asyncio.run(work()) > 0
-
-
 def test_what_comes_from_elsewhere_does_not_use_what_was_allowed_here(tmp_path):
     """A file that continues a session of this journal brings calls into a turn that a person here has let run."""
 
@@ -320,58 +218,6 @@ def test_a_call_that_a_person_here_approved_runs_again_without_a_second_question
 
     result = asyncio.run(work())
     assert (ran, result.reason) == (["x"], "answered")
-
-
-def generous(bundle):
-    """The turn brings more than anybody here has."""
-    part(bundle, "turn_start")["limits"] = {"tool_calls": 900}
-
-
-def without_limits(bundle):
-    part(bundle, "turn_start")["limits"] = {}
-
-
-def extended(bundle):
-    entries = bundle["sessions"][0]["entries"]
-    longer = {"kind": "extension", "id": "1.extension.ext", "limit": "tool_calls", "by": 900.0}
-    entries.append({**entries[-1], "sequence": len(entries) + 1, "events": [{"event": "put", "part": longer}]})
-
-
-@pytest.mark.parametrize("tamper", [generous, without_limits, extended])
-def test_an_imported_turn_may_do_no_more_than_a_new_one_here(tamper, tmp_path):
-    calls = [call("touch", name=str(number)) for number in range(9)]
-
-    async def work():
-        bundle = await paused(tmp_path)
-        tamper(bundle)
-        settings = Settings(
-            limits=LimitSettings(tool_calls=3, tokens=50_000, cost=2.0, seconds=60.0), behavior=Behavior(max_steps=12)
-        )
-        allowed = Rule("python", "*", "allow")
-        raw = json.dumps(bundle).encode()
-        async with runtime_in(tmp_path, allowed, settings=settings, replies=[REPLIES[0], *calls, "Done."]) as runtime:
-            session = await import_bundle(runtime, raw)
-            turn = (await runtime.load(session)).running
-            assert (turn.cap, turn.limits) == (12, Limits(12, 3, 50_000, 2.0, 60.0))
-            assert (await runtime.journal.account(turn.start.account)).limits == Limits(tokens=50_000, cost=2.0)
-            await runtime.resume(session)
-            result = await runtime.wait(session, "prm")
-        return result.reason
-
-    assert asyncio.run(work()) == "tool_budget"
-    assert len(ran) == 3
-
-
-def test_the_same_file_is_imported_again_whatever_limits_there_are_by_now(tmp_path):
-    async def work():
-        raw = json.dumps(await paused(tmp_path)).encode()
-        for most in (3, 30):
-            settings = Settings(limits=LimitSettings(tool_calls=most))
-            async with runtime_in(tmp_path / "x", settings=settings, journal=tmp_path / "journal.db") as runtime:
-                session = await import_bundle(runtime, raw)
-        return session
-
-    assert asyncio.run(work()) == "ses_one"
 
 
 @pytest.mark.parametrize("carried", [True, False])

@@ -3,19 +3,12 @@
 import asyncio
 import re
 
-import pytest
-from surfaces.cli.test_cli import ForkedHome, calls
-from surfaces.tui.test_tui import look, told
+from support.cli_home import calls
+from support.tui_app import look, told
 
 from bridle import Runtime, RuntimeConfig, ScriptedModel
 from bridle.core.agent import AgentDefinition
 from bridle.surfaces.tui.app import BridleApp
-
-
-@pytest.fixture
-def home(tmp_path):
-    (tmp_path / "home" / "project").mkdir(parents=True)
-    return ForkedHome(tmp_path / "home", tmp_path / "home" / "project")
 
 
 def listed(home, *words):

@@ -5,7 +5,7 @@ import shlex
 import sys
 
 import pytest
-from surfaces.cli.test_cli import BRIDLE, Home, calls
+from support.cli_home import BRIDLE, Home, calls
 
 from bridle import Runtime
 from bridle.surfaces.cli.index import FOR_PEOPLE

@@ -5,19 +5,13 @@ import sqlite3
 import time
 
 import pytest
-from surfaces.cli.test_cli import ForkedHome, calls
+from support.cli_home import calls
 
 from bridle.errors import SnapshotFailed
 from bridle.snapshots.git import Git
 from bridle.snapshots.git_process import Leash
 from bridle.snapshots.pins import REFS, SnapshotPins
 from bridle.snapshots.repository import Bounds, Repository
-
-
-@pytest.fixture
-def home(tmp_path):
-    (tmp_path / "home" / "project").mkdir(parents=True)
-    return ForkedHome(tmp_path / "home", tmp_path / "home" / "project")
 
 
 def journal_of(home):

@@ -6,10 +6,11 @@ import time
 from dataclasses import replace
 
 import pytest
-from assembly.test_project_tools import NAMED_SECRETS, SHAPED_SECRETS
+from support.cli_home import ForkedHome, calls
+from support.crash import Left, lived, play
+from support.crash_scenarios import SCENARIOS
+from support.planted_secrets import NAMED_SECRETS, SHAPED_SECRETS
 from support.virtual import SESSION, run_virtually
-from surfaces.cli.test_cli import ForkedHome, calls
-from turn.test_crash_anywhere import SCENARIOS, Left, lived, play
 
 from bridle import Runtime, RuntimeConfig, ScriptedModel
 from bridle.core.agent import AgentDefinition

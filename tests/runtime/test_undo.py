@@ -5,32 +5,15 @@ import hashlib
 import os
 import shutil
 import stat
-import subprocess
 
 import pytest
-from surfaces.cli.test_cli import ForkedHome, calls
+from support.cli_home import ForkedHome, calls
+from support.undo_project import git, turn
 
 from bridle import Runtime, RuntimeConfig, Settings
 from bridle.core.messages import UserMessage
 from bridle.runtime.undo import undo
 from bridle.testing import ScriptedModel
-
-GIT = {
-    **dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"), "t"),
-    **dict.fromkeys(("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"), "t@example.org"),
-    "PATH": os.environ["PATH"],
-    "GIT_CONFIG_GLOBAL": "/dev/null",
-}
-
-
-def git(folder, *arguments):
-    return subprocess.run(["git", *arguments], cwd=folder, env=GIT, check=True, capture_output=True, text=True).stdout
-
-
-@pytest.fixture
-def home(tmp_path):
-    (tmp_path / "home" / "project").mkdir(parents=True)
-    return ForkedHome(tmp_path / "home", tmp_path / "home" / "project")
 
 
 @pytest.fixture
@@ -82,14 +65,6 @@ def git_of(project):
     """Every byte and time of the user's git, and what it says of the files."""
     times = {str(path): path.lstat().st_mtime_ns for path in (project / ".git").rglob("*")}
     return state_of(project / ".git"), times
-
-
-def turn(home, command, session=None, prompt="go", answer="Done."):
-    script = home.script(calls(("bash", {"command": command})), {"text": answer})
-    where = ("--session", session) if session else ()
-    code, lines = home.json("--model", script, "--on-ask", "allow", *where, prompt)
-    assert (code, lines[-1]["reason"]) == (0, "answered")
-    return lines[-1]
 
 
 EVERYTHING = """

@@ -7,24 +7,10 @@ import subprocess
 import time
 
 import pytest
-from runtime.test_undo import git, turn
-from surfaces.cli.test_cli import BRIDLE, ForkedHome, calls
+from support.cli_home import BRIDLE, ForkedHome, calls
+from support.undo_project import files, git, turn, write
 
 LARGE = b"x" * 3_000_000
-
-
-@pytest.fixture
-def home(tmp_path):
-    (tmp_path / "home" / "project").mkdir(parents=True)
-    return ForkedHome(tmp_path / "home", tmp_path / "home" / "project")
-
-
-def files(project):
-    return {
-        str(path.relative_to(project)): path.read_bytes()
-        for path in sorted(project.rglob("*"))
-        if path.is_file() and ".git" not in path.relative_to(project).parts
-    }
 
 
 def test_files_that_only_became_visible_in_the_turn_are_not_deleted(home):
@@ -67,12 +53,6 @@ def test_what_was_there_and_not_kept_is_left_alone_and_said_to_be(home, before, 
     undone = home.run("undo")
     assert undone.returncode == 0 and undone.stderr, "it says what it has not brought back"
     assert files(home.project) == stays
-
-
-def write(project, name, content):
-    path = project / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
 
 
 IN_THE_WAY = {

@@ -4,15 +4,8 @@ import os
 import shutil
 
 import pytest
-from runtime.test_undo import git, turn
-from runtime.test_undo_hostile import files, write
-from surfaces.cli.test_cli import BRIDLE, ForkedHome, calls
-
-
-@pytest.fixture
-def home(tmp_path):
-    (tmp_path / "home" / "project").mkdir(parents=True)
-    return ForkedHome(tmp_path / "home", tmp_path / "home" / "project")
+from support.cli_home import BRIDLE, ForkedHome, calls
+from support.undo_project import files, git, turn, write
 
 
 class Ordinary(ForkedHome):

@@ -87,7 +87,7 @@ def piece(seeds: range, *, worlds: bool) -> tuple[list[str], Counter[str]]:
 
 
 def schedules(given: argparse.Namespace) -> int:
-    from turn.test_shared_budgets import check_roomy, check_tight
+    from support.shared_budgets import check_roomy, check_tight
 
     for seed in range(given.start, given.start + given.schedules):
         (check_tight if seed % 2 else check_roomy)(seed)

@@ -6,8 +6,9 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from support.cut_process import Cutter
 from support.oracle import told
-from support.virtual import Cutter, Deadlock
+from support.virtual import Deadlock
 
 from sim.guard import Touched
 from sim.invariants import INVARIANTS, Tree

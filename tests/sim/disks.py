@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from support.virtual import WiredJournal
+from support.cut_process import WiredJournal
 
 from bridle.core.events import Entry, SessionInfo
 from bridle.core.inbox import InboxItem

@@ -12,7 +12,7 @@ from typing import Any
 
 import anyio
 import msgspec
-from support.virtual import Cutter
+from support.cut_process import Cutter
 
 from bridle.config.settings import McpServer
 from bridle.mcp import server_link as links

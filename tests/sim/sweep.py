@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from support.virtual import Cutter
+from support.cut_process import Cutter
 
 from sim.check import check_left, check_plan
 from sim.plan import make_plan

@@ -12,18 +12,8 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from support.virtual import (
-    EPOCH,
-    SESSION,
-    CuttableJournal,
-    CuttableModel,
-    Cutter,
-    LoopClock,
-    VirtualLoop,
-    World,
-    cuttable_tool,
-    note_ended,
-)
+from support.cut_process import CuttableJournal, CuttableModel, Cutter, World, cuttable_tool, note_ended
+from support.virtual import EPOCH, SESSION, LoopClock, VirtualLoop
 
 from bridle import Rule, ScriptedModel
 from bridle.config.settings import LimitSettings, Settings

@@ -3,8 +3,8 @@
 import subprocess
 
 import pytest
-from runtime.test_undo import git, turn
-from surfaces.cli.test_cli import ForkedHome, calls
+from support.cli_home import ForkedHome, calls
+from support.undo_project import git, turn
 
 MISSING = "1234567890123456789012345678901234567890"
 

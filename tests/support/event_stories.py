@@ -1,24 +1,28 @@
 """Turns, and the public events in which each of them is told."""
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from bridle import Agent, Output, Reply, Rule, ScriptedModel, call, tool
+from bridle import Agent, Output, Reply, Rule, Runtime, ScriptedModel, call, tool
 from bridle.core.limits import Spent
 from bridle.core.permission import Access
 from bridle.core.states import Usage
 from bridle.core.stream import ToolSpec
-from bridle.testing.scripted import ScriptedError
+from bridle.seams import Seams
+from bridle.testing.scripted import Scripted, ScriptedError
 from bridle.tools.todowrite import TOOL as TODOWRITE
-from bridle.tools.tool import StructTool, struct_schema
+from bridle.tools.tool import Invocation, StructTool, struct_schema
 from bridle.wire.events import (
     AskEndEvent,
     AskEvent,
     CompactionEvent,
     DeltaEvent,
+    Event,
     NoticeEvent,
     PromptEvent,
     ReasoningEvent,
@@ -37,20 +41,23 @@ from bridle.wire.events import (
     TurnFinishEvent,
     TurnStartEvent,
 )
+from support.cut_process import WiredJournal
 from support.paths import ROOT
 from support.stories import look
 from support.trees import spawn
-from support.virtual import WiredJournal, run_virtually
+from support.virtual import run_virtually
 
 ONE, CHILD = "ses_one", "ses_one.1.1.1.0.0"
 CALL = "1.1.1.0.0"
+FROM_RECORD: Any = None
+"""Stands for a number that only the record knows."""
 
 
 class Nothing(msgspec.Struct):
     pass
 
 
-async def print_lines(given, invocation):
+async def print_lines(given: Nothing, invocation: Invocation) -> Output:
     invocation.print("one\n")
     invocation.print("two\n")
     return Output("one\ntwo\n")
@@ -74,25 +81,34 @@ async def gather(source: str) -> Output:
 TOOLS = (look, gather, PRINT, TODOWRITE)
 
 
-async def answered(runtime, session, prompt):
+async def answered(runtime: Runtime, session: str, prompt: str) -> None:
     while asks := (await runtime.wait(session, prompt)).asks:
         await runtime.answer(session, asks[0].id, "once")
 
 
-async def aborted(runtime, session, prompt):
+async def aborted(runtime: Runtime, session: str, prompt: str) -> None:
     await asyncio.sleep(3)
     await runtime.abort(session)
 
 
-async def compacted(runtime, session, prompt):
+async def compacted(runtime: Runtime, session: str, prompt: str) -> None:
     await runtime.wait(session, prompt)
     await runtime.compact(session)
 
 
-def watched(replies, *, people=None, child=None, summary=None, permission=(), tools=TOOLS, **more):
+def watched(
+    replies: Sequence[Scripted],
+    *,
+    people: Callable[[Runtime, str, str], Awaitable[None]] | None = None,
+    child: Sequence[Scripted] | None = None,
+    summary: Any = None,
+    permission: Sequence[Rule] = (),
+    tools: Sequence[Any] = TOOLS,
+    **more: Any,
+) -> Any:
     """Everything that a follower in the same process sees of one prompt: entries and deltas, in order."""
 
-    async def work(seams):
+    async def work(seams: Seams) -> list[Any]:
         made = partial(Agent, tools=tools, seams=seams, permission=permission)
         agent = made(
             "build",
@@ -115,7 +131,7 @@ def watched(replies, *, people=None, child=None, summary=None, permission=(), to
     return run_virtually(work, seed=0)
 
 
-def begun(cap=9):
+def begun(cap: int = 9) -> list[Event]:
     return [
         StatusEvent(ONE, state="idle", sequence=1),
         TurnStartEvent(ONE, number=1, agent="build", model="scripted/model", cap=cap),
@@ -124,7 +140,7 @@ def begun(cap=9):
     ]
 
 
-def called(name, arguments, sequence=4):
+def called(name: str, arguments: str, sequence: int = 4) -> list[Event]:
     """A first step that makes one call."""
     return [
         StepStartEvent(ONE, number=1, cap=9, closing=None, sequence=3),
@@ -134,7 +150,7 @@ def called(name, arguments, sequence=4):
     ]
 
 
-def said(text, sequence, number=2):
+def said(text: str, sequence: int, number: int = 2) -> list[Event]:
     """A step that only says something."""
     part, usage = f"1.{number}.1.0.0", Usage(10, (len(text) + 3) // 4 + 1)
     return [
@@ -145,15 +161,15 @@ def said(text, sequence, number=2):
     ]
 
 
-def refused(name, limit, output, **more):
+def refused(name: Any, limit: Any, output: str, **more: Any) -> ToolUseEvent:
     use = ToolUseEvent(ONE, id=CALL, tool="look", input={"key": "a"}, state="refused", output=output, **more)
     return replace(use, refusal=name, limit=limit)
 
 
-def over(sequence, spent, reason="answered"):
+def over(sequence: int, spent: Spent | None, reason: Any = "answered") -> list[Event]:
     """The end of the turn; without `spent`, what the record says of it, since tokens were estimated."""
     return [
-        TurnFinishEvent(ONE, number=1, reason=reason, detail="", spent=spent),
+        TurnFinishEvent(ONE, number=1, reason=reason, detail="", spent=spent or FROM_RECORD),
         StatusEvent(ONE, state="idle", sequence=sequence),
     ]
 
@@ -252,8 +268,8 @@ STORIES = {
         [
             *called("look", LOOKS)[:3],
             RemovedEvent(ONE, parts=(CALL,)),
-            RetryEvent(ONE, attempt=1, message=CUT, status=None, next=None),
-            StatusEvent(ONE, state="retry", attempt=1, message=CUT, next=None, sequence=4),
+            RetryEvent(ONE, attempt=1, message=CUT, status=None, next=FROM_RECORD),
+            StatusEvent(ONE, state="retry", attempt=1, message=CUT, next=FROM_RECORD, sequence=4),
             StatusEvent(ONE, state="busy", sequence=5),
             DeltaEvent(ONE, part="1.1.1.1.0", kind="text", offset=0, text="Whole."),
             TextEvent(ONE, part="1.1.1.1.0", text="Whole.", by="model"),

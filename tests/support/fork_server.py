@@ -15,7 +15,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from importlib import import_module
+from os import PathLike
 from pathlib import Path
 
 BRIDLE = Path(sys.executable).parent / "bridle"
@@ -25,21 +27,23 @@ FITS_IN_A_PIPE = 60_000
 SECONDS = 60
 
 
-def run(words, folder, environment, given):
+def run(
+    words: Sequence[str | PathLike[str]], folder: Path, environment: Mapping[str, str], given: str
+) -> subprocess.CompletedProcess[str]:
     """What became of the command: as `subprocess.run` tells it, and started anew where a fork would differ."""
-    words = [os.fsdecode(word) for word in words]
+    spelled = [os.fsdecode(word) for word in words]
     server, began = _server()
-    given = given.encode()
-    if _at_the_start(environment) != began or len(given) > FITS_IN_A_PIPE:
+    sent = given.encode()
+    if _at_the_start(environment) != began or len(sent) > FITS_IN_A_PIPE:
         done = subprocess.run(
-            [BRIDLE, *words], cwd=folder, env=environment, input=given, capture_output=True, timeout=SECONDS
+            [BRIDLE, *spelled], cwd=folder, env=environment, input=sent, capture_output=True, timeout=SECONDS
         )
         return _told(done.args, done.returncode, done.stdout, done.stderr)
     streams = [os.pipe() for _ in range(3)]
     theirs = (streams[0][0], streams[1][1], streams[2][1])
-    os.write(streams[0][1], given)
+    os.write(streams[0][1], sent)
     os.close(streams[0][1])
-    asked = json.dumps([[str(BRIDLE), *words], str(folder), environment]).encode()
+    asked = json.dumps([[str(BRIDLE), *spelled], str(folder), environment]).encode()
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(server)
         socket.send_fds(connection, [len(asked).to_bytes(4)], theirs)
@@ -47,14 +51,14 @@ def run(words, folder, environment, given):
         for each in theirs:
             os.close(each)
         out, err, ending = _gathered(streams[1][0], streams[2][0], connection.detach())
-    return _told([BRIDLE, *words], int(ending.split()[1]), out, err)
+    return _told([BRIDLE, *spelled], int(ending.split()[1]), out, err)
 
 
-def _told(words, status, out, err):
+def _told(words: Sequence[str | Path], status: int, out: bytes, err: bytes) -> subprocess.CompletedProcess[str]:
     return subprocess.CompletedProcess(words, status, *(text.decode().replace("\r\n", "\n") for text in (out, err)))
 
 
-def _gathered(*readable):
+def _gathered(*readable: int) -> list[bytes]:
     """Everything that can be read, to the end of each."""
     found = {each: bytearray() for each in readable}
     end = time.monotonic() + SECONDS
@@ -75,15 +79,15 @@ def _gathered(*readable):
         finally:
             for each in readable:
                 os.close(each)
-    return found.values()
+    return [bytes(each) for each in found.values()]
 
 
-def _at_the_start(environment):
+def _at_the_start(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if AT_THE_START.match(name)}
 
 
 @functools.cache
-def _server():
+def _server() -> tuple[str, dict[str, str]]:
     """Where the process listens that forks, and what it was started with; it ends with this one."""
     folder = tempfile.mkdtemp(prefix="forked-")
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
@@ -94,11 +98,18 @@ def _server():
         life, ours = os.pipe()
         words = [sys.executable, __file__, str(listener.fileno()), str(life)]
         # Pipes, since Python looks once at what its streams are, and a fork's are pipes.
-        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        process = subprocess.Popen(words, **pipes, cwd="/", env=environment, pass_fds=(listener.fileno(), life))
+        process = subprocess.Popen(
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd="/",
+            env=environment,
+            pass_fds=(listener.fileno(), life),
+        )
         os.close(life)
 
-    def end():
+    def end() -> None:
         os.close(ours)
         process.communicate()
         Path(path).unlink()
@@ -108,9 +119,9 @@ def _server():
     return path, _at_the_start(environment)
 
 
-def serve(listener, life):
+def serve(listener: socket.socket, life: int) -> None:
     """Fork for whoever asks, until the other end of `life` is closed; returns in each fork."""
-    commands = {}
+    commands: dict[int, tuple[socket.socket, int]] = {}
     with selectors.DefaultSelector() as waiting:
         waiting.register(listener, selectors.EVENT_READ)
         waiting.register(life, selectors.EVENT_READ)
@@ -124,12 +135,12 @@ def serve(listener, life):
                     if (pid := os.fork()) == 0:
                         for each in (listener, connection, *(one for one, _ in commands.values())):
                             each.close()
-                        for each in (life, *commands):
-                            os.close(each)
+                        for handle in (life, *commands):
+                            os.close(handle)
                         _become(words, folder, environment, streams)
                         return
-                    for each in streams:
-                        os.close(each)
+                    for handle in streams:
+                        os.close(handle)
                     connection.sendall(b"%d " % pid)
                     watched = os.pidfd_open(pid)
                     commands[watched] = (connection, pid)
@@ -143,13 +154,13 @@ def serve(listener, life):
                         connection.sendall(b"%d" % status)
 
 
-def _asked(connection):
+def _asked(connection: socket.socket) -> tuple[list[str], str, dict[str, str], list[int]]:
     size, streams, _, _ = socket.recv_fds(connection, 4, 3)
     with connection.makefile("rb") as stream:
         return *json.loads(stream.read(int.from_bytes(size))), streams
 
 
-def _become(words, folder, environment, streams):
+def _become(words: Sequence[str], folder: str, environment: Mapping[str, str], streams: Sequence[int]) -> None:
     for each, stream in enumerate(streams):
         os.dup2(stream, each)
         os.close(stream)
@@ -171,4 +182,4 @@ if __name__ == "__main__":
     gc.collect()
     gc.freeze()
     serve(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]))
-    sys.exit(main())
+    main()

@@ -12,19 +12,20 @@ from bridle.config.settings import Behavior, LimitSettings, Settings
 from bridle.core.agent import AgentDefinition
 from bridle.core.inbox import PromptItem
 from bridle.core.permission import Access
-from bridle.core.stream import ToolSpec
-from bridle.tools.tool import Output, StructTool, struct_schema
+from bridle.core.stream import ModelRequest, ToolSpec
+from bridle.testing.scripted import Scripted
+from bridle.tools.tool import Invocation, Output, StructTool, struct_schema
 from support.worker_engine import WorkerEngine
 
 SESSION = "ses_kill"
 STEPS = 30
 
 
-def say(line):
+def say(line: str) -> None:
     os.write(1, f"{line}\n".encode())
 
 
-def play(request):
+def play(request: ModelRequest) -> Scripted:
     turn, step, _ = request.id.split(".")
     if int(step) >= STEPS:
         return f"turn {turn} is done"
@@ -35,9 +36,9 @@ class Key(msgspec.Struct):
     key: str = ""
 
 
-def tools(folder):
-    def make(name, repeatable):
-        async def work(given, invocation):
+def tools(folder: Path) -> list[StructTool]:
+    def make(name: str, repeatable: bool) -> StructTool:
+        async def work(given: Key, invocation: Invocation) -> Output:
             with (folder / name).open("a") as file:
                 file.write(f"{invocation.call} {given.key}\n")
             return Output(f"{name} {invocation.call}")
@@ -54,7 +55,7 @@ def tools(folder):
     return [make("act", False), make("look", True)]
 
 
-async def main(folder, prompt, kind):
+async def main(folder: Path, prompt: str, kind: str) -> None:
     settings = Settings(behavior=Behavior(max_steps=STEPS), limits=LimitSettings(tool_calls=None))
     runtime = Runtime(
         RuntimeConfig(
@@ -67,7 +68,7 @@ async def main(folder, prompt, kind):
         ),
         engine=(lambda setup: WorkerEngine(setup, folder / "journal.db")) if kind == "workers" else None,
     )
-    work = asyncio.create_task(runtime.engine.work()) if kind == "workers" else None
+    work = asyncio.create_task(runtime.engine.work()) if isinstance(runtime.engine, WorkerEngine) else None
     runtime.bus.listen(lambda session, entry: say(f"ack {entry.sequence}"))
     await runtime.create(SESSION)
     await runtime.journal.submit(SESSION, PromptItem(prompt, "go"))

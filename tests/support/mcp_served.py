@@ -4,11 +4,13 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 
 @contextmanager
-def listening(script, *words):
+def listening(script: Path, *words: str) -> Iterator[str]:
     """The address of a script that serves at the port it is given last, once somebody answers there."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

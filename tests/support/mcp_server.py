@@ -4,9 +4,10 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 
-def plain():
+def plain() -> Any:
     from mcp.server import MCPServer
     from mcp.server.mcpserver import Context
 
@@ -36,7 +37,8 @@ def plain():
     @app.tool()
     async def header(name: str, context: Context) -> str:
         """A header of this request."""
-        return context.request_context.request.headers.get(name, "[none]")
+        request: Any = context.request_context.request
+        return str(request.headers.get(name, "[none]"))
 
     @app.tool(name="odd/name here")
     def odd() -> str:
@@ -85,7 +87,7 @@ def plain():
     return app
 
 
-def raw(habit):
+def raw(habit: str) -> None:
     """Servers that nobody would write on purpose."""
     out = sys.stdout.buffer
     if habit == "hang":

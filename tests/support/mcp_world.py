@@ -1,30 +1,39 @@
 """A person with MCP servers: every turn is a runtime of its own, as in a new process."""
 
+from __future__ import annotations
+
 import asyncio
 import os
 import shutil
 import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
 
 from bridle import ScriptedModel
-from bridle.config.settings import McpServer, SandboxSettings, Settings
+from bridle.config.settings import AnyPermissions, McpServer, SandboxSettings, Settings
 from bridle.core.inbox import TurnOptions
-from bridle.core.parts import Call, Notice
+from bridle.core.parts import Call, Notice, Part
+from bridle.core.result import Result
 from bridle.runtime import Runtime, RuntimeConfig
+from bridle.testing.scripted import Scripted
 from support.paths import TESTS
 
 SERVER = TESTS / "support" / "mcp_server.py"
-ALLOWED = {"*": "allow"}
+ALLOWED: AnyPermissions = {"*": "allow"}
 
 
 class World:
     """A person with servers; each `turn` is a runtime of its own, as in a new process."""
 
-    def __init__(self, place, **servers):
+    def __init__(self, place: Path, **servers: Any) -> None:
         self.place, self.servers = place, servers
-        self.permission, self.mode, self.wait = ALLOWED, "off", 20.0
+        self.permission = ALLOWED
+        self.mode: Literal["auto", "off", "required"] = "off"
+        self.wait = 20.0
         self.environment = {**os.environ, "HOME": str(place / "home"), "XDG_DATA_HOME": "", "SECRET_TOKEN": "hunter2"}
 
-    def runtime(self, *replies):
+    def runtime(self, *replies: Scripted) -> Runtime:
         settings = Settings(
             model="scripted:x",
             mcp={"start_wait": self.wait, **self.servers},
@@ -41,46 +50,48 @@ class World:
             )
         )
 
-    async def prompted(self, runtime, **options):
+    async def prompted(self, runtime: Runtime, **options: Any) -> Turn:
         session = await runtime.create()
         id = await runtime.prompt(session, "go", options=TurnOptions(**options) if options else None)
         result = await runtime.wait(session, id)
         parts = (await runtime.load(session)).parts.values()
         return Turn(result, [part for part in parts if isinstance(part, Call)], notices(parts))
 
-    def turn(self, *replies, **options):
-        async def play():
+    def turn(self, *replies: Scripted, **options: Any) -> Turn:
+        async def play() -> Turn:
             async with self.runtime(*replies) as runtime:
                 return await self.prompted(runtime, **options)
 
         return asyncio.run(play())
 
-    def seen(self):
+    def seen(self) -> tuple[list[str], str]:
         """The tools and the system prompt of the last request."""
         request = self.model.requests[-1]
         return [spec.name for spec in request.tools], request.system
 
 
 class Turn:
-    def __init__(self, result, made, told):
+    """How a turn ended, and what its calls gave."""
+
+    def __init__(self, result: Result, made: list[Call], told: list[str]) -> None:
         self.reason, self.text, self.told = result.reason, result.text, told
         self.outputs = [getattr(part.state, "output", getattr(part.state, "text", "")) for part in made]
         self.states = [type(part.state).__name__ for part in made]
 
 
-def notices(parts):
+def notices(parts: Iterable[Part]) -> list[str]:
     return [part.text for part in parts if isinstance(part, Notice)]
 
 
-def stdio(*words, **more):
+def stdio(*words: object, **more: Any) -> McpServer:
     return McpServer(command=[sys.executable, str(SERVER), "stdio", *map(str, words)], **more)
 
 
-def seen(place, **more):
+def seen(place: Path, **more: Any) -> McpServer:
     """A server that commands in the sandbox can see, also where these tests lie in a folder that is hidden there."""
     copied = str(shutil.copy(SERVER, place / "server.py"))
     return McpServer(command=[sys.executable, copied, "stdio"], **more)
 
 
-def habit(name, **more):
+def habit(name: str, **more: Any) -> McpServer:
     return McpServer(command=[sys.executable, str(SERVER), name], **more)

@@ -8,28 +8,36 @@ from mcp.server import MCPServer
 from mcp.server.auth.provider import (
     AccessToken,
     AuthorizationCode,
+    AuthorizationParams,
     OAuthAuthorizationServerProvider,
     RefreshToken,
     construct_redirect_uri,
 )
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
-from mcp.shared.auth import OAuthToken
+from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
+from pydantic import AnyHttpUrl
 
 SHORT = 2
 """Seconds that an access token holds: a stored login must be able to get another one."""
 
 
-class Gatekeeper(OAuthAuthorizationServerProvider):
-    def __init__(self):
-        self.clients, self.codes, self.access, self.refresh, self.count = {}, {}, {}, {}, 0
+class Gatekeeper(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
+    """Registers every client, and gives a code and tokens to each that asks."""
 
-    async def get_client(self, client_id):
+    def __init__(self) -> None:
+        self.clients: dict[str, OAuthClientInformationFull] = {}
+        self.codes: dict[str, AuthorizationCode] = {}
+        self.access: dict[str, AccessToken] = {}
+        self.refresh: dict[str, RefreshToken] = {}
+        self.count = 0
+
+    async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
         return self.clients.get(client_id)
 
-    async def register_client(self, client_info):
+    async def register_client(self, client_info: OAuthClientInformationFull) -> None:
         self.clients[client_info.client_id] = client_info
 
-    async def authorize(self, client, params):
+    async def authorize(self, client: OAuthClientInformationFull, params: AuthorizationParams) -> str:
         self.count += 1
         code = f"code-{self.count}"
         self.codes[code] = AuthorizationCode(
@@ -44,10 +52,12 @@ class Gatekeeper(OAuthAuthorizationServerProvider):
         )
         return construct_redirect_uri(str(params.redirect_uri), code=code, state=params.state)
 
-    async def load_authorization_code(self, client, authorization_code):
+    async def load_authorization_code(
+        self, client: OAuthClientInformationFull, authorization_code: str
+    ) -> AuthorizationCode | None:
         return self.codes.get(authorization_code)
 
-    def _tokens(self, client, scopes, resource):
+    def _tokens(self, client: OAuthClientInformationFull, scopes: list[str], resource: str | None) -> OAuthToken:
         self.count += 1
         access, refresh = f"access-{self.count}", f"refresh-{self.count}"
         self.access[access] = AccessToken(
@@ -64,20 +74,24 @@ class Gatekeeper(OAuthAuthorizationServerProvider):
             access_token=access, refresh_token=refresh, token_type="Bearer", expires_in=SHORT, scope=" ".join(scopes)
         )
 
-    async def exchange_authorization_code(self, client, authorization_code):
+    async def exchange_authorization_code(
+        self, client: OAuthClientInformationFull, authorization_code: AuthorizationCode
+    ) -> OAuthToken:
         self.codes.pop(authorization_code.code)
         return self._tokens(client, authorization_code.scopes, authorization_code.resource)
 
-    async def load_refresh_token(self, client, refresh_token):
+    async def load_refresh_token(self, client: OAuthClientInformationFull, refresh_token: str) -> RefreshToken | None:
         return self.refresh.get(refresh_token)
 
-    async def exchange_refresh_token(self, client, refresh_token, scopes):
+    async def exchange_refresh_token(
+        self, client: OAuthClientInformationFull, refresh_token: RefreshToken, scopes: list[str]
+    ) -> OAuthToken:
         return self._tokens(client, scopes, refresh_token.resource)
 
-    async def load_access_token(self, token):
+    async def load_access_token(self, token: str) -> AccessToken | None:
         return self.access.get(token)
 
-    async def revoke_token(self, token):
+    async def revoke_token(self, token: AccessToken | RefreshToken) -> None:
         self.access.pop(token.token, None)
 
 
@@ -86,8 +100,8 @@ if __name__ == "__main__":
     port = int(sys.argv[1])
     base = f"http://127.0.0.1:{port}"
     settings = AuthSettings(
-        issuer_url=base,
-        resource_server_url=f"{base}/mcp",
+        issuer_url=AnyHttpUrl(base),
+        resource_server_url=AnyHttpUrl(f"{base}/mcp"),
         client_registration_options=ClientRegistrationOptions(enabled=True),
     )
     app = MCPServer("guarded", auth=settings, auth_server_provider=Gatekeeper())

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
-from bridle.core.events import CallMoved, PartPut, RequestMoved
+from bridle.core.events import CallMoved, Entry, PartPut, RequestMoved
 from bridle.core.limits import Spent
 from bridle.core.parts import (
     Call,
@@ -14,6 +16,7 @@ from bridle.core.parts import (
     Extension,
     Halt,
     Notice,
+    Part,
     Prompt,
     Request,
     ReservationRefused,
@@ -28,7 +31,6 @@ from bridle.core.states import (
     Broken,
     Cut,
     Done,
-    Failed,
     Interrupted,
     Open,
     Pending,
@@ -40,13 +42,12 @@ from bridle.core.states import (
     Waiting,
 )
 from bridle.core.turn import SideRequest, Step, Turn
+from support.oracle_events import ERRANDS, History, died, has_result, is_part, told
 
-ERRANDS = ("compaction", "synthesis", "title")
 
-
-def read_turn(entries, crowded=False):
+def read_turn(entries: Sequence[Entry], crowded: bool = False) -> Turn:
     """The view of the last turn, from its own events alone; how full the context is must be told."""
-    history = [(entry, event) for entry in entries for event in entry.events]
+    history: History = [(entry, event) for entry in entries for event in entry.events]
     start_at = max(i for i, (_, event) in enumerate(history) if is_part(event, TurnStart))
     start = history[start_at][1].part
     turn = history[start_at + 1 :]
@@ -84,11 +85,11 @@ def read_turn(entries, crowded=False):
     )
 
 
-def awaited(state):
+def awaited(state: Any) -> bool:
     return isinstance(state, Waiting) and not state.told
 
 
-def background(turn):
+def background(turn: History) -> dict[str, Waiting]:
     """The calls whose subagents were started in the background and have not reported."""
     found = {}
     for _, event in turn:
@@ -100,19 +101,10 @@ def background(turn):
     return found
 
 
-def told(turn):
-    """The events by which the model is told of a report from the background."""
-    begun = {event.id for _, event in turn if getattr(getattr(event, "state", None), "told", "")}
-    return [event for _, event in turn if getattr(event, "id", "") in begun and is_ended(event)]
-
-
-def is_ended(event):
-    return isinstance(event, CallMoved) and isinstance(event.state, (Done, Failed, Refused))
-
-
-def output(start, turn):
+def output(start: TurnStart, turn: History) -> tuple[Any, int]:
     """Whether an answer must fit a schema, and whether the last step gave one; and how often it was reminded."""
-    states, finished, kept = {}, False, False
+    states: dict[str, Any] = {}
+    finished = kept = False
     reports = told(turn)
     for _, event in turn:
         if event in reports:
@@ -135,11 +127,7 @@ def output(start, turn):
     return "missed" if misfits(turn) >= 5 else "wanted", reminded
 
 
-def has_result(state):
-    return isinstance(state, (Done, Failed, Refused)) or (isinstance(state, Waiting) and bool(state.told))
-
-
-def places(turn):
+def places(turn: History) -> bool:
     """Whether a subagent has ended since a call was last started as one, or sent to wait."""
     free, begun = False, set()
     for _, event in turn:
@@ -154,7 +142,7 @@ def places(turn):
     return free
 
 
-def side_requests(turn):
+def side_requests(turn: History) -> Iterator[tuple[Entry, Any, Any]]:
     """Everything that happened to requests beside the steps, with the purpose of each."""
     purposes = {event.part.id: event.part.purpose for _, event in turn if is_part(event, Request)}
     for entry, event in turn:
@@ -168,8 +156,8 @@ def side_requests(turn):
             yield entry, event, ""
 
 
-def last_errand(turn):
-    found = None
+def last_errand(turn: History) -> Any:
+    found: Any = None
     for entry, event, purpose in side_requests(turn):
         if not purpose:
             found = None
@@ -188,8 +176,9 @@ def last_errand(turn):
     return found
 
 
-def synthesis(turn):
-    state, marked = "", {}
+def synthesis(turn: History) -> Any:
+    state = ""
+    marked: dict[str, bool] = {}
     for _, event in turn:
         if is_part(event, StepStart):
             state, marked = "", {}
@@ -206,7 +195,7 @@ def synthesis(turn):
     return state
 
 
-def compactions(start, turn):
+def compactions(start: TurnStart, turn: History) -> int:
     """Since the last whole reply of a step that left the context small enough."""
     count = 0
     replied = {
@@ -224,7 +213,7 @@ def compactions(start, turn):
     return count
 
 
-def overflowed(turn):
+def overflowed(turn: History) -> bool:
     now = False
     for _, event in turn:
         if isinstance(event, RequestMoved) and ".c" not in event.id and getattr(event.state, "overflow", False):
@@ -234,7 +223,7 @@ def overflowed(turn):
     return now
 
 
-def wanted(turn):
+def wanted(turn: History) -> bool:
     now = False
     for _, event in turn:
         if is_part(event, Compaction) and event.part.cause != "prune":
@@ -242,7 +231,7 @@ def wanted(turn):
     return now
 
 
-def standing(puts):
+def standing(puts: Sequence[Part]) -> tuple[list[ReservationRefused], set[Any]]:
     """Refusals and warnings that no later extension has lifted."""
     refusals, warned = [], set()
     for part in puts:
@@ -257,11 +246,7 @@ def standing(puts):
     return refusals, warned
 
 
-def is_part(event, kind):
-    return isinstance(event, PartPut) and isinstance(event.part, kind)
-
-
-def call_states(turn):
+def call_states(turn: History) -> dict[str, Any]:
     """The calls of the last batch in their order, while one of them has not ended."""
     ended = [i for i, (_, event) in enumerate(turn) if is_part(event, StepFinish)]
     if not ended:
@@ -280,7 +265,7 @@ def call_states(turn):
     return batch
 
 
-def spent(turn, puts, elapsed):
+def spent(turn: History, puts: Sequence[Part], elapsed: float) -> Spent:
     steps = sum(isinstance(part, StepStart) for part in puts)
     started, repeated, tokens, cost = 0, set(), 0, 0.0
     for _, event in turn:
@@ -308,7 +293,7 @@ def spent(turn, puts, elapsed):
     return Spent(steps, started, tokens, cost, elapsed)
 
 
-def last_step(turn):
+def last_step(turn: History) -> Step | None:
     starts = [i for i, (_, event) in enumerate(turn) if is_part(event, StepStart)]
     if not starts:
         return None
@@ -326,7 +311,7 @@ def last_step(turn):
     empties = 0
     for finish in finishes:
         empties = empties + 1 if finish.empty else 0
-    state = "open"
+    state: Any = "open"
     for event in after:
         if is_part(event, Request):
             state = "open"
@@ -351,12 +336,7 @@ def last_step(turn):
     )
 
 
-def died(state):
-    """The request came to nothing and is asked again under its number."""
-    return isinstance(state, Interrupted) or getattr(state, "overflow", False)
-
-
-def prompted(turn, number):
+def prompted(turn: History, number: int) -> bool:
     since, reports = False, told(turn)
     for _, event in turn:
         if is_part(event, Request) and event.part.purpose not in ERRANDS:
@@ -366,7 +346,7 @@ def prompted(turn, number):
     return since
 
 
-def doomed(turn):
+def doomed(turn: History) -> bool:
     for _, event in turn:
         state = getattr(event, "state", None)
         if isinstance(state, Refused) and state.refusal.name == "doom_loop":
@@ -376,10 +356,10 @@ def doomed(turn):
     return False
 
 
-def misfits(turn):
+def misfits(turn: History) -> int:
     """Answers that did not fit, of steps whose calls have all ended."""
     found = waiting = 0
-    states = {}
+    states: dict[str, Any] = {}
     for _, event in turn:
         if is_part(event, StepStart):
             states, waiting = {}, 0

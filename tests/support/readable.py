@@ -3,7 +3,7 @@
 import select
 
 
-def readable(handle, seconds):
+def readable(handle: int, seconds: float) -> bool:
     """Whether there is something to read from a handle within so many seconds, its end included."""
     poll = select.poll()
     poll.register(handle, select.POLLIN)

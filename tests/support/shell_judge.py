@@ -1,8 +1,9 @@
 """Sets of rules, and the verdict that a command line gets under them."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bridle.core.permission import Rule, judge, strictest
+from bridle.core.permission import Rule, Verdict, judge, strictest
 from bridle.shell.required_access import needs_of
 
 PROJECT = Path("/home/person/project")
@@ -15,11 +16,11 @@ FILES = (
 )
 
 
-def rules(table):
+def rules(table: Mapping[str, Verdict]) -> tuple[Rule, ...]:
     return (*(Rule("bash", pattern, verdict) for pattern, verdict in table.items()), *FILES)
 
 
-CAREFUL = {"*": "ask", "git *": "allow", "git push *": "ask"}
+CAREFUL: dict[str, Verdict] = {"*": "ask", "git *": "allow", "git push *": "ask"}
 CAREFUL |= {f"{name} *": "allow" for name in ("ls", "cat", "echo", "grep", "head", "find", "sort")}
 NAMED = ("python *", "python3 *", "pytest *", "npm test", "npm run *", "make *")
 SETS = {
@@ -30,5 +31,5 @@ SETS = {
 }
 
 
-def verdict(given, command):
+def verdict(given: Sequence[Rule], command: str) -> Verdict:
     return strictest(judge(given, access) for access in needs_of(command, PROJECT, PROJECT))

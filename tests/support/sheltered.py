@@ -4,11 +4,13 @@ import asyncio
 import os
 import subprocess
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 from bridle.assembly.command_environment import CommandEnvironment
 from bridle.config.settings import SandboxSettings
 from bridle.tools.command_setup import CommandSetup
-from bridle.tools.tool import Invocation
+from bridle.tools.tool import Invocation, Output
 from support.paths import ROOT
 from support.session_tools import TOOLS
 
@@ -19,7 +21,7 @@ NAMED = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME"
 class Sheltered:
     """A person's machine: a home with secrets, a project under git, and commands that are shut in."""
 
-    def __init__(self, folder, **settings):
+    def __init__(self, folder: Path, **settings: Any) -> None:
         self.home, self.project, self.other = folder / "home", folder / "project", folder / "other"
         for path in (self.home / ".ssh", self.home / ".cache", self.project, self.other, folder / "state" / "outputs"):
             path.mkdir(parents=True)
@@ -31,7 +33,7 @@ class Sheltered:
         subprocess.run(["git", "init", "-q", "-b", "main", self.project], check=True)
         self.equip(**settings)
 
-    def equip(self, **settings):
+    def equip(self, **settings: Any) -> None:
         folder = self.home.parent
         path = f"{ROOT}/.uv/bin:{os.environ['PATH']}"
         self.environment = {**os.environ, **NAMED, "HOME": str(self.home), "PATH": path}
@@ -42,7 +44,7 @@ class Sheltered:
             outputs=folder / "state" / "outputs",
         )
 
-    def invocation(self):
+    def invocation(self) -> Invocation:
         setup = CommandSetup(
             directory=self.project,
             environment=self.environment,
@@ -51,11 +53,11 @@ class Sheltered:
         )
         return Invocation(call="c", session="s", commands=setup)
 
-    def __call__(self, command, **more):
+    def __call__(self, command: str, **more: Any) -> Output:
         given = BASH.check({"command": command, **more})
         invocation = self.invocation()
 
-        async def work():
+        async def work() -> Output:
             output = await BASH.run(given, invocation)
             await self.commands.close()
             return output

@@ -16,8 +16,9 @@ from bridle.core.result import Result
 from bridle.core.session import Session
 from bridle.runtime import Runtime
 from bridle.testing.validators import problems
+from support.cut_process import WiredJournal
 from support.oracle import read_turn
-from support.virtual import WiredJournal, run_virtually
+from support.virtual import run_virtually
 from support.wires import problems_on_wires
 
 ran: list[str] = []
@@ -117,7 +118,7 @@ def tell(
     ran.clear()
 
     async def work(seams: Any) -> Story:
-        arguments = {"limits": limits} if limits is not None else {}
+        arguments: dict[str, Any] = {"limits": limits} if limits is not None else {}
         more.setdefault("journal", WiredJournal())
         agent = Agent("build", model=model, tools=tools, steps=steps, seams=seams, **arguments, **more)
         async with agent.runtime() as runtime:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -12,8 +13,9 @@ from bridle.config.settings import Settings, TreeSettings
 from bridle.core.agent import AgentDefinition
 from bridle.core.inbox import PromptItem
 from bridle.core.permission import Access
-from bridle.core.stream import ToolSpec
-from bridle.tools.tool import Output, StructTool, struct_schema
+from bridle.core.stream import ModelRequest, ToolSpec
+from bridle.testing.scripted import Scripted
+from bridle.tools.tool import Invocation, Output, StructTool, struct_schema
 from support.worker_engine import WorkerEngine
 
 ROOT = "ses_tree"
@@ -25,8 +27,8 @@ class Key(msgspec.Struct):
     key: str = ""
 
 
-def act(folder):
-    async def work(given, invocation):
+def act(folder: Path) -> StructTool:
+    async def work(given: Key, invocation: Invocation) -> Output:
         with (folder / "acts").open("a") as file:
             file.write(f"{invocation.session}/{invocation.call}\n")
         await asyncio.sleep(0.03)
@@ -41,7 +43,7 @@ def act(folder):
     )
 
 
-def root(request):
+def root(request: ModelRequest) -> Scripted:
     if len(request.messages) > 1:
         return "all done"
     beside = {"background": True} if "background" in request.messages[0].text else {}
@@ -51,12 +53,12 @@ def root(request):
     ]
 
 
-def child(request):
+def child(request: ModelRequest) -> Scripted:
     step = int(request.id.split(".")[1])
     return Reply(calls=(call("act", key=request.id),), delay=0.02) if step < STEPS else "piece done"
 
 
-def runtime(folder, kind, wanted):
+def runtime(folder: Path, kind: str, wanted: Callable[[str], bool]) -> Runtime:
     """A runtime that drives only the sessions that are wanted here, and leaves the others to another process."""
     path = folder / "journal.db"
     work = Runtime(
@@ -76,21 +78,21 @@ def runtime(folder, kind, wanted):
     return work
 
 
-def drives_only(work, wanted):
+def drives_only(work: Runtime, wanted: Callable[[str], bool]) -> None:
     """Leave the sessions that this process is not for to the other one."""
     wake = work.engine.wake
 
-    async def some(session, *, held_prompts=False):
+    async def some(session: str, *, held_prompts: bool = False) -> None:
         if wanted(session):
             await wake(session, held_prompts=held_prompts)
 
-    work.engine.wake = some
+    vars(work.engine)["wake"] = some
 
 
-async def parent(folder, kind, prompt="go"):
+async def parent(folder: Path, kind: str, prompt: str = "go") -> None:
     """The root alone; its subagents are for another process."""
     work = runtime(folder, kind, lambda session: session == ROOT)
-    worker = asyncio.create_task(work.engine.work()) if kind == "workers" else None
+    worker = asyncio.create_task(work.engine.work()) if isinstance(work.engine, WorkerEngine) else None
     await work.create(ROOT)
     await work.journal.submit(ROOT, PromptItem("prm", prompt))
     await work.resume(ROOT)
@@ -100,11 +102,11 @@ async def parent(folder, kind, prompt="go"):
         worker.cancel()
 
 
-async def worker(folder, kind):
+async def worker(folder: Path, kind: str) -> None:
     """All subagents that there are, until killed."""
     work = runtime(folder, kind, lambda session: session != ROOT)
     print("ready", flush=True)
-    if kind == "workers":
+    if isinstance(work.engine, WorkerEngine):
         await work.engine.work()
     while True:
         for row in await work.sessions():

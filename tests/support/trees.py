@@ -14,8 +14,9 @@ from bridle.core.parts import Call, TurnFinish
 from bridle.core.result import Result
 from bridle.core.session import Session
 from bridle.testing.validators import problems
+from support.cut_process import WiredJournal
 from support.oracle import read_turn
-from support.virtual import WiredJournal, run_virtually
+from support.virtual import run_virtually
 from support.wires import problems_on_wires
 
 ROOT = "ses_root"
@@ -60,6 +61,7 @@ class Family:
 
 
 def depth_of(session: Session) -> int:
+    assert session.turn is not None
     start = session.turn.start
     return start.delegation.depth if start.delegation is not None else 0
 
@@ -178,8 +180,7 @@ def check_family(story: Family) -> None:
             if session.turn is not None and place < 40:
                 view = session.view(session.elapsed)
                 assert view == read_turn(kept.entries[:place], view.crowded), (id, place)
-        finish = session.turn.finish if session.turn is not None else None
-        if finish is not None:
+        if session.turn is not None and (finish := session.turn.finish) is not None:
             account = story.journal._accounts[session.turn.start.account]
             assert account.spent.tokens == finish.spent.tokens, id
             assert account.spent.steps == finish.spent.steps + session.turn.below.steps, id

@@ -14,7 +14,11 @@ import msgspec
 from bridle.testing.scripted import Reply
 from bridle.testing.wires import ChatWire, MessagesWire, ResponsesWire
 
-WIRES = {"chat": ChatWire, "messages": MessagesWire, "responses": ResponsesWire}
+WIRES: dict[str, type[ChatWire | MessagesWire | ResponsesWire]] = {
+    "chat": ChatWire,
+    "messages": MessagesWire,
+    "responses": ResponsesWire,
+}
 Ending = Literal["clean", "fin", "rst", "hang"]
 
 

@@ -11,27 +11,30 @@ from xml.etree import ElementTree
 import pytest
 from support.paths import ROOT
 
-CONTENDER = ROOT / "bench" / "contenders" / "with_bridle.py"
+
+def ran(module, *words, check=True):
+    """Run a module of the benchmarks to its end."""
+    command = [sys.executable, "-m", f"bench.{module}", *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=check)
 
 
 def report(steps, data, *flags):
-    command = [sys.executable, CONTENDER, "--steps", str(steps), "--data", data, *flags]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return json.loads(ran("contenders.bridle.step", "--steps", str(steps), "--data", data, *flags).stdout)
 
 
 @pytest.fixture
 def bench(monkeypatch):
-    """The modules of the comparison, which are no package."""
-    monkeypatch.syspath_prepend(CONTENDER.parent.parent)
-    names = ("contender", "costs_page", "growth", "plots")
-    return SimpleNamespace(**{name: importlib.import_module(name) for name in names})
+    """The modules of the comparison."""
+    monkeypatch.syspath_prepend(ROOT)
+    names = ("contender", "costs.page", "costs.growth", "costs.plots")
+    return SimpleNamespace(**{name.rpartition(".")[2]: importlib.import_module(f"bench.{name}") for name in names})
 
 
 def test_commands_are_compared_by_the_same_steps_of_their_best_rounds(bench):
     rounds = [[(25, 8.0), (50, 6.0), (100, 9.0)], [(25, 9.0), (50, 4.0), (100, 5.0)]]
     command = bench.contender.Contender("one", "", reports=[{"curve": curve} for curve in rounds])
     assert command.curve() == [(25, 8.0), (50, 4.0), (100, 5.0)]
-    assert bench.costs_page.until(command, 99) == 25 * 9.0 + 25 * 4.0
+    assert bench.page.until(command, 99) == 25 * 9.0 + 25 * 4.0
 
 
 def test_what_grows_faster_than_the_steps_misses_the_goal_of_its_bytes(bench):
@@ -60,10 +63,20 @@ def test_bytes_on_disk_are_few_and_grow_linearly_with_the_steps(tmp_path):
 
 
 def test_the_comparison_prints_its_table_and_its_goals_and_draws_its_plots(tmp_path):
-    compare = CONTENDER.parent.parent / "compare.py"
-    command = [sys.executable, compare, "--steps", "60", "--rounds", "1", "--without-peers", "--again", "1"]
-    command += ["--command-rounds", "1", "--pieces", "500", "--write", tmp_path / "page.md"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    few = (
+        "--steps",
+        "60",
+        "--rounds",
+        "1",
+        "--without-peers",
+        "--again",
+        "1",
+        "--command-rounds",
+        "1",
+        "--pieces",
+        "500",
+    )
+    done = ran("costs", *few, "--write", tmp_path / "page.md")
     assert "| Bridle, SQLite, power (default) | 0.1.0 |" in done.stdout
     assert "\n| bridle run | 0.1.0 |" in done.stdout
     assert "\n| Bridle, SQLite (default), watched | 0.1.0 |" in done.stdout
@@ -79,9 +92,7 @@ def test_the_comparison_prints_its_table_and_its_goals_and_draws_its_plots(tmp_p
 
 
 def test_the_comparison_over_http_prints_its_tables_and_its_goals(tmp_path):
-    wires = CONTENDER.parent.parent / "wires.py"
-    command = [sys.executable, wires, "--short", "--write", tmp_path / "page.md"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = ran("http", "--short", "--write", tmp_path / "page.md")
     page = (tmp_path / "page.md").read_text()
     assert done.stdout == page + "\n"
     tables = page.split("\n## ")[1:4]
@@ -92,9 +103,7 @@ def test_the_comparison_over_http_prints_its_tables_and_its_goals(tmp_path):
 
 
 def test_bridle_passes_the_rows_of_the_comparison_of_limits(tmp_path):
-    page = CONTENDER.parent.parent / "limits_page.py"
-    command = [sys.executable, page, "--short", "--write", tmp_path / "page.md"]
-    subprocess.run(command, capture_output=True, text=True, check=True)
+    ran("limits", "--short", "--write", tmp_path / "page.md")
     table = (tmp_path / "page.md").read_text().split("\n\n")[2]
     rows = [line.split(" | ") for line in table.splitlines()[2:-1]]
     assert len(rows) == 25
@@ -102,15 +111,11 @@ def test_bridle_passes_the_rows_of_the_comparison_of_limits(tmp_path):
 
 
 def test_many_sessions_on_one_journal_end_well_in_one_process_and_in_several():
-    load = CONTENDER.parent.parent / "load.py"
-    command = [sys.executable, load, "--sessions", "12", "--processes", "3", "--steps", "4"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = ran("load", "--sessions", "12", "--processes", "3", "--steps", "4")
     assert "| one process | 12 of 12 |" in done.stdout and "| 3 processes | 12 of 12 |" in done.stdout
     assert "- met: every session ends with its answer" in done.stdout
 
 
 def test_what_the_terminal_costs_is_measured():
-    terminal = CONTENDER.parent.parent / "terminal.py"
-    command = [sys.executable, terminal, "--deltas", "200", "--parts", "100"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = ran("terminal", "--deltas", "200", "--parts", "100", check=False)
     assert [line.startswith("| ") for line in done.stdout.splitlines()].count(True) == 7, done.stderr

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from surfaces.cli.test_cli import BRIDLE, Home
+from support.cli_home import BRIDLE, Home
 
 from bridle.core.fold import load
 from bridle.core.parts import Call, Sentinel, TurnFinish

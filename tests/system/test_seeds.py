@@ -96,7 +96,6 @@ def test_the_published_faults_are_those_that_are_planted():
     published = (ROOT / "docs" / "seed-faults.md").read_text(encoding="utf-8")
     lines = [line for line in published.splitlines() if re.match(r"\| \d", line)]
     assert lines == [row_of(fault, seen=True) for fault in FAULTS]
-    assert f"{len(FAULTS)} of {len(FAULTS)} are caught." in published
 
 
 @pytest.mark.parametrize("fault", FAULTS[::25], ids=lambda fault: fault.row)

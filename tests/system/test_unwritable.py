@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from surfaces.cli.test_cli import BRIDLE, Home
-from surfaces.cli.test_cli_models import serving, settings
+from support.cli_home import BRIDLE, Home, settings
+from support.served_model import serving
 
 from bridle.testing.scripted import Reply, ScriptedCall
 

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 from msgspec import structs
+from support.output_schema import GIVEN, GOOD, SCHEMA
 from support.stories import look, tell
+from support.synthesis import gather
 from support.trees import ROOT, family, spawn
-from turn.test_outputs import GIVEN, GOOD, SCHEMA
-from turn.test_synthesis import gather
 
 from bridle import Agent, Limits, Reply, Rule, ScriptedModel, call
 from bridle.core.events import CallMoved

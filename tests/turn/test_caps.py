@@ -19,7 +19,8 @@ def obedient(request):
     return "That is all I could do." if request.tool_choice == "none" else counter(request)
 
 
-CAPS = [(1, 1), (2, 2), (3, 3), (5, 5), (10, 10), (200, 200), (None, 200), (210, 200)]
+LONG = [pytest.param(steps, 200, marks=pytest.mark.slow) for steps in (200, None, 210)]
+CAPS = [(1, 1), (2, 2), (3, 3), (5, 5), (10, 10), *LONG]
 
 
 @pytest.mark.parametrize(("steps", "requests"), CAPS)

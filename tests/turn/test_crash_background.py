@@ -3,8 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from support.virtual import SESSION, Scenario
-from turn.test_crash_anywhere import Left, aborting, answering, check, lived, person, play, script, step_of
+from support.crash import Left, check, lived, play
+from support.crash_scenarios import aborting, answering, person, script, step_of
+from support.cut_process import Scenario
+from support.virtual import SESSION
 
 from bridle import Reply, Rule, call
 from bridle.config.settings import TreeSettings
@@ -125,6 +127,7 @@ def survived(scenario, steps, result, left, cuts, requests):
     check_reports(left, story)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario, steps", SCENARIOS, ids=lambda value: getattr(value, "name", ""))
 def test_a_turn_with_subagents_in_the_background_resumes_from_every_point(scenario, steps):
     whole, left, points = play(scenario)

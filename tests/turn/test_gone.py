@@ -2,9 +2,10 @@
 
 import asyncio
 
+from support.cut_process import WiredJournal
 from support.stories import look
 from support.trees import ROOT, spawn
-from support.virtual import WiredJournal, run_virtually
+from support.virtual import run_virtually
 
 from bridle import Reply, Rule, Runtime, RuntimeConfig, ScriptedModel, call, tool
 from bridle.core.agent import AgentDefinition

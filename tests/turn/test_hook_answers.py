@@ -5,8 +5,8 @@ import json
 
 import msgspec
 import pytest
+from support.hook_story import calls, given, hook, said, told
 from support.stories import TOOLS
-from turn.test_hooks import calls, given, hook, said, told
 
 from bridle import Agent, Rule, ScriptedModel, call
 from bridle.config.settings import HookSettings, Settings

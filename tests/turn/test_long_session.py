@@ -5,6 +5,8 @@ import itertools
 import sys
 from pathlib import Path
 
+import pytest
+
 import bridle
 from bridle import Runtime, RuntimeConfig, tool
 from bridle.config.settings import Behavior, LimitSettings, Settings, TreeSettings
@@ -63,6 +65,7 @@ class Counting:
             self.disk[self.steps] = sum(path.stat().st_size for path in self.path.parent.glob("journal.db*"))
 
 
+@pytest.mark.slow
 def test_two_thousand_steps_with_twelve_compactions_stay_flat(tmp_path):
     path = tmp_path / "journal.db"
     model = Counting(path)

@@ -5,23 +5,15 @@ from dataclasses import dataclass
 
 import msgspec
 import pytest
+from support.cli_home import Home
+from support.output_schema import GIVEN, GOOD, SCHEMA
 from support.stories import look, tell
-from surfaces.cli.test_cli import Home
 
 from bridle import Agent, ConfigError, Limits, Reply, ScriptedModel, call
 from bridle.core.inbox import TurnOptions
 from bridle.core.repair import result_digest
 from bridle.core.states import Done, Refused
 from bridle.turn.output_schema import OutputSchema
-
-SCHEMA = {
-    "type": "object",
-    "properties": {"name": {"type": "string"}, "age": {"type": "integer", "minimum": 0}},
-    "required": ["name", "age"],
-    "additionalProperties": False,
-}
-GOOD = {"name": "Rocinante", "age": 12}
-GIVEN = call("structured_output", **GOOD)
 
 
 def told(*replies, schema=SCHEMA, **more):
@@ -134,6 +126,7 @@ def test_the_library_takes_other_types_too():
     assert Agent(model=ScriptedModel([GIVEN]), output=Pony).run_sync("who?").output == Pony(name="Rocinante", age=12)
 
 
+@pytest.mark.slow
 def test_the_command_line_prints_it(tmp_path):
     (tmp_path / "project").mkdir()
     home = Home(tmp_path, tmp_path / "project")

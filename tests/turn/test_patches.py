@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from support.virtual import Cutter, Scenario, World, live, reboot, run_virtually
-from turn.test_crash_anywhere import person, script
+from support.crash_scenarios import person, script
+from support.cut_process import Cutter, Scenario, World, live, reboot
+from support.virtual import run_virtually
 
 from bridle import Rule, ScriptedModel, call
 from bridle.assembly.user_setup import UserSetup

@@ -3,8 +3,9 @@
 import asyncio
 import json
 
-from surfaces.cli.test_screen import Tty, seen
-from surfaces.tui.test_tui import seated, told
+import pytest
+from support.terminal_text import Tty, seen
+from support.tui_app import seated, told
 
 from bridle import Agent, tool
 from bridle.core.agent import ModelInfo
@@ -82,6 +83,7 @@ def test_a_terminal_shows_a_call_that_is_still_being_written(monkeypatch):
     assert "characters" not in "\n".join(seen(terminal.getvalue()))
 
 
+@pytest.mark.slow
 def test_the_terminal_application_shows_a_call_that_is_still_being_written(tmp_path):
     async def story():
         model = Slow()
@@ -96,6 +98,7 @@ def test_the_terminal_application_shows_a_call_that_is_still_being_written(tmp_p
     told(story)
 
 
+@pytest.mark.slow
 def test_a_call_that_the_connection_cut_is_shown_no_more(tmp_path):
     class Cut(Slow):
         tries = 0

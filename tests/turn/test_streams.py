@@ -1,8 +1,9 @@
 """What comes out of a stream, whole or broken, becomes parts that are valid to send back."""
 
 import pytest
+from support.cut_process import WiredJournal
 from support.stories import tell
-from support.virtual import WiredJournal, run_virtually
+from support.virtual import run_virtually
 
 from bridle import Agent, Reply, ScriptedModel, call, tool
 from bridle.core import agent as defined

@@ -2,29 +2,13 @@
 
 import pytest
 from support.stories import look, tell
+from support.synthesis import gather, playing
 
-from bridle import Output, Reply, Rule, ScriptedModel, call, tool
+from bridle import Reply, Rule, ScriptedModel, call
 from bridle.core.limits import Limits
 from bridle.core.parts import Request, ReservationRefused
 from bridle.core.states import Broken, Usage
 from bridle.testing.scripted import ScriptedError
-
-
-@tool
-async def gather(source: str) -> Output:
-    """Ask a source."""
-    return Output(f"{source} says yes", synthesize=True)
-
-
-def playing(answer):
-    def play(request):
-        if request.purpose == "synthesis":
-            return answer
-        if request.messages[-1].id.endswith(".result"):
-            return "as usual"
-        return [call("gather", source="one"), call("gather", source="two")]
-
-    return play
 
 
 def test_a_marked_batch_is_synthesised_and_ends_the_turn():

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from surfaces.cli.test_cli import ForkedHome
+from support.cli_home import ForkedHome
 
 from bridle.config.instructions import Instructions
 from bridle.config.load import load

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from support.virtual import WiredJournal, run_virtually
+from support.cut_process import WiredJournal
+from support.virtual import run_virtually
 
 from bridle import Runtime, RuntimeConfig
 from bridle.core.events import SessionInfo, SessionPut

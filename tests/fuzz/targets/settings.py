@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from config.test_config_fuzz import ENVIRONMENT, harmless, project
+from support.config_project import ENVIRONMENT, harmless, project
 
 from bridle.config.agents import all_agents
 from bridle.config.load import faults, load

@@ -1,116 +1,11 @@
 """The command line as a person and a script see it: real processes, real files, exit statuses that tell the truth."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
-import msgspec
 import pytest
-from support import fork_server as forked
-
-from bridle.wire.events import LineEvent
-
-BRIDLE = Path(sys.executable).parent / "bridle"
-
-
-@pytest.fixture
-def home(tmp_path):
-    """A person with an empty home and a project."""
-    project = tmp_path / "project"
-    project.mkdir()
-    (project / "hello.txt").write_text("hello\nworld\n")
-    return Home(tmp_path, project)
-
-
-class Home:
-    def __init__(self, folder, project):
-        self.folder = folder
-        self.project = project
-        clean = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("BRIDLE_", "XDG_")) and not name.endswith("_API_KEY")
-        }
-        self.environment = {**clean, "HOME": str(folder), "PYTHONUNBUFFERED": "1", "BRIDLE_SANDBOX__MODE": "off"}
-
-    def script(self, *replies, then=None, name="script.json", **more):
-        path = self.folder / name
-        path.write_text(json.dumps({"replies": list(replies), "then": then, **more}))
-        return f"scripted:{path}"
-
-    def start(self, *words, **more):
-        return subprocess.Popen(
-            [BRIDLE, *words],
-            cwd=self.project,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            **more,
-        )
-
-    def run(self, *words, given="", **environment):
-        return self.started(BRIDLE, *words, given=given, **environment)
-
-    def started(self, *words, given="", **environment):
-        return subprocess.run(
-            words,
-            cwd=self.project,
-            env={**self.environment, **environment},
-            input=given,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-
-    def json(self, *words, given="", **environment):
-        done = self.run("run", "--format", "json", *words, given=given, **environment)
-        lines = [json.loads(line) for line in done.stdout.splitlines()]
-        assert lines[-1]["type"] == "result", done.stderr
-        # Every line that any test ever reads keeps the contract.
-        assert [breach for line in done.stdout.splitlines() if (breach := breach_of(line))] == []
-        return done.returncode, lines
-
-
-class ForkedHome(Home):
-    """For stories about what a command does, told with many of them: each is a fork of a process that has loaded.
-
-    Of each command and option that no story of `Home` starts, one is started anew.
-    """
-
-    def run(self, *words, given="", **environment):
-        return forked.run(words, self.project, {**self.environment, **environment}, given)
-
-    def anew(self, *words, given="", **environment):
-        return super().run(*words, given=given, **environment)
-
-
-def breach_of(line):
-    """In what a line breaks the contract of `--format json`; nothing if it does not."""
-    try:
-        msgspec.json.decode(line, type=LineEvent)
-    except msgspec.ValidationError as error:
-        return f"{error}: {line}"
-    return ""
-
-
-def calls(*made):
-    return {"calls": [{"name": name, "arguments": arguments} for name, arguments in made]}
-
-
-def begun(process):
-    """The session of a process that has asked its model for the first time."""
-    for line in process.stdout:
-        if '"step_start"' in line:
-            return json.loads(line)["session"]
-    raise AssertionError(process.stderr.read())
-
+from support.cli_home import begun, calls
 
 READ = ("read", {"filePath": "hello.txt"})
 

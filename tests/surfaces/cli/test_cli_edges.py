@@ -10,8 +10,8 @@ import time
 
 import pytest
 import typer
+from support.cli_home import BRIDLE, Home, begun, calls
 from support.readable import readable
-from surfaces.cli.test_cli import BRIDLE, Home, begun, calls
 
 from bridle.surfaces.cli.index import COMMANDS, load
 

@@ -1,23 +1,20 @@
 """Models from the command line: real processes, real sockets, a provider on loopback."""
 
-import asyncio
 import base64
 import json
 import os
 import shlex
 import shutil
 import signal
-import threading
 import time
-from contextlib import contextmanager
 
 import msgspec
 import pytest
+from support.cli_home import ForkedHome, settings
 from support.paths import ROOT
-from surfaces.cli.test_cli import ForkedHome
+from support.served_model import serving
 
-from bridle.testing.scripted import Reply, Scenario, ScriptedCall, ScriptedError
-from bridle.testing.server import ScriptedServer
+from bridle.testing.scripted import Reply, ScriptedCall, ScriptedError
 
 KEY = "sk-canary-of-the-command-line"
 PICTURE = base64.b64decode(
@@ -31,35 +28,6 @@ def home(tmp_path):
     project.mkdir()
     (project / "hello.txt").write_text("hello\nworld\n")
     return ForkedHome(tmp_path, project)
-
-
-@contextmanager
-def serving(*replies, then=None):
-    """A provider on loopback, in a thread of its own, since the command that asks it runs beside it."""
-    loop = asyncio.new_event_loop()
-    server = ScriptedServer(Scenario(list(replies), then))
-    started, stop = threading.Event(), asyncio.Event()
-
-    async def work():
-        async with server:
-            started.set()
-            await stop.wait()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(work(),))
-    thread.start()
-    assert started.wait(10)
-    try:
-        yield server
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join()
-        loop.close()
-
-
-def settings(home, text):
-    folder = home.folder / ".config" / "bridle"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.toml").write_text(text)
 
 
 def provider(server, wire="chat", **more):

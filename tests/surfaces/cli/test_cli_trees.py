@@ -4,10 +4,8 @@ import json
 import time
 
 import pytest
-from surfaces.cli.test_cli import Home, calls, home
-from surfaces.cli.test_cli_models import serving
-
-__all__ = ["home"]
+from support.cli_home import Home, calls
+from support.served_model import serving
 
 
 def task(agent, prompt="look into it"):

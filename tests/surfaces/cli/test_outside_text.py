@@ -6,8 +6,8 @@ import shlex
 import sys
 
 import pytest
-from surfaces.cli.test_cli import ForkedHome, calls
-from surfaces.tui.test_tui import seated, told
+from support.cli_home import ForkedHome, calls
+from support.tui_app import seated, told
 
 from bridle.surfaces.cli import output
 from bridle.surfaces.shared.safe_text import MARK, plain

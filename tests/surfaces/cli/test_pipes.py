@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 import pytest
-from runtime.test_undo import git
-from surfaces.cli.test_cli import Home, calls
+from support.cli_home import Home, calls
+from support.undo_project import git
 
 from bridle.errors import SnapshotFailed
 from bridle.snapshots.git import Git

@@ -7,18 +7,14 @@ import re
 from html import unescape
 
 import pytest
-from surfaces.tui.test_tui import PIECES
+from support.odd_texts import PIECES
+from support.terminal_text import Tty, seen
 
 from bridle.surfaces.cli.screen import Screen
 from bridle.surfaces.cli.writer import Writer, is_lively
 from bridle.surfaces.shared.markdown_stream import LONGEST, Divider
 
 DRAWN = re.compile(r"\x1b\[[0-9;]*m|\r\x1b\[2K|\x1b\[1A\x1b\[2K")
-
-
-class Tty(io.StringIO):
-    def isatty(self):
-        return True
 
 
 def screened(monkeypatch, work, columns=60, lines=20, **more):
@@ -32,22 +28,6 @@ def screened(monkeypatch, work, columns=60, lines=20, **more):
 
     asyncio.run(play())
     return terminal.getvalue()
-
-
-def seen(sent):
-    """The lines that stand at the end, as a terminal understands what it was sent."""
-    lines = [""]
-    for piece in re.split(r"(\x1b\[[0-9;]*m|\r\x1b\[2K|\x1b\[1A\x1b\[2K|\n)", sent):
-        if piece == "\n":
-            lines.append("")
-        elif piece == "\r\x1b[2K":
-            lines[-1] = ""
-        elif piece == "\x1b[1A\x1b[2K":
-            lines.pop()
-            lines[-1] = ""
-        elif not piece.startswith("\x1b"):
-            lines[-1] += piece
-    return [line.rstrip() for line in lines]
 
 
 def test_markdown_is_set_block_by_block_as_it_streams(monkeypatch):

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from surfaces.cli.test_cli import ForkedHome, breach_of
+from support.cli_home import ForkedHome, breach_of
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from assembly.test_project_tools import NAMED_SECRETS, SHAPED_SECRETS
 from playwright.sync_api import sync_playwright
-from surfaces.cli.test_cli import Home, calls
+from support.cli_home import Home, calls
+from support.planted_secrets import NAMED_SECRETS, SHAPED_SECRETS
 
 from bridle import Runtime, RuntimeConfig, ScriptedModel, Settings, call, tool
 from bridle.config.settings import Behavior, LimitSettings, TreeSettings

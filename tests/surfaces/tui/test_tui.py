@@ -1,16 +1,15 @@
 """The terminal application, driven by its keys: what a person does, and what they see."""
 
-import asyncio
 import random
-from contextlib import asynccontextmanager
 
 import pytest
+from support.odd_texts import PIECES
+from support.tui_app import seated, told
 from textual.geometry import Region
 from textual.widgets import Input
 
-from bridle import Reply, Runtime, RuntimeConfig, ScriptedModel, Settings, call, tool
+from bridle import Reply, call
 from bridle.config.settings import CommandSettings, UiSettings
-from bridle.core.agent import AgentDefinition
 from bridle.core.events import CallMoved, Entry, PartDelta, PartPut, RequestMoved, SessionInfo, SessionPut
 from bridle.core.fold import load
 from bridle.core.limits import Limits, Spent
@@ -18,8 +17,7 @@ from bridle.core.parts import Call, File, Prompt, Request, Sentinel, StepFinish,
 from bridle.core.permission import Rule
 from bridle.core.states import Done, Replied, Running, Usage
 from bridle.surfaces.shared.safe_text import plain
-from bridle.surfaces.tui.app import BridleApp
-from bridle.surfaces.tui.asks import AskScreen, Deliberate
+from bridle.surfaces.tui.asks import AskScreen
 from bridle.surfaces.tui.dialogs import DialogText, Picker
 from bridle.surfaces.tui.editor import Completions
 from bridle.surfaces.tui.streamed_text import WordsView
@@ -34,88 +32,6 @@ from bridle.surfaces.tui.views import (
 )
 
 SIZES = [(80, 24), (200, 60)]
-
-
-@tool
-async def look(key: str) -> str:
-    """Look at something."""
-    return f"saw {key}"
-
-
-@tool
-async def slow(key: str) -> str:
-    """Take long."""
-    await asyncio.sleep(60)
-    return key
-
-
-class Seat:
-    """A person in front of the application."""
-
-    def __init__(self, app, pilot, runtime, model):
-        self.app, self.pilot, self.runtime, self.model = app, pilot, runtime, model
-
-    @property
-    def chat(self):
-        return self.app.chat
-
-    async def type(self, words):
-        await self.pilot.press(*("space" if letter == " " else letter for letter in words))
-
-    async def ask(self, words="go"):
-        await self.type(words)
-        await self.pilot.press("enter")
-
-    async def until(self, seen, seconds=15.0):
-        """Wait for something to be seen."""
-        end = asyncio.get_running_loop().time() + seconds
-        while not seen():
-            assert asyncio.get_running_loop().time() < end, self.kinds()
-            await self.pilot.pause(0.02)
-        await self.pilot.pause()
-
-    async def ended(self, turns=1):
-        await self.until(lambda: self.kinds().count("EndView") >= turns and not self.chat.busy)
-
-    def kinds(self):
-        return [type(view).__name__ for view in self.chat.transcript.query(".part")]
-
-    def read(self):
-        """Everything that is on the screen, as text."""
-        strips = self.app.screen._compositor.render_strips()
-        return "\n".join("".join(segment.text for segment in strip) for strip in strips)
-
-
-@asynccontextmanager
-async def seated(tmp_path, *replies, size=(100, 34), rules=(), steps=None, session=None, others=(), tools=(), **more):
-    """Somebody who works with what `m` says; `more` is for the settings and the runtime."""
-    model = ScriptedModel(replies)
-    agents = [
-        AgentDefinition("build", model="m", steps=steps, permission=rules),
-        AgentDefinition("plan", model="m", description="Plans."),
-    ]
-    toasts, Deliberate.QUIET_SECONDS = more.pop("toasts", False), more.pop("quiet", 0.05)
-    known = {name: more.pop(name) for name in Settings.__struct_fields__ if name in more and name != "journal"}
-    runtime = Runtime(
-        RuntimeConfig(
-            models={"m": model, "n": ScriptedModel(["From the other."]), **more.pop("brought", {})},
-            settings=Settings(**known),
-            agents=[*agents, *others],
-            tools=[look, slow, *tools],
-            directory=tmp_path,
-            **more,
-        )
-    )
-    async with runtime:
-        app = BridleApp(runtime, session or await runtime.create("ses_one"))
-        async with app.run_test(size=size, notifications=toasts) as pilot:
-            await pilot.pause()
-            yield Seat(app, pilot, runtime, model)
-
-
-def told(story):
-    """Tell a story to its end."""
-    asyncio.run(asyncio.wait_for(story(), 240))
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -370,26 +286,6 @@ def test_twenty_thousand_deltas_end_as_one_text(tmp_path):
             assert seat.kinds().count("WordsView") == 1
 
     told(story)
-
-
-PIECES = [
-    *("\x1b[31m", "\x1b]0;owned\x07", "\x1b]52;c;aGk=\x07", "\x9b2J", "\x00", "\x07", "\b\b", "\r", "\x7f"),
-    *("\u202e", "\u2066", "\u200f", "\ufeff", "\u200b", "\u0301", "\u0e33", "漢字", "🏳️‍🌈", "e\u0301" * 9, "\U000e0041"),
-    *(
-        "[b]x[/b]",
-        "[link=file:///]",
-        "[[",
-        "]",
-        "# ",
-        "```",
-        "|a|b|\n|-|-|\n",
-        "<script>",
-        "\t",
-        "\n",
-        "a" * 300,
-        "$x$",
-    ),
-]
 
 
 def test_a_thousand_odd_texts_show_safely_at_every_size(tmp_path):

@@ -1,7 +1,7 @@
 """Asks of the terminal application: what answers them, what does not, and that they fit."""
 
 import pytest
-from surfaces.tui.test_tui import seated, told
+from support.tui_app import seated, told
 from textual.command import CommandPalette
 from textual.widgets import Button
 

@@ -7,13 +7,12 @@ import time
 
 import msgspec
 import pytest
-from surfaces.cli.test_cli import Home, calls
-from surfaces.tui.test_tui import Seat, seated, told
+from support.cli_home import Home, calls
+from support.tui_app import ANY, Seat, seated, task, told, with_scout
 from textual import events
 
 from bridle import Reply, Runtime, RuntimeConfig, ScriptedModel, call
 from bridle.config.settings import CommandSettings, ModelSettings, SandboxSettings
-from bridle.core.agent import AgentDefinition
 from bridle.core.parts import Prompt, StepStart
 from bridle.core.permission import Rule
 from bridle.runtime.retention import delete_session
@@ -26,18 +25,6 @@ from bridle.surfaces.tui.tree import BackgroundsScreen, Subagents, TreeWatch
 from bridle.tools.registry import builtin_tools
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYPhfDwADggGAaEIUqQAAAABJRU5ErkJggg=="
-ANY = (Rule("*", "*", "allow"),)
-
-
-def task(agent="scout", prompt="look into it"):
-    return call("task", description="a piece", prompt=prompt, subagent_type=agent)
-
-
-def with_scout(*replies, **more):
-    scout = ScriptedModel(list(replies))
-    tools = [tool for tool in builtin_tools() if tool.spec.name == "task"]
-    agent = AgentDefinition("scout", model="s", mode="subagent", permission=ANY, steps=7)
-    return {"brought": {"s": scout}, "others": [agent], "tools": tools, "rules": ANY, "subagents": None, **more}
 
 
 def test_a_subagent_is_seen_in_the_tree_and_opened_while_it_works(tmp_path):

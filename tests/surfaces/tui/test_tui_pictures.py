@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from surfaces.tui.test_tui import seated
-from surfaces.tui.test_tui_more import task, with_scout
+from support.tui_app import seated, task, with_scout
 from textual.widgets import Input, TextArea
 
 from bridle.config.settings import UiSettings

@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from surfaces.cli.test_cli import BRIDLE, Home, calls
+from support.cli_home import BRIDLE, Home, calls
 
 SCRIPT = (
     {"text": "I will **look**.", "pace": 0.01, "chunk": 4, **calls(("bash", {"command": "touch made-by-bash"}))},
