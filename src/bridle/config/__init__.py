@@ -1,1 +1,1 @@
-"""Where settings come from, and what they mean."""
+"""Settings: schema, loading, validation, trust, and import from other programs."""

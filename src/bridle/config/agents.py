@@ -1,4 +1,4 @@
-"""The agents that may run: the built-in ones, and those of the settings over them."""
+"""Agent definitions: the built-in agents, overridden and extended by the settings."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _PROMPTS = Path(__file__).with_name("prompts")
 
 @cache
 def prompt_file(name: str) -> str:
-    """A prompt that ships with Bridle."""
+    """Return a prompt that ships with Bridle."""
     return (_PROMPTS / name).read_text(encoding="utf-8")
 
 
 @cache
 def builtin_agents() -> Mapping[str, AgentDefinition]:
-    """The agents that need no configuration."""
+    """Return the agents that need no configuration."""
     looks_only = (Rule("edit", "*", "deny"),)
     agents = (
         AgentDefinition("build", "Does the work: reads, edits and runs.", None, mode="primary"),
@@ -68,7 +68,7 @@ def builtin_agents() -> Mapping[str, AgentDefinition]:
 
 
 def all_agents(settings: Settings, origins: Mapping[str, str]) -> dict[str, AgentDefinition]:
-    """Built-in agents, and the settings' over them."""
+    """Return the built-in agents merged with those of the settings; raises `ConfigError`."""
     agents = dict(builtin_agents())
     for name, given in settings.agents.items():
         if given.disable:
@@ -124,13 +124,13 @@ def _prompt(name: str, given: AgentSettings) -> str:
 
 
 def rules(permission: AnyPermissions, agent: AgentDefinition, *, sandboxed: bool) -> tuple[Rule, ...]:
-    """All rules in the order in which the last match wins: defaults, settings, agent."""
+    """Return all permission rules, where the last match wins: defaults, settings, agent."""
     shut_in = SANDBOXED_RULES if sandboxed else ()
     return (*DEFAULT_RULES, *shut_in, *rules_of(permission), *agent.permission)
 
 
 def rules_of(permission: AnyPermissions) -> tuple[Rule, ...]:
-    """The rules of a settings table, in its order."""
+    """Return the rules of a settings table, in its order."""
     if isinstance(permission, list):
         return tuple(Rule(given.permission, given.pattern, given.verdict) for given in permission)
     found: list[Rule] = []

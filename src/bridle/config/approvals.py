@@ -1,4 +1,4 @@
-"""What a person has said always to, project by project."""
+"""Permanently granted permissions, per project."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Table = dict[str, list[Access]]
 
 
 class Approvals:
-    """The approvals of one project, kept for the user in one file for all projects."""
+    """The approvals of one project, in the user's file for all projects."""
 
     def __init__(self, path: Path, project: Path) -> None:
         self._kept: JsonStore[Table] = JsonStore(path, Table, {})
         self._project = str(project.resolve())
 
     def all(self) -> list[Access]:
-        """In the order in which they were given; raises `ConfigError` if the file makes no sense."""
+        """Return the approvals in the order they were given; raises `ConfigError` if the file is unreadable."""
         return self._kept.read().get(self._project, [])
 
     def add(self, accesses: Iterable[Access]) -> None:
-        """Remember them. A doom loop is never remembered: what is one is said anew each time."""
+        """Store approvals. Those for doom loops are skipped, because each loop has to be approved anew."""
         fresh = [access for access in accesses if access.permission != DOOM_LOOP]
 
         def change(table: Table) -> Table:
@@ -35,7 +35,7 @@ class Approvals:
             self._kept.change(change)
 
     def revoke(self, number: int | None) -> list[Access]:
-        """Forget the one of this number, counted from 1, or all; returns what was forgotten."""
+        """Remove the approval with this number (from 1), or all, and return the removed ones; raises `ConfigError`."""
         gone: list[Access] = []
 
         def change(table: Table) -> Table:
@@ -50,5 +50,5 @@ class Approvals:
 
 
 def described(access: Access) -> str:
-    """An approval as people read it: what it lets pass."""
+    """Return an approval as text."""
     return f"{access.permission}: {access.always or access.pattern}" + (" (exactly this)" if not access.always else "")

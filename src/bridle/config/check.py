@@ -1,4 +1,4 @@
-"""Everything that is wrong with a table of settings, each with its key and the way out."""
+"""Validation of a settings table: every problem with its key and a fix."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ASSIGNED = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong."""
+    """One problem in the settings."""
 
     key: str
     words: str
@@ -30,7 +30,7 @@ class Problem(NamedTuple):
 
 
 def problems(table: Mapping[str, Any]) -> Iterator[Problem]:
-    """All of them: keys that nobody knows, limits that make no sense, values of another type."""
+    """Yield all problems: unknown keys, invalid limits, values of the wrong type."""
     unknown = list(_unknown(table, Settings, ""))
     yield from unknown
     strange = {problem.key for problem in unknown}
@@ -74,7 +74,7 @@ def _wrong(limit: LimitName, value: Any) -> Iterator[str]:
 
 
 def _wrong_type(key: str, value: Any, table: Mapping[str, Any]) -> Iterator[Problem]:
-    """Whether one value alone fits; where an entry makes sense only as a whole, that."""
+    """Check the type of one value; commands and models are checked as a whole entry."""
     section, _, rest = key.partition(".")
     if section in ("commands", "models"):
         name = rest.partition(".")[0]
@@ -89,7 +89,7 @@ def _wrong_type(key: str, value: Any, table: Mapping[str, Any]) -> Iterator[Prob
 
 
 def _alone(path: list[str], value: Any, table: Mapping[str, Any]) -> dict[str, Any]:
-    """The table with nothing but one value in it; keys may have dots in them."""
+    """Return the table reduced to one value; keys may contain dots."""
     for length in range(len(path), 0, -1):
         key = ".".join(path[:length])
         if key in table:
@@ -129,7 +129,7 @@ def _below(table: Mapping[str, Any], schema: Any, prefix: str) -> Iterator[Probl
 
 
 def line_of(text: str, key: str) -> int:
-    """The line of a TOML file in which a key is set, or its table begins; 0 if it cannot be found."""
+    """Return the line of a TOML file in which a key is set or its table begins; 0 if not found."""
     table = ""
     best = 0
     for number, line in enumerate(text.splitlines(), 1):

@@ -1,4 +1,4 @@
-"""What trusting a project grants, in words: permissions first, then everything that its files would run or raise."""
+"""Description of the effects of trusting a project: permissions, then commands, limits and other settings."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ DEEDS = {
     "doom_loop": ("repeat the same call without end", "repeat calls of `{}` without end"),
 }
 WITH_SECRETS = ("read", "grep", "edit")
-"""Permissions whose defaults ask before `.env` files."""
+"""Permissions that by default ask for `.env` files."""
 CARE = {"formatters": "formatter", "diagnostics": "diagnostic"}
 
 
 class Granted(NamedTuple):
-    """What trust grants, in words."""
+    """The effects of trusting a project, as text: permissions and others."""
 
     rights: list[str]
     others: list[str]
 
 
 def granted(rest: Table, permission: Any, user: Table) -> Granted:
-    """Everything that a table of a project gets by trust.
+    """Describe everything that a project's table gains by trust.
 
-    `rest` is what counts only after trust, `permission` the project's rules, and `user` the user's own settings.
+    `rest` are the settings that need trust, `permission` the project's rules, and `user` the user's own settings.
     """
     mine = (*DEFAULT_RULES, *_rules(user.get("permission")))
     rights = [f"may {deed}" for deed in _deeds(_rules(permission), mine)]
@@ -72,12 +72,12 @@ def _rules(permission: Any) -> tuple[Rule, ...]:
     try:
         return rules_of(msgspec.convert(permission or {}, AnyPermissions))
     except msgspec.ValidationError:
-        # A table that makes no sense grants nothing: it is refused once it is trusted.
+        # An invalid table grants nothing: it is rejected once the project is trusted.
         return ()
 
 
 def _deeds(rules: Iterable[Rule], before: Sequence[Rule]) -> Iterator[str]:
-    """What the rules allow that was not allowed before."""
+    """Describe what the rules allow that was not allowed before."""
     for rule in rules:
         beginning = rule.pattern.partition("*")[0].partition("?")[0]
         named = "*" not in rule.permission and "?" not in rule.permission
@@ -156,7 +156,7 @@ def _servers(section: str, value: Any) -> Iterator[str]:
 
 
 def _others(prefix: str, table: Table, told: Sequence[str]) -> Iterator[str]:
-    """What was not told yet of an entry."""
+    """Describe the fields of an entry that are not in `told`."""
     yield from _plain(prefix, {key: each for key, each in table.items() if key not in told})
 
 
@@ -201,7 +201,7 @@ def _agents(section: str, value: Any) -> Iterator[str]:
 
 
 def _changed(key: str, value: Any) -> Iterator[str]:
-    """A field of an agent; of its limits, each with its value."""
+    """Describe a field of an agent; each limit with its value."""
     if key == "limits" and isinstance(value, Mapping):
         yield from (f"{limit} {value_in_words(limit, each)}" for limit, each in value.items())
     else:

@@ -1,4 +1,4 @@
-"""Agents as other programs define them, in the words of our settings."""
+"""Conversion of agents defined for OpenCode or Claude Code into Bridle's settings."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FILE = re.compile(r"\{file:([^{}]+)\}")
 
 
 def agent_from_opencode(given: Any, folder: Path, where: str) -> tuple[Table, list[str]]:
-    """An agent of OpenCode, of any age, and what is not taken over; raises `ConfigError`."""
+    """Convert an OpenCode agent of any version; return it and the unsupported keys. Raises `ConfigError`."""
     if not isinstance(given, Mapping):
         raise ConfigError(f"{where} must be a table, not {given!r}")
     both = [given[key] for key in ("permission", "permissions") if given.get(key) is not None]
@@ -73,7 +73,7 @@ def agent_from_opencode(given: Any, folder: Path, where: str) -> tuple[Table, li
 
 
 def agent_from_claude(given: Mapping[str, Any], where: str) -> tuple[Table, list[str]]:
-    """An agent of Claude, and what is not taken over; raises `ConfigError`."""
+    """Convert a Claude Code agent; return it and the unsupported keys. Raises `ConfigError`."""
     table: Table = {"mode": "all"}
     for key in ("description", "maxTurns", "color", "prompt"):
         if given.get(key) is not None:
@@ -98,7 +98,7 @@ def agent_from_claude(given: Mapping[str, Any], where: str) -> tuple[Table, list
 
 
 def _only(given: list[str], rules: list[Table]) -> list[str]:
-    """Our names of the only tools that an agent has; of one with a pattern, the rules that go with it."""
+    """Return Bridle's names of an agent's only tools; adds rules for tools with a pattern to `rules`."""
     found: list[str] = []
     narrowed: list[Table] = []
     for name in given:
@@ -128,7 +128,7 @@ def _ruled(name: str, verdict: Verdict) -> list[Table]:
 
 
 def permissions(given: Any, where: str) -> list[Table]:
-    """Permissions of any age as rules: a word for all, a table, or a list in its order; raises `ConfigError`."""
+    """Convert OpenCode permissions of any version (a word, a table or a list) to rules; raises `ConfigError`."""
     if isinstance(given, str):
         return [{"permission": "*", "pattern": "*", "verdict": given}]
     if isinstance(given, list):
@@ -149,20 +149,20 @@ def permissions(given: Any, where: str) -> list[Table]:
         several[name] = several.get(name, 0) + 1
         patterns = value if isinstance(value, Mapping) else {"*": value}
         found += [{"permission": name, "pattern": str(pattern), "verdict": word} for pattern, word in patterns.items()]
-    # Two of theirs that are one of ours: what either of them denies stays denied.
+    # Several of their permissions may map to one of ours: a denial by any of them must win.
     again = [rule for rule in found if several[rule["permission"]] > 1 and rule["verdict"] == "deny"]
     return found + again
 
 
 def names(given: Any) -> list[str]:
-    """A list of names, or the same with commas; a comma within brackets parts nothing."""
+    """Return names from a list or a comma-separated string; commas in parentheses do not separate."""
     if isinstance(given, str):
         return [name.strip() for name in re.split(r",(?![^()]*\))", given) if name.strip()]
     return [str(name).strip() for name in given] if isinstance(given, list) else []
 
 
 def checked(table: Table, where: str) -> None:
-    """Raise `ConfigError` if a definition makes no sense; its steps are looked at with those of all other files."""
+    """Raise `ConfigError` if a definition is invalid; its steps are checked later, with those of all other files."""
     try:
         msgspec.convert({key: value for key, value in table.items() if key not in STEP_SPELLINGS}, AgentSettings)
     except msgspec.ValidationError as error:

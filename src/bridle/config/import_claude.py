@@ -1,4 +1,4 @@
-"""Rules from Claude's settings: they can only make Bridle's own stricter, so that they need no trust."""
+"""Permission rules from Claude Code's settings. They can only make Bridle's rules stricter, so they need no trust."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ TOOLS = {
     "Skill": ("skill",),
 }
 ORDER: tuple[Verdict, ...] = ("allow", "ask", "deny")
-"""Theirs is the other way round and the first match counts; with ours the last one does."""
+"""Claude Code uses the reverse order, where the first match wins; in Bridle the last match wins."""
 
 
 def claude_rules(project: Path, home: Path) -> tuple[tuple[Rule, ...], list[str]]:
-    """Their rules as ours, in the order in which the last match gives their verdict; and what could not be read."""
+    """Return Claude Code's rules, ordered so that the last match gives the same verdict, and unreadable files."""
     found: dict[Verdict, list[Rule]] = {verdict: [] for verdict in ORDER}
     problems: list[str] = []
     for folder, name in ((home, FILES[0]), *((project, name) for name in FILES)):
@@ -62,7 +62,7 @@ def _permissions(path: Path) -> Mapping[str, Iterable[Any]]:
 
 
 def claude_rule(text: str, verdict: Verdict, home: Path) -> list[Rule]:
-    """One of their rules, such as `Bash(git:*)`, as ours; none if it speaks of a tool that we do not have."""
+    """Convert a Claude Code rule like `Bash(git:*)`; empty if Bridle does not have the tool."""
     parsed = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text, flags=re.DOTALL)
     if parsed is None:
         return []
@@ -94,7 +94,7 @@ def _patterns(name: str, given: str | None, home: Path) -> list[str]:
 
 
 def _paths(given: str, home: Path) -> list[str]:
-    """Their paths as ours: what is theirs only within one folder is ours below it too, which is stricter."""
+    """Convert path patterns: `*` also matches subfolders here, which is stricter."""
     pattern = given.replace("**", "*")
     if pattern.startswith("//"):
         return [pattern[1:]]

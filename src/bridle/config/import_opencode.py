@@ -1,4 +1,4 @@
-"""What OpenCode's own configuration says, in the words of ours."""
+"""Conversion of OpenCode's configuration into Bridle's settings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WIRES = {
     "@openrouter/ai-sdk-provider": "chat",
 }
 SILENT = frozenset({"$schema", "theme", "keybinds", "tui", "autoupdate", "username", "layout", "logLevel", "server"})
-"""What has no meaning here, and whose absence nobody misses."""
+"""Keys that have no meaning in Bridle and are ignored without a notice."""
 TAKEN = frozenset(
     {"model", "small_model", "default_agent", "agent", "agents", "mode", "permission", "permissions", "tools", "mcp"}
     | {"instructions", "command", "commands", "provider", "providers", "subagent_depth", "compaction"}
@@ -38,7 +38,7 @@ COMMAND_KEYS = ("template", "description", "agent", "model", "subtask")
 
 
 def from_opencode(content: Table, path: Path) -> tuple[Table, list[str]]:
-    """A table of ours, and what of it cannot be taken over; raises `ConfigError` with the key."""
+    """Convert an OpenCode configuration; return the table and the problems. Raises `ConfigError` with the key."""
     table: Table = {}
     problems: list[str] = []
     for theirs, ours in (("model", "model"), ("small_model", "small_model"), ("default_agent", "agent")):
@@ -63,7 +63,7 @@ def from_opencode(content: Table, path: Path) -> tuple[Table, list[str]]:
 
 
 def _place(folder: Path, pattern: str) -> str:
-    """A pattern as it is meant: from the folder of its file, in which nothing else is a pattern."""
+    """Return a pattern relative to the folder of its file, with the folder's own name escaped."""
     return (
         pattern
         if pattern.startswith(("~", "/")) or is_address(pattern)
@@ -86,7 +86,7 @@ def _agents(content: Table, path: Path, problems: list[str]) -> Table:
 
 
 def _permission(content: Table) -> Table:
-    """Their rules; a tool that is switched off for all is one that is denied, whatever else is said."""
+    """Convert their rules; a tool switched off for all agents is denied regardless of other rules."""
     both = [content[key] for key in ("permission", "permissions") if content.get(key) is not None]
     rules = [rule for each in both for rule in permissions(each, "permission")]
     off = {name: "deny" for name, on in _table(content, "tools").items() if on is False}
@@ -141,7 +141,7 @@ def _providers(given: Any, problems: list[str]) -> tuple[Table, Table]:
 
 
 def _left(where: str, given: Any, known: Collection[str]) -> list[str]:
-    """The notice that names the keys which are not taken over, if there are any."""
+    """Return a notice with the unsupported keys, if there are any."""
     left = sorted(str(key) for key in given if key not in known) if isinstance(given, Mapping) else []
     return [f"{where}: not taken over: {', '.join(left)}"] if left else []
 
@@ -199,7 +199,7 @@ def _models(where: str, given: Any) -> tuple[list[tuple[str, Table]], list[str]]
 
 
 def _takes(modalities: Any) -> list[str] | None:
-    """What a model can look at besides text, if that is said."""
+    """Return the model's input types besides text, if given."""
     given = modalities.get("input") if isinstance(modalities, Mapping) else None
     return [sort for sort in ("image", "pdf") if sort in given] if isinstance(given, list) else None
 

@@ -1,4 +1,4 @@
-"""Servers of tools as other programs name them, in the words of our settings."""
+"""Conversion of MCP servers configured for Claude Code or OpenCode into Bridle's settings."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ OPENCODE_KEYS = frozenset(
 
 
 def servers_from_claude(given: Any) -> tuple[Table, list[str]]:
-    """The servers of a `.mcp.json`, and what is wrong with those that are left out."""
+    """Convert the servers of a `.mcp.json`; return them and the problems with those left out."""
     return _taken(given, _from_claude, CLAUDE_KEYS)
 
 
 def servers_from_opencode(given: Any) -> tuple[Table, list[str]]:
-    """The servers of an `opencode.json`, and what is wrong with those that are left out."""
+    """Convert the servers of an `opencode.json`; return them and the problems with those left out."""
     return _taken(given, _from_opencode, OPENCODE_KEYS)
 
 
@@ -101,5 +101,5 @@ def _filled(given: Any) -> dict[str, str]:
 
 
 def _ours(text: str) -> str:
-    """Their way of naming a variable as ours."""
+    """Convert `${NAME}` and `${NAME:-default}` to Bridle's `{env:…}`."""
     return re.sub(r"\$\{(\w+)(:-[^}]*)?\}", r"{env:\1\2}", text)

@@ -1,4 +1,4 @@
-"""Settings from files that were written for other programs, and from Markdown, as tables of ours."""
+"""Import of settings from OpenCode and Claude Code files and from Markdown definitions."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ FOLDERS: tuple[tuple[str, Callable[[Path], Iterator[Found]]], ...] = (
     (".bridle/agents", opencode_agents),
     (".bridle/commands", commands),
 )
-"""Folders of definitions; what comes later counts more."""
+"""Folders of definitions; later ones win."""
 
 
 class Imported(NamedTuple):
-    """What one file says in our words, and what could not be taken over."""
+    """The settings imported from one file, and the problems."""
 
     path: Path
     table: Table
     problems: list[str]
     broken: tuple[str, ...] = ()
-    """Agents that it defines and that could not be read."""
+    """Agents in it that could not be read."""
     error: str = ""
-    """Why nothing of it could be taken over."""
+    """Why nothing could be imported."""
 
 
 def imported(folder: Path) -> Iterator[Imported]:
-    """What the files of other programs in one folder say."""
+    """Yield the imports from one folder of a project, in increasing priority."""
     multiple = folder / AGENTS_MD
     if multiple.is_file():
         yield from (Imported(*found) for found in agents_md(multiple))
@@ -70,12 +70,12 @@ def _guarded(path: Path, read: Callable[[Path], tuple[Table, list[str]]]) -> Imp
     try:
         return Imported(path, *read(path))
     except (ConfigError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
-        # Somebody else's file: whatever is in it, there are words for it.
+        # A foreign file may contain anything; every failure becomes a message.
         return Imported(path, {}, [], error=str(error).removeprefix(f"{path}: "))
 
 
 def imported_for_user(home: Path, own: Path) -> Iterator[Imported]:
-    """The same from a person's own folders, of which `own` is Bridle's."""
+    """Yield the imports from the user's own folders; `own` is Bridle's."""
     opencode = home / ".config" / "opencode"
     for name in OPENCODE[:2]:
         yield from _opencode(opencode / name)
@@ -97,7 +97,7 @@ def _opencode(path: Path) -> Iterator[Imported]:
 
 
 def read_json(path: Path) -> Table:
-    """A JSON object, with comments and trailing commas if it has any; raises `ConfigError`."""
+    """Read a JSON object that may have comments and trailing commas; raises `ConfigError`."""
     try:
         text = read_text(path, encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -112,7 +112,7 @@ def read_json(path: Path) -> Table:
 
 
 def _lenient(path: Path, text: str) -> Any:
-    # Loaded only for files that plain JSON does not read.
+    # Imported only for files that are not plain JSON.
     import pyjson5
 
     try:

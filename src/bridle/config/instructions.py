@@ -1,4 +1,4 @@
-"""The instructions of a turn: the user's own, those of the project, and those that the settings name."""
+"""Instructions for a turn: the user's own, the project's, and those named in the settings."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ MOST_FILES = 50
 
 @dataclass(slots=True, frozen=True)
 class Instructions:
-    """Read anew for each turn, so that a turn sees what the files say when it begins."""
+    """The sources of instructions. They are read for each turn, so that it sees the current files."""
 
     directory: Path
     own: tuple[Path, ...]
-    """The user's files, of which the first that there is counts."""
+    """Candidates for the user's file; the first that exists is used."""
     patterns: Sequence[str] = ()
     remote: RemoteInstructions | None = None
 
     def text(self) -> str:
-        """All of them, each with its path."""
+        """Return all instructions, each with its path."""
         pieces = [(path, instructions_of(path, path.parent)) for path in self.own if path.is_file()][:1]
         folders = project_folders(self.directory)
         top = folders[-1] if (folders[-1] / ".git").exists() else None
         if top is None:
-            # Without git nobody knows where the project ends; what lies above may be anybody's.
+            # Without git the project's boundary is unknown; folders above may belong to others.
             folders = folders[:1]
         for path in instruction_files(reversed(folders)):
             said = instructions_of(path, top or path.parent)
@@ -50,18 +50,18 @@ class Instructions:
                 matching = iglob(str(Path(pattern).expanduser()), root_dir=self.directory, recursive=True)
                 found |= dict.fromkeys(sorted(self.directory / name for name in islice(matching, MOST_FILES)))
             except (RuntimeError, ValueError, OSError):
-                # A pattern that means nothing names nothing.
+                # An invalid pattern matches nothing.
                 continue
         return [path for path in found if path.is_file()]
 
 
 def own_files(home: Path, config: Path) -> tuple[Path, ...]:
-    """Where a person's own instructions may lie."""
+    """Return the possible paths of the user's own instructions."""
     return (config / NAME, home / ".config" / "opencode" / NAME, home / ".claude" / OTHER_NAME)
 
 
 def _without_agents(text: str) -> str:
-    """The words of a file that defines agents besides."""
+    """Return the text of a file without the agents that it defines."""
     try:
         return split(text)[0]
     except ConfigError:

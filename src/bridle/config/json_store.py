@@ -1,4 +1,4 @@
-"""Small files of the user's own that several processes change: read whole, written whole, one after the other."""
+"""Small JSON files shared by several processes: atomic writes under a lock."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Content = TypeVar("Content")
 
 
 class JsonStore(Generic[Content]):
-    """A JSON file for the user alone. Raises `ConfigError` with its path if it cannot be read or written."""
+    """A JSON file that only the user can read. Raises `ConfigError` with its path if it cannot be read or written."""
 
     def __init__(self, path: Path, schema: type[Content], empty: Content) -> None:
         self._path = path
@@ -33,7 +33,7 @@ class JsonStore(Generic[Content]):
             raise ConfigError(f"{self._path}: cannot be read: {error}; remove it to begin anew") from error
 
     def change(self, change: Callable[[Content], Content]) -> Content:
-        """Read, change and write it, while nobody else does."""
+        """Read, change and write the content under a lock; return the new content."""
         try:
             with self._alone():
                 content = change(self.read())

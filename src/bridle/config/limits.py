@@ -1,4 +1,4 @@
-"""Limits that make no sense are refused by name, wherever they were given."""
+"""Validation of limits, with the name of the invalid limit in the error."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bridle.errors import ConfigError
 
 
 def check_limits(whose: str, limits: Limits) -> None:
-    """Raise `ConfigError` if a limit makes no sense."""
+    """Raise `ConfigError` if a limit is invalid."""
     for name in LIMIT_NAMES:
         value = limits.of(name)
         problem = None if value is None else wrong_limit(name, value)
@@ -17,7 +17,7 @@ def check_limits(whose: str, limits: Limits) -> None:
 
 
 def check_tree(whose: str, tree: TreeLimits) -> None:
-    """Raise `ConfigError` if a bound on a tree makes no sense."""
+    """Raise `ConfigError` if a limit on a tree of subagents is invalid."""
     check_limits(f"{whose}, tree", tree)
     for key in TREE_BOUNDS:
         problem = wrong_bound(key, getattr(tree, key))

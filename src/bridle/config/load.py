@@ -1,4 +1,4 @@
-"""Settings in layers, each value with its origin: defaults, the user's file, the project's, environment, flags."""
+"""Loading of settings in layers, with origins: defaults, user file, project files, environment, flags."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ Table = dict[str, Any]
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings in force, where each came from, and what the reader must know."""
+    """The settings in force, their origins, and notices for the user."""
 
     settings: Settings
     origins: Mapping[str, str]
     restrictions: tuple[tuple[Rule, ...], ...]
-    """Rules of a project that nobody trusted: they can only make the others stricter."""
+    """Rules of an untrusted project, which can only make the others stricter."""
     notices: tuple[str, ...] = ()
     trusted: bool = False
-    """Whether the user's word stands behind what the project brings."""
+    """Whether the user trusts the project."""
     ignored: tuple[str, ...] = ()
-    """What trusting the project would grant, in words; nothing if it is trusted."""
+    """Descriptions of what trusting the project would grant; empty if it is trusted."""
     wanted: tuple[str, ...] = ()
-    """The model that an untrusted project names, and the providers that it defines."""
+    """The model that an untrusted project names, and its providers, each followed by a slash."""
 
 
 def load(
@@ -55,7 +55,7 @@ def load(
     flags: Mapping[str, Any] | None = None,
     trusted: bool = False,
 ) -> Loaded:
-    """Read every layer; raises `ConfigError` with the file, the key and the way out."""
+    """Read and merge all layers; raises `ConfigError` with the file, the key and a fix."""
     environment = os.environ if environment is None else environment
     user_path = config_home(environment) / "config.toml"
     own = list(imported_for_user(person(environment), config_home(environment)))
@@ -93,19 +93,19 @@ def load(
 
 @dataclass(slots=True, kw_only=True)
 class _Brought:
-    """What the project's files say, as far as it counts."""
+    """The project's settings, limited to those in force."""
 
     layers: list[tuple[str, Table]] = field(default_factory=list)
     restrictions: list[tuple[Rule, ...]] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
-    """What counts only after trust, in words."""
+    """Descriptions of settings that need trust."""
     wanted: list[str] = field(default_factory=list)
     files: list[Imported] = field(default_factory=list)
 
 
 def _brought(directory: Path, user: Table, state: TrustState) -> _Brought:
-    """The files for other programs, and over them our own."""
+    """Read the project's files for other programs, and over them its `bridle.toml`."""
     brought = _Brought()
     brought.files = [file for folder in reversed(project_folders(directory)) for file in imported(folder)]
     tables = [(str(file.path), file.table) for file in brought.files]
@@ -128,14 +128,14 @@ def _brought(directory: Path, user: Table, state: TrustState) -> _Brought:
     if state != "trusted":
         root = project_root(directory)
         others += [f"loads the Python tools of {path.name}" for path in sorted((root / TOOLS).glob("*.py"))]
-        # One line each: what a project says must not look like a line of ours.
+        # One line each: a project's text must not look like a line of Bridle's.
         brought.ignored = list(dict.fromkeys(" ".join(words.split()) for words in (*rights, *others)))
         brought.notices += _warning(root, brought.ignored, state)
     return brought
 
 
 def _bounded(origin: str, table: Table, user: Table, notices: list[str]) -> Table:
-    """A project's table without what no project may set, trusted or not."""
+    """Return a project's table without the settings that no project may make, even if trusted."""
     table, outside = contained(table)
     why = "is ignored: only your own configuration lets a command out of the sandbox"
     notices += [f"{origin}: {key} {why}" for key in outside]
@@ -165,7 +165,7 @@ def _wanted(rest: Table) -> list[str]:
 
 
 def _told(files: Sequence[Imported], settings: Settings, *, trusted: bool) -> list[str]:
-    """What is wrong with imported files; raises `ConfigError` where passing over it would give more than was meant."""
+    """Return problems with imported files; raises `ConfigError` where ignoring one would grant more than intended."""
     found: list[str] = []
     for file in files:
         known = [name for name in file.broken if name in settings.agents or name in builtin_agents()]
@@ -176,7 +176,7 @@ def _told(files: Sequence[Imported], settings: Settings, *, trusted: bool) -> li
 
 
 def faults(directory: Path, *, environment: Mapping[str, str] | None = None) -> list[str]:
-    """Everything that is wrong in all files and in the environment, one line each, as if the project were trusted."""
+    """Return all problems in files and environment, one line each, as if the project were trusted."""
     environment = os.environ if environment is None else environment
     found: list[str] = []
     for path in (config_home(environment) / "config.toml", _project_file(directory)):
@@ -200,7 +200,7 @@ def faults(directory: Path, *, environment: Mapping[str, str] | None = None) -> 
 
 
 def shown(loaded: Loaded) -> list[tuple[str, str, str]]:
-    """Every setting with its value and its origin; what may be secret is not shown."""
+    """Return every setting as key, value and origin, with secrets hidden."""
     rows: list[tuple[str, str, str]] = []
     for key, value in leaves(msgspec.to_builtins(loaded.settings)):
         text = value_in_words(key, value)
@@ -212,27 +212,27 @@ def shown(loaded: Loaded) -> list[tuple[str, str, str]]:
 
 
 def config_home(environment: Mapping[str, str]) -> Path:
-    """Where the user's own configuration lies."""
+    """Return the folder of the user's configuration."""
     return _home(environment, "XDG_CONFIG_HOME", ".config")
 
 
 def data_home(environment: Mapping[str, str]) -> Path:
-    """Where sessions are kept."""
+    """Return the folder of sessions."""
     return _home(environment, "XDG_DATA_HOME", ".local/share")
 
 
 def state_home(environment: Mapping[str, str]) -> Path:
-    """Where logs and stored outputs lie."""
+    """Return the folder of logs and stored outputs."""
     return _home(environment, "XDG_STATE_HOME", ".local/state")
 
 
 def trust_file(environment: Mapping[str, str]) -> Path:
-    """Where it is kept which projects the user trusts."""
+    """Return the file with the trusted projects."""
     return data_home(environment) / "trust.json"
 
 
 def approvals_file(environment: Mapping[str, str]) -> Path:
-    """Where it is kept what the user has said always to."""
+    """Return the file with the permanent approvals."""
     return data_home(environment) / "approvals.json"
 
 
@@ -242,7 +242,7 @@ def _home(environment: Mapping[str, str], variable: str, fallback: str) -> Path:
 
 
 def person(environment: Mapping[str, str]) -> Path:
-    """The person's own directory; an empty HOME is none."""
+    """Return the user's home directory, from HOME or else the password database; raises `ConfigError`."""
     home = environment.get("HOME", "")
     if home:
         return Path(home)

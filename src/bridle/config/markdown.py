@@ -1,4 +1,4 @@
-"""Agents and commands from Markdown files: a head of fields, and the words of the prompt."""
+"""Agents and commands from Markdown files: front matter followed by the prompt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bridle.workspace.frontmatter import Document, document, fields
 
 MOST_BYTES = 1_000_000
 MOST_PINNED = 50_000_000
-"""For what is only compared, and never understood."""
+"""Size limit for files that are only fingerprinted, not parsed."""
 MOST_AGENTS = 100
 MOST_FILES = 500
 HEAD_LINE = re.compile(r"^name:", re.MULTILINE)
@@ -24,7 +24,7 @@ Found = tuple[Path, Table, list[str], tuple[str, ...]]
 
 
 def opencode_agents(folder: Path) -> Iterator[Found]:
-    """The agents of a folder, each called by its path below it; those of a folder of modes are primary ones."""
+    """Yield the agents of an OpenCode folder, named by relative path; those in a `mode` folder are primary."""
     primary = folder.name.startswith("mode")
     for path in _files(folder):
         name = str(path.relative_to(folder).with_suffix(""))
@@ -38,7 +38,7 @@ def opencode_agents(folder: Path) -> Iterator[Found]:
 
 
 def claude_agents(folder: Path) -> Iterator[Found]:
-    """The agents of a folder of Claude's, each called by its name or by its file's."""
+    """Yield the agents of a Claude Code folder, named by their `name` field or else by file name."""
     seen: set[str] = set()
     for path in _files(folder):
 
@@ -53,7 +53,7 @@ def claude_agents(folder: Path) -> Iterator[Found]:
 
 
 def _agent(path: Path, name: str, made: Any) -> Found:
-    """One agent of one file; one that cannot be read is left out, and named."""
+    """Read the agent of one file; if it is invalid, return the problem and its possible names."""
     text = ""
     try:
         text = _text(path)
@@ -66,7 +66,7 @@ def _agent(path: Path, name: str, made: Any) -> Found:
 
 
 def commands(folder: Path) -> Iterator[Found]:
-    """The commands of a folder, each called by its path below it."""
+    """Yield the commands of a folder, named by relative path."""
     for path in _files(folder):
         name = str(path.relative_to(folder).with_suffix(""))
         try:
@@ -86,7 +86,7 @@ def commands(folder: Path) -> Iterator[Found]:
 
 
 def agents_md(path: Path) -> Iterator[Found]:
-    """The agents of an `AGENTS.md` with one head for each of them."""
+    """Yield the agents of an `AGENTS.md`, each with its own front matter."""
     text = ""
     try:
         text = _text(path)
@@ -110,7 +110,7 @@ def agents_md(path: Path) -> Iterator[Found]:
 
 
 def definitions_in(path: Path) -> bytes:
-    """What an `AGENTS.md` defines, apart from its words; nothing if it is one without agents."""
+    """Return the agent definitions of an `AGENTS.md` as bytes, for a fingerprint; empty if it has none."""
     try:
         _, blocks = split(_text(path))
     except ConfigError:
@@ -119,9 +119,9 @@ def definitions_in(path: Path) -> bytes:
 
 
 def split(text: str) -> tuple[str, list[tuple[dict[str, Any], str]]]:
-    """The words before the first agent, and each agent's head and words; a head is one that names its agent.
+    """Return the text before the first agent, and each agent's front matter, which must have a name, and prompt.
 
-    Raises `ConfigError` if something begins like a head and cannot be read.
+    Raises `ConfigError` if something looks like front matter and cannot be parsed.
     """
     text = text.removeprefix("\ufeff")
     lines = _dashes(text)
@@ -143,7 +143,7 @@ def split(text: str) -> tuple[str, list[tuple[dict[str, Any], str]]]:
 
 
 def _dashes(text: str) -> list[tuple[int, int]]:
-    """Where lines of dashes begin and end, but for those in a block of code."""
+    """Return start and end of all `---` lines outside code blocks."""
     found: list[tuple[int, int]] = []
     fence = ""
     place = 0
@@ -166,7 +166,7 @@ def _head(text: str) -> dict[str, Any] | None:
         head = fields(text)
     except ConfigError as error:
         if all(re.match(r"[\w-]+:|[ \t#-]|$", line) for line in text.splitlines()):
-            # It looks like a head from its first line to its last, so somebody meant it as one.
+            # Every line looks like front matter, so it was meant as one.
             raise ConfigError(
                 f"the head that begins with {text.partition(chr(10))[0]!r} makes no sense: {error}"
             ) from error

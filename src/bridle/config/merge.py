@@ -1,4 +1,4 @@
-"""Layers of settings over one another: tables deeply, permissions one behind the other, so that none is lost."""
+"""Merging of settings layers: tables deeply, permission rules by concatenation so that none is lost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Table = dict[str, Any]
 
 
 def merged(tables: Sequence[Table]) -> Table:
-    """The later one wins; of permissions, all are kept in their order. The tables must have been checked."""
+    """Merge validated tables: the later one wins, but all permission rules are kept in order."""
     whole = layered(*(_prepared(table) for table in tables))
     _join(whole, [table.get("permission") for table in tables])
     for name, agent in whole.get("agents", {}).items():
@@ -28,7 +28,7 @@ def _join(table: Table, given: Sequence[Any]) -> None:
 
 
 def as_rules(permission: Any) -> list[Table]:
-    """Permissions as a list of rules, in their order."""
+    """Return permissions as a list of rules, in their order."""
     if isinstance(permission, list):
         return permission
     found: list[Table] = []
@@ -39,7 +39,7 @@ def as_rules(permission: Any) -> list[Table]:
 
 
 def _prepared(table: Table) -> Table:
-    """A layer in which agents have one word for their steps, and a list of their only tools apart from switches."""
+    """Normalize the agents of a layer: one spelling of `steps`, and a list of tools moved to `offers`."""
     agents = table.get("agents")
     if not isinstance(agents, Mapping):
         return table

@@ -1,4 +1,4 @@
-"""Checks of a model: whether it can be had, and whether it fits its turn."""
+"""Checks that a model is available and fits its turn: attachments, price, trust."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bridle.errors import ConfigError
 
 
 def check_files(info: ModelInfo, files: Sequence[File]) -> None:
-    """Raise `ConfigError` if the model cannot look at what is attached."""
+    """Raise `ConfigError` if the model does not accept the type of an attachment."""
     for file in files:
         sort = Attachment(file.path, file.media, file.data).sort
         if file.data and sort not in info.takes:
@@ -24,7 +24,7 @@ def check_files(info: ModelInfo, files: Sequence[File]) -> None:
 
 
 def need_price(info: ModelInfo) -> None:
-    """Raise `ConfigError` if nobody knows what the model costs."""
+    """Raise `ConfigError` if the model's price is unknown."""
     if info.price is None:
         raise ConfigError(
             f"a cost limit needs a price, and none is known for {info.ref}: set "
@@ -34,9 +34,9 @@ def need_price(info: ModelInfo) -> None:
 
 @contextmanager
 def pointing_to_trust(wanted: Sequence[str], ref: str = "") -> Iterator[None]:
-    """Where a model cannot be had that an untrusted project names, point to `bridle trust`.
+    """Turn a `ConfigError` about a model that an untrusted project names into a hint to `bridle trust`.
 
-    `wanted` is the project's model, and each of its providers with a slash behind it.
+    `wanted` is the project's model, and its providers, each followed by a slash.
     """
     try:
         yield

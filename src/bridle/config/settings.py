@@ -1,4 +1,4 @@
-"""One schema of settings for every surface."""
+"""The schema of all settings. Class docstrings are part of docs/bridle.schema.json."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ AnyPermissions = Permissions | list[PermissionRule]
 
 class Behavior(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_steps: int | None = None
-    """Steps of a turn whose agent says nothing; unset means the ceiling alone."""
+    """Steps of a turn if its agent sets none; unset means only the ceiling applies."""
     ceiling: int = MAX_STEPS
-    """No turn takes more steps than this, whatever else is set."""
+    """Maximum number of steps of any turn, regardless of other settings."""
     embedded: bool = True
-    """Take the embedded model where no model is set and no other is found."""
+    """Use the embedded model if no model is set and no other is found."""
 
 
 class AgentLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,10 +50,10 @@ class Allowance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class LimitSettings(AgentLimits, frozen=True):
     tool_calls: int | None = 200
     subagent_tool_calls: int | None = 50
-    """Calls of a subagent whose definition says nothing."""
+    """Maximum number of tool calls of a subagent whose definition sets none."""
     daily: Allowance = Allowance()
     monthly: Allowance = Allowance()
-    """US dollars over all sessions and processes of this user."""
+    """Limits in US dollars across all sessions and processes of this user."""
 
 
 class TreeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -62,20 +62,20 @@ class TreeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     tokens: int | None = None
     cost: float | None = None
     depth: int = 1
-    """How deep subagents may start subagents; at most 3, and 0 for none at all."""
+    """Maximum nesting depth of subagents, up to 3; 0 disables subagents."""
     live: int = 4
-    """Subagents of one root turn that may work at the same time."""
+    """Maximum number of concurrent subagents of one root turn."""
     total: int = 32
-    """Subagents that one root turn may start."""
+    """Maximum number of subagents that one root turn may start."""
 
 
 class CompactionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     auto: bool = True
-    """Compact when the context outgrows the model's window; without it such a turn ends with an error."""
+    """Compact when the context exceeds the model's window; otherwise the turn ends with an error."""
     prune: bool = True
-    """Remove old outputs of tools at the end of a turn."""
+    """Remove old tool outputs at the end of a turn."""
     reserved: Annotated[int, msgspec.Meta(ge=0)] = 0
-    """Tokens of the model's window to keep free: compact before the context grows into them."""
+    """Tokens of the model's window to keep free: compact before the context reaches them."""
 
 
 class RetrySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -87,113 +87,113 @@ class RetrySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class DeadlineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     first_event_seconds: float = 180.0
     idle_seconds: float = 300.0
-    """Some models think for minutes without a word."""
+    """Long, because some models think for minutes without output."""
     request_seconds: float = 1_800.0
 
 
 class JournalSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: str = ""
-    """The file of the journal; empty means the user's own under XDG data."""
+    """The journal file; empty means the default in the XDG data folder."""
     durability: Literal["power", "process"] = "power"
-    """What intents and endings survive: a power loss, or the death of the process."""
+    """The failure that intents and endings survive: a power loss, or the death of the process."""
 
 
 class SessionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keep_days: int = 0
-    """Sessions that have rested for longer are deleted, once a day; 0 keeps them for ever."""
+    """Sessions unused for longer are deleted, once a day; 0 keeps them forever."""
     keep_mb: int = 0
-    """If all sessions take more than this, the oldest are deleted; 0 keeps them all."""
+    """If all sessions together exceed this size, the oldest are deleted; 0 keeps them all."""
 
 
 class SnapshotSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     enabled: bool = True
-    """Keep the project's files before they are changed, so that `bridle undo` brings them back."""
+    """Take snapshots of the project's files before changes, for `bridle undo`."""
     file_mb: float = 2.0
-    """Larger files are not kept."""
+    """Larger files are left out of snapshots."""
     quota_mb: int = 1_024
-    """What the snapshots of one project may take on the disk; the oldest go first."""
+    """Disk quota for the snapshots of one project; the oldest are deleted first."""
     keep_days: int = 30
-    """For how long a snapshot is kept."""
+    """Days for which a snapshot is kept."""
 
 
 class ShellSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     passes: list[str] = []
-    """Variables of the environment that commands get although they are called like a secret."""
+    """Environment variables that commands receive although they are named like secrets."""
 
 
 class SandboxSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     mode: Literal["auto", "off", "required"] = "auto"
-    """`auto` shuts commands in where the system allows it, and says so where not; `required` refuses to go without."""
+    """`auto` uses the sandbox if the system supports it, else gives a notice; `required` refuses to run without it."""
     network: bool = False
-    """Give every command the network, without a question."""
+    """Give every command network access without asking."""
     writable: list[str] = []
-    """Folders besides the project and caches that commands may write to."""
+    """Folders that commands may write to, besides the project and caches."""
     hidden: list[str] = []
-    """Files and folders that do not exist for commands, besides the home and the usual places of secrets."""
+    """Files and folders hidden from commands, besides the home directory and the usual places of secrets."""
     home: list[str] = []
-    """Files, folders and sockets in your home that commands may read; the rest of it does not exist for them."""
+    """Files, folders and sockets in your home directory that commands may read; the rest of it is hidden."""
     processes: int = 512
-    """Processes that one command may have at a time; 0 for no bound."""
+    """Maximum number of concurrent processes of one command; 0 means no limit."""
     memory_mb: int = 8_192
-    """Memory that each process of a command may take; 0 for no bound."""
+    """Memory limit of each process of a command; 0 means no limit."""
     total_memory_mb: int = 16_384
-    """Memory that all processes of a command may take together; 0 for no bound."""
+    """Memory limit of all processes of a command together; 0 means no limit."""
     file_mb: int = 4_096
-    """The size of a file that a command may write; 0 for no bound."""
+    """Maximum size of a file that a command writes; 0 means no limit."""
     disk_mb: int = 20_480
-    """How much less free disk there may be while a command runs; 0 for no bound."""
+    """Maximum decrease of free disk space while a command runs; 0 means no limit."""
 
 
 class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A server of tools: a command to start, or an address. `{env:NAME}` and `{file:PATH}` in values are filled in."""
 
     command: list[str] = []
-    """The program and its words; it runs in the sandbox and ends with Bridle."""
+    """The program and its arguments; it runs in the sandbox and ends with Bridle."""
     url: str = ""
     transport: Literal["http", "sse"] = "http"
-    """How to speak to the address: streamable HTTP, or what was used before it."""
+    """Transport for the URL: streamable HTTP, or the older SSE."""
     headers: dict[str, str] = {}
     environment: dict[str, str] = {}
-    """Variables for the command; those that are called like a secret are not passed on by themselves."""
+    """Environment variables for the command; those named like secrets are not inherited."""
     folder: str = ""
-    """Where the command starts; empty means in the project."""
+    """Working directory of the command; empty means the project."""
     network: bool = False
-    """Give the command the network."""
+    """Give the command network access."""
     sandbox: bool = True
-    """Without it the command may do whatever you may."""
+    """If false, the command runs with all your rights."""
     enabled: bool = True
     seconds: float = 60.0
-    """How long a call may take."""
+    """Timeout of a call."""
     client_id: str = ""
-    """For OAuth, where a server does not register whoever comes."""
+    """For OAuth servers without dynamic client registration."""
     client_secret: str = ""
     scope: str = ""
 
 
 class CareSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     files: str
-    """A pattern of paths in the project."""
+    """A pattern for paths in the project."""
     command: str
     """A shell command; `{file}` stands for the file."""
     seconds: float = 20.0
     sandbox: bool = True
-    """Without it the command runs outside of the sandbox, which only your own configuration may say."""
+    """If false, the command runs outside the sandbox; only your own configuration may set this."""
 
 
 class PromptSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     closing: str = ""
     """A file with the closing instruction; `{limit}` stands for the limit that was reached."""
     compaction: str = ""
-    """A file with the words that ask for a summary; `{history}` stands for what is to be summed up."""
+    """A file with the instruction for a summary; `{history}` stands for the text to summarize."""
     synthesis: str = ""
     """A file with the system prompt of a synthesis."""
     system: str = ""
-    """The user's own words at the end of every system prompt."""
+    """The user's own text at the end of every system prompt."""
 
 
 class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     id: str = ""
-    """The model's name at its provider, if it is another one."""
+    """The model's name at its provider, if different."""
     context_window: int | None = None
     max_output_tokens: int | None = None
     price: Price | None = None
@@ -206,7 +206,7 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
 
 STEP_SPELLINGS = ("steps", "max_steps", "maxSteps", "maxTurns")
-"""One limit, as different programs call it."""
+"""Names of the step limit in different programs."""
 
 
 class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -223,40 +223,40 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     max_steps: int | None = None
     maxSteps: int | None = None
     maxTurns: int | None = None
-    """Other spellings of `steps`, for agents that were written elsewhere."""
+    """Other spellings of `steps`, for agents written for other programs."""
     limits: AgentLimits = AgentLimits()
     tools: dict[str, bool] | list[str] = {}
-    """Tools that are switched on or off, by name or pattern; or a list of the only ones."""
+    """Tools switched on or off, by name or pattern; or a list of the only ones."""
     offers: list[str] | None = None
-    """The only tools, also where others are switched on or off."""
+    """The only tools, even if others are switched on or off."""
     permission: AnyPermissions = {}
     options: dict[str, Any] = {}
     output: dict[str, Any] | None = None
-    """A JSON schema for its answer."""
+    """JSON schema for its answer."""
     hidden: bool = False
-    """Not listed, and not offered to other agents."""
+    """Neither listed nor offered to other agents."""
     disable: bool = False
-    """There is no such agent."""
+    """Remove this agent."""
     color: str = ""
 
 
 TEMPLATE_SHELL = re.compile(r"!`([^`\n]+)`")
-"""A shell command in a template, whose output takes its place."""
+"""A shell command in a template, which is replaced by its output."""
 
 
 class CommandSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     template: str
-    """The prompt; `$ARGUMENTS`, `$1`, `@file` and !`command` stand for something."""
+    """The prompt; `$ARGUMENTS`, `$1`, `@file` and !`command` are substituted."""
     description: str = ""
     agent: str | None = None
     model: str | None = None
     subtask: bool = False
-    """A subagent works on the prompt, in a session of its own: `agent`, or `general`."""
+    """Run the prompt in a subagent with its own session: `agent`, or `general`."""
 
 
 class UiSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     theme: Literal["auto", "light", "dark", "contrast"] = "auto"
-    """The colours of the terminal."""
+    """The colors of the terminal."""
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -264,10 +264,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     model: str | None = None
     small_model: str | None = None
-    """Writes titles of sessions; without it a session is called by its first prompt."""
+    """The model for session titles; without it a session is named after its first prompt."""
     agent: str = "build"
     instructions: list[str] = []
-    """More instructions: files by pattern, and web addresses."""
+    """Additional instructions: file patterns and URLs."""
     behavior: Behavior = Behavior()
     limits: LimitSettings = LimitSettings()
     tree: TreeSettings = TreeSettings()
@@ -283,14 +283,14 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     sandbox: SandboxSettings = SandboxSettings()
     hooks: list[HookSettings] = []
     formatters: list[CareSettings] = []
-    """Commands that put a file in order after it was edited."""
+    """Commands that format a file after an edit."""
     diagnostics: list[CareSettings] = []
-    """Commands that say what is wrong with a file after it was edited; the model reads it."""
+    """Commands that check a file after an edit; the model reads their output."""
     mcp: dict[str, McpServer | float] = {}
-    """Servers of tools by name, and `start_wait`: the seconds that a turn waits for servers it does not know yet."""
+    """MCP servers by name, and `start_wait`: the seconds that a turn waits for new servers."""
     providers: dict[str, Provider] = {}
     models: dict[str, ModelSettings] = {}
     agents: dict[str, AgentSettings] = {}
     commands: dict[str, CommandSettings] = {}
-    """Prompts with a name, for `bridle run /NAME`."""
+    """Named prompts, for `bridle run /NAME`."""
     ui: UiSettings = UiSettings()

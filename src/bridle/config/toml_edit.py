@@ -1,4 +1,4 @@
-"""Adds to the user's own configuration without touching what stands there."""
+"""Adding MCP servers to the user's TOML configuration without changing existing text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def add_server(path: Path, name: str, server: McpServer) -> None:
-    """Write a server at the end of a TOML file; raises `ConfigError` if it has one of that name, or cannot be read."""
+    """Append a server to a TOML file; raises `ConfigError` if the name is taken or invalid, or the file unusable."""
     if not PLAIN_NAME.fullmatch(name) or name == "start_wait":
         raise ConfigError(f"{name!r} is no name for a server: take letters, digits, - and _")
     if bool(server.command) == bool(server.url):
@@ -61,5 +61,5 @@ def _toml(value: Any) -> str:
         return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(inner)}" for key, inner in value.items()) + " }"
     if isinstance(value, list):
         return "[" + ", ".join(_toml(inner) for inner in value) + "]"
-    # A text in JSON is one in TOML too, but for one letter; so are numbers, true and false.
+    # JSON strings are valid TOML except for one character; so are numbers, true and false.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

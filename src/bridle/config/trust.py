@@ -1,4 +1,4 @@
-"""Which projects the user trusts, each pinned to what its files held when the user said so."""
+"""Trusted projects, each pinned to a fingerprint of its files at the time of the decision."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ TrustState = Literal["trusted", "changed", "declined", "unknown"]
 
 
 class Trust:
-    """The user's word on projects."""
+    """The user's trust decisions. Methods raise `ConfigError` if files cannot be used."""
 
     def __init__(self, path: Path) -> None:
         self._kept: JsonStore[dict[str, str]] = JsonStore(path, dict[str, str], {})
 
     def state(self, project: Path) -> TrustState:
-        """What the user has said of a project as it is now."""
+        """Return the user's decision on a project in its present state."""
         known = self._kept.read().get(str(project.resolve()))
         if known is None:
             return "unknown"
@@ -42,17 +42,17 @@ class Trust:
         return "declined" if declined else "trusted"
 
     def give(self, project: Path) -> None:
-        """Trust a project as it is now."""
+        """Trust a project in its present state."""
         pinned = fingerprint(project)
         self._kept.change(lambda table: {**table, str(project.resolve()): pinned})
 
     def decline(self, project: Path) -> None:
-        """Do not trust it as it is now, and do not ask again until it changes."""
+        """Record that the user declined; do not ask again until the project changes."""
         pinned = DECLINED + fingerprint(project)
         self._kept.change(lambda table: {**table, str(project.resolve()): pinned})
 
     def take(self, project: Path) -> bool:
-        """Trust it no more; False if nobody did."""
+        """Remove the decision on a project; return False if there was none."""
         name = str(project.resolve())
         known = name in self._kept.read()
         self._kept.change(lambda table: {key: value for key, value in table.items() if key != name})
@@ -60,9 +60,9 @@ class Trust:
 
 
 def project_folders(directory: Path) -> list[Path]:
-    """A folder and those above it that may bring something: up to the root of git, where there is one.
+    """Return a folder and the parents whose files apply to it: up to the git root, if there is one.
 
-    Without git, those above it count only if they are this user's: what another user puts there is not obeyed.
+    Without git, only parents owned by this user count: files of other users are ignored.
     """
     above = list(directory.parents)
     for place, folder in enumerate((directory, *above)):
@@ -72,7 +72,7 @@ def project_folders(directory: Path) -> list[Path]:
 
 
 def _owner(folder: Path) -> int:
-    """The user who alone decides what lies in a folder; -1 where everybody may put something, as in /tmp."""
+    """Return the user id of a folder's owner; -1 if all users may write to it, as in /tmp."""
     try:
         there = folder.stat()
     except OSError:
@@ -81,7 +81,7 @@ def _owner(folder: Path) -> int:
 
 
 def project_root(directory: Path) -> Path:
-    """The folder that is trusted or not: the nearest one that brings something."""
+    """Return the folder to which trust applies: the nearest one with files for Bridle."""
     for folder in project_folders(directory):
         if any((folder / name).exists() for name in (*FILES, *FOLDERS)):
             return folder
@@ -89,7 +89,7 @@ def project_root(directory: Path) -> Path:
 
 
 def fingerprint(project: Path) -> str:
-    """A digest of everything that counts in a folder for Bridle, also of what lies above it: names and contents."""
+    """Return a digest of names and contents of all files for Bridle in a folder and its parents."""
     found = hashlib.blake2b(digest_size=32)
     size = 0
     for path in (path for folder in project_folders(project) for path in _brought(folder)):
@@ -113,7 +113,7 @@ def _brought(project: Path) -> Iterator[Path]:
         if (project / name).is_file():
             yield project / name
     for name in FOLDERS:
-        # Links are followed, as whoever reads these folders follows them.
+        # Links are followed, because the readers of these folders follow them.
         seen: set[str] = set()
         for folder, below, files in os.walk(project / name, followlinks=True):
             real = os.path.realpath(folder)

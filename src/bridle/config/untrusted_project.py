@@ -1,4 +1,4 @@
-"""What counts of a project that nobody trusts: what makes limits smaller and rights fewer."""
+"""Settings of an untrusted project: only those that lower limits or deny permissions apply."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAY_ONLY_LOWER = ("behavior.max_steps", "behavior.ceiling", "limits.", "tree.")
 
 
 def leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value with its dotted key."""
+    """Yield every value with its dotted key."""
     for key, value in table.items():
         if isinstance(value, Mapping) and value:
             yield from leaves(value, f"{prefix}{key}.")
@@ -25,7 +25,7 @@ def leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
 
 
 def untrusted(project: Table, user: Table) -> tuple[Table, Table]:
-    """What of a table counts all the same, and the rest."""
+    """Split a project's table into the settings that apply without trust, and the rest."""
     mine = dict(leaves(user))
     defaults = dict(leaves(msgspec.to_builtins(Settings())))
     given = project.get("agents")
@@ -49,7 +49,7 @@ def _with_agents(table: Table, agents: Table) -> Table:
 
 
 def _lowered_agents(given: Any, user: Table) -> Table:
-    """Of agents that there are anyway: fewer steps, smaller limits, what is denied."""
+    """Return fewer steps, lower limits and denials for agents that already exist."""
     known = builtin_agents()
     mine = user.get("agents", {})
     found: Table = {}
@@ -71,7 +71,7 @@ def _lowered_agents(given: Any, user: Table) -> Table:
 
 
 def _bounds(name: str, user: Table) -> Table:
-    """What is in force for an agent without the project: its own, else what holds for all."""
+    """Return an agent's limits without the project: its own, or else the general ones."""
     mine = user.get("agents", {}).get(name, {})
     plain = msgspec.to_builtins(Settings())
     limits = {**plain["limits"], **user.get("limits", {})}
@@ -84,7 +84,7 @@ def _bounds(name: str, user: Table) -> Table:
 
 
 def _denies(permission: Any) -> list[Table]:
-    """What of permissions takes rights away, however it is written."""
+    """Return the denying rules, in any notation."""
     found: list[Table] = []
     if isinstance(permission, Mapping):
         for name, value in permission.items():
@@ -100,7 +100,7 @@ def _steps(bounds: Mapping[str, Any]) -> Any:
 
 
 def _lower(value: Any, bound: Any) -> bool:
-    """Whether a value lowers a bound; what is no number at all is said to be wrong elsewhere."""
+    """Return whether a value does not exceed a bound; non-numbers pass, because they are reported elsewhere."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return not number or bound is None or not isinstance(bound, (int, float)) or value <= bound
 
@@ -118,7 +118,7 @@ def _unflattened(table: Mapping[str, Any], kept: Mapping[str, Any], prefix: str 
 
 
 def contained(table: Table) -> tuple[Table, list[str]]:
-    """A project's settings without those that let a command out of the sandbox, and the names of these."""
+    """Return a project's settings without those that disable the sandbox, and the keys of these."""
     found: list[str] = []
     changed = dict(table)
     for name in ("hooks", "formatters", "diagnostics", "mcp"):

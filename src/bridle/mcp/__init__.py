@@ -1,1 +1,1 @@
-"""Servers of tools that speak the Model Context Protocol."""
+"""Client for tool servers that speak the Model Context Protocol (MCP)."""

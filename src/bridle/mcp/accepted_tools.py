@@ -1,4 +1,4 @@
-"""What servers offered when the user accepted it: a server that offers something else later has to be accepted anew."""
+"""Accepted tool definitions of MCP servers: a server that changes its offer has to be accepted again."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from bridle.errors import ConfigError
 
 MOST_TOOLS = 256
 MOST_BYTES = 200_000
-"""Of all definitions of one server; each of them goes into every request."""
+"""Maximum size of all definitions of one server, because they go into every request."""
 MOST_INSTRUCTIONS = 2_000
 
 
 class Definition(msgspec.Struct, frozen=True):
-    """A tool as the model is told of it."""
+    """A tool definition as the model sees it."""
 
     name: str
     description: str
@@ -29,14 +29,14 @@ class Definition(msgspec.Struct, frozen=True):
 
 
 class Offer(msgspec.Struct, frozen=True):
-    """Everything that a server says of itself and that reaches a model."""
+    """Everything a server says about itself that reaches a model."""
 
     tools: dict[str, Definition] = {}
     instructions: str = ""
     resources: bool = False
 
     def bounded(self) -> tuple[Offer, str]:
-        """What fits, and the words for what does not."""
+        """Return the offer cut to the limits, and a message about tools left out; empty if there are none."""
         kept: dict[str, Definition] = {}
         size = 0
         for name, tool in self.tools.items():
@@ -53,7 +53,7 @@ class Offer(msgspec.Struct, frozen=True):
 
 
 class Pin(msgspec.Struct, frozen=True):
-    """What was accepted, and what is offered now if that is something else."""
+    """The accepted offer of a server, and its current offer if that differs."""
 
     accepted: Offer
     offered: Offer | None = None
@@ -61,7 +61,7 @@ class Pin(msgspec.Struct, frozen=True):
 
     @property
     def now(self) -> Offer:
-        """What counts: accepted, and still offered in the same words."""
+        """The offer in force: the accepted parts that are still offered unchanged."""
         if self.offered is None:
             return self.accepted
         current = self.offered.tools
@@ -71,7 +71,7 @@ class Pin(msgspec.Struct, frozen=True):
         return Offer(kept, self.accepted.instructions if same else "", resources)
 
     def changes(self) -> list[str]:
-        """What waits for the user's word, one line each."""
+        """Return the changes that wait for the user's approval, one line each."""
         if self.offered is None:
             return []
         before = self.accepted.tools
@@ -85,14 +85,14 @@ class Pin(msgspec.Struct, frozen=True):
         return [*lines, "its instructions: changed"] if changed else lines
 
     def told(self) -> list[str]:
-        """What has changed, as a person reads it before accepting it."""
+        """Return a diff from the accepted to the current offer, for a person to review."""
         before = _described(self.accepted)
         after = _described(self.offered or self.accepted)
         return [_visible(line) for line in unified_diff(before, after, "accepted", "offered", lineterm="", n=1)]
 
 
 def _visible(line: str) -> str:
-    """A line whose letters can all be seen: a model reads also those that a terminal does not show."""
+    """Escape invisible characters: a terminal does not show them, but a model reads them."""
     hidden = ("Cf", "Co", "Cn", "Cs", "Zl", "Zp")
     return "".join(f"\\u{{{ord(each):x}}}" if category(each) in hidden else each for each in line)
 
@@ -107,7 +107,7 @@ def _described(offer: Offer) -> list[str]:
 
 
 class AcceptedTools:
-    """The pins of all servers, in one file of the user's. Methods raise `ConfigError` if it cannot be used."""
+    """The pins of all servers, in one file of the user. Methods raise `ConfigError` if it cannot be used."""
 
     def __init__(self, path: Path) -> None:
         self._kept: JsonStore[dict[str, Pin]] = JsonStore(path, dict[str, Pin], {})
@@ -116,7 +116,7 @@ class AcceptedTools:
         return self._kept.read()
 
     def take(self, key: str, offer: Offer, now: float) -> Pin:
-        """A server offers this: the first time it is accepted, later only what is still the same."""
+        """Record a server's current offer and return its pin. The first offer is accepted; later changes are not."""
 
         def change(pins: dict[str, Pin]) -> dict[str, Pin]:
             accepted = pins[key].accepted if key in pins else offer
@@ -125,7 +125,7 @@ class AcceptedTools:
         return self._kept.change(change)[key]
 
     def accept(self, key: str, seen: Pin) -> None:
-        """From now on what it offers counts, if that is what was seen; raises `ConfigError` if it is not."""
+        """Accept a server's current offer; raises `ConfigError` if it is not the one in `seen`."""
 
         def change(pins: dict[str, Pin]) -> dict[str, Pin]:
             pin = pins.get(key)
@@ -137,6 +137,6 @@ class AcceptedTools:
 
 
 def key_of(name: str, server: McpServer, directory: Path) -> str:
-    """A server is another one when its name, its command or its address changes; a command, also in another folder."""
+    """Return a key from the server's name, command or URL; for a command, also from the folders it runs in."""
     told = msgspec.json.encode([server.command, server.url, [str(directory), server.folder] if server.command else []])
     return f"{name} {hashlib.blake2b(told, digest_size=12).hexdigest()}"

@@ -1,4 +1,4 @@
-"""One server, connected: a task of its own holds the client, since whoever opens it must close it."""
+"""Connection to one MCP server. Its own task holds the client, because the same task must open and close it."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from bridle.mcp.transport import OutputWatch, Streams
 from bridle.seams import begin
 
 MOST_MESSAGES = 2_000
-"""That a server may send in a second."""
+"""Maximum number of messages from a server per second."""
 MOST_EARLY = 500
-"""That it may send before it has introduced itself."""
+"""Maximum number of messages before the connection is initialized."""
 MOST_PAGES = 20
 LIST_SECONDS = 30.0
 GONE = 404
 END_SECONDS = 3.0
 
-# What the library has to say is said by us where it matters; to a terminal it would write whole tracebacks.
+# Bridle reports the library's errors where they matter; its log would print tracebacks to the terminal.
 for _name in ("mcp", "client"):
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
@@ -37,10 +37,10 @@ Open = Callable[[OutputWatch], AbstractAsyncContextManager[Streams]]
 
 
 class Connection:
-    """To be used in one event loop. `close` must be called, and may be called twice."""
+    """A connection to one server, for use in one event loop. `close` must be called, and is idempotent."""
 
     def __init__(self, open: Open, changed: Callable[[], None], root: Path) -> None:
-        """`changed` is called whenever the server says that its tools are others now; `root` is what it may know of."""
+        """`changed` is called when the server announces changed tools; `root` is the folder announced to the server."""
         self._open = open
         self._root = root
         self._changed = changed
@@ -49,7 +49,7 @@ class Connection:
         self._early = 0
         self._refused = 0
         self.failure = ""
-        """Why it was ended, if it was."""
+        """Why the connection ended, if it did."""
         self._over = asyncio.Event()
         self._client: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._task = begin(self._hold())
@@ -59,16 +59,16 @@ class Connection:
         return not self._task.done() and not self._over.is_set()
 
     async def over(self) -> None:
-        """Return once it has ended."""
+        """Wait until the connection has ended."""
         await self._over.wait()
 
     def gone(self, why: str = "it has ended") -> None:
-        """The server is not there any more, or must not be."""
+        """End the connection because the server has ended or misbehaves. The first reason is kept."""
         self.failure = self.failure or why
         self._over.set()
 
     async def client(self) -> Client:
-        """The client, once it is connected; raises `ServerFailed`."""
+        """Wait for the connection and return the client; raises `ServerFailed`."""
         await asyncio.wait([self._client])
         failure = self._client.exception()
         if failure is not None:
@@ -92,7 +92,7 @@ class Connection:
                     heeding.cancel()
                     await asyncio.wait([heeding])
         except Exception as error:
-            # Whatever a server and its library come to, the turn goes on without them.
+            # No failure of a server or the library may end the turn.
             refused = f" (HTTP {self._refused})" if self._refused else ""
             self.failure = self.failure or told(error) + refused
             if not self._client.done():
@@ -101,11 +101,11 @@ class Connection:
             self._over.set()
             if not self._client.done():
                 self._client.set_exception(ServerFailed(self.failure or "it was closed"))
-            # Nobody may have waited for it.
+            # Mark the exception as retrieved, in case nothing awaits it.
             self._client.exception()
 
     async def _heed(self, client: Client) -> None:
-        """Newer servers speak of changes only to who listens; older ones say so by themselves."""
+        """Subscribe to tool changes. Newer servers require it; older ones send notifications unasked."""
         with suppress(ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError):
             async with client.listen(tools_list_changed=True) as heard:
                 async for _ in heard:
@@ -125,7 +125,7 @@ class Connection:
             self.gone("its session is over")
 
     def came(self, weight: int = 1) -> bool:
-        """Count what the server sends; too much of it ends the connection."""
+        """Count a message from the server; too many end the connection. Return whether it has ended."""
         second = int(asyncio.get_running_loop().time())
         self._came = self._came + weight if second == self._second else weight
         self._second = second
@@ -137,7 +137,7 @@ class Connection:
         return self._over.is_set()
 
     async def offer(self) -> tuple[Offer, bool]:
-        """What the server offers now, and whether there would be more of it; raises `ServerFailed`."""
+        """Return the server's current offer, and whether it has more pages than were read; raises `ServerFailed`."""
         client = await self.client()
         try:
             async with asyncio.timeout(LIST_SECONDS):
@@ -152,25 +152,25 @@ class Connection:
                         break
                 more = cursor is not None
         except Exception as error:
-            # The library raises many things for what a server may send; all of them mean that there is no list.
+            # The library raises many kinds of errors for bad input; each means that the tools cannot be listed.
             raise ServerFailed(f"its tools cannot be listed: {self.failure or told(error)}") from error
         offer = Offer(tools, client.instructions or "", client.server_capabilities.resources is not None)
-        # Once through JSON, so that it equals what was kept of it.
+        # A round trip through JSON makes it comparable with the stored offer.
         return msgspec.json.decode(msgspec.json.encode(offer), type=Offer), more
 
     async def close(self) -> None:
         self._over.set()
         if not self._client.done():
-            # Nobody listens yet for the end.
+            # The task does not wait for the end yet.
             self._task.cancel()
-        # A server that does not let go holds up nothing: what was started for it is owned.
+        # A server that does not end delays nothing: its process has a supervisor that ends it.
         await asyncio.wait([self._task], timeout=END_SECONDS)
         self._task.cancel()
         await asyncio.wait([self._task], timeout=END_SECONDS)
 
 
 def told(error: BaseException) -> str:
-    """What went wrong in one line, from inside of the groups in which the library wraps it."""
+    """Return a one-line error message, unwrapped from the exception groups of the library."""
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
     if isinstance(error, TimeoutError):

@@ -1,4 +1,4 @@
-"""A close look at one server, for a person: how it is reached, what it says, what is wrong."""
+"""Inspection of one MCP server for display: address, protocol, tools, resources, prompts and problems."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from bridle.mcp.server_link import Link
 
 
 class Look(NamedTuple):
-    """What was seen."""
+    """The result of inspecting a server."""
 
     name: str
     where: str
-    """Its command or its address, as it is configured."""
+    """Its configured command or URL."""
     problem: str
     tools: tuple[str, ...] = ()
-    """The tools that count."""
+    """The tools in force."""
     changes: tuple[str, ...] = ()
-    """What waits for the user's word."""
+    """Changes that wait for the user's approval."""
     protocol: str = ""
     resources: tuple[str, ...] = ()
     prompts: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class Look(NamedTuple):
 
 
 async def look(link: Link, *, closely: bool = False) -> Look:
-    """Connect to a server and see what it offers; what is wrong is part of what is seen."""
+    """Connect to a server and return what it offers; failures are part of the result."""
     where = link.server.url or shlex.join(link.server.command)
     seen = Look(link.name, where, "")
     try:

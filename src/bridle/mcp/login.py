@@ -1,4 +1,4 @@
-"""Logging in to a server with OAuth: by a person in a browser once, from then on by what was stored."""
+"""OAuth login to MCP servers: once by a person in a browser, afterwards with stored tokens."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from bridle.seams import Clock
 WAIT_SECONDS = 300.0
 WANTS_LOGIN = "it wants a login"
 PORT = 19_876
-"""Where the browser comes back to; servers remember it, so it stays the same."""
+"""Port of the redirect URL; fixed, because servers register it."""
 PAGE = "<!doctype html><title>Bridle</title><p>{}. You can close this page."
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """What is kept of one server, as the library writes it."""
+    """Stored OAuth data of one server, in the library's JSON."""
 
     tokens: str = ""
     client: str = ""
     server: str = ""
-    """Whom to ask for new tokens."""
+    """Metadata of the authorization server that issues new tokens."""
     resource: str = ""
     expires: float | None = None
-    """When, in seconds since 1970, the tokens have to be exchanged for new ones."""
+    """When the tokens expire, in seconds since 1970."""
 
 
 class Tokens:
-    """The tokens of one server, in a file of the user's that nobody else can read. See `TokenStorage`."""
+    """The tokens of one server, in a file that only the user can read. See `TokenStorage`."""
 
     context: OAuthContext
 
@@ -68,7 +68,7 @@ class Tokens:
         )
 
     def recall(self, context: OAuthContext) -> None:
-        """Tell a new process what the last one found out: the library forgets when tokens expire, and whom to ask."""
+        """Restore expiry time and server metadata from the last process, which the library does not store."""
         self.context = context
         kept = self._stored()
         if kept.server:
@@ -97,14 +97,14 @@ class Tokens:
         self._change(client=client_info.model_dump_json())
 
     def forget(self) -> bool:
-        """Log out; False if nobody was logged in."""
+        """Delete the stored login; return False if there was none."""
         known = self._key in self._kept.read()
         self._kept.change(lambda table: {key: kept for key, kept in table.items() if key != self._key})
         return known
 
     @property
     def stored(self) -> bool:
-        """Whether somebody has logged in."""
+        """Whether tokens are stored."""
         return bool(self._stored().tokens)
 
     def _stored(self) -> Stored:
@@ -120,15 +120,15 @@ class Tokens:
 def login(
     key: str, url: str, server: McpServer, path: Path, clock: Clock, *, show: Callable[[str], None] | None
 ) -> OAuthClientProvider | None:
-    """What answers a server that wants a login: from what is stored, and then by a person who opens what is shown.
+    """Return the OAuth handler of a server: it uses stored tokens, or a person opens the URL passed to `show`.
 
-    With neither there is nothing that could answer.
+    None without stored tokens and without `show`.
     """
     tokens = Tokens(path, key, server, clock)
     if show is None and not tokens.stored:
         return None
     if show is not None:
-        # A person begins anew: the server may have forgotten us meanwhile.
+        # An interactive login starts afresh: the server may have forgotten the old registration.
         tokens.forget()
     back = _Back()
 
@@ -155,7 +155,7 @@ def _back() -> str:
 
 
 class _Back:
-    """Waits on loopback for the browser to come back."""
+    """HTTP listener on loopback for the redirect from the browser."""
 
     def __init__(self) -> None:
         self._answer: asyncio.Future[AuthorizationCodeResult] = asyncio.get_running_loop().create_future()
@@ -163,7 +163,7 @@ class _Back:
         self._state = ""
 
     async def listen(self, state: str) -> None:
-        """Wait for whoever brings this state along; nobody else knows it."""
+        """Listen for a redirect with this secret state; raises `ServerFailed` if the port is taken."""
         self._state = state
         self._answer = asyncio.get_running_loop().create_future()
         try:
@@ -197,7 +197,7 @@ class _Back:
             writer.write(f"{head}\r\nConnection: close\r\n\r\n".encode() + body)
             await writer.drain()
         except (TimeoutError, OSError, ValueError):
-            # Somebody else knocked, or left; the one who is awaited will come again.
+            # A foreign or broken request; keep listening for the browser.
             return
         finally:
             writer.close()

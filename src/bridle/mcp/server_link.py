@@ -1,4 +1,4 @@
-"""A configured server: it is connected when it is needed, a few times if it ends, and asked."""
+"""A configured MCP server: connects on demand, reconnects a limited number of times, and sends requests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MOST_STARTS = 4
 STARTS_SECONDS = 300.0
-"""Of a server that ends again and again."""
+"""Period in which a server that keeps ending may be started `MOST_STARTS` times."""
 CONNECT_SECONDS = 30.0
 LOGIN_SECONDS = 330.0
 AFTER_CHANGE_SECONDS = 0.2
@@ -38,13 +38,13 @@ SHOWN_COMPLAINTS = 600
 
 @dataclass(slots=True, kw_only=True)
 class Surroundings:
-    """What all servers of a runtime have around them."""
+    """The environment shared by all servers of a runtime."""
 
     directory: Path
     environment: Mapping[str, str]
-    """What the user's own values are filled in from."""
+    """Variables for substitution in settings."""
     known: Mapping[str, str]
-    """What commands get to know of it."""
+    """The part of `environment` that commands receive."""
     commands: Containment
     pins: AcceptedTools
     seams: Seams
@@ -53,14 +53,14 @@ class Surroundings:
 
 
 class Link:
-    """See `Servers`."""
+    """One configured server. See `Servers`."""
 
     def __init__(self, name: str, server: McpServer, around: Surroundings) -> None:
         self.name = name
         self.server = server
         self.key = key_of(name, server, around.directory)
         self.problem = ""
-        """Why it could not be used the last time."""
+        """The last problem with this server; empty if there is none."""
         self.pin: Pin | None = None
         self._around = around
         self._connection: Connection | None = None
@@ -70,11 +70,11 @@ class Link:
         self._connecting = asyncio.Lock()
         self._says_changed = False
         self._secrets: set[str] = set()
-        """Values that were filled in; no text that anybody reads has them."""
+        """Substituted values, which are removed from all displayed text."""
         self._taking: asyncio.Task[None] | None = None
 
     async def connected(self) -> Connection:
-        """A connection whose offer is known; raises `ServerFailed`."""
+        """Connect unless connected, and compare the offer with the accepted one; raises `ServerFailed`."""
         async with self._connecting:
             if self._connection is not None and self._connection.alive:
                 return self._connection
@@ -89,18 +89,18 @@ class Link:
             except (ConfigError, OSError, ValueError, RuntimeError) as error:
                 await self._fail(f"it cannot be started: {error}")
             except asyncio.CancelledError:
-                # What it offers was not compared with what was accepted: nobody may call it like this.
+                # Its offer was not compared with the accepted one, so the connection must not be used.
                 await asyncio.shield(self._let_go())
                 raise
             raise ServerFailed(self.problem)
 
     @property
     def complaints(self) -> str:
-        """The last of what its command has complained about."""
+        """The end of its command's stderr."""
         return self._without_secrets(self._started.complaints) if self._started is not None else ""
 
     async def log_in(self, show: Callable[[str], None]) -> None:
-        """Let a person log in; raises `ServerFailed`."""
+        """Log in interactively; `show` receives the URL to open. Raises `ServerFailed`."""
         self._show = show
         try:
             await self._let_go()
@@ -109,7 +109,7 @@ class Link:
             self._show = None
 
     def log_out(self) -> bool:
-        """Forget the tokens; False if there are none."""
+        """Delete the stored login; return False if there was none."""
         from bridle.mcp.login import Tokens
 
         return Tokens(self._around.auth, self.key, self.server, self._around.seams.clock).forget()
@@ -120,7 +120,7 @@ class Link:
         if len(self._starts) == MOST_STARTS:
             raise ServerFailed(f"it was started {MOST_STARTS} times in a short while and ended each time")
         self._starts.append(now)
-        # A second of work: beside the event loop, and only where a server is used.
+        # Importing takes a second: off the event loop, and only if a server is used.
         await in_thread(_load)
         from bridle.mcp.connection import Connection
 
@@ -144,14 +144,14 @@ class Link:
             await connection.close()
 
     async def _take(self, connection: Connection) -> None:
-        """Learn what the server offers, and compare it with what was accepted."""
+        """Read the server's offer and compare it with the accepted one."""
         offered, more = await connection.offer()
         offer, left_out = offered.bounded()
         self.pin = self._around.pins.take(self.key, offer, self._around.seams.clock.wall())
         self.problem = left_out or ("some of its tools are left out: they are too many" if more else "")
 
     def _changed(self) -> None:
-        """The server says that it offers something else: look, and once more if it says so meanwhile."""
+        """Read the offer after the server announced a change, and again if it changes meanwhile."""
         self._says_changed = True
         if self._taking is None or self._taking.done():
             self._taking = begin(self._take_again())
@@ -168,7 +168,7 @@ class Link:
                     self.problem = self._without_secrets(str(error))
 
     async def call(self, definition: Definition, arguments: dict[str, Any], show: Callable[[str], None]) -> Any:
-        """The result of a tool; raises `ServerFailed`, also if the tool is not what was accepted."""
+        """Call a tool and return its result; raises `ServerFailed`, also if the tool differs from the accepted one."""
         connection = await self.connected()
         if self.pin is None or self.pin.now.tools.get(definition.name) != definition:
             raise ServerFailed(
@@ -184,7 +184,7 @@ class Link:
         )
 
     async def resources(self) -> list[tuple[str, str]]:
-        """The addresses and names of what it has besides tools."""
+        """Return the URIs and names of the server's resources; raises `ServerFailed`."""
         connection = await self.connected()
         listed = await self._asked(connection, lambda client: client.list_resources())
         return [(str(resource.uri), resource.name) for resource in listed.resources]
@@ -202,7 +202,7 @@ class Link:
         return list((await self._asked(connection, lambda client: client.get_prompt(name, arguments))).messages)
 
     async def _asked(self, connection: Connection, ask: Callable[[Any], Any]) -> Any:
-        """The server's answer, or why there is none: it may end, flood, or answer nonsense."""
+        """Return the server's answer; raises `ServerFailed` if it ends, floods, is too slow or answers nonsense."""
         from bridle.mcp.connection import told
 
         client = await connection.client()
@@ -221,7 +221,7 @@ class Link:
         except ServerFailed:
             raise
         except Exception as error:
-            # The library raises many things for what a server may send; all of them end this call, never the turn.
+            # The library raises many kinds of errors for bad input; each ends this call, never the turn.
             raise ServerFailed(self._without_secrets(connection.failure or told(error))) from error
         finally:
             for task in (asking, over):

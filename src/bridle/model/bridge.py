@@ -1,4 +1,4 @@
-"""Every other provider, through the model layer of pydantic-ai: slower to load, and kept by others."""
+"""Adapter to pydantic-ai for all other providers: slower to load, and maintained by others."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ from bridle.model.http import EXHAUSTED, OVERFLOW
 from bridle.model.request_body import disjoint, wire_id, wire_name
 
 NAMES = {"amazon-bedrock": "bedrock", "google-vertex": "google-cloud", "togetherai": "together"}
-"""What these are called there, where that differs from models.dev."""
+"""pydantic-ai's names of providers, where they differ from models.dev."""
 FINISH = {"stop": "stop", "length": "length", "content_filter": "content_filter", "tool_call": "tool_calls"}
 SEALED = ("id", "signature", "provider_name", "provider_details")
 
 
 def bridged(ref: str, key: str | None = None, secrets: tuple[str, ...] = ()) -> tuple[BridgeModel, ModelInfo]:
-    """A model of a provider that none of our wires speaks to; raises `ConfigError`."""
+    """Return a model of a provider that no native wire supports; raises `ConfigError`."""
     provider, _, name = ref.partition("/")
     there = NAMES.get(provider, provider)
     try:
@@ -76,7 +76,7 @@ def _with(key: str | None) -> Callable[[str], TheirProvider[Any]]:
 
 
 class BridgeModel:
-    """See `Model`. Retries are off underneath: `call_model` owns them."""
+    """A pydantic-ai model. See `Model`. Its own retries are off: `call_model` owns them."""
 
     def __init__(self, model: TheirModel, info: ModelInfo, *, secrets: tuple[str, ...] = ()) -> None:
         self.info = info
@@ -85,7 +85,7 @@ class BridgeModel:
         self._entered = False
 
     async def close(self) -> None:
-        """Let go of its connections. May be called twice."""
+        """Close all connections. Idempotent."""
         if self._entered:
             self._entered = False
             await self._model.__aexit__(None, None, None)
@@ -123,7 +123,7 @@ class BridgeModel:
             yield StepEnd("content_filter", None)
             yield StreamEnd()
         except Exception as error:
-            # Many hands wrote what lies below, and each raises in its own way: here it becomes an event.
+            # Each provider library raises its own exceptions; all become an event.
             yield self._clean(failure(error))
 
     def _clean(self, error: Error) -> Error:
@@ -134,7 +134,7 @@ class BridgeModel:
 
 
 def failure(error: Exception) -> Error:
-    """What went wrong, and whether it may pass by itself."""
+    """Return the `Error` event for an exception, and whether to retry."""
     words = f"{type(error).__name__}: {' '.join(str(error).split())}"
     status = getattr(error, "status_code", None)
     wait = getattr(error, "retry_after", None)
@@ -211,7 +211,7 @@ def _ended(index: int, part: Any) -> Iterator[StreamEvent]:
 
 
 def _ending(stream: StreamedResponse) -> Iterator[StreamEvent]:
-    """The account of the reply; a stream without a finish word was cut off."""
+    """Yield finish reason and usage; nothing if the stream was cut off, i.e. has no finish reason."""
     if stream.finish_reason is None:
         return
     if stream.finish_reason == "error":
@@ -230,13 +230,13 @@ def _ending(stream: StreamedResponse) -> Iterator[StreamEvent]:
 
 
 def _sealed(part: Any) -> str:
-    """What the provider wants back with a part, which goes through the journal as text."""
+    """Return the data that the provider expects back with a part, as JSON for the journal."""
     kept = {name: value for name in SEALED if (value := getattr(part, name, None)) is not None}
     return msgspec.json.encode(kept, enc_hook=str).decode() if kept else ""
 
 
 class _Form:
-    """See `Form`: our messages as theirs, results and prompts of one moment together."""
+    """Messages in pydantic-ai's classes, with adjacent results and prompts in one request. See `Form`."""
 
     def __init__(self, model: str, takes: frozenset[str]) -> None:
         self.count = 0
@@ -245,7 +245,7 @@ class _Form:
         self._messages: list[theirs.ModelMessage] = []
 
     def with_system(self, system: str) -> list[theirs.ModelMessage]:
-        """All messages; the instructions of the last request are those that count."""
+        """Return all messages with the system prompt in the last one, the only one that is used."""
         *before, last = self._messages
         assert isinstance(last, theirs.ModelRequest)
         return [*before, theirs.ModelRequest(last.parts, instructions=system or None)]

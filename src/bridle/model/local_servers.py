@@ -1,4 +1,4 @@
-"""Servers on this machine: who listens on loopback, which models they have, and how much they hold."""
+"""Detection of model servers on this machine: their models and context windows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SERVERS = ("ollama", "lmstudio", "llamacpp", "vllm")
 
 
 class LocalServer(msgspec.Struct, frozen=True):
-    """A server that answers, and its models."""
+    """A local server that answers, and its models."""
 
     provider: str
     address: str
@@ -26,7 +26,7 @@ class LocalServer(msgspec.Struct, frozen=True):
 
 
 def probe(provider: str, address: str) -> LocalServer | None:
-    """Ask one address for its models; None if nobody is there in time. Short, and done only where nothing is set."""
+    """Ask one address for its models; None without an answer in time. Short, and only done if no model is set."""
     status, body = ask(address, "/models")
     data = body.get("data") if isinstance(body, dict) else None
     if status != 200 or not isinstance(data, list):
@@ -37,7 +37,7 @@ def probe(provider: str, address: str) -> LocalServer | None:
 
 
 def window(provider: str, address: str, model: str) -> int | None:
-    """How many tokens a server holds for a model, where it says so."""
+    """Return the context window that a server reports for a model; None if it reports none."""
     root = address.removesuffix("/v1")
     found: Any
     if provider == "llamacpp":
@@ -53,7 +53,7 @@ def window(provider: str, address: str, model: str) -> int | None:
 
 
 def ask(address: str, path: str) -> tuple[int, Any]:
-    """One plain GET; status 0 if it came to nothing. However slowly the other side talks, it ends in time."""
+    """Send a GET request; status 0 if it fails. The timeout holds even if the server sends slowly."""
     where = urlsplit(address)
     host, port = where.hostname or "127.0.0.1", where.port or 80
     clock = SystemClock()
@@ -69,13 +69,13 @@ def ask(address: str, path: str) -> tuple[int, Any]:
                     return _read(bytes(said))
                 said += piece
     except (OSError, ValueError, RecursionError):
-        # Nobody there, nobody in time, or nobody who speaks HTTP.
+        # No server, a timeout, or no HTTP.
         return 0, None
     return 0, None
 
 
 def _request(path: str, host: str) -> bytes:
-    # In the old version of HTTP an answer comes in one piece and ends with the connection.
+    # In HTTP/1.0 a response is not chunked and ends with the connection.
     return f"GET {path} HTTP/1.0\r\nhost: {host}\r\naccept: application/json\r\n\r\n".encode("ascii")
 
 

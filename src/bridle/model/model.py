@@ -1,4 +1,4 @@
-"""The contract of a model."""
+"""The interface of a model: a request in, a stream of events out."""
 
 from __future__ import annotations
 
@@ -17,4 +17,4 @@ class Model(Protocol):
     """
 
     def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
-        """The events of one reply."""
+        """Yield the events of one reply."""

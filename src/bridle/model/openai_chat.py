@@ -1,4 +1,4 @@
-"""OpenAI's chat completions, and every server that speaks them: a request as JSON, a reply as chunks."""
+"""Adapter for OpenAI's Chat Completions API and compatible servers."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ MOST_MISSING = 1_000_000
 
 
 class ChatModel:
-    """See `Model`."""
+    """A model behind the Chat Completions API. See `Model`."""
 
     def __init__(self, lane: Lane, name: str, info: ModelInfo, quirks: Quirks | None = None) -> None:
         self.info = info
@@ -77,7 +77,7 @@ class ChatModel:
         self._tools = ToolsForm(tools_form)
 
     def body(self, request: ModelRequest) -> bytes:
-        """The request on the wire."""
+        """Return the JSON body of a request."""
         quirks = self._quirks
         form = request.messages.form(
             f"chat {request.model}", lambda: JsonForm(MessageForms(request.model, quirks.thoughts, request.takes).of)
@@ -103,7 +103,7 @@ class ChatModel:
 
 
 def tools_form(specs: Sequence[ToolSpec]) -> list[dict[str, Any]]:
-    """The tools as this wire declares them."""
+    """Return the tool declarations for this wire."""
     return [
         {
             "type": "function",
@@ -115,7 +115,7 @@ def tools_form(specs: Sequence[ToolSpec]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class MessageForms:
-    """A message as this wire writes it. Thoughts go back to the model that had them, in the field that it reads."""
+    """Converts messages to this wire's JSON. Reasoning goes back only to the model that wrote it, in its own field."""
 
     model: str = ""
     thoughts: str = ""
@@ -211,15 +211,15 @@ class _Chunk(msgspec.Struct):
 class _Call:
     id: str
     place: str
-    """How the server tells this call from the others: by its index, or by its id."""
+    """The server's identification of this call: its index, or else its id."""
     number: str
-    """How we do, since servers repeat ids and leave them out."""
+    """Bridle's identification, because servers repeat or omit ids."""
     name: str = ""
     pieces: list[str] = field(default_factory=list)
     seal: str = ""
 
     def another(self, id: str) -> bool:
-        """Whether a name that comes once more begins another call: by its id, or since this one has all it needs."""
+        """Return whether a repeated name begins another call: its id differs, or this call's arguments are complete."""
         if id and self.id:
             return id != self.id
         try:
@@ -232,7 +232,7 @@ _chunks = msgspec.json.Decoder(_Chunk)
 
 
 class ChatReply:
-    """One reply on its way from chunks to events."""
+    """Parser of one streamed reply. See `StreamedReply`."""
 
     def __init__(self, *, ends_without_done: bool = False) -> None:
         self.done = False
@@ -245,7 +245,7 @@ class ChatReply:
         self._details: list[dict[str, Any]] = []
 
     def read(self, data: bytes) -> Iterator[StreamEvent]:
-        """The events of one chunk; nothing follows a terminator or a failure."""
+        """Yield the events of one chunk; none after a terminator or a failure."""
         if self.done or self.failed:
             return
         if data.strip() == b"[DONE]":
@@ -259,7 +259,7 @@ class ChatReply:
             yield from self.take(chunk)
 
     def take(self, chunk: _Chunk) -> Iterator[StreamEvent]:
-        """The events of one chunk that was decoded."""
+        """Yield the events of one decoded chunk."""
         if chunk.error:
             self.failed = True
             yield failure({"error": chunk.error})
@@ -304,7 +304,7 @@ class ChatReply:
             yield ReasoningStart()
 
     def _note(self, details: list[dict[str, Any]]) -> None:
-        """Pieces of one detail come with the same type and place, and go back as one."""
+        """Record reasoning details; pieces with the same type and index are joined, to be sent back as one."""
         for detail in details:
             last = self._details[-1] if self._details else {}
             if detail.get("type") == last.get("type") and detail.get("index") == last.get("index"):
@@ -322,7 +322,7 @@ class ChatReply:
         if known is None and not place and self._calls and not function.name:
             known = self._calls[-1]
         if known is None or (function.name and known.another(made.id or "")):
-            # Some servers give every call the same place.
+            # Some servers give every call the same index.
             known = _Call(made.id or "", place, str(len(self._calls)))
             self._calls.append(known)
         if function.name and not known.name:
@@ -338,7 +338,7 @@ class ChatReply:
             yield ToolInputDelta(known.number, arguments)
 
     def end(self) -> Iterator[StreamEvent]:
-        """What is left to say when the body is over; nothing, if it was cut off."""
+        """Yield the remaining events at the end of the body; none if it was cut off."""
         if self.failed or not (self.done or (self._ends_without_done and self._finish)):
             return
         yield from self._switch("")
@@ -353,21 +353,21 @@ class ChatReply:
 
 
 def _text_of(content: Any) -> str:
-    """Words that come as a list of blocks."""
+    """Return the text of a list of content blocks."""
     if not isinstance(content, list):
         return ""
     return "".join(str(block.get("text") or "") for block in content if isinstance(block, dict))
 
 
 def usage_of(raw: Any) -> Usage | None:
-    """This wire's counts; a cached or a thought token is in two of them."""
+    """Return token usage from this wire's counts, where cached and reasoning tokens are counted twice."""
     if not isinstance(raw, Mapping):
         return None
     reads, writes = count_of(raw.get("prompt_tokens")), count_of(raw.get("completion_tokens"))
     thought = count_of(inner(raw, "completion_tokens_details").get("reasoning_tokens")) or 0
     missing = (count_of(raw.get("total_tokens")) or 0) - (reads or 0) - (writes or 0)
     if writes is not None and 0 < missing <= MOST_MISSING:
-        # Some count thoughts in the total alone.
+        # Some servers count reasoning tokens only in the total.
         writes, thought = writes + missing, max(thought, missing)
     cached = inner(raw, "prompt_tokens_details").get("cached_tokens", raw.get("prompt_cache_hit_tokens"))
     return disjoint(

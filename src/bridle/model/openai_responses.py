@@ -1,4 +1,4 @@
-"""OpenAI's responses: a list of items in, a list of items out; nothing is kept on the other side."""
+"""Adapter for OpenAI's Responses API, without storage on the server."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ PARAGRAPH = "\n\n"
 
 
 class ResponsesModel:
-    """See `Model`."""
+    """A model behind the Responses API. See `Model`."""
 
     def __init__(self, lane: Lane, name: str, info: ModelInfo) -> None:
         self.info = info
@@ -67,7 +67,7 @@ class ResponsesModel:
         self._tools = ToolsForm(tools_form)
 
     def body(self, request: ModelRequest) -> bytes:
-        """The request on the wire."""
+        """Return the JSON body of a request."""
         form = request.messages.form(
             f"responses {request.model}", lambda: JsonForm(ItemForms(request.model, request.takes).of)
         )
@@ -81,7 +81,7 @@ class ResponsesModel:
             fixed["tool_choice"] = request.tool_choice
         options: dict[str, Any] = {"prompt_cache_key": request.session}
         if self.info.reasons:
-            # Nothing is stored there, so the thoughts come along, sealed, and go back with the next request.
+            # The server stores nothing, so it returns encrypted reasoning, which the next request sends back.
             options["include"] = ["reasoning.encrypted_content"]
         return request_body(head, "input", form.closed(), fixed, {**options, **request.options})
 
@@ -90,7 +90,7 @@ class ResponsesModel:
 
 
 def tools_form(specs: Sequence[ToolSpec]) -> list[dict[str, Any]]:
-    """The tools as this wire declares them; strict schemas would forbid arguments that may be left out."""
+    """Return the tool declarations for this wire; strict schemas would forbid optional arguments."""
     return [
         {
             "type": "function",
@@ -105,7 +105,7 @@ def tools_form(specs: Sequence[ToolSpec]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class ItemForms:
-    """A message as the items of this wire. Thoughts go back to the model that had them, in their place."""
+    """Converts messages to this wire's items. Reasoning goes back only to the model that wrote it, in its position."""
 
     model: str = ""
     takes: frozenset[str] = frozenset()
@@ -173,7 +173,7 @@ _events = msgspec.json.Decoder(_Event)
 
 
 class ResponsesReply:
-    """One reply on its way from events to ours."""
+    """Parser of one streamed reply. See `StreamedReply`."""
 
     def __init__(self) -> None:
         self.done = False
@@ -282,7 +282,7 @@ def _failed(event: _Event) -> Error:
 
 
 def usage_of(raw: Any) -> Usage | None:
-    """This wire's counts; a cached or a thought token is in two of them."""
+    """Return token usage from this wire's counts, where cached and reasoning tokens are counted twice."""
     if not isinstance(raw, Mapping):
         return None
     return disjoint(

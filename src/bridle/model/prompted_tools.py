@@ -1,4 +1,4 @@
-"""Calls for models that have none: tools are told in words, and calls are read from what the model writes."""
+"""Tool calls for models without native ones: tools are described in the prompt, calls are parsed from text."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from bridle.values.options import layered
 FENCE = "```"
 LANGUAGE = re.compile(r"[a-z_]*\s*")
 MOST_TRIES = 100
-"""How many braces that begin nothing are looked into: beyond that it is no call, but a text full of braces."""
+"""Maximum number of braces that begin no object; a text with more contains no call."""
 BEGUN = re.compile(r'\s*\{\s*"tool"\s*:\s*"(?P<name>[^"]+)"\s*,\s*"arguments"\s*:\s*(?P<arguments>\{.*)', re.DOTALL)
 CUT_ANSWER = re.compile(r'^\s*\{\s*"answer"\s*:\s*"')
 OPENING = ("{", "`", "<")
@@ -62,13 +62,13 @@ EXAMPLES = (
     ("bash", "List the files here", '{"command":"ls"}', "a.txt\nb.txt", "There are two files: a.txt and b.txt."),
     ("read", "What does hello.txt say?", '{"filePath":"hello.txt"}', "Good day to you.", "It says: Good day to you."),
 )
-"""Conversations to copy from, for whoever has these tools: small models copy better than they follow orders."""
+"""Example conversations for these tools: small models imitate better than they follow instructions."""
 
 
 class TextCalls:
-    """A model that speaks in words alone, made to call tools. Meets the contract of `Model`.
+    """Adds tool calls to a model that only writes text. Meets the contract of `Model`.
 
-    Where its replies can be held to a schema they are: then each is one call, or an answer.
+    If possible, replies are constrained to a schema: each is then one call, or an answer.
     """
 
     def __init__(self, inner: Model, info: ModelInfo, *, constrained: bool) -> None:
@@ -88,7 +88,7 @@ class TextCalls:
         options = dict(request.options)
         system = request.system
         if request.tools:
-            # Also where they are off: the words before the last ones stay the same, and so does what was read of them.
+            # Even if calls are off: an unchanged beginning of the prompt keeps the cache valid.
             system = f"{request.system}\n\n{told(request.tools)}".strip()
             if offered and self._constrained:
                 options = layered(
@@ -103,7 +103,7 @@ class TextCalls:
 
 
 class _WordsForm:
-    """See `Form`: the same messages, all in words."""
+    """The messages with calls and results as text. See `Form`."""
 
     def __init__(self, examples: Sequence[tuple[str, str, str, str, str]]) -> None:
         self.count = 0
@@ -122,13 +122,13 @@ def _conversation(tool: str, prompt: str, arguments: str, result: str, answer: s
 
 
 def _must_call(messages: Messages) -> bool:
-    """Whether nothing was looked at since the prompt: left free, a small model answers out of thin air."""
+    """Return whether to require a call because no tool has run since the prompt: small models make up answers."""
     before = next((message for message in reversed(messages) if not isinstance(message, UserMessage)), None)
     return not isinstance(before, ResultMessage)
 
 
 async def _generator(events: AsyncIterator[StreamEvent]) -> Any:
-    """Closing this closes what it reads from."""
+    """Wrap an iterator so that closing the wrapper closes the iterator."""
     try:
         async for event in events:
             yield event
@@ -139,7 +139,7 @@ async def _generator(events: AsyncIterator[StreamEvent]) -> Any:
 
 
 def told(specs: Sequence[ToolSpec]) -> str:
-    """The tools in as few words as will do."""
+    """Return a short description of the tools."""
     lines = [f"- {spec.name}({_arguments(spec.schema)}): {spec.description.split('. ')[0]}." for spec in specs]
     first = specs[0]
     example = msgspec.json.encode({"tool": first.name, "arguments": _example(first.schema)}).decode()
@@ -164,7 +164,7 @@ def _example(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def reply_format(specs: Sequence[ToolSpec], *, must_call: bool) -> dict[str, Any]:
-    """A schema that every reply fits: a call of one of the tools, or an answer where that may be."""
+    """Return the JSON schema of replies: a call of one of the tools or, unless `must_call`, an answer."""
     calls = [
         {
             "type": "object",
@@ -185,14 +185,14 @@ def reply_format(specs: Sequence[ToolSpec], *, must_call: bool) -> dict[str, Any
 
 
 def _needed(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Only what must be given: each argument that may be left out is one more way to get lost."""
+    """Return the schema with required arguments only: optional ones confuse small models."""
     required = schema.get("required") or []
     properties = {key: value for key, value in (schema.get("properties") or {}).items() if key in required}
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
 def as_words(message: Message) -> Message:
-    """A message as a model reads it that knows neither calls nor results."""
+    """Return a message with calls and results as text."""
     match message:
         case UserMessage():
             return message
@@ -208,7 +208,7 @@ def as_words(message: Message) -> Message:
 
 
 class _Held:
-    """Words on their way: they pass until one may begin a call, and from there are held until the reply is whole."""
+    """Passes text through until a call may begin, then holds it back until the reply is complete."""
 
     def __init__(self, offered: Sequence[ToolSpec]) -> None:
         self._names = {spec.name for spec in offered}
@@ -229,7 +229,7 @@ class _Held:
             yield event
 
     def _split(self, pieces: Iterator[tuple[Kind, str]]) -> Iterator[StreamEvent]:
-        """Thoughts are told apart first: what they say of calls is no call."""
+        """Separate reasoning first: calls mentioned in it are not calls."""
         for kind, words in pieces:
             if kind == "reasoning":
                 yield ReasoningDelta(words)
@@ -256,7 +256,7 @@ class _Held:
         begun = BEGUN.match(held)
         calls, rest = read_calls(held, self._names)
         if not calls and begun is not None and begun["name"] in self._names:
-            # A call that was cut, or garbled: what is wrong with it is found out where all calls are judged.
+            # A truncated or garbled call: validation of all calls reports the problem.
             calls, rest = [(begun["name"], begun["arguments"])], ""
         rest = CUT_ANSWER.sub("", rest)
         if rest.strip():
@@ -274,7 +274,7 @@ class _Held:
 
 
 def read_calls(text: str, names: set[str]) -> tuple[list[tuple[str, str]], str]:
-    """The calls that a text holds as JSON, plain or fenced, and what is left of it without them."""
+    """Return the JSON calls in a text, plain or fenced, and the text without them."""
     calls: list[tuple[str, str]] = []
     rest: list[str] = []
     source = unfenced(text)
@@ -295,7 +295,7 @@ def read_calls(text: str, names: set[str]) -> tuple[list[tuple[str, str]], str]:
 
 
 def unfenced(text: str) -> str:
-    """The text with its fences taken from around whatever looks like an object."""
+    """Return the text without code fences around JSON objects."""
     before, *rest = text.split(FENCE)
     kept = [before]
     for inside, after in zip(rest[::2], rest[1::2], strict=False):
@@ -308,7 +308,7 @@ def unfenced(text: str) -> str:
 
 
 def objects(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """Every JSON object at the top level of a text, with its place."""
+    """Yield start, end and value of every top-level JSON object in a text."""
     decoder = json.JSONDecoder(strict=False)
     at = failed = 0
     while (start := text.find("{", at)) >= 0 and failed < MOST_TRIES:

@@ -1,4 +1,4 @@
-"""From a reference such as `anthropic/claude-opus-4-7` to a model that can be asked."""
+"""Providers and their models, by reference: `anthropic/claude-opus-4-7` becomes a model with a connection."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 OTHER_KEYS = {"zai": ("ZHIPU_API_KEY",), "google": ("GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY")}
 ADDRESSES = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL", "ollama": "OLLAMA_HOST"}
 PLACE = re.compile(r"\$\{(\w+)\}")
-"""A part of an address that each user has for himself."""
+"""A variable in an address, with a value specific to each user."""
 ANTHROPIC_VERSION = "2023-06-01"
 WHO = "bridle"
 OLLAMA_WINDOW = 4_096
 
 
 class Providers:
-    """Every provider that can be asked, with its connections. Close it when no model is asked any more."""
+    """All available providers with their connections. Call `close` after the last request."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Providers:
         directory: Path,
         quirks: Mapping[str, dict[str, Any]] | None = None,
     ) -> None:
-        """`home` is where keys and weights are kept, `quirks` are the user's, by the references of models."""
+        """`home` is the folder of keys and weights; `quirks` are the user's, by model reference."""
         self.given = given
         self._quirks = quirks or {}
         self._environment = environment
@@ -57,7 +57,7 @@ class Providers:
         self._bridges: list[BridgeModel] = []
 
     def provider(self, name: str) -> Provider | None:
-        """What is known of a provider, with the user's settings over it; None if nothing is."""
+        """Return a known provider with the user's settings over it; None if unknown. Raises `ConfigError`."""
         known, given = BUILT_IN.get(name) or known_provider(name), self.given.get(name)
         if known is not None and given is not None:
             known = msgspec.convert(layered(msgspec.to_builtins(known), msgspec.to_builtins(given)), Provider)
@@ -76,11 +76,11 @@ class Providers:
         return found
 
     def variables(self, name: str, provider: Provider) -> tuple[str, ...]:
-        """The variables of the environment that may hold its key."""
+        """Return the environment variables that may hold its key."""
         return tuple(variable for variable in (provider.key_env, *OTHER_KEYS.get(name, ())) if variable)
 
     def model(self, ref: str) -> tuple[Model, ModelInfo]:
-        """The model behind a reference; raises `ConfigError` that says what is missing."""
+        """Return the model for a reference; raises `ConfigError` with what is missing."""
         if ref.startswith(("embedded/", "gguf:")):
             from bridle.model.embedded import embedded
 
@@ -111,7 +111,7 @@ class Providers:
         return adapter, msgspec.structs.replace(info, small=quirks.small, constrained=constrained)
 
     def _bridged(self, name: str, ref: str) -> tuple[Model, ModelInfo]:
-        """A provider that none of our wires speaks to."""
+        """Return a model of a provider that no native wire supports."""
         if find_spec("pydantic_ai") is None:
             raise ConfigError(
                 f"there is no provider {name!r} here: set [providers.{name}] base_url and wire, "
@@ -131,14 +131,14 @@ class Providers:
         info = model_info(name, model, provider.wire, local=is_local(name, provider))
         held = window(name, provider.base_url, model) if is_local(name, provider) else None
         if held is None and name == "ollama":
-            # Its own default until a model is loaded; what is longer it cuts off in silence.
+            # Ollama's default until a model is loaded; it silently truncates longer prompts.
             held = OLLAMA_WINDOW
         if held is not None:
             info = msgspec.structs.replace(info, context_window=held, max_output_tokens=held // 4, source="the server")
         return msgspec.structs.replace(info, options=provider.options)
 
     def lane(self, name: str, provider: Provider) -> Lane:
-        """The way to a provider; raises `ConfigError` if it has no key that it needs."""
+        """Return the connections to a provider; raises `ConfigError` if a required key is missing."""
         if provider.auth != "none" and not is_local(name, provider) and self._key(name, provider) is None:
             raise ConfigError(no_key(name, self.variables(name, provider)))
         if name not in self._lanes:
@@ -163,7 +163,7 @@ class Providers:
         return lambda: headers_of(provider, self._key(name, provider) if provider.auth != "none" else None)
 
     async def close(self) -> None:
-        """Let go of all connections. May be called twice."""
+        """Close all connections. Idempotent."""
         for lane in self._lanes.values():
             await lane.close()
         for bridge in self._bridges:
@@ -171,7 +171,7 @@ class Providers:
 
 
 def headers_of(provider: Provider, key: str | None) -> Mapping[str, str]:
-    """What every request to a provider carries."""
+    """Return the headers of every request to a provider."""
     made = {"user-agent": WHO, **provider.headers}
     if provider.wire == "messages":
         made.setdefault("anthropic-version", ANTHROPIC_VERSION)
@@ -182,19 +182,19 @@ def headers_of(provider: Provider, key: str | None) -> Mapping[str, str]:
 
 
 def is_local(name: str, provider: Provider) -> bool:
-    """Whether it is one's own server: it costs nothing, and needs no key. A hosted one may be behind a local proxy."""
+    """Return whether it is a local server, free and without a key. A hosted provider behind a local proxy is not."""
     hosted = name in BUILT_IN or name in listed()
     return name in SERVERS or (urlsplit(provider.base_url).hostname in LOOPBACK and not hosted)
 
 
 def no_key(name: str, variables: tuple[str, ...]) -> str:
-    """What to do where a key is missing."""
+    """Return the error message for a missing key, with the fix."""
     where = f"set {variables[0]}, or run: " if variables else "run: "
     return f"there is no key for {name}: {where}bridle auth login {name}"
 
 
 def _adapter(provider: Provider, lane: Lane, name: str, info: ModelInfo, quirks: Quirks) -> Model:
-    # Each wire is loaded when it is spoken.
+    # Each wire is imported on first use.
     match provider.wire:
         case "messages":
             from bridle.model.anthropic import AnthropicModel
@@ -219,7 +219,7 @@ def _check_address(whose: str, address: str) -> None:
 
 
 def _address(name: str, given: str) -> str:
-    """An address from the environment, as the tools that it is set for read it; raises `ConfigError`."""
+    """Return an address from the environment, interpreted as the provider's own tools do; raises `ConfigError`."""
     address = (given if "://" in given else f"http://{given}").rstrip("/")
     _check_address(f"{ADDRESSES[name]} in the environment:", given if "://" in given else address)
     if name == "ollama":

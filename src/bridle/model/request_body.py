@@ -1,4 +1,4 @@
-"""What the three wires share: bodies put together from pieces that were encoded once, and usage in disjoint fields."""
+"""Shared by the three wires: request bodies from pieces encoded once, and token usage in disjoint fields."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ODD_LETTERS = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 class JsonForm:
-    """Messages as the inside of a JSON array."""
+    """Messages encoded as the items of a JSON array. See `Form`."""
 
     def __init__(self, encode: Callable[[Message], Iterable[Any]]) -> None:
         self.count = 0
@@ -32,12 +32,12 @@ class JsonForm:
             self.items += msgspec.json.encode(piece)
 
     def closed(self) -> bytes | bytearray:
-        """All messages so far."""
+        """Return all messages so far, without brackets."""
         return self.items
 
 
 class ToolsForm:
-    """The tools of a turn, which are the same in each of its requests, encoded once."""
+    """The tools of a turn, encoded once, because they are the same in each request."""
 
     def __init__(self, encode: Callable[[Sequence[ToolSpec]], Any]) -> None:
         self._encode = encode
@@ -57,9 +57,9 @@ def request_body(
     fixed: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> bytes:
-    """A JSON object: what stays the same first, then the messages, then what may change from step to step.
+    """Return a JSON object: the constant part first, then the messages, then the part that may change per step.
 
-    Options stand over everything that is not `fixed`.
+    `fixed` wins over options; reserved options are dropped.
     """
     allowed = {name: value for name, value in options.items() if name not in RESERVED_OPTIONS}
     front, back = msgspec.json.encode(head), msgspec.json.encode({**fixed, **allowed, **fixed})
@@ -67,17 +67,17 @@ def request_body(
 
 
 def wire_id(id: str) -> str:
-    """The id of a call in letters that every provider takes."""
+    """Return a call id in characters that every provider accepts."""
     return id.replace(".", "-")
 
 
 def wire_name(name: str) -> str:
-    """The name of a tool as every provider takes it: a model may have made up any name, and it stays in the history."""
+    """Return a tool name that every provider accepts: a model may invent any name, which stays in the history."""
     return ODD_LETTERS.sub("_", name)[:64] or "unnamed"
 
 
 def data_address(media: str, data: str) -> str:
-    """Base64 data as an address that carries it."""
+    """Return base64 data as a `data:` URL."""
     return f"data:{media};base64,{data}"
 
 
@@ -85,12 +85,12 @@ Decoded = TypeVar("Decoded")
 
 
 def decoded(decoder: msgspec.json.Decoder[Decoded], data: bytes) -> Decoded | Error:
-    """An event of a stream; letters that are broken become marks, anything else that is broken is a failure."""
+    """Decode an event of a stream. Invalid UTF-8 is replaced; anything else that is invalid becomes an `Error`."""
     try:
         return decoder.decode(data)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         try:
-            # Slower, and more patient: half a character is read as such, and becomes a mark later.
+            # Slower but lenient: it accepts lone surrogates, which are replaced later.
             value: Decoded = msgspec.convert(json.loads(data.decode("utf-8", "replace")), decoder.type)
             return value
         except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -98,7 +98,7 @@ def decoded(decoder: msgspec.json.Decoder[Decoded], data: bytes) -> Decoded | Er
 
 
 def json_text(value: Any) -> str:
-    """JSON of something that a server has sent, which may hold half a character."""
+    """Return the JSON of a value from a server, which may contain lone surrogates."""
     try:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:
@@ -106,14 +106,14 @@ def json_text(value: Any) -> str:
 
 
 def count_of(value: Any) -> int | None:
-    """A number of tokens, if it is one."""
+    """Return a token count as an integer; None if the value is not a finite number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value or abs(value) == float("inf"):
         return None
     return int(value)
 
 
 def inner(value: Any, key: str) -> dict[str, Any]:
-    """The object under a key, or an empty one: what a server leaves out or garbles counts for nothing."""
+    """Return the object under a key, or an empty one if the server omits or garbles it."""
     found = value.get(key) if isinstance(value, dict) else None
     return found if isinstance(found, dict) else {}
 
@@ -121,7 +121,7 @@ def inner(value: Any, key: str) -> dict[str, Any]:
 def disjoint(
     all_input: Any, all_output: Any, *, cache_read: Any = 0, cache_write: Any = 0, reasoning: Any = 0
 ) -> Usage | None:
-    """Usage from totals that count cached and thinking tokens a second time; None where there is no telling."""
+    """Return usage from totals that include cached and reasoning tokens; None if unknown."""
     reads, writes = count_of(all_input), count_of(all_output)
     if reads is None or writes is None:
         return None

@@ -1,4 +1,4 @@
-"""Server-sent events, taken apart as they arrive: bytes in, the data of whole events out."""
+"""Incremental parser for server-sent events: bytes in, the data of complete events out."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ MAX_EVENT_BYTES = 8 * 1024 * 1024
 
 
 class TooLong(Exception):
-    """One event is longer than anything a model has to say."""
+    """An event exceeds `MAX_EVENT_BYTES`."""
 
 
 class EventParts:
-    """The data of events, in order. Comments, names, ids and blank events are left out: our wires need none of them.
+    """Parser for the data of events, in order. Comments, names, ids and blank events are dropped: no wire needs them.
 
-    It works on bytes and on whole chunks because that is what keeps long replies cheap: the data goes into a JSON
-    decoder as it is. Lines may end in LF, CRLF or CR, and anything may be cut anywhere.
+    It works on bytes and whole chunks to keep long replies cheap: the data goes into a JSON decoder unchanged. Lines
+    may end in LF, CRLF or CR, and chunks may be split anywhere.
     """
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class EventParts:
         self._begun = False
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The events that this chunk completes; raises `TooLong`."""
+        """Return the events that this chunk completes; raises `TooLong`."""
         rest = self._rest
         seen = max(0, len(rest) - 1)
         rest += chunk
@@ -32,7 +32,7 @@ class EventParts:
             if rest.startswith(b"\xef\xbb\xbf"):
                 del rest[:3]
                 seen = 0
-        # A CR at the very end may be half of a CRLF, and a short beginning half of a byte order mark.
+        # A CR at the end may be half of a CRLF, and a short beginning half of a byte order mark.
         end = max(rest.rfind(b"\n", seen), rest.rfind(b"\r", seen, -1))
         if end < 0 or not self._begun:
             if len(rest) + self._size > MAX_EVENT_BYTES:
@@ -47,7 +47,7 @@ class EventParts:
         return self._events(lines)
 
     def end(self) -> list[bytes]:
-        """What the stream had begun when it ended; some servers forget the last blank line."""
+        """Return the events pending at the end of the stream; some servers omit the last blank line."""
         self._begun = True
         return self.feed(b"\n\n")
 

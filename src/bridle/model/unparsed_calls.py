@@ -1,4 +1,4 @@
-"""Tool calls in the text of models whose calls their server does not recognize."""
+"""Recovery of tool calls from a reply's text when the server failed to parse them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LIST_MARKS = "[], \n\r\t"
 
 
 def written_calls(text: str, offered: Collection[str]) -> list[tuple[str, str]]:
-    """The calls of a text that consists of nothing but calls of offered tools; empty for any other text."""
+    """Return the calls of a text that consists only of calls of offered tools; empty for any other text."""
     if "{" not in text and "<function=" not in text:
         return []
     source = FUNCTION.sub(_as_object, unfenced(WRAPPERS.sub(" ", text)))
@@ -36,14 +36,14 @@ def written_calls(text: str, offered: Collection[str]) -> list[tuple[str, str]]:
 
 
 def _as_object(found: re.Match[str]) -> str:
-    """`<function=NAME>…</function>` as the object that most models write."""
+    """Convert `<function=NAME>…</function>` to the JSON object that most models write."""
     given = dict(PARAMETER.findall(found[2]))
     arguments = msgspec.json.encode(given).decode() if given else found[2] or "{}"
     return f'{{"name": "{found[1]}", "arguments": {arguments}}}'
 
 
 def _call(value: Mapping[str, Any], names: Collection[str]) -> tuple[str, str] | None:
-    """A call has a name and arguments: an answer in JSON may have a name alone."""
+    """Return a call if an object has both name and arguments: a JSON answer may have just a name."""
     inner = value.get("function")
     if isinstance(inner, dict):
         return _call(inner, names)

@@ -1,1 +1,1 @@
-"""The state of a project's files, kept beside the project and brought back."""
+"""Snapshots of a project's files, stored outside the project, for undo and redo."""

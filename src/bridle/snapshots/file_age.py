@@ -1,4 +1,4 @@
-"""Since when a file has been there, as its file system tells."""
+"""Creation time of a file, as its file system reports it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ SECOND = 10**9
 
 @cache
 def _kernel() -> ctypes.CDLL | None:
-    """The C library, if it knows the call that tells when a file was made; Python's own does not ask for that."""
+    """Return the C library if it has `statx`; Python's `os.stat` does not report creation times on Linux."""
     library = ctypes.CDLL(None, use_errno=True)
     return library if hasattr(library, "statx") else None
 
 
 def born_ns(path: Path, found: os.stat_result) -> int:
-    """When a file was made; where that is not known, when anything of it was changed last."""
+    """Return a file's creation time in nanoseconds, or its ctime if the creation time is unknown."""
     made = getattr(found, "st_birthtime", None)
     if made is not None:
         return int(made * SECOND)

@@ -1,4 +1,4 @@
-"""git with a folder of its own over somebody else's files: none of their settings, hooks or attributes is obeyed."""
+"""Git commands with Bridle's own git folder over a project's files, ignoring its settings, hooks and attributes."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ ALONE = {
     "HOME": "/nonexistent",
 }
 BYTES_AS_THEY_ARE = "* -text -eol -ident -filter -working-tree-encoding\n"
-"""Attributes of a project would have git store other bytes than the file has; these go before them."""
+"""Overrides attributes of the project that would make git store other bytes than the file has."""
 MOST_SAID = 300
 
 
 MOST_SECONDS = 60.0
-"""For one command; whoever waits for it may have less patience."""
+"""Timeout of one command; callers may have a shorter one."""
 TIDY_SECONDS = 600.0
 SUSPECT_SECONDS = 1.0
-"""When git takes longer than this, it may wait for a pipe."""
+"""If git takes longer than this, it may be blocked on a named pipe."""
 
 
 class Git:
-    """One piece of work with git, in a thread of its own."""
+    """Runs git for one job, in that job's thread."""
 
     def __init__(
         self, folder: Path, tree: Path, project: Path, path: str, leash: Leash, *, seconds: float = MOST_SECONDS
@@ -75,13 +75,13 @@ class Git:
         self._seconds = seconds
 
     def run(self, *arguments: str, given: bytes = b"", index: Path | None = None) -> bytes:
-        """What git prints; raises `SnapshotFailed` if it fails."""
+        """Run git and return its output; raises `SnapshotFailed` if it fails."""
         more = {} if index is None else {"GIT_INDEX_FILE": str(index)}
         settings = [word for setting in CONFIGURED for word in ("-c", setting)]
         return self._run([*settings, *arguments], self.tree, {**self.environment, **more}, given)
 
     def asked(self, *arguments: str, environment: Mapping[str, str], folder: Path) -> bytes:
-        """What the user's own git says to a question; nothing if it fails."""
+        """Run git with the given environment and return its output; empty if it fails."""
         try:
             return self._run(["-c", "core.fsmonitor=false", *arguments], folder, environment, b"")
         except SnapshotFailed:
@@ -101,11 +101,11 @@ class Git:
         return printed
 
     def _told(self, process: subprocess.Popen[bytes], given: bytes, seconds: float) -> tuple[bytes, bytes]:
-        """What a command prints and complains about; nothing once the leash has ended."""
+        """Return the command's stdout and stderr; ends the leash on a timeout or a named pipe."""
         try:
             return process.communicate(given, min(SUSPECT_SECONDS, seconds))
         except subprocess.TimeoutExpired:
-            # Only now: a look at all folders before each command would take as long as the command itself.
+            # Only now, because scanning all folders before each command would take as long as the command itself.
             pipe = pipe_for_git(self.tree, self._project)
         if pipe:
             self._leash.end(f"{pipe} is a pipe, for which git would wait for ever: remove it")
@@ -116,14 +116,14 @@ class Git:
             return process.communicate()
 
     def moment_ns(self) -> int:
-        """The time, by the clock that file systems have: it is coarser than others, and lags behind them."""
+        """Return the time in nanoseconds by the file system's clock, which is coarser than others and lags behind."""
         touched = self.folder / "held"
         touched.touch()
         return touched.stat().st_ctime_ns
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Hold the folder, so that no other session or process works with it; make it first if need be."""
+        """Lock the git folder against other sessions and processes; creates it if necessary."""
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle = os.open(self.folder / "held", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -131,7 +131,7 @@ class Git:
             raise SnapshotFailed(f"{self.folder} cannot be used: {error.strerror}") from error
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
-            # Whoever left it is dead: nobody else may write here now.
+            # With the lock held, a leftover index.lock belongs to a dead process.
             (self.folder / "index.lock").unlink(missing_ok=True)
             if not (self.folder / "HEAD").exists():
                 (self.folder / "info").mkdir(exist_ok=True)

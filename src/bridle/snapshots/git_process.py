@@ -1,4 +1,4 @@
-"""A leash for Bridle's own git: what is on it ends with its work, at a deadline, and with Bridle, however that ends."""
+"""A process group for Bridle's git subprocesses: killed when the job ends, on timeout, and when Bridle dies."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ WATCH = "read end; kill -KILL 0"
 
 
 class Leash:
-    """For one piece of work in one thread; `end` may be called from another, and twice.
+    """The subprocesses of one job in one thread. `end` may be called from another thread, and twice.
 
-    A shell waits for the end of a pipe whose other side only Bridle holds, then kills its process group, to which all
-    commands of this work belong. The supervisor of foreign commands is not used: it takes a new Python for each of
-    them, several times as long as most of these commands do, and git does not leave its group.
+    A shell waits for EOF on a pipe that only Bridle holds open, then kills its process group, to which all commands of
+    the job belong. The supervisor for foreign commands is not used: it starts a new Python for each of them, which
+    takes several times as long as most of these commands, and git does not leave its process group.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Leash:
             self._watcher.wait()
 
     def start(self, command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-        """Start a command with pipes for all that it reads and prints; raises `OSError`, and `SnapshotFailed`."""
+        """Start a command with piped stdin, stdout and stderr; raises `OSError`, or `SnapshotFailed` after `end`."""
         self.check()
         if self._watcher is None:
             self._watcher = subprocess.Popen(
@@ -60,20 +60,20 @@ class Leash:
             process_group=self._watcher.pid,
         )
         if self._ended:
-            # It came into the group when that had been killed already. Nobody has waited for the shell yet, so its
-            # number is nobody else's.
+            # The command joined the group after the kill. The shell has not been waited for yet, so its pid has not
+            # been reused.
             self._let_go()
             with suppress(ProcessLookupError):
                 os.killpg(self._watcher.pid, signal.SIGKILL)
         return started
 
     def check(self) -> None:
-        """Raises `SnapshotFailed` with the reason if it has ended."""
+        """Raise `SnapshotFailed` with the reason if `end` was called."""
         if self._ended:
             raise SnapshotFailed(self._ended)
 
     def end(self, why: str) -> None:
-        """End everything on it, and start nothing any more."""
+        """Kill all subprocesses and refuse to start more. The first reason is kept."""
         self._ended = self._ended or why
         self._let_go()
 

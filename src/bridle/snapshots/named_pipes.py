@@ -1,4 +1,4 @@
-"""Pipes in a work tree that have the names of files which git reads: it would wait for ever for what they say."""
+"""Detection of named pipes called `.gitignore` and the like, on which git would block forever."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_ENTRIES = 200_000
 
 
 def pipe_for_git(tree: Path, project: Path) -> str:
-    """Return the first such pipe in a project or in the folders above it, named from the tree on; empty if none."""
+    """Return the first of these pipes in a project or its parent folders, relative to the tree; empty if none."""
     above = [folder for folder in project.parents if folder.is_relative_to(tree)] if project != tree else []
     for folder in above:
         for name in READ_BY_GIT:
@@ -33,7 +33,7 @@ def pipe_for_git(tree: Path, project: Path) -> str:
 
 def _is_pipe(path: Path) -> bool:
     try:
-        # Through a link too: an old git follows it.
+        # Links are followed, because old versions of git follow them.
         return stat.S_ISFIFO(path.stat().st_mode)
     except OSError:
         return False

@@ -1,4 +1,4 @@
-"""What keeps snapshots from being pruned: refs of ours, with the times in their names; and the facts of open ones."""
+"""Git refs that keep snapshots from being pruned, with times in their names, and facts about open snapshots."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ REFS = "refs/bridle/"
 OPEN = "open"
 DAY = 86_400
 AIM = 0.8
-"""How much of the quota is left in use when something has to go."""
+"""Fraction of the quota that stays in use after pruning."""
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """What was there before some calls though it was not kept, written down so that it survives the process.
+    """Files that existed before some tool calls but are not in the snapshot; stored so that they survive the process.
 
-    Names are quoted: they need not be text.
+    Names are percent-encoded, because they need not be valid text.
     """
 
     tree: str
     large: dict[str, tuple[int, int]]
     others: list[str]
-    """Files that are ignored or may not be read, folders that are ignored, and repositories of their own."""
+    """Ignored or unreadable files, ignored folders, and nested repositories."""
     at_ns: int = 0
     numbers: dict[int, str] = {}
-    """The inodes of the others: one that is met elsewhere later was moved there."""
+    """Inodes of `others`, to recognize a file that was moved."""
 
     @classmethod
     def of(cls, taken: Taken, ignored: Sequence[str], root: Path) -> Facts:
@@ -45,7 +45,7 @@ class Facts(msgspec.Struct, frozen=True):
         return cls(taken.tree, large, [quoted(name) for name in others], taken.at_ns, numbers)
 
     def covering(self, path: str) -> str:
-        """What was there at this path, or above it; empty if nothing was."""
+        """Return the known name at this path or the nearest one above it; empty if there is none."""
         name = quoted(path)
         known = {*self.large, *self.others}
         while name:
@@ -65,7 +65,7 @@ def unquoted(name: str) -> str:
 
 
 class Claim(NamedTuple):
-    """A change that was pinned: whose it was, from when to when, and the files before and after it."""
+    """A pinned change: its session, start and end time, and the trees before and after it."""
 
     session: str
     opened: int
@@ -76,41 +76,41 @@ class Claim(NamedTuple):
 
 @dataclass(slots=True)
 class SnapshotPins:
-    """The refs of one repository."""
+    """The snapshot refs of one repository."""
 
     git: Git
     bounds: Bounds
 
     def hold(self, session: str, facts: Facts) -> None:
-        """Keep a tree until the next one is held for this session: something may change it at this moment."""
+        """Keep a tree while calls may change the files, until the next `hold` for this session."""
         self.git.run("update-ref", f"{REFS}{session}/{OPEN}", facts.tree)
         path = self.git.folder / f"{OPEN}.{session}"
         path.touch(mode=0o600)
         path.write_bytes(msgspec.json.encode(facts))
-        # Git writes each index anew, so that a second name keeps this one.
+        # Git replaces the index file on each write, so a hard link preserves this version.
         self.index(session).unlink(missing_ok=True)
         with suppress(FileNotFoundError):
             self.index(session).hardlink_to(self.git.folder / "index")
 
     def index(self, session: str) -> Path:
-        """What git knew of the files in the tree that is held."""
+        """Return the path of the git index that belongs to the held tree."""
         return self.git.folder / f"{OPEN}.{session}.index"
 
     def facts(self, session: str) -> Facts | None:
-        """What was written down with the tree that is held; None if that is not known."""
+        """Return the facts stored with the held tree; None if they are missing or unreadable."""
         try:
             return msgspec.json.decode((self.git.folder / f"{OPEN}.{session}").read_bytes(), type=Facts)
         except (OSError, msgspec.MsgspecError):
             return None
 
     def pin(self, session: str, name: str, times: tuple[float, float], trees: Sequence[str]) -> None:
-        """Keep trees until the session goes, or they become too old."""
+        """Keep trees until the session is dropped or they are pruned for age or quota."""
         moment = f"{int(times[1])}.{int(times[0])}"
         lines = (f"update {REFS}{session}/{moment}.{name}.{place} {tree}\n" for place, tree in enumerate(trees))
         self.git.run("update-ref", "--stdin", given="".join(lines).encode())
 
     def claims(self, others_than: Collection[str]) -> Iterator[Claim]:
-        """The changes of all sessions but these."""
+        """Yield the pinned changes of all sessions except these."""
         listed = self.git.run("for-each-ref", "--format=%(objectname) %(refname)", REFS).decode().splitlines()
         trees = {name: tree for tree, _, name in (line.partition(" ") for line in listed)}
         for name, before in trees.items():
@@ -121,7 +121,7 @@ class SnapshotPins:
                 yield Claim(session, int(opened), int(closed), before, after)
 
     def drop(self, session: str) -> None:
-        """Let go of everything that was kept for a session."""
+        """Delete all refs and facts of a session. Does nothing without a repository."""
         if (self.git.folder / "HEAD").exists():
             listed = self.git.run("for-each-ref", "--format=delete %(refname)", f"{REFS}{session}/")
             self.git.run("update-ref", "--stdin", given=listed)
@@ -129,16 +129,16 @@ class SnapshotPins:
             self.index(session).unlink(missing_ok=True)
 
     def prune(self, now: float) -> None:
-        """Let go of what is too old, and of the oldest if all of it is too much; give the room back."""
+        """Delete refs older than `keep_days`, and the oldest ones above the quota; then free the disk space."""
         listed = self.git.run("for-each-ref", "--format=%(refname)", REFS).decode().split()
         refs = sorted((ref for ref in listed if not ref.endswith(f"/{OPEN}")), key=_time)
         gone = sum(now - _time(ref) > self.bounds.keep_days * DAY for ref in refs)
         size = self._bytes()
         if size > self.bounds.quota_bytes:
-            # How much each of them takes is not known; what is still too much tomorrow goes tomorrow.
+            # The size of each snapshot is unknown; an excess that remains is removed the next day.
             gone = max(gone, len(refs) - int(len(refs) * AIM * self.bounds.quota_bytes / size))
         self.git.run("update-ref", "--stdin", given="".join(f"delete {ref}\n" for ref in refs[:gone]).encode())
-        # What is being taken at this moment is not named by anything yet.
+        # Objects of a snapshot in progress have no ref yet.
         self.git.run("gc", "--quiet", "--prune=10.minutes.ago")
 
     def _bytes(self) -> int:
@@ -148,7 +148,7 @@ class SnapshotPins:
         return (int(facts["size"]) + int(facts["size-pack"])) << 10
 
     def need(self, *trees: str) -> None:
-        """Raises `SnapshotFailed` if one of them is not kept any more."""
+        """Raise `SnapshotFailed` if one of these trees no longer exists."""
         asked = "".join(f"{tree}\n" for tree in trees).encode()
         with self.git.alone():
             said = self.git.run("cat-file", "--batch-check=%(objecttype)", given=asked).decode().split("\n")
@@ -157,6 +157,6 @@ class SnapshotPins:
 
 
 def _time(ref: str) -> int:
-    """When something was kept, which is in its name."""
+    """Return the time in a ref's name; 0 if it has none."""
     moment = ref.rpartition("/")[2].partition(".")[0]
     return int(moment) if moment.isdecimal() else 0

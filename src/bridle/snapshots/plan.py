@@ -1,4 +1,4 @@
-"""How files get back to what they were: what each path is to become, and what stands in the way of that."""
+"""Plans for undo and redo: the target state of each path, and the conflicts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_BELOW = 10_000
 
 
 class Span(NamedTuple):
-    """The files before and after some calls, when that was, and what was there before though it was not kept."""
+    """The trees before and after some tool calls, their times, and preexisting files in no snapshot (`left`)."""
 
     before: str
     after: str
@@ -27,19 +27,19 @@ class Span(NamedTuple):
 
 @dataclass(slots=True)
 class RestorePlan:
-    """What spans of changes come to: each path before the first and after the last of them."""
+    """The combined effect of spans: the state of each path before the first and after the last of them."""
 
     first: dict[str, Held] = field(default_factory=dict)
     last: dict[str, Held] = field(default_factory=dict)
     left: set[str] = field(default_factory=set)
-    """Paths that were there before, though they were not kept: they are not removed."""
+    """Paths that existed before but are in no snapshot; they are not removed."""
     between: set[str] = field(default_factory=set)
-    """Paths that somebody else has changed between two spans."""
+    """Paths that others changed between two spans."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What each path is to become; `strange` ones somebody else has changed, `lost` ones nobody could bring again."""
+    """Target state of each path. Others have changed `strange` paths; no snapshot has the content of `lost` ones."""
 
     now: str
     wanted: Mapping[str, Held]
@@ -49,7 +49,7 @@ class Plan:
 
 
 def joined(spans: Iterable[Span]) -> list[Span]:
-    """The same changes in fewer spans: those that follow upon each other are one."""
+    """Merge spans where one begins with the tree in which the previous one ended."""
     found: list[Span] = []
     for span in spans:
         if found and found[-1].after == span.before:
@@ -60,7 +60,7 @@ def joined(spans: Iterable[Span]) -> list[Span]:
 
 
 def changes(repository: Repository, spans: Sequence[Span]) -> RestorePlan:
-    """Everything that these spans have changed."""
+    """Return the combined changes of these spans."""
     found = RestorePlan()
     seen: dict[str, set[Held]] = {}
     for span in joined(spans):
@@ -89,7 +89,7 @@ def _covered(left: Collection[str], path: str) -> bool:
 def plan_undo(
     repository: Repository, pins: SnapshotPins, spans: Sequence[Span], now: Taken, own: Collection[str]
 ) -> Plan:
-    """How to get from the files as they are now to those before the first of these changes."""
+    """Return the plan that takes the files from now to their state before the first of these changes."""
     found = changes(repository, spans)
     there = repository.held(now.tree, list(found.first))
     strange = {path for path, held in there.items() if held not in (found.last[path], found.first[path])}
@@ -100,7 +100,7 @@ def plan_undo(
 
 
 def plan_redo(repository: Repository, spans: Sequence[Span], tree: str, now: Taken) -> Plan:
-    """How to get from what an undo of these changes has left to the files as they were before it."""
+    """Return the plan that reverses an undo of these changes; `tree` is the state before that undo."""
     found = changes(repository, spans)
     target, there = (repository.held(each, list(found.first)) for each in (tree, now.tree))
     strange = {path for path, held in there.items() if held not in (found.first[path], target[path])}
@@ -112,7 +112,7 @@ def plan_redo(repository: Repository, spans: Sequence[Span], tree: str, now: Tak
 def _claimed(
     repository: Repository, pins: SnapshotPins, spans: Sequence[Span], own: Collection[str], paths: Collection[str]
 ) -> set[str]:
-    """Paths that another session has changed at the same time: whose change it was is not known."""
+    """Return paths that another session changed at the same time, so that the author is unknown."""
     found: set[str] = set()
     mine = {(span.before, span.after) for span in spans}
     for claim in pins.claims(own):
@@ -123,7 +123,7 @@ def _claimed(
 
 
 def _lost(root: Path, wanted: Mapping[str, Held], there: Mapping[str, Held], now: Taken) -> set[str]:
-    """Paths at which something lies on the disk that was not kept, and would be gone for good."""
+    """Return paths whose current content is in no snapshot and would be lost."""
     found: set[str] = set()
     for path, held in wanted.items():
         above = _no_folder_above(root, path)
@@ -145,7 +145,7 @@ def _readable(path: Path, seen: os.stat_result) -> bool:
 
 
 def _no_folder_above(root: Path, path: str) -> str | None:
-    """The first name on the way that is no folder; None if there is none, or nothing at all."""
+    """Return the topmost parent that exists and is no folder; None if there is none."""
     for above in reversed(PurePosixPath(path).parents[:-1]):
         seen = seen_at(root / above)
         if seen is None:
@@ -156,7 +156,7 @@ def _no_folder_above(root: Path, path: str) -> str | None:
 
 
 def _only_wanted_below(root: Path, path: str, wanted: Mapping[str, Held]) -> bool:
-    """Whether everything in a folder is to be removed anyway."""
+    """Return whether the plan removes everything in a folder."""
     waiting = [root / path]
     count = 0
     while waiting:

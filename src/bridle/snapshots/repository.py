@@ -1,4 +1,4 @@
-"""The files of a project as they were at a time: taken, compared, shown as a diff, kept from being pruned."""
+"""The git repository with a project's snapshots: take one, compare two, show a diff."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bridle.workspace.bounded_read import read_head
 from bridle.workspace.git_place import git_folders
 
 AT_ONCE = 400
-"""Paths that are given to git by words."""
+"""Maximum number of paths on one git command line."""
 MOST_RULES = 1 << 20
 MOST_INDEX = 512 << 20
 SECOND = 10**9
@@ -27,7 +27,7 @@ SECOND = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much of a project is kept."""
+    """Limits on snapshots: file size, quota and age."""
 
     file_bytes: int = 2 << 20
     quota_bytes: int = 1 << 30
@@ -36,10 +36,10 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The files at one time, and what was there besides.
+    """A snapshot, and the files that it leaves out.
 
-    `large` are files that are too large to be kept, by size and time of change; `nested` are repositories of their own;
-    `unread` are files that may not be read.
+    `large` are files above the size limit, with size and mtime. `nested` are nested repositories. `unread` are files
+    without read permission.
     """
 
     tree: str
@@ -47,12 +47,12 @@ class Taken:
     nested: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     at_ns: int = 0
-    """The time before they were looked at."""
+    """The time before the files were read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a tree has at a path: nothing, if the mode is 0."""
+    """The content of a tree at a path; mode 0 means nothing."""
 
     mode: str = "000000"
     blob: str = ""
@@ -60,7 +60,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A path that two trees do not have in common, with the lines that came and went."""
+    """A path that differs between two trees, with the number of added and removed lines."""
 
     path: str
     before: Held
@@ -71,19 +71,19 @@ class Move:
 
 @dataclass(slots=True)
 class Known:
-    """What a process remembers of a work tree, so that git is asked only what may have changed."""
+    """Facts about a work tree cached in this process, to avoid git commands."""
 
     general: Path | None = None
-    """The user's own ignore rules."""
+    """The user's global ignore file."""
     ignored: tuple[int, list[str]] = (-1, [])
-    """Files that are tracked although they are ignored, as of a state of the user's index."""
+    """Files tracked although ignored, with the mtime of the user's index."""
     tree: tuple[int, str] = (-1, "")
-    """The files as they were taken last, as of a state of our index."""
+    """The last tree taken, with the mtime of our index."""
 
 
 @dataclass(slots=True)
 class Repository:
-    """The snapshots of one work tree, as far as a project in it goes. Everything runs where `Git` runs."""
+    """The snapshots of one work tree, restricted to one project in it. Runs in the thread of its `Git`."""
 
     git: Git
     project: Path
@@ -97,18 +97,18 @@ class Repository:
         return ["--", str(inner)] if inner.parts else []
 
     def shown(self, path: str) -> str:
-        """A path as people read it: from the project on, and in letters."""
+        """Return a path for display: relative to the project, and encodable as text."""
         inner = self.project.relative_to(self.git.tree)
         return sound(os.path.relpath(path, inner) if inner.parts else path)
 
     def changed(self, move: Move) -> Changed:
-        """What a patch says of it."""
+        """Return the entry of a patch for a changed path."""
         how: Literal["added", "changed", "deleted"] = "changed" if move.after.blob else "deleted"
         how = how if move.before.blob else "added"
         return Changed(self.shown(move.path), how, move.added, move.removed)
 
     def take(self) -> Taken:
-        """The files as they are now: those that git would take, but for the large ones."""
+        """Take a snapshot of the files that git would track, except large ones. Raises `SnapshotFailed`."""
         with self.git.alone():
             at_ns = self.git.moment_ns()
             self._ignore()
@@ -123,15 +123,15 @@ class Repository:
             return Taken(self._tree(), large, nested, tuple(unread), at_ns)
 
     def ignored(self) -> list[str]:
-        """What is there and ignored; of a folder that is ignored as a whole, only the folder."""
+        """Return ignored paths; for a folder that is ignored as a whole, only the folder."""
         words = ("ls-files", "-z", "--others", "--ignored", "--directory", "--exclude-standard", *self._scope)
         return _split(self.git.run(*words))
 
     def inodes(self, index: Path) -> dict[tuple[int, int], int]:
-        """The files in an index by the numbers of device and inode, and when each was changed last at that time."""
+        """Return the ctime in nanoseconds of each file in an index, by device and inode number."""
         printed = self.git.run("ls-files", "-z", "--debug", *self._scope, index=index) if index.exists() else b""
         found: dict[tuple[int, int], int] = {}
-        # After each name come five lines of facts, and then the next name.
+        # Each name is followed by five lines of facts.
         for piece in printed.split(b"\0")[1:]:
             changed, _, numbers = piece.split(b"\n")[:3]
             seconds, rest = changed.rpartition(b": ")[2].split(b":")
@@ -143,12 +143,12 @@ class Repository:
         index = self.git.folder / "index"
         if _changed_at(index) != self.known.tree[0] or not self.known.tree[1]:
             tree = self.git.run("write-tree").decode().strip()
-            # Writing a tree also changes the index, by what is known of its folders.
+            # Writing a tree also changes the index, because git caches the trees of folders there.
             self.known.tree = (_changed_at(index), tree)
         return self.known.tree[1]
 
     def _sorted(self, names: Iterable[str]) -> tuple[list[str], list[str], dict[str, tuple[int, int]], list[str]]:
-        """What is to be taken, what is not there any more, what is too large, and what may not be read."""
+        """Sort paths into those to take, missing, large and unreadable. Raises `SnapshotFailed` above the quota."""
         fresh: list[str] = []
         gone: list[str] = []
         unread: list[str] = []
@@ -177,7 +177,7 @@ class Repository:
         return fresh, gone, large, unread
 
     def _ignore(self) -> None:
-        """What the user's git ignores by rules that lie outside of the files is ignored here too."""
+        """Copy the user's ignore rules from outside the work tree, so that they apply here too."""
         if self.known.general is None:
             self.known.general = self._general()
         own = (folder / "info" / "exclude" for folder in git_folders(self.git.tree))
@@ -187,7 +187,7 @@ class Repository:
             ours.write_bytes(rules)
 
     def _our_data(self) -> Iterator[bytes]:
-        """The folder in which journal and snapshots lie, if it lies among the files: an undo must not touch those."""
+        """Yield a rule for the folder of journal and snapshots if it is in the work tree: an undo must not touch it."""
         data = self.git.folder.parent.parent.resolve()
         if data.is_relative_to(self.git.tree):
             inner = os.fsencode(data.relative_to(self.git.tree))
@@ -215,38 +215,38 @@ class Repository:
         if not _copied(folder / "index", copy):
             return []
         for shared in folder.glob("sharedindex.*"):
-            # A split index names the rest of itself; git looks for it in its own folder.
+            # A split index refers to shared files, which git looks for in its own folder.
             _copied(shared, self.git.folder / shared.name)
         words = ("ls-files", "-z", "--cached", "--ignored", "--exclude-standard", *self._scope)
         try:
             return _split(self.git.run(*words, index=copy))
         except SnapshotFailed:
-            # An index in a form that this git cannot read, such as one of another hash: its ignored files are not kept.
+            # This git cannot read the index, e.g. because of another hash: its ignored files are not kept.
             return []
         finally:
             copy.unlink(missing_ok=True)
 
     def is_ignored(self) -> bool:
-        """Whether the project is a folder that its work tree ignores."""
+        """Return whether the project is a folder that its work tree ignores."""
         if self.project == self.git.tree:
             return False
         with self.git.alone():
             self._ignore()
-            # It says nothing, and fails, if nothing is ignored.
+            # It fails without output if nothing is ignored.
             asked = ("check-ignore", *self._scope)
-            # Of all commands this one takes no literal names.
+            # `check-ignore` does not support literal pathspecs.
             environment = {**self.git.environment, "GIT_LITERAL_PATHSPECS": "0"}
             return bool(self.git.asked(*asked, environment=environment, folder=self.git.tree))
 
     def moves(self, before: str, after: str) -> list[Move]:
-        """Every path at which two trees differ."""
+        """Return every path at which two trees differ."""
         if before == after:
             return []
         words = ("diff-tree", "-r", "-z", "--no-renames", "--raw", "--numstat", before, after, *self._scope)
         return _moves(_split(self.git.run(*words)))
 
     def held(self, tree: str, paths: Sequence[str]) -> dict[str, Held]:
-        """What a tree has at these paths."""
+        """Return the content of a tree at each of these paths."""
         found = {path: Held() for path in paths}
         for some in _chunks(paths):
             for line in _split(self.git.run("ls-tree", "-r", "-z", "--full-tree", tree, "--", *some)):
@@ -257,7 +257,7 @@ class Repository:
         return found
 
     def diff(self, before: str, after: str, paths: Sequence[str]) -> str:
-        """The difference of two trees at these paths, as people read it."""
+        """Return the diff of two trees at these paths as text."""
         words = ("diff-tree", "-r", "-p", "-M", "--no-ext-diff", "--no-textconv", "--no-color", before, after, "--")
         printed = b"".join(self.git.run(*words, *some) for some in _chunks(paths))
         return printed.decode("utf-8", errors="replace")
@@ -269,7 +269,7 @@ def _changed_at(path: Path) -> int:
 
 
 def seen_at(path: Path) -> os.stat_result | None:
-    """What lies at a path, links not followed; None if nothing does."""
+    """Return `lstat` of a path; None if it cannot be read."""
     try:
         return path.lstat()
     except OSError:
@@ -277,7 +277,7 @@ def seen_at(path: Path) -> os.stat_result | None:
 
 
 def _copied(source: Path, target: Path) -> bool:
-    """Copy a regular file of reasonable size; False if it is anything else."""
+    """Copy a regular file of at most `MOST_INDEX` bytes; False for anything else."""
     found = seen_at(source)
     if found is None or not stat.S_ISREG(found.st_mode) or found.st_size > MOST_INDEX:
         return False
@@ -314,7 +314,7 @@ def _chunks(paths: Sequence[str]) -> Iterable[Sequence[str]]:
 
 
 def _moves(pieces: list[str]) -> list[Move]:
-    """What `diff-tree` said, raw and in numbers."""
+    """Parse the output of `diff-tree --raw --numstat`."""
     found: dict[str, Move] = {}
     place = 0
     while place < len(pieces):
@@ -329,7 +329,7 @@ def _moves(pieces: list[str]) -> list[Move]:
         else:
             added, removed, path = piece.split("\t", 2)
             known = found[path]
-            # Of what is no text, git counts no lines.
+            # Git counts no lines in binary files.
             counts = (int(added), int(removed)) if added != "-" else (0, 0)
             found[path] = Move(path, known.before, known.after, *counts)
             place += 1

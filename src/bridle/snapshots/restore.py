@@ -1,4 +1,4 @@
-"""Files brought back to what they were before some changes, and nothing else touched."""
+"""Restoring files to a former state without touching any others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bridle.workspace.open_beneath import NAME_ONLY, open_below
 
 
 def restore(repository: Repository, wanted: Mapping[str, Held]) -> None:
-    """Make these paths what they should be; doing it again changes nothing."""
+    """Write or remove these paths so that they match the wanted state. Idempotent."""
     git = repository.git
     with git.alone():
         modes = {path: found.st_mode for path in wanted if (found := seen_at(git.tree / path)) is not None}
@@ -38,7 +38,7 @@ def restore(repository: Repository, wanted: Mapping[str, Held]) -> None:
 
 
 def _keep_mode(path: Path, held: Held, before: int | None) -> None:
-    """Who may read a file is not git's business: it stays as it was."""
+    """Restore a file's previous permissions, which git does not store; only the executable bit follows the snapshot."""
     if before is None or not stat.S_ISREG(before) or held.mode == "120000":
         return
     runs = 0o111 if held.mode == "100755" else 0
@@ -46,7 +46,7 @@ def _keep_mode(path: Path, held: Held, before: int | None) -> None:
 
 
 def _remove(root: Path, name: str) -> None:
-    """Remove a file, with no link on the way, and the folders that are empty then."""
+    """Remove a file without following links, and then its empty parent folders."""
     inner = PurePosixPath(name)
     try:
         folder = open_below(root, inner.parent, NAME_ONLY)

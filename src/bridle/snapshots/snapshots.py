@@ -1,4 +1,4 @@
-"""Snapshots for all projects of a user: each in a folder of its own, made off the event loop, within bounds."""
+"""Snapshots of all projects of a user: one git folder each, used in threads, limited in size and age."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bridle.snapshots.restore import restore
 from bridle.turn.file_history import Compared
 
 MOST_FILES = 200
-"""Files that a patch names; the others it counts."""
+"""Maximum number of files that a patch names; the others are only counted."""
 MOST_UNKEPT = 20
 TIDY_SECONDS = 5.0
 
@@ -33,13 +33,13 @@ Result = TypeVar("Result")
 
 
 def work_tree(project: Path) -> Path:
-    """The folder whose ignore rules hold for a project: the top of its git work tree, or the project itself."""
+    """Return the folder whose ignore rules apply to a project: the top of its git work tree, or the project itself."""
     return next((folder for folder in (project, *project.parents) if (folder / ".git").exists()), project)
 
 
 @dataclass(slots=True)
 class Snapshots:
-    """See `KeepsFiles`."""
+    """The snapshots of all projects. See `FileHistory`."""
 
     home: Path
     environment: Mapping[str, str]
@@ -48,7 +48,7 @@ class Snapshots:
     _trees: dict[Path, Path] = field(default_factory=dict)
     _known: dict[Path, Known] = field(default_factory=dict)
     _compared: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """Of each session the files that were compared last, and when."""
+    """The tree compared last and its time, per session."""
     _tidying: dict[Path, asyncio.Future[None]] = field(default_factory=dict)
 
     def _repository(self, directory: Path, leash: Leash) -> Repository:
@@ -63,7 +63,7 @@ class Snapshots:
         return Repository(git, project, self.environment, self.bounds, self._known.setdefault(tree, Known()))
 
     def _owned(self, directory: Path, leash: Leash) -> Repository:
-        """The repository for a project; one that the repository around it ignores is its own."""
+        """Return the repository of a project; a project ignored by the surrounding work tree gets its own."""
         found = self._repository(directory, leash)
         project = found.project
         if project not in self._trees:
@@ -117,7 +117,7 @@ class Snapshots:
         compared = await self._do(directory, job)
         if directory not in self._tidying:
             self._tidying[directory] = tidying = begin(self._do(directory, self._tidy))
-            # Nobody waits for it, and nothing depends on it: what fails is tried again another day.
+            # Nothing waits for it or depends on it; a failure is retried another day.
             tidying.add_done_callback(lambda task: task.cancelled() or task.exception())
         return compared
 
@@ -127,20 +127,20 @@ class Snapshots:
         if facts is None:
             return Standing()
         known, at_ns = self._compared.get(session, ("", 0))
-        # With a command in the background, what it made since the last look counts as made by these calls.
+        # Files that a background command created since the last comparison count as created by these calls.
         since = at_ns if patch.before == known != facts.tree else facts.at_ns
         unknown = [move for move in moves if not (facts.covering(move.path) and not move.before.blob)]
         return standing(repository, facts, self._pins(repository).index(session), unknown, since)
 
     async def close(self) -> None:
-        """End what goes on beside the turns, after a moment. May be called twice."""
+        """Wait briefly for background tidying, then cancel it. Idempotent."""
         if self._tidying:
             await asyncio.wait(self._tidying.values(), timeout=TIDY_SECONDS)
         for tidying in self._tidying.values():
             tidying.cancel()
 
     async def plan_undo(self, directory: Path, spans: Sequence[Span], own: Collection[str]) -> Planned:
-        """How to undo these changes of these sessions."""
+        """Return the plan to undo these changes; `own` are the sessions that made them. Raises `SnapshotFailed`."""
 
         def job(repository: Repository) -> Planned:
             pins = self._pins(repository)
@@ -150,7 +150,7 @@ class Snapshots:
         return await self._do(directory, job)
 
     async def plan_redo(self, directory: Path, spans: Sequence[Span], tree: str) -> Planned:
-        """How to get back to what the files were when these changes were undone."""
+        """Return the plan to redo undone changes; `tree` is the state before the undo. Raises `SnapshotFailed`."""
 
         def job(repository: Repository) -> Planned:
             self._pins(repository).need(tree, *(one for span in spans for one in span[:2]))
@@ -159,16 +159,16 @@ class Snapshots:
         return await self._do(directory, job)
 
     async def bring_back(self, directory: Path, plan: Plan) -> None:
-        """Make the paths what they should be."""
+        """Apply a plan. Raises `SnapshotFailed`."""
         await self._do(directory, lambda repository: restore(repository, plan.wanted))
 
     async def drop(self, directory: Path, session: str) -> None:
-        """Let go of what was kept for a session; without git there is nothing of it."""
+        """Delete the snapshots of a session. Does nothing if they cannot be accessed, e.g. without git."""
         with suppress(SnapshotFailed):
             await self._do(directory, lambda repository: self._pins(repository).drop(session))
 
     def _tidy(self, repository: Repository) -> None:
-        """Once a day, see to it that what is kept does not grow for ever."""
+        """Prune old snapshots once a day."""
         now = self.seams.clock.wall()
         stamp = repository.git.folder / "pruned"
         if stamp.exists() and now - stamp.stat().st_mtime > DAY:
@@ -178,12 +178,12 @@ class Snapshots:
         stamp.touch(mode=0o600)
 
     async def pin(self, directory: Path, session: str, name: str, tree: str) -> None:
-        """Keep a tree as long as its session."""
+        """Keep a tree from being pruned while its session exists."""
         at = self.seams.clock.wall()
         await self._do(directory, lambda repository: self._pins(repository).pin(session, name, (at, at), (tree,)))
 
     async def diff(self, directory: Path, spans: Sequence[Span]) -> str:
-        """What these changes have come to, as people read it."""
+        """Return the combined diff of these changes as text. Raises `SnapshotFailed`."""
 
         def job(repository: Repository) -> str:
             self._pins(repository).need(*(tree for span in spans for tree in span[:2]))
@@ -197,7 +197,7 @@ class Snapshots:
 
 
 class Planned(NamedTuple):
-    """A plan, and its paths as people read them."""
+    """A plan, and its paths for display."""
 
     plan: Plan
     names: tuple[str, ...]
@@ -212,7 +212,7 @@ def _named(repository: Repository, plan: Plan) -> Planned:
 
 
 def _unkept(repository: Repository, facts: Facts, taken: Taken, moved: Collection[str]) -> tuple[str, ...]:
-    """What was changed or removed and is not kept; of what was moved, more is said elsewhere."""
+    """Return changed or removed paths that are in no snapshot; moved ones are reported separately."""
     now = {quoted(name): facts for name, facts in taken.large.items()}
     changed = {name for name in {*now, *facts.large} if now.get(name) != facts.large.get(name)}
     folders = [name for name in facts.others if name.endswith("/") and unquoted(name) not in moved]

@@ -1,1 +1,1 @@
-"""Pure values that do not concern sessions: addresses, media types, secrets, providers, options."""
+"""Pure values independent of sessions: addresses, media types, secrets, providers and options."""

@@ -1,4 +1,4 @@
-"""Which addresses are on the public internet, and which texts are names of hosts."""
+"""Classification of network addresses and host names: public or private."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ipaddress
 import re
 
 PRIVATE = "private_network"
-"""The permission for what is not on the public internet."""
+"""The permission for addresses outside the public internet."""
 NOT_PUBLIC = tuple(
     ipaddress.ip_network(network)
     for network in (
@@ -14,12 +14,12 @@ NOT_PUBLIC = tuple(
         *("fec0::/10", "192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32", "100.64.0.0/10"),
     )
 )
-"""What stands for another address, or is public by name alone."""
+"""Networks whose addresses stand for other addresses, or that are public in name only."""
 HOST = re.compile(r"(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}(?::\d{1,5})?", re.IGNORECASE)
 
 
 def is_public(number: str) -> bool:
-    """Whether an address is one of the public internet; raises `ValueError` if it is none."""
+    """Return whether an IP address is on the public internet; raises `ValueError` if the text is no IP address."""
     address = ipaddress.ip_address(number.partition("%")[0])
     if any(address in network for network in NOT_PUBLIC if network.version == address.version):
         return False
@@ -27,12 +27,12 @@ def is_public(number: str) -> bool:
 
 
 def is_host(text: str) -> bool:
-    """Whether a text is the name of a host, with a dot in it and perhaps a port behind it."""
+    """Return whether a text is a host name that contains a dot, optionally followed by a port."""
     return HOST.fullmatch(text) is not None
 
 
 def is_private_name(host: str) -> bool:
-    """Whether the name itself says that it is no public one."""
+    """Return whether a host is private judging by its name or IP address alone, without DNS."""
     try:
         return not is_public(host)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The providers that are known without being asked for: where each is, and which variable holds its key."""
+"""Built-in model providers: wire, base URL and the environment variable of the API key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that a model may look at, known by their first bytes and not by what they are called."""
+"""Detection of images and PDF files by their first bytes, not by their names."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ MARKS = (
 
 
 def media_of(content: bytes) -> str:
-    """The media type of an image or a document by its beginning; empty if it is neither."""
+    """Return the media type of an image or PDF file from its first bytes; empty for anything else."""
     return next((media for mark, media in MARKS if mark.match(content)), "")

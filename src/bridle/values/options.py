@@ -1,4 +1,4 @@
-"""Options in layers, merged deeply: the later layer wins."""
+"""Deep merge of layered model options: the later layer wins."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ RESERVED_OPTIONS = (
     *("model", "messages", "input", "stream", "tools", "tool_choice", "system", "instructions", "n"),
     *("max_tokens", "max_completion_tokens", "max_output_tokens"),
 )
-"""What an option may not set: Bridle promises something by it, such as that no more is written than was reserved."""
+"""Names that an option may not set, because Bridle's guarantees rely on them, e.g. the reserved output size."""
 
 
 def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:
-    """Provider defaults, model, agent, variant: in that order."""
+    """Merge layers deeply, usually provider defaults, model, agent, variant; later layers win."""
     merged: dict[str, Any] = {}
     for layer in layers:
         for key, value in layer.items():

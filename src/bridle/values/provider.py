@@ -1,4 +1,4 @@
-"""Where a model is asked, how, and in what its server differs from the others; unset fields mean the usual."""
+"""Provider settings: address, wire, authentication and quirks. Unset fields mean the default."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ WireName = Literal["chat", "responses", "messages"]
 
 
 class Quirks(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
-    """In what a server or a model differs from what most of them do."""
+    """The differences of a server or a model from the usual behavior."""
 
     max_tokens: str = "max_tokens"
-    """Chat: the name of the limit on the output."""
+    """Chat: the name of the field that limits the output."""
     ends_without_done: bool = False
-    """Chat: no terminator is ever sent; the end of the body after a finish word will do."""
+    """Chat: the server never sends `[DONE]`; the end of the body after a finish reason is accepted."""
     thoughts: Literal["", "reasoning_content", "reasoning", "reasoning_details"] = ""
-    """Chat: the field in which it wants its own thoughts back."""
+    """Chat: the field in which the model expects its own reasoning back."""
     cache_key: bool = False
-    """Chat: the cache is found faster by the session's name."""
+    """Chat: send the session id as `prompt_cache_key`, for faster cache lookups."""
     usage: bool = True
-    """Chat: it knows the option that asks for usage at the end of a stream."""
+    """Chat: the server supports the option that asks for usage at the end of a stream."""
     caches_requests: bool = True
-    """Messages: one mark for the whole request, and the last block to cache is found there."""
+    """Messages: the server accepts one cache mark for the whole request and finds the last block to cache itself."""
     text_calls: bool = False
-    """It has no calls of its own: tools are told in words, and calls are read from what it writes."""
+    """No native tool calls: tools are described in the prompt, and calls are parsed from the text of the reply."""
     constrained: bool = False
-    """Its replies can be held to a JSON schema, which is done to calls in words."""
+    """Replies can be constrained to a JSON schema; used for tool calls in text."""
     small: bool = False
-    """It is lost in long prompts: a short one, and few tools."""
+    """A small model that fails with long prompts: it gets a short prompt and few tools."""
 
 
 class Provider(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -38,21 +38,21 @@ class Provider(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     wire: WireName | Literal[""] = ""
     base_url: str = ""
     key_env: str = ""
-    """The variable of the environment that holds its key."""
+    """The environment variable that holds its key."""
     auth: Literal["", "bearer", "x-api-key", "none"] = ""
     headers: dict[str, str] = {}
     ca_bundle: str = ""
-    """A file with certificates to trust besides none other; without it, the system's or SSL_CERT_FILE's."""
+    """CA bundle to use instead of the system's or SSL_CERT_FILE's."""
     proxy: str = ""
-    """The proxy for this provider; without it, the environment's."""
+    """The proxy for this provider; empty means the environment's."""
     connect_seconds: float = 15.0
     header: str = ""
-    """Words at the beginning of every system prompt for it."""
+    """Text at the beginning of every system prompt for this provider."""
     first_event_seconds: float | None = None
     idle_seconds: float | None = None
     request_seconds: float | None = None
-    """Deadlines for this provider, in place of those for all."""
+    """Timeouts for this provider, instead of the general ones."""
     options: dict[str, Any] = {}
     quirks: dict[str, Any] = {}
     key: str = ""
-    """A key that was found in a file of another program; `{env:NAME}` and `{file:PATH}` in it are filled in."""
+    """A key imported from another program's file; `{env:NAME}` and `{file:PATH}` in it are substituted."""

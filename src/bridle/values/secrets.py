@@ -1,4 +1,4 @@
-"""Which variables of an environment are secret: commands that a model runs do not get them unasked."""
+"""Detection of secrets in environment variables and text, to keep them from commands and out of output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHAPED = re.compile(
     r"SG\.[\w-]{16}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.)|://[^/\s:@]+:[^/\s@]+@"
 )
 _LOGIN = re.compile(
-    # A password may hold a blank; an address of ssh with a user's name alone opens nothing.
+    # A password may contain a space; an ssh address with only a user name is no secret.
     r"""://[^/\s@]*:[^@\n]{0,4000}@|(?<!ssh)://[^\s"'<>]{0,4000}@|^\s*[\w.+%-]+:[^\s/@]+@[\w\[]|"""
     r"authorization\s*[:=]\s*\S|cookie:\s*\S|\bbearer\s+\S|^\s*basic\s+(?=\S*[\d=])[A-Za-z0-9+/]{8,}={0,2}\s*$",
     re.IGNORECASE,
@@ -27,29 +27,29 @@ _GIVEN = re.compile(
     re.IGNORECASE,
 )
 _LISTS = re.compile(r"PATH$|_DIRS$|^(OLD)?PWD$|^HOME$|^LANG|^LC_|COLORS$|^PS\d$|^R?PROMPT", re.IGNORECASE)
-"""Names of variables whose values are paths, languages, colours or prompts, where `:` and `@` part what is harmless."""
+"""Variables that hold paths, locales, colors or prompts, where `:` and `@` are harmless separators."""
 _ADDRESSES = re.compile(
     r"(?<!no)(?<!no_)proxy$|_INDEX(_URL)?$|_FIND_LINKS$|_REGISTRY(_SERVER)?$|^npm_config_registry$", re.IGNORECASE
 )
-"""Names of variables that tell where packages come from, which are of use without a login too."""
+"""Variables with addresses of proxies and package indexes, which are useful without a login too."""
 _GIT_PAIRS = re.compile(r"GIT_CONFIG_(COUNT|KEY_\d+|VALUE_\d+)")
 _WORD = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
 
 def is_secret(name: str) -> bool:
-    """Whether a variable is called like one that holds something secret."""
+    """Return whether a variable's name suggests that it holds a secret."""
     return _SECRET.search(name) is not None
 
 
 def looks_secret(value: str) -> bool:
-    """Whether a value has the shape of a key, holds a login or assigns a secret, regardless of its name."""
+    """Return whether a value looks like a key, contains a login or assigns a secret, regardless of its name."""
     return bool(_SHAPED.search(value) or _LOGIN.search(value)) or any(
         not _is_harmless(value, found) for found in _GIVEN.finditer(value)
     )
 
 
 def _is_harmless(value: str, found: re.Match[str]) -> bool:
-    """Whether it is a list of paths (`/a/secret:/b`), a folder (`OLDPWD=/a`) or an expansion (`${PWD:0:9}`)."""
+    """Return whether a match is a path list (`/a/secret:/b`), a folder (`OLDPWD=/a`) or an expansion (`${PWD:0:9}`)."""
     name, sign, first = found.groups()
     before = value[: found.start()].rstrip(_WORD)
     if before.endswith(("$", "${")):
@@ -60,9 +60,9 @@ def _is_harmless(value: str, found: re.Match[str]) -> bool:
 def without_secrets(
     environment: Mapping[str, str], *, known: Collection[str] = (), passes: Collection[str] = ()
 ) -> dict[str, str]:
-    """The environment for a command: without what is called or looks secret, or is `known` to be; but `passes` does.
+    """Return the environment for a command, without variables that are `known`, named like or look like secrets.
 
-    Proxies and indexes of packages stay without their logins.
+    Variables in `passes` are always kept. Proxies and package indexes are kept without their logins.
     """
     found: dict[str, str] = {}
     for name, value in environment.items():
@@ -75,7 +75,7 @@ def without_secrets(
     pairs = {name for name in environment if _GIT_PAIRS.fullmatch(name)}
     if pairs <= found.keys():
         return found
-    # Git fails where one of its numbered settings is missing.
+    # Git fails if one of its numbered settings is missing.
     return {name: value for name, value in found.items() if name not in pairs or name in passes}
 
 
@@ -97,9 +97,9 @@ _RANDOM = re.compile(r"(?=[A-Za-z]{0,40}\d)(?=\d{0,40}[A-Za-z])[A-Za-z0-9]{20,}"
 
 
 def without_logins(value: str) -> str | None:
-    """Addresses, paths or plain words without logins; None where something secret may remain, as far as one can tell.
+    """Return addresses, paths or plain words with logins removed; None if a secret may remain.
 
-    It is sure or it gives up: a login that holds a blank or a slash cannot be told from an address and what follows.
+    It gives up when in doubt: a login with a space or a slash is indistinguishable from an address and its path.
     """
     pieces = _PARTING.split(value)
     alone = sum(map(bool, pieces[::2])) == 1
@@ -125,7 +125,7 @@ def _without_login(piece: str, *, alone: bool) -> str | None:
     if address is None or "%" in piece:
         return None
     path = address[1] or ""
-    # The tokens of conda's channels follow a folder called `t`.
+    # Tokens of conda channels follow a path segment `t`.
     return None if "/t/" in path or any(map(_TOKEN.fullmatch, path.split("/"))) else piece
 
 
@@ -141,7 +141,7 @@ REDACTED = "[redacted]"
 
 
 def redacted(text: str) -> str:
-    """A text without what is called or looks secret in it; it may take away too much, so that it takes enough."""
+    """Return a text with secrets replaced; it removes too much rather than too little."""
     text = _KEY_BLOCK.sub(REDACTED, text)
     text = _WHOLE.sub(REDACTED, text)
     text = _IN_ADDRESS.sub(rf"\g<1>{REDACTED}", text)
@@ -149,7 +149,7 @@ def redacted(text: str) -> str:
 
 
 def _without_value(found: re.Match[str]) -> str:
-    """What is assigned to a secret name goes; in what is assigned to another there may be an assignment again."""
+    """Replace a value assigned to a secret name, also in an assignment nested in the value."""
     name, sign, value = found.groups()
     if is_secret(name):
         return f"{name}{sign}{REDACTED}"
