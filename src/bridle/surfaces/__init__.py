@@ -1,1 +1,1 @@
-"""What people look at."""
+"""User interfaces: the command line, the terminal application and the HTML report."""

@@ -1,4 +1,4 @@
-"""For your own tests: models that play a script, the same over HTTP, and validators of what is sent."""
+"""Helpers for your own tests: scripted models, a scripted HTTP server, and validators of model requests."""
 
 from bridle.testing.scripted import Reply, ScriptedModel, call
 

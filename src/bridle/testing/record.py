@@ -1,4 +1,4 @@
-"""A recorded session as a scenario: what its model said, to be said again without the model."""
+"""Converts a recorded session to a scenario that replays its model's replies without the model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bridle.core.undo import visible
 
 
 def recorded(entries: Sequence[Entry]) -> dict[str, Any]:
-    """The scenario that plays this session's model; subagents have scenarios of their own."""
+    """Return the scenario with this session's model replies; each subagent has its own scenario."""
     session = Session()
     replies: list[dict[str, Any]] = []
     scenario: dict[str, Any] = {"replies": replies}
@@ -36,7 +36,7 @@ def recorded(entries: Sequence[Entry]) -> dict[str, Any]:
 
 
 def _failures(session: Session, moved: RequestMoved) -> list[dict[str, Any]]:
-    """A try of a step that failed: it took a reply of its own."""
+    """Return the error reply for a failed try of a step: each try consumes one reply."""
     request = session.parts[moved.id]
     if not isinstance(request, Request) or request.purpose not in ("step", "closing"):
         return []
@@ -65,7 +65,7 @@ def _reply(session: Session, turn: OpenTurn) -> dict[str, Any]:
 
 
 def _call(call: Call) -> dict[str, Any]:
-    # What is no JSON is said again as it was said.
+    # Invalid JSON is replayed unchanged.
     return {"name": call.name, "arguments": call.arguments if call.invalid else arguments_of(call.arguments)}
 
 

@@ -1,4 +1,4 @@
-"""A model that plays a script: text, thoughts, calls, finish words, usage, errors, delays, hangs and cuts."""
+"""A scripted model for tests: text, reasoning, tool calls, finish reasons, usage, errors, delays, hangs and cuts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from bridle.workspace.bounded_read import read_text
 
 
 class ScriptedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A call that the model makes; arguments given as text are sent as they stand, sound or not."""
+    """A tool call of the model; arguments given as text are sent unchanged, even if they are invalid JSON."""
 
     name: str
     arguments: dict[str, Any] | str = {}
@@ -49,7 +49,7 @@ class ScriptedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ScriptedError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A failure, as a provider would report it."""
+    """A failure as a provider reports it."""
 
     message: str = "the provider failed"
     status: int | None = None
@@ -59,14 +59,14 @@ class ScriptedError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 MOST_BYTES = 100_000_000
-"""The largest scenario that is read."""
+"""Maximum size of a scenario file."""
 
 
 class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One reply. `chunk` cuts the text into deltas, `pace` waits between them, `delay` before the first event.
 
-    `cut` ends the stream without its terminator after so many events; `hang` never sends anything.
-    An `error` comes after the text, if there is any.
+    `cut` is the number of events after which the stream ends without its terminator. `hang` never sends anything.
+    An `error` follows the text, if there is any.
     """
 
     text: str = ""
@@ -83,7 +83,7 @@ class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     times: int = 1
 
     def events(self) -> Iterable[StreamEvent]:
-        """The events of this reply, without its waits."""
+        """Yield the events of this reply, without its waits."""
         yield Start()
         yield StepBegin()
         if self.reasoning:
@@ -115,7 +115,7 @@ class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 def call(name: str, /, **arguments: Any) -> ScriptedCall:
-    """A call for a script: `call("read", filePath="README.md")`."""
+    """Return a tool call for a script: `call("read", filePath="README.md")`."""
     return ScriptedCall(name, arguments)
 
 
@@ -123,7 +123,7 @@ Scripted = Reply | ScriptedCall | str | Sequence[ScriptedCall]
 
 
 def as_reply(scripted: Scripted) -> Reply:
-    """A text, a call or several calls, as the reply that they mean."""
+    """Convert a text, a call or several calls to a reply."""
     match scripted:
         case Reply():
             return scripted
@@ -135,9 +135,9 @@ def as_reply(scripted: Scripted) -> Reply:
 
 
 class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A file that a scripted model plays; `then` answers whatever comes after the last reply.
+    """The content of a scenario file; `then` answers every request after the last reply.
 
-    `summary` answers every request for a summary; without it such a request gets the next reply.
+    `summary` answers every request for a summary; without it, that request gets the next reply.
     `title` answers every request for a title.
     """
 
@@ -152,14 +152,14 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ScriptedModel:
-    """Plays replies in order and remembers every request that it got. Meets the contract of `Model`.
+    """A model that plays replies in order and stores every request. Implements `Model`.
 
-    Each session plays the script from its beginning, so that subagents may share one. After the last reply, `then` is
-    played for ever; without it a request is answered with an error that says so.
-    A model that is first asked in the middle of a turn, after a crash, begins at the reply for that step.
-    `summary` answers every request for a summary; without it such a request gets the next reply.
+    Each session plays the script from its beginning, so that subagents may share one. After the last reply, `then`
+    answers every request; without it, the request fails with an error that says so.
+    A model whose first request comes in the middle of a turn, after a crash, begins at the reply for that step.
+    `summary` answers every request for a summary; without it, that request gets the next reply.
     `title` answers every request for a title.
-    A function instead of a list gets each request and returns the reply.
+    A function instead of a list receives each request and returns the reply.
     """
 
     def __init__(
@@ -186,7 +186,7 @@ class ScriptedModel:
 
     @classmethod
     def load(cls, path: str | Path) -> ScriptedModel:
-        """Read a scenario from a YAML or JSON file; raises `ConfigError` with the file and what is wrong."""
+        """Read a scenario from a YAML or JSON file. Raises `ConfigError` with the file and the problem."""
         scenario = read_scenario(Path(path))
         return cls(
             scenario.replies,
@@ -201,7 +201,7 @@ class ScriptedModel:
         )
 
     def reply(self, request: ModelRequest) -> Reply:
-        """The reply to this request, which is the next one."""
+        """Store the request and return the next reply."""
         self.requests.append(request)
         if self._play is not None:
             return as_reply(self._play(request))
@@ -239,7 +239,7 @@ def unrolled(replies: Iterable[Reply]) -> list[Reply]:
 
 
 def read_scenario(path: Path) -> Scenario:
-    """The scenario in a file; raises `ConfigError`."""
+    """Return the scenario in a file. Raises `ConfigError`."""
     try:
         text = read_text(path, MOST_BYTES)
     except (OSError, UnicodeDecodeError) as error:
@@ -256,7 +256,7 @@ def read_scenario(path: Path) -> Scenario:
 def _parse(path: Path, text: str) -> Any:
     if path.suffix == ".json":
         return msgspec.json.decode(text)
-    # Loaded only for YAML: JSON scenarios start without it.
+    # Imported only for YAML, so that JSON scenarios load faster.
     import yaml
 
     try:

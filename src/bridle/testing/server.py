@@ -1,4 +1,4 @@
-"""A scripted model over HTTP on loopback, in all three wires: for testing whatever speaks one of them."""
+"""A scripted model server on loopback HTTP, for testing clients of the chat, responses or messages API."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ MAX_BODY = 64 * 1024 * 1024
 
 
 class ScriptedServer:
-    """Plays a scenario to whoever asks, in the order of the requests; a request that is not valid gets a 400.
+    """A server that plays a scenario in the order of requests; an invalid request gets a 400.
 
-    Use it as an async context manager; `address` is where it listens, on loopback alone.
+    Use it as an async context manager. `address` is its URL, on loopback only.
     """
 
     def __init__(self, scenario: Scenario, port: int = 0) -> None:
@@ -55,7 +55,7 @@ class ScriptedServer:
                 _answer(writer, 404, {"error": {"message": f"no such place: {method} {path}"}})
             await writer.drain()
         except (ConnectionError, asyncio.IncompleteReadError, ValueError):
-            # A client that leaves or that talks nonsense is not the server's trouble.
+            # A client that disconnects or sends invalid HTTP must not stop the server.
             writer.transport.abort()
         finally:
             writer.close()
@@ -145,7 +145,10 @@ def _whole(reply: Reply, model: str) -> dict[str, Any]:
 
 
 def serve_scenario(path: Path, port: int, started: Callable[[str], None]) -> None:
-    """Serve a scenario file until the process is told to stop, also where whoever started it ignores that."""
+    """Serve a scenario file until SIGINT or SIGTERM, even if the parent process ignores these signals.
+
+    Raises `KeyboardInterrupt` at the end.
+    """
 
     async def work() -> None:
         stop = asyncio.Event()

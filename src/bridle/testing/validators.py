@@ -1,4 +1,4 @@
-"""What every request must be on the wire: calls and results paired, ids unique, roles in order, no prefill."""
+"""Validators of model requests: calls and results paired, ids unique, roles in order, no prefill."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 def problems(request: ModelRequest) -> list[str]:
-    """Everything that is wrong with a request; empty if a provider would take it."""
+    """Return all problems of a request; empty if a provider would accept it."""
     return problems_in_chat(chat_messages(request))
 
 
 def chat_messages(request: ModelRequest) -> list[dict[str, Any]]:
-    """The messages of a request in the form of OpenAI's chat wire."""
+    """Return the messages of a request in the format of OpenAI's chat API."""
     messages: list[dict[str, Any]] = []
     if request.system:
         messages.append({"role": "system", "content": request.system})
@@ -52,7 +52,7 @@ def _sound_name(name: str) -> str:
 
 
 def problems_in_chat(messages: Sequence[Mapping[str, Any]], body: Mapping[str, Any] | None = None) -> list[str]:
-    """The same for messages that are in the form of OpenAI's chat wire already, and the body around them."""
+    """Return all problems of messages in the format of OpenAI's chat API, and of the body's tool names."""
     found = _tool_names([made.get("function") or {} for made in (body or {}).get("tools") or ()])
     open_calls: list[str] = []
     seen: set[str] = set()
@@ -102,7 +102,7 @@ def _result(message: Mapping[str, Any], where: str, open_calls: list[str]) -> li
 
 
 def problems_in_messages(body: Mapping[str, Any]) -> list[str]:
-    """Everything for which Anthropic would refuse this body."""
+    """Return all problems for which Anthropic's messages API would refuse this body."""
     found = _tool_names(body.get("tools") or ())
     messages = body.get("messages") or []
     seen: set[str] = set()
@@ -136,7 +136,7 @@ def problems_in_messages(body: Mapping[str, Any]) -> list[str]:
 
 
 def _answered(blocks: Sequence[Any], where: str, open_calls: list[str], found: list[str]) -> list[str]:
-    """Results stand first in a message, one for each call of the message before it."""
+    """Check that results come first in a message, one for each call of the previous message."""
     results = [block for block in blocks if block.get("type") == "tool_result"]
     if results != list(blocks[: len(results)]):
         found.append(f"{where}: results must come before anything else")
@@ -163,7 +163,7 @@ def _block(block: Mapping[str, Any], where: str, seen: set[str]) -> list[str]:
 
 
 def problems_in_responses(body: Mapping[str, Any]) -> list[str]:
-    """Everything for which OpenAI's responses would refuse this body."""
+    """Return all problems for which OpenAI's responses API would refuse this body."""
     found = _tool_names(body.get("tools") or ())
     items = body.get("input") or []
     seen: set[str] = set()

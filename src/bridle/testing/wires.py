@@ -1,4 +1,4 @@
-"""The other side of the three wires: what a provider sends for the events of a reply."""
+"""Server side of the three provider APIs: encodes the events of a reply as a provider streams them."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from bridle.testing.validators import problems_in_chat, problems_in_messages, pr
 
 
 class Wire(Protocol):
-    """One reply in the form of one provider."""
+    """Encoder of one reply in the format of one provider."""
 
     def data(self, event: StreamEvent) -> Iterator[bytes]:
-        """What is sent for one event: server-sent events, each with its blank line."""
+        """Yield the server-sent events for one event, each with its blank line."""
 
 
 def sent(value: Any, name: str = "") -> bytes:
-    """One server-sent event; a text or JSON."""
+    """Return one server-sent event with a text or a JSON value."""
     content = value.encode() if isinstance(value, str) else msgspec.json.encode(value)
     return (f"event: {name}\n".encode() if name else b"") + b"data: " + content + b"\n\n"
 
 
 class ChatWire:
-    """OpenAI's chat completions."""
+    """OpenAI's chat completions API."""
 
     path = "/chat/completions"
 
@@ -82,7 +82,7 @@ STOP_REASONS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tok
 
 
 class MessagesWire:
-    """Anthropic's messages."""
+    """Anthropic's messages API."""
 
     path = "/messages"
 
@@ -140,7 +140,7 @@ class MessagesWire:
 
 
 class ResponsesWire:
-    """OpenAI's responses."""
+    """OpenAI's responses API."""
 
     path = "/responses"
 
@@ -202,7 +202,7 @@ WIRES: tuple[type[ChatWire | MessagesWire | ResponsesWire], ...] = (ChatWire, Me
 
 
 def chat_usage(usage: Usage) -> dict[str, Any]:
-    """Counts as the chat wire gives them: totals, and parts of them once more."""
+    """Return token counts in the format of the chat API: totals, and their breakdown."""
     reads = usage.input + usage.cache_read + usage.cache_write
     writes = usage.output + usage.reasoning
     return {
@@ -215,7 +215,7 @@ def chat_usage(usage: Usage) -> dict[str, Any]:
 
 
 def messages_usage(usage: Usage) -> dict[str, Any]:
-    """Counts as Anthropic gives them: disjoint, but for thinking, which is output."""
+    """Return token counts in Anthropic's format: disjoint, except that output includes thinking."""
     return {
         "input_tokens": usage.input,
         "output_tokens": usage.output + usage.reasoning,
@@ -225,7 +225,7 @@ def messages_usage(usage: Usage) -> dict[str, Any]:
 
 
 def responses_usage(usage: Usage) -> dict[str, Any]:
-    """Counts as the responses wire gives them: totals, and parts of them once more."""
+    """Return token counts in the format of the responses API: totals, and their breakdown."""
     reads = usage.input + usage.cache_read + usage.cache_write
     return {
         "input_tokens": reads,

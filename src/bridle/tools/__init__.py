@@ -1,1 +1,1 @@
-"""What the model may do to the world."""
+"""Tools that the model can call: built-in tools, Python functions, and tools of a project."""

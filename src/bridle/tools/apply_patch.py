@@ -1,4 +1,4 @@
-"""Applies a patch to several files: all of it, or nothing."""
+"""The `apply_patch` tool: apply a patch to several files, completely or not at all."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PatchArguments(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def changes(given: PatchArguments, files: Files, known: dict[str, str] | None) -> list[FileChange]:
-    """What the patch would do; raises `ToolFailed` if any piece of it cannot be done."""
+    """Return the changes that the patch makes. Raises `ToolFailed` if any piece of it cannot be applied."""
     made: list[FileChange] = []
     for piece in pieces(given.patchText):
         made += _changes(piece, files, known)

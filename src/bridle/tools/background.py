@@ -1,4 +1,4 @@
-"""Commands that go on in the background: they belong to their session, and end with the process that started them."""
+"""Background commands: each belongs to a session and ends with the Bridle process that started it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_RUNNING = 16
 
 
 class Background:
-    """One command: what it prints is kept, as far as nobody has read it and it is not too much."""
+    """One running command. Its unread output is kept, up to `MOST_KEPT` characters; older output is dropped."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Background:
         self._unread = ""
         self._lost = 0
         self.tail = ""
-        """The last that it has printed, whoever has read it."""
+        """The last `MOST_TAIL` characters of output, read or unread."""
         self.status: int | None = None
         theirs, self._input = os.pipe()
         try:
@@ -67,7 +67,7 @@ class Background:
         found = told(self._piped.owned.differences(), self._folder)
         self._keep(found)
         for line in found.splitlines():
-            # Whoever uses the project must know of it, also if the model never looks at this command again.
+            # Logged for the user, because the model may never read this command's output again.
             if line:
                 LOG.warning("a background command has ended: %s", line)
         self.status = status
@@ -82,13 +82,13 @@ class Background:
             self._unread = self._unread[beyond:]
 
     def read(self) -> str:
-        """What it has printed since the last time."""
+        """Return the output since the last call of `read`."""
         text, lost = self._unread, self._lost
         self._unread, self._lost = "", 0
         return f"[{lost} characters before this were not read in time]\n{text}" if lost else text
 
     def send(self, text: str) -> None:
-        """Type something."""
+        """Write text to the command's standard input. Raises `ToolFailed` if the command does not read all of it."""
         try:
             raw = text.encode("utf-8", errors="replace")
             sent = os.write(self._input, raw)
@@ -103,7 +103,7 @@ class Background:
             self._input = -1
 
     async def end(self) -> None:
-        """End it, with everything that it started. May be called twice."""
+        """End the command and every process it started. May be called twice."""
         await self._piped.end()
         self._close_input()
         await asyncio.wait([self._reading], timeout=1.0)
@@ -118,7 +118,7 @@ class Backgrounds:
     _begun: int = 0
 
     def add(self, session: str, command: Background) -> str:
-        """Keep a command; returns the id by which its session knows it."""
+        """Register a command and return its id within the session. Of ended commands, `MOST_RUNNING` are kept."""
         self._begun += 1
         ended = [id for id, old in self._running.get(session, {}).items() if old.status is not None]
         for id in ended[: max(0, len(ended) - MOST_RUNNING)]:
@@ -149,7 +149,7 @@ class Backgrounds:
         del self._running[session][id]
 
     async def close(self) -> None:
-        """End all of them."""
+        """End all commands."""
         every = [command for commands in self._running.values() for command in commands.values()]
         self._running.clear()
         await asyncio.gather(*(command.end() for command in every))

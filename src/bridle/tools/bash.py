@@ -1,4 +1,4 @@
-"""Runs a shell command, which ends with its call, together with everything that it started."""
+"""The `bash` tool: run a shell command that ends with its tool call, together with every process it started."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class BashArguments(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 @dataclass(slots=True)
 class Prepared:
-    """A command as it is started: perhaps in the sandbox, perhaps with a way out to some hosts."""
+    """A command ready to start: with or without a sandbox, with or without an egress proxy."""
 
     words: list[str]
     folder: Path
@@ -114,7 +114,7 @@ async def _prepared(given: BashArguments, invocation: Invocation) -> Prepared:
 
 
 def _openings(given: BashArguments, asked: list[str], project: Path, invocation: Invocation) -> Openings:
-    """What a call was given beyond the rule; git's settings only if nothing else is on its line."""
+    """Return what a call may use beyond the default sandbox; git's config only if the line is a single command."""
     assert invocation.sandbox is not None
     permits = invocation.permits
     writable: list[Path] = []
@@ -127,7 +127,7 @@ def _openings(given: BashArguments, asked: list[str], project: Path, invocation:
         if path != NETWORK:
             (protected if place.inside else writable).append(place.path)
     needs = _needs(given, project)
-    # What the line names is opened only where somebody has judged it.
+    # Paths named in the command line are opened only if permissions were checked.
     edits = (access for access in needs if access.permission == EDIT_PROTECTED)
     protected += [project / access.pattern for access in edits if permits is not None and permits(access)]
     named = {access.permission for access in needs}
@@ -142,7 +142,7 @@ def _openings(given: BashArguments, asked: list[str], project: Path, invocation:
 
 
 def _wanted(place: Place) -> tuple[Access, ...]:
-    """What a path needs that a command names as `outside`: a folder elsewhere, or a protected or masked file."""
+    """The permissions for a path in `outside`: a folder outside the project, or a protected or masked file."""
     if not place.inside:
         return (Access("external_directory", beyond(place)),)
     match protection(place.inner.parts):
@@ -167,7 +167,7 @@ def _is_host(text: str, directory: Path) -> bool:
 
 
 async def _run(ready: Prepared, given: BashArguments, invocation: Invocation) -> tuple[int | None, float | None]:
-    """The exit status, or none if its time was up, and that time."""
+    """Return the exit status, or None after a timeout, and the timeout in seconds."""
     seconds = None if given.timeout is None else max(given.timeout, 1) / 1000
     piped = OutputStream(
         ready.words,
@@ -185,7 +185,7 @@ async def _run(ready: Prepared, given: BashArguments, invocation: Invocation) ->
             raise
         return None, seconds
     finally:
-        # However it ended: what was found afterwards belongs to what the call has printed.
+        # However the command ended, changes to protected files are part of its output.
         invocation.print(told(piped.owned.differences(), invocation.directory.resolve()))
 
 
@@ -210,7 +210,7 @@ async def _in_background(ready: Prepared, given: BashArguments, invocation: Invo
 
 
 def _hint(text: str, given: BashArguments, invocation: Invocation, ready: Prepared) -> str:
-    """What the sandbox may have had to do with a failure, and how to ask for more."""
+    """Explain how the sandbox may have caused a failure, and how to ask for more access."""
     if ready.contained is None:
         return ""
     tail, egress_proxy = text[-5_000:], ready.egress_proxy
@@ -235,7 +235,7 @@ def _hint(text: str, given: BashArguments, invocation: Invocation, ready: Prepar
 
 
 def is_single(command: str) -> bool:
-    """Whether a line is one plain command, so that what it was given serves nothing else."""
+    """Return whether a line is one plain command, so that its extra access serves no other command."""
     from bridle.shell.script import taken_apart
 
     script = taken_apart(command)
@@ -243,7 +243,7 @@ def is_single(command: str) -> bool:
 
 
 def _needs(given: BashArguments, directory: Path) -> tuple[Access, ...]:
-    # Loaded when a command is judged: a turn that runs none does not need the parser.
+    # Imported here because a turn without commands does not need the parser.
     from bridle.shell.required_access import needs_of
 
     folder = located(directory, given.workdir or ".")

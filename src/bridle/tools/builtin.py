@@ -1,4 +1,4 @@
-"""How a built-in tool is made: its arguments, its work, and its description from the file beside it."""
+"""Builds a built-in tool from its arguments, its function and the description in a .md file beside it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def builtin(
     changes: Callable[[Any, Files, dict[str, str] | None], Sequence[Any]] | None = None,
     asks: Callable[[Any, str], Ask] | None = None,
 ) -> StructTool:
-    """A tool whose description lies in NAME.md."""
+    """Return a tool with the description in NAME.md."""
     description = Path(__file__).with_name(f"{name}.md").read_text(encoding="utf-8").strip()
     return StructTool(
         spec=ToolSpec(name, description, struct_schema(arguments)),
@@ -48,7 +48,7 @@ def builtin(
 
 def _preview(changes: Callable[[Any, Files, dict[str, str] | None], Sequence[Any]]) -> Preview:
     def preview(given: Any, files: Files, known: dict[str, str]) -> str:
-        # Loaded when somebody is asked: most edits are made without a question.
+        # Imported only for a permission question: most edits need none.
         from bridle.tools.file_changes import unified
 
         return unified(changes(given, files, known))

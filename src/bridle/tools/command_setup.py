@@ -1,4 +1,4 @@
-"""Where the calls of a turn work: the project, the sandbox and bounds of its commands, and the settings of tools."""
+"""The environment of a turn's tool calls: project, sandbox, resource limits of commands, and tool settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bridle.tools.background import Backgrounds
 
 
 class FileCheck(Protocol):
-    """A command for files that were changed; `{file}` in it stands for the file."""
+    """A formatter or linter for changed files; `{file}` in its command stands for the path."""
 
     @property
     def files(self) -> str: ...
@@ -25,7 +25,7 @@ class FileCheck(Protocol):
 
 
 class ToolSettings(Protocol):
-    """The settings that single tools read. `Settings` has all of them, so that a new one needs no wiring."""
+    """Settings of individual tools. `Settings` implements it, so a new setting needs no wiring."""
 
     @property
     def formatters(self) -> Sequence[FileCheck]: ...
@@ -35,7 +35,7 @@ class ToolSettings(Protocol):
 
 @dataclass(slots=True, frozen=True)
 class DefaultToolSettings:
-    """See `ToolSettings`: what holds where nothing is set."""
+    """`ToolSettings` with default values."""
 
     formatters: Sequence[FileCheck] = ()
     diagnostics: Sequence[FileCheck] = ()
@@ -43,20 +43,20 @@ class DefaultToolSettings:
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class CommandSetup:
-    """What all calls of a turn have in common."""
+    """The environment shared by all tool calls of a turn."""
 
     directory: Path
     """The project."""
     environment: Mapping[str, str] | None = None
     """The environment variables of commands; None means all of Bridle's own."""
     guarded: tuple[Path, ...] = ()
-    """Folders that no file tool writes to, such as Bridle's own."""
+    """Folders that file tools never write to, including Bridle's own."""
     find_sandbox: Callable[[], Sandbox | None] = field(default=lambda: None)
-    """Finds the sandbox for commands. Called when the first one runs, so that a turn without commands pays nothing."""
+    """Returns the sandbox for commands. Called for the first command, so a turn without commands pays nothing."""
     bounds: Mapping[str, int] = field(default_factory=dict)
     """Limits on each command: processes, bytes of memory, bytes of a file."""
     reads_only: bool = False
     """Whether the project is read-only for commands of this turn and of its subagents."""
     backgrounds: Backgrounds = field(default_factory=Backgrounds)
-    """The commands that run in the background."""
+    """The background commands."""
     settings: ToolSettings = DefaultToolSettings()

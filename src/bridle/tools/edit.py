@@ -1,4 +1,4 @@
-"""Replaces a piece of a file."""
+"""The `edit` tool: replace text in a file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class EditArguments(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def changes(given: EditArguments, files: Files, known: dict[str, str] | None) -> list[FileChange]:
-    """What the call would do to the file; raises `ToolFailed` if it cannot be done."""
+    """Return the change that the call makes. Raises `ToolFailed` if it is impossible."""
     place = files.place("edit", given.filePath)
     if not given.oldString or given.oldString == given.newString:
         raise ToolFailed("oldString must not be empty and must differ from newString.")

@@ -1,4 +1,4 @@
-"""Changes of files: computed first, shown as a diff to whoever is asked, then written, one call after the other."""
+"""File changes of editing tools: compute them, show them as a diff for approval, then write them one call at a time."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _busy: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary(
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """What a file held, and what it shall hold; None means that it is not there."""
+    """The content of a file before and after a change; None means that the file does not exist."""
 
     place: Place
     before: bytes | None
     after: bytes | None
     note: str = ""
     mode: int | None = None
-    """The mode of the file that this one comes from."""
+    """File mode to keep when a file is moved."""
 
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """A file as it is, with the text that a model thinks in: no byte order mark, lines that end in one character."""
+    """The current content of a file, with its text as a model writes it: no byte order mark, `\\n` line ends."""
 
     content: bytes
 
@@ -47,7 +47,7 @@ class Before:
 
     @property
     def dos(self) -> bool:
-        """Whether every line ends in two characters; a file that mixes its line ends keeps each as it is."""
+        """Whether every line ends in CRLF; a file with mixed line ends keeps each as it is."""
         return b"\r\n" in self.content and self.content.count(b"\r\n") == self.content.count(b"\n")
 
     @property
@@ -55,20 +55,23 @@ class Before:
         return self._plain(self.content[len(self.mark) :].decode("utf-8", errors="surrogateescape"))
 
     def given(self, text: str) -> str:
-        """A model's text as it fits this one; half a character becomes a mark."""
+        """Return a model's text normalized like this file's text, with lone surrogates replaced."""
         return self._plain(sound(text).removeprefix("\ufeff"))
 
     def _plain(self, text: str) -> str:
         return text.replace("\r\n", "\n") if self.dos else text
 
     def encoded(self, text: str) -> bytes:
-        """The text as this file writes it: with its mark and its line ends."""
+        """Return the text as bytes with this file's byte order mark and line ends."""
         content = text.encode("utf-8", errors="surrogateescape")
         return self.mark + (content.replace(b"\n", b"\r\n") if self.dos else content)
 
 
 def settled(files: Files, place: Place, known: dict[str, str] | None) -> Before:
-    """A file that the model has seen as it is now; raises `ToolFailed` for any other, and for what is no text."""
+    """Read a file that is to be changed.
+
+    Raises `ToolFailed` if the model has not read it, if it has changed since then, or if it is binary.
+    """
     content = files.read(place, MAX_BYTES)
     if known is not None:
         seen = known.get(str(place.path))
@@ -84,7 +87,7 @@ def settled(files: Files, place: Place, known: dict[str, str] | None) -> Before:
 
 @asynccontextmanager
 async def editing(places: Iterable[Place]) -> AsyncIterator[None]:
-    """Nobody else in this process changes these files meanwhile."""
+    """Lock files against changes by other tool calls in this process."""
     async with AsyncExitStack() as stack:
         for path in sorted({str(place.path) for place in places}):
             key = (id(asyncio.get_running_loop()), path)
@@ -93,10 +96,10 @@ async def editing(places: Iterable[Place]) -> AsyncIterator[None]:
 
 
 async def applied(changes: Sequence[FileChange], invocation: Invocation, said: str) -> Output:
-    """Make all changes, or none, and tell what came of them."""
+    """Write all changes or none, then run formatters and diagnostics. Raises `ToolFailed`."""
     done: list[FileChange] = []
     try:
-        # Nothing is deleted before everything else is safe.
+        # Deletions come last, after everything else is written.
         for change in sorted(changes, key=lambda change: change.after is None):
             _make(invocation.files, change.place, change.after, change.mode)
             done.append(change)
@@ -110,7 +113,7 @@ async def applied(changes: Sequence[FileChange], invocation: Invocation, said: s
     settings = invocation.commands.settings
     if not settings.formatters and not settings.diagnostics:
         return Output(said, files=names)
-    # Loaded where somebody wants it.
+    # Imported only if formatters or diagnostics are configured.
     from bridle.tools.format_and_lint import cared_for
 
     found = await cared_for([change.place for change in changes if change.after is not None], invocation)
@@ -125,7 +128,7 @@ def _make(files: Files, place: Place, content: bytes | None, mode: int | None) -
 
 
 def unified(changes: Sequence[FileChange]) -> str:
-    """The changes as people read them."""
+    """Return the changes as a unified diff."""
     return "\n".join(_diff(change) for change in changes)
 
 

@@ -1,4 +1,4 @@
-"""After an edit: formatters put the file in order, diagnostics say what is wrong with it; both within a deadline."""
+"""Formatters and linters that run on a file after an edit, each with a timeout."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_BYTES = 20_000_000
 
 
 class Ran(NamedTuple):
-    """What came of a command: whether it found fault, its words, and what it changed at protected places."""
+    """The result of a command: whether it failed, its output, and its changes to protected files."""
 
     failed: bool
     said: str
@@ -31,7 +31,7 @@ class Ran(NamedTuple):
 
 
 async def cared_for(places: Sequence[Place], invocation: Invocation) -> str:
-    """Format and examine files that were written; what was found, for the model to read."""
+    """Format and lint files that were written; return the findings for the model."""
     found: list[str] = []
     for place in places:
         for care in invocation.commands.settings.formatters:
@@ -53,7 +53,7 @@ async def cared_for(places: Sequence[Place], invocation: Invocation) -> str:
 
 
 async def _run(care: FileCheck, place: Place, invocation: Invocation) -> Ran:
-    """What a command makes of a file. It runs what the project brings, so it is shut in."""
+    """Run a command on a file, in the sandbox because it may execute the project's own code."""
     text = care.command.replace("{file}", shlex.quote(str(place.path)))
     command = ["/bin/sh", "-c", text]
     environment: Mapping[str, str] | None = invocation.environment
@@ -85,7 +85,7 @@ async def _run(care: FileCheck, place: Place, invocation: Invocation) -> Ran:
 
 
 def _see_again(place: Place, invocation: Invocation) -> None:
-    """The model is taken to know what a formatter made of its words; if it is gone or too large, it has to look."""
+    """Count the formatted file as read by the model; a file that is gone or too large must be read again."""
     try:
         invocation.sees(str(place.path), digest(invocation.files.read(place, MAX_BYTES)))
     except ToolFailed:

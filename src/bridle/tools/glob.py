@@ -1,4 +1,4 @@
-"""Finds files by pattern, the newest first."""
+"""The `glob` tool: find files by pattern, newest first."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def glob(given: GlobArguments, invocation: Invocation) -> Output:
     async with ripgrep(arguments, folder.path) as search:
         while len(found) <= MAX_FILES and (name := await search.until(b"\0")) is not None:
             inner = PurePosixPath(name.decode("utf-8", errors="surrogateescape"))
-            # A pattern without a folder is meant for the names, wherever they are.
+            # A pattern without a folder matches file names in every folder.
             if not (sought.fullmatch(str(inner)) or ("/" not in given.pattern and sought.fullmatch(inner.name))):
                 continue
             place = found_at(folder, folder.inner / inner)
@@ -45,7 +45,7 @@ async def glob(given: GlobArguments, invocation: Invocation) -> Output:
 
 
 def _sought(pattern: str, folder: Place) -> re.Pattern[str]:
-    """The pattern, from the folder that is looked in: models also write whole paths."""
+    """Compile the pattern relative to the searched folder: models also write absolute paths."""
     return fitting(pattern.removeprefix(f"{folder.path}/"))
 
 

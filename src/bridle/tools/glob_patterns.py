@@ -1,4 +1,4 @@
-"""Patterns of paths, as models write them: `*` within one folder, `**` across folders, `?`, `[…]` and `{a,b}`."""
+"""Glob patterns as models write them: `*` within one folder, `**` across folders, `?`, `[…]` and `{a,b}`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PIECE = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|\{|\}|,|\\.|.", re.DOTALL
 
 @lru_cache(maxsize=256)
 def fitting(pattern: str) -> re.Pattern[str]:
-    """A pattern for whole paths; raises `ToolFailed` if it makes no sense."""
+    """Return a regular expression that matches whole paths. Raises `ToolFailed` for an invalid pattern."""
     depth = 0
     found: list[str] = []
     for piece in _PIECE.findall(pattern.removeprefix("./")):

@@ -1,4 +1,4 @@
-"""Finds lines by regular expression, in the files that this call might also read."""
+"""The `grep` tool: find lines by regular expression, in files that the call is allowed to read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FORM = [
 LOOKS = ["--encoding", "none", "--hidden", "--glob", "!.git", "--sort", "path", "--max-columns-preview"]
 NAMED = 5
 HELD = 100
-"""So many bytes of a line are compared with the file itself."""
+"""Bytes of each line that are compared with the file itself."""
 
 
 class GrepArguments(msgspec.Struct, forbid_unknown_fields=True):
@@ -47,15 +47,15 @@ async def grep(given: GrepArguments, invocation: Invocation) -> Output:
     arguments = [*FORM, *LOOKS, "--max-columns", str(MAX_COLUMNS)]
     sought = fitting(given.include) if given.include is not None else None
     if given.include is not None and "/" not in given.include:
-        # A type, and not a glob: a glob would bring back what is ignored.
+        # A type instead of a glob: a glob would include ignored files.
         arguments += ["--type-add", f"sought:{given.include}", "--type", "sought"]
     if files.entries(target, 1) is None:
-        # The search would wait for ever at a pipe.
+        # Fails for a pipe, on which ripgrep would wait forever.
         with files.opened(target):
             pass
     found = _Found(files, target, sought)
     try:
-        # From the project's folder, so that a path that was found is one that can be read.
+        # Run in the project's folder, so that found paths can be passed to `read`.
         async with ripgrep([*arguments, "--regexp", given.pattern, "--", f"./{target.inner}"], target.root) as search:
             while len(found.lines) <= MAX_LINES and await found.take(search):
                 continue
@@ -66,7 +66,7 @@ async def grep(given: GrepArguments, invocation: Invocation) -> Output:
 
 
 class _Found:
-    """What ripgrep proposes, as far as the files by handle say the same and may be read."""
+    """Matches of ripgrep that may be read and that the file itself, opened by handle, confirms."""
 
     def __init__(self, files: Files, target: Place, sought: re.Pattern[str] | None) -> None:
         self.lines: list[str] = []
@@ -78,14 +78,14 @@ class _Found:
         self._binary = 0
 
     async def take(self, search: Search) -> bool:
-        """One more line; False at the end."""
+        """Take one more line of output; return False at the end."""
         line = await search.until(b"\n")
         if line is None:
             return False
         name, parted, rest = line.partition(b"\0")
         parts = rest.split(b":", 2)
         if not parted or len(parts) != 3:
-            # Words of the program's own, such as that a binary file fits.
+            # A message of ripgrep itself, for example about a binary file.
             self._binary += b"binary file matches" in line
             return True
         place = found_at(self._target, PurePosixPath(os.fsdecode(name)))
@@ -104,7 +104,7 @@ class _Found:
         return any(self._sought.fullmatch(str(path)) for path in (inner, below, PurePosixPath(inner.name)))
 
     def _handle(self, place: Place) -> int | None:
-        """The file, kept open while its lines come; None if it may not be read."""
+        """Return a handle of the file, kept open for its next lines; None if it may not be read."""
         name = place.shown
         if name not in self._handles and name not in self._left_out:
             self.close()

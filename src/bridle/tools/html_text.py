@@ -1,4 +1,4 @@
-"""Decode a page and turn it into Markdown or text; a program of its own, since a hostile page may take forever."""
+"""Converts an HTML page to Markdown or text, in a subprocess because a hostile page may take forever."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ CHARSETS = re.compile(
     r"utf-?8|(us-)?ascii|latin-?1|iso-?8859-?([1-9]|1[013-6])|windows-?(125[0-8]|874)|cp(125[0-8]|866|874)|"
     r"ibm866|koi8-[ru]|macintosh|gb2312|gbk|gb18030|big5(-hkscs)?|euc-(jp|kr)|shift-jis|iso-2022-jp"
 )
-"""Charsets of the web. Python knows many more encodings, some of which take hours or are no charsets at all."""
+"""Web charsets. Some of Python's other encodings take hours or are not charsets at all."""
 OTHER_NAMES = {"gb2312": "gb18030", "gbk": "gb18030", "macintosh": "mac-roman", "iso-8859-1": "cp1252"}
 
 
 def decoded(content: bytes, charset: str) -> str:
-    """The text of a page; a charset that is not one of the web is taken for UTF-8."""
+    """Return the text of a page; an unknown charset is read as UTF-8."""
     name = charset.strip().lower().replace("_", "-")
     if not CHARSETS.fullmatch(name):
         name = "utf-8"
@@ -22,7 +22,7 @@ def decoded(content: bytes, charset: str) -> str:
 
 
 def converted(text: str, form: str) -> str:
-    """The words of a page, without what only a browser needs; as `html` it stays as it is."""
+    """Return a page as Markdown or text without scripts and styles, or unchanged for `html`."""
     if form == "html":
         return text
     from bs4 import BeautifulSoup

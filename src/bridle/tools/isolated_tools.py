@@ -1,4 +1,4 @@
-"""Tools of a trusted project: each call runs in a process of its own, in the sandbox."""
+"""Python tools of a trusted project: each call runs in its own sandboxed subprocess."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _words(file: Path, report: int) -> list[str]:
 
 @dataclass(slots=True)
 class HostedTool:
-    """See `Tool`."""
+    """A tool that runs in a subprocess. Implements `Tool`."""
 
     file: Path
     spec: ToolSpec
@@ -48,7 +48,7 @@ class HostedTool:
     ignored_arguments: frozenset[str] = frozenset()
 
     def check(self, arguments: Mapping[str, Any]) -> Any:
-        # Loaded when a call is made: it takes as long as everything else that a start loads.
+        # Imported for a call only: it takes as long as all other imports together.
         import jsonschema
 
         properties = self.spec.schema.get("properties", {})
@@ -108,7 +108,7 @@ class HostedTool:
 
 
 def _coerced(value: Any, schema: Mapping[str, Any]) -> Any:
-    """A number or a truth value that came as text is taken as what it says."""
+    """Convert a number or boolean that was given as text."""
     kinds = {"integer": int, "number": float, "boolean": bool}
     kind = kinds.get(schema.get("type", ""))
     if kind is None or not isinstance(value, str):
@@ -130,7 +130,7 @@ def _read(report: int) -> Answer:
 def hosted_tools(
     folder: Path, project: Path, environment: Mapping[str, str], sandbox: Sandbox | None
 ) -> tuple[list[Tool], list[str]]:
-    """The tools of all files in a folder, and what is wrong with those that cannot be used."""
+    """Return the tools of all Python files in a folder, and the problems of files that cannot be used."""
     tools: list[Tool] = []
     problems: list[str] = []
     for path in sorted(folder.glob("*.py")):

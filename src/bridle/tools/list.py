@@ -1,4 +1,4 @@
-"""Lists a folder."""
+"""The `list` tool: list a folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ListArguments(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def listing(files: Files, place: Place) -> str | None:
-    """The entries of a folder, line by line; None if it is no folder."""
+    """Return the entries of a folder, one per line; None if it is not a folder."""
     entries = files.entries(place, MAX_LOOKED_AT)
     return None if entries is None else listed(entries, MAX_ENTRIES) or "[the folder is empty]"
 

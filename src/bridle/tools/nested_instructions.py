@@ -1,4 +1,4 @@
-"""Instructions that lie beside or above a file that is read: the model gets them with it, once."""
+"""Instruction files (AGENTS.md) in the folders of a file that is read: the model gets them once, with the file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bridle.workspace.instructions import beneath, instruction_files, instructio
 
 
 def nested_instructions(path: Path, invocation: Invocation) -> str:
-    """What the folders of a file have to say that this session was not told yet."""
+    """Return the instructions from the folders of a file that this session has not seen yet."""
     pieces: list[str] = []
     project = invocation.directory.resolve()
     for folder in beneath(project, path):

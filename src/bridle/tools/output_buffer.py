@@ -1,4 +1,4 @@
-"""What a call has printed, in little memory: all of it while it is short, then head and tail, and a file."""
+"""Output of a tool call in little memory: all of it while short, then its head and tail, and the rest in a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_KEPT = 50_000_000
 
 
 class Printed:
-    """Grows by `add`; `spill` gives the path of a file for what is too long to keep."""
+    """The output of one call; `spill` returns the path of a file for output that is too long for memory."""
 
     def __init__(self, spill: Callable[[], str] | None = None) -> None:
         self._spill = spill
@@ -31,7 +31,7 @@ class Printed:
         self._kept = 0
         self._hash = hashlib.blake2b(digest_size=9)
         self.stored = ""
-        """The file that has the whole, once there is one."""
+        """The file with the complete output; empty if there is none."""
 
     def add(self, text: str) -> None:
         raw = text.encode("utf-8", errors="surrogatepass")
@@ -58,7 +58,7 @@ class Printed:
         self._tail.append(before[-TAIL:])
         self._tail_size = len(self._tail[0])
         if self._spill is not None:
-            # Where there is no room for it, the call goes on with head and tail alone.
+            # Without disk space the call continues with head and tail only.
             with suppress(OSError):
                 path = self._spill()
                 self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
@@ -75,13 +75,13 @@ class Printed:
             self.stored = ""
 
     def close(self) -> None:
-        """Nothing more comes. May be called twice."""
+        """Close the file. May be called twice."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
 
     def digest(self) -> str:
-        """Of everything, also of what is not kept."""
+        """Return the digest of the complete output, including discarded parts."""
         return self._hash.hexdigest()
 
     def text(self) -> str:
@@ -97,7 +97,7 @@ class Printed:
 
 @dataclass(slots=True, frozen=True)
 class OutputFolder:
-    """Outputs that are too long for the model: a file for each call, in a folder for each session."""
+    """Files for outputs that are too long for the model: one per call, in a folder per session."""
 
     path: Path
 

@@ -1,4 +1,4 @@
-"""The patch format that some models write best: whole files added, deleted, moved, or changed by their surroundings."""
+"""Parser for the `*** Begin Patch` format: add, delete, move files, or change lines found by their context."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ END_OF_FILE = "*** End of File"
 
 
 class Hunk(NamedTuple):
-    """Lines with their signs, as the patch has them; `within` are lines that come before them."""
+    """One change: lines with their signs. `within` are the `@@` lines that precede it in the file."""
 
     within: tuple[str, ...]
     lines: tuple[tuple[str, str], ...]
@@ -42,10 +42,10 @@ Piece = Added | Deleted | Updated
 
 
 def pieces(text: str) -> list[Piece]:
-    """What a patch is made of; raises `ToolFailed` with the line that makes no sense."""
+    """Parse a patch. Raises `ToolFailed` with the invalid line."""
     lines = text.strip().replace("\r\n", "\n").split("\n")
     if lines and lines[0].startswith("<<"):
-        # Some wrap it as for a shell.
+        # Some models wrap the patch in a shell heredoc.
         lines = lines[1:-1]
     if not lines or lines[0].strip() != BEGIN or lines[-1].strip() != END:
         raise ToolFailed(f"A patch begins with {BEGIN!r} and ends with {END!r}.")
@@ -115,7 +115,7 @@ def _hunks(body: list[str]) -> tuple[Hunk, ...]:
 
 
 def updated(text: str, hunks: tuple[Hunk, ...], name: str) -> str:
-    """The text with all changes made, each after the one before it; raises `ToolFailed` if one has no place."""
+    """Return the text with all changes applied in order. Raises `ToolFailed` if the lines of one are not found."""
     final = text.endswith("\n") or not text
     lines = text.removesuffix("\n").split("\n") if text else []
     result: list[str] = []
@@ -133,7 +133,7 @@ def updated(text: str, hunks: tuple[Hunk, ...], name: str) -> str:
 
 
 def _changed(hunk: Hunk, there: list[str]) -> list[str]:
-    """What a change makes of the lines that are there: those that stay are the file's own, to the last blank."""
+    """Apply a change to the lines of the file. Unchanged lines keep the file's own white space."""
     result: list[str] = []
     index = 0
     shift = next(
@@ -159,7 +159,7 @@ def _line(lines: list[str], wanted: str, start: int, name: str) -> int:
         if lines[index].strip() == wanted:
             return index
     if any(line.strip() == wanted for line in lines[:start]):
-        # The change before this one lies in the same place.
+        # The previous change is below the same `@@` line.
         return start - 1
     raise ToolFailed(f"{name}: the line {wanted!r} that stands behind @@ was not found.")
 

@@ -1,4 +1,4 @@
-"""Reads, feeds, lists and ends commands in the background."""
+"""The `process` tool: read, write to, list and end background commands."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def process(given: ProcessArguments, invocation: Invocation) -> Output:
         if found.status is not None:
             raise ToolFailed(f"{given.id} has ended with status {found.status}.")
         found.send(given.text)
-        # Most programs answer at once, and a second call for that would be a step wasted.
+        # Most programs answer at once: waiting here saves a second call and its step.
         await asyncio.sleep(SETTLE_SECONDS)
     over = found.status is not None
     if given.action == "end":
@@ -54,7 +54,7 @@ def _state(found: Background, *, ended: bool) -> str:
 
 
 def _needs(given: ProcessArguments, directory: Path) -> tuple[Access, ...]:
-    # What it types into was allowed when it was started; what it types may be as much as a command.
+    # The command was allowed when it was started, but its input may be as powerful as a command.
     return (Access("bash", given.text.strip(), "any"),) if given.action == "send" else ()
 
 

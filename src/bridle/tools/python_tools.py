@@ -1,4 +1,4 @@
-"""Tools from Python files: the user's own are loaded into this process."""
+"""Loads the user's own tools from Python files into this process."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ MOST_BYTES = 16 << 20
 
 
 def brought_tools(folder: Path) -> tuple[list[Tool], list[str]]:
-    """The tools of all files in a folder, and what is wrong with those that cannot be used.
+    """Return the tools of all Python files in a folder, and the problems of files that cannot be used.
 
-    What `@tool` has made is taken; where a file has none of that, each of its public functions is one.
+    A file's tools are its `@tool` functions, or all its public functions if it has none.
     """
     tools: list[Tool] = []
     problems: list[str] = []
@@ -28,13 +28,13 @@ def brought_tools(folder: Path) -> tuple[list[Tool], list[str]]:
         except BridleError as error:
             problems.append(f"{path}: {error}")
         except (Exception, SystemExit) as error:
-            # Somebody's code: whatever it does when it is loaded, Bridle goes on without its tools.
+            # Third-party code may raise anything at import; Bridle continues without its tools.
             problems.append(f"{path} cannot be loaded: {type(error).__name__}: {error}")
     return tools, problems
 
 
 def load_tools(path: Path) -> list[Tool]:
-    """Run a file and return its tools. Raises what the file raises."""
+    """Run a file and return its tools. Raises any exception that the file raises."""
     return _tools_of(_loaded(path))
 
 
@@ -43,9 +43,9 @@ def _loaded(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
-    # Type hints of a module are looked up there.
+    # `get_type_hints` looks the module up there.
     sys.modules[name] = module
-    # From the file that was trusted: compiled code beside it may be of another, and nobody reads it.
+    # Compile the trusted source itself: a cached .pyc file may come from other, unreviewed source.
     exec(compile(read_bounded(path, MOST_BYTES), str(path), "exec", dont_inherit=True), vars(module))
     return module
 
@@ -60,7 +60,7 @@ def _tools_of(module: ModuleType) -> list[Tool]:
 
 
 def without_doubles(tools: list[Tool], taken: set[str]) -> tuple[list[Tool], list[str]]:
-    """The tools whose names are free, and the words for the others."""
+    """Return the tools whose names are not taken, and a message for each of the others. Adds to `taken`."""
     kept: list[Tool] = []
     problems: list[str] = []
     for made in tools:

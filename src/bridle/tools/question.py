@@ -1,4 +1,4 @@
-"""`question`: a person is asked, and the answer is the result. Its call never runs here; the turn pauses."""
+"""The `question` tool: ask a person; the answer is the result. Its call never runs, the turn pauses instead."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class QuestionArguments(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def put(given: QuestionArguments, id: str) -> Ask:
-    """The questions as a person reads them; the choices are there if there is only one question."""
+    """Return the questions as an `Ask`, with choices only for a single question that allows one choice."""
     texts = [_shown(number, question) for number, question in enumerate(given.questions, 1)]
     text = "\n".join(texts) if len(texts) > 1 else texts[0].removeprefix("1. ")
     single = given.questions[0] if len(given.questions) == 1 and not given.questions[0].multiple else None

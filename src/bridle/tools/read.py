@@ -1,4 +1,4 @@
-"""Reads a file by lines, or lists a folder."""
+"""The `read` tool: read lines of a file, show an image or document, or list a folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_LINE = 2_000
 BLOCK = 65_536
 MOST_BYTES = 200_000_000
 MOST_TO_LOOK_AT = 5_000_000
-"""Of an image or a document: some providers take no more."""
+"""Maximum size of an image or document: some providers accept no more."""
 
 
 class ReadArguments(msgspec.Struct, forbid_unknown_fields=True):
@@ -50,7 +50,7 @@ async def read(given: ReadArguments, invocation: Invocation) -> Output:
         if b"\0" in beginning:
             raise ToolFailed(f"{place.shown} is a binary file.")
         if os.fstat(handle).st_size > MAX_BYTES:
-            # Long outputs of tools lie in such files: they are read in pieces, and are not for editing.
+            # Files of this size, like stored tool outputs, are read in pieces and cannot be edited.
             return Output(await in_thread(partial(_in_pieces, os.dup(handle), given)))
         content = b"".join(_blocks(handle))
     invocation.sees(str(place.path), digest(content))
@@ -60,13 +60,13 @@ async def read(given: ReadArguments, invocation: Invocation) -> Output:
 
 
 def _shown_as(media: str, name: str, content: bytes) -> Output:
-    """An image or a document, which the model looks at."""
+    """Return an image or document as an attachment for the model."""
     shown = Attachment(name, media, b64encode(content).decode())
     return Output(f"[{media}, {len(content)} bytes: shown below]", digest=digest(content), attached=(shown,))
 
 
 def _in_pieces(handle: int, given: ReadArguments) -> str:
-    """Runs in a thread that nobody can stop: the handle is its own."""
+    """Read a large file in a thread. It owns the handle, because the thread cannot be stopped."""
     try:
         return _part(_lines(_blocks(handle)), given)
     finally:
@@ -74,7 +74,7 @@ def _in_pieces(handle: int, given: ReadArguments) -> str:
 
 
 def _blocks(handle: int) -> Iterator[bytes]:
-    """What a file holds; one that grows meanwhile ends where it ended."""
+    """Yield the content of a file, up to its size at the start if it grows."""
     left = min(os.fstat(handle).st_size, MOST_BYTES)
     while left > 0 and (block := os.read(handle, min(BLOCK, left))):
         left -= len(block)
@@ -82,7 +82,7 @@ def _blocks(handle: int) -> Iterator[bytes]:
 
 
 def _part(lines: Iterator[str], given: ReadArguments) -> str:
-    """The lines that were asked for, with their numbers, and how to read on."""
+    """Return the requested lines with their numbers, and the offset of the next ones."""
     first = max(1, given.offset)
     chosen: list[str] = []
     number = left = 0
@@ -101,7 +101,7 @@ def _part(lines: Iterator[str], given: ReadArguments) -> str:
 
 
 def _lines(blocks: Iterable[bytes]) -> Iterator[str]:
-    """The lines, long ones cut, in little memory."""
+    """Yield the lines, long ones truncated, in little memory."""
     rest = b""
     cut = 0
     for block in blocks:

@@ -1,4 +1,4 @@
-"""The tools that come with Bridle."""
+"""Registry of the built-in tools."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ NAMES = (
 
 
 def builtin_tools() -> list[Tool]:
-    """All of them, in the order in which a model is told."""
+    """Return all built-in tools in the order in which the model sees them."""
     return [import_module(f"bridle.tools.{name}").TOOL for name in NAMES]

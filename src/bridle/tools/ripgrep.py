@@ -1,4 +1,4 @@
-"""The search program that glob and grep stand on: it proposes, and the file boundary has the last word."""
+"""Runs ripgrep for `glob` and `grep`, which check each match against the file permissions."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def _program(folder: Path) -> str:
 
 @dataclass(slots=True)
 class Search:
-    """A search under way: what it prints, and what it complains about."""
+    """A running search: its output and its error messages."""
 
     reader: asyncio.StreamReader
     complaints: asyncio.Task[bytes]
 
     async def until(self, mark: bytes) -> bytes | None:
-        """The next piece before a mark; None at the end."""
+        """Return the output up to the next mark; None at the end."""
         try:
             return (await self.reader.readuntil(mark)).removesuffix(mark)
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
@@ -51,7 +51,7 @@ class Search:
 
 @asynccontextmanager
 async def ripgrep(arguments: list[str], folder: Path) -> AsyncIterator[Search]:
-    """Search in a folder; whatever is left of it ends with the context."""
+    """Start ripgrep in a folder; the process ends with the context. Raises `ToolFailed`."""
     if any("\0" in argument for argument in arguments):
         raise ToolFailed("A pattern cannot hold a zero byte.")
     piped = OutputStream([_program(folder), "--no-config", *arguments], folder=folder, apart=True)
@@ -64,7 +64,7 @@ async def ripgrep(arguments: list[str], folder: Path) -> AsyncIterator[Search]:
 
 
 async def _complaints(reader: asyncio.StreamReader) -> bytes:
-    """The first of what is complained about; all of it is read, so that nothing waits for us."""
+    """Return the first error messages. Reads all of them, so that ripgrep never blocks on a full pipe."""
     kept = b""
     while block := await reader.read(MOST_COMPLAINED):
         kept = (kept + block)[:MOST_COMPLAINED]
@@ -72,6 +72,6 @@ async def _complaints(reader: asyncio.StreamReader) -> bytes:
 
 
 def listed(lines: list[str], most: int) -> str:
-    """The first lines of what was found, and how many are left out."""
+    """Return the first lines, and the number of omitted ones."""
     more = f"\n\n[{len(lines) - most} more]" if len(lines) > most else ""
     return "\n".join(lines[:most]) + more

@@ -1,4 +1,4 @@
-"""`skill`: loads what a skill says, and names the files that come with it."""
+"""The `skill` tool: load the text of a skill and list its files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SkillArguments(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def skill_tool(skills: Mapping[str, Skill]) -> Tool:
-    """The tool, with the skills that it can load."""
+    """Return the tool for the given skills."""
 
     async def load(given: SkillArguments, invocation: Invocation) -> Output:
         found = skills.get(given.name)
@@ -46,7 +46,7 @@ def skill_tool(skills: Mapping[str, Skill]) -> Tool:
 
 
 def _linked(skill: Skill, directory: Path) -> tuple[Access, ...]:
-    """The permission for a skill that is a link out of an untrusted project."""
+    """Return the permission for a skill that is a link out of an untrusted project."""
     outside = skill.outside
     return () if outside is None else (Access("external_directory", beyond(located(directory, str(outside)))),)
 
@@ -58,6 +58,6 @@ def _files(folder: Path) -> str:
 
 
 def listed(skills: Mapping[str, Skill]) -> str:
-    """The skills for the system prompt."""
+    """Return the list of skills for the system prompt."""
     lines = "\n".join(f"- {skill.name}: {skill.description}" for skill in skills.values())
     return f"Skills, to be loaded with the tool `skill` when they fit:\n{lines}" if lines else ""

@@ -1,4 +1,4 @@
-"""`task`: a subagent with a session of its own. Its call never runs here; the turn starts the child."""
+"""The `task` tool: start a subagent in its own session. Its call never runs, the turn starts the child instead."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bridle.tools.tool import Invocation, Output, StructTool, Tool, struct_schem
 
 
 class TaskArguments(msgspec.Struct, forbid_unknown_fields=True):
-    """What `task` takes, under the names that models know from elsewhere."""
+    """Arguments of `task`, with the names that models know from other agents."""
 
     description: str
     prompt: str
@@ -35,13 +35,13 @@ async def _never(given: TaskArguments, invocation: Invocation) -> Output:
 
 @cache
 def _told() -> tuple[str, dict[str, Any]]:
-    """Its words and the schema of its arguments: every turn that may start subagents needs them."""
+    """Return description and schema, cached because every turn with subagents needs them."""
     words = Path(__file__).with_name("task.md").read_text(encoding="utf-8").strip()
     return words, struct_schema(TaskArguments)
 
 
 def task_tool(subagents: Mapping[str, str]) -> Tool:
-    """The tool, with the agents that it may start and what each is good for."""
+    """Return the tool for the given subagents and their descriptions."""
     words, schema = _told()
     listed = "\n".join(f"- {name}: {described}" for name, described in sorted(subagents.items()))
     return StructTool(

@@ -1,4 +1,4 @@
-"""Where a text stands in a file: exactly, or as a model may have misremembered it, but never by a guess between two."""
+"""Finds and replaces text in a file: exactly, or ignoring white space and quotes, but never at an ambiguous place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Span = tuple[int, int]
 
 
 class Replacement(NamedTuple):
-    """A content with its change made, at how many places, and how the text was found if not exactly."""
+    """The changed content, the number of replacements, and the differences ignored if the match was not exact."""
 
     content: str
     places: int
@@ -22,7 +22,7 @@ class Replacement(NamedTuple):
 
 
 def replaced(content: str, old: str, new: str, *, everywhere: bool, name: str) -> Replacement:
-    """The content with the new text in place of the old; raises `ToolFailed`."""
+    """Replace the old text by the new one. Raises `ToolFailed` if it is not found or the place is ambiguous."""
     first = content.find(old)
     if first >= 0:
         if content.find(old, first + 1) >= 0 and not everywhere:
@@ -48,7 +48,7 @@ Reading = Callable[[str], str]
 
 
 def _readings(old: str, new: str) -> Iterator[tuple[str, str, str, Reading]]:
-    """Ever wider readings, each with the texts as it takes them; the first that finds any place is taken."""
+    """Yield ever more tolerant ways to compare lines, each with its texts; the caller uses the first match."""
     trimmed_old, trimmed_new = _without_blank_ends(old, new)
     yield "white space at line ends", trimmed_old, trimmed_new, str.rstrip
     yield "indentation", trimmed_old, trimmed_new, str.strip
@@ -59,7 +59,7 @@ def _readings(old: str, new: str) -> Iterator[tuple[str, str, str, Reading]]:
 
 
 def _without_blank_ends(old: str, new: str) -> tuple[str, str]:
-    """Both texts without the empty lines around them that they have in common: those are not insisted on."""
+    """Return both texts without their common leading and trailing empty lines, which need not match."""
     while old.startswith("\n") and old.strip("\n"):
         old, new = old[1:], new.removeprefix("\n")
     while old.endswith("\n\n"):
@@ -81,7 +81,7 @@ def _unescaped(text: str) -> str:
 
 
 def _same_lines(content: str, old: str, reading: Reading) -> list[Span]:
-    """Runs of whole lines that read the same."""
+    """Return the spans of whole lines that are equal under a reading."""
     lines = content.split("\n")
     wanted = [reading(line) for line in old.removesuffix("\n").split("\n")]
     if not any(wanted):
@@ -104,7 +104,7 @@ def _same_lines(content: str, old: str, reading: Reading) -> list[Span]:
 
 
 def _fitted(there: str, old: str, new: str, name: str) -> str:
-    """The new text with the indentation of what stands there, where the model's was another one throughout."""
+    """Return the new text with the file's indentation if the model's differs consistently. Raises `ToolFailed`."""
     theirs: dict[str, str] = {}
     for mine, line in zip(old.split("\n"), there.split("\n"), strict=False):
         if mine.strip() and theirs.setdefault(_indent(mine), _indent(line)) != _indent(line):
@@ -115,7 +115,7 @@ def _fitted(there: str, old: str, new: str, name: str) -> str:
 
 
 def _ended(made: str, there: str) -> str:
-    """The new text with the last line end of what stands there: every reading takes a CR for white space."""
+    """Return the new text with the file's last line end: every reading treats CR as white space."""
     if there.endswith("\r\n") and made.endswith("\n") and not made.endswith("\r\n"):
         return f"{made[:-1]}\r\n"
     return f"{made}\r" if there.endswith("\r") and not made.endswith("\r") else made
@@ -127,7 +127,7 @@ def _indented(line: str, theirs: dict[str, str], name: str) -> str:
         return line
     if given in theirs:
         return theirs[given] + line[len(given) :]
-    # Deeper than anything that was there: as much deeper as the nearest one that is known.
+    # Deeper than any replaced line: indent relative to the nearest known level.
     nearest = max((known for known in theirs if given.startswith(known)), key=len, default=None)
     if nearest is None or "\t" in theirs[nearest]:
         raise _unsure(name)

@@ -1,4 +1,4 @@
-"""Reads the list of what is to be done."""
+"""The `todoread` tool: read the to-do list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps the list of what is to be done: the last call of a session is the list."""
+"""The `todowrite` tool: write the to-do list. The session's last call holds the list."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TodoWriteArguments(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def shown(todos: list[Todo]) -> str:
-    """The list as people and models read it."""
+    """Return the list as text."""
     return "\n".join(f"{MARKS[todo.status]} {todo.content}" for todo in todos) or "[the list is empty]"
 
 

@@ -1,4 +1,4 @@
-"""The contract of a tool, and how a Python function becomes one."""
+"""The `Tool` contract, and the `@tool` decorator for Python functions."""
 
 from __future__ import annotations
 
@@ -28,48 +28,48 @@ Preview = Callable[[Any, Files, dict[str, str]], str]
 
 
 class Output(msgspec.Struct, frozen=True):
-    """What a call came to: the text for the model, and the files that it changed."""
+    """The result of a tool call: the text for the model, and the files that it changed."""
 
     text: str
     files: tuple[str, ...] = ()
     failed: bool = False
     kept: bool = False
-    """Whether it stays at hand for later calls of this session."""
+    """Whether later calls of this session can recall it."""
     stored: str = ""
-    """A file with the whole, where the text is only a part of it."""
+    """File with the complete output if the text is only a part of it."""
     digest: str = ""
-    """Of the whole, where the text is only a part of it."""
+    """Digest of the complete output if the text is only a part of it."""
     attached: tuple[Attachment, ...] = ()
     """Images and documents for the model to look at."""
     synthesize: bool = False
-    """If every call of a step says so, one request writes the answer from their results, and the turn ends."""
+    """If set on every call of a step, one request writes the answer from their results, and the turn ends."""
     todos: tuple[Todo, ...] | None = None
-    """The list of what is to be done from now on, of a tool that keeps one."""
+    """The todo list from now on, from a tool that keeps one."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Invocation:
-    """One call under way: what its tool works with, and what it has printed so far."""
+    """One running tool call: its environment and its output so far."""
 
     call: str
     """The id of the call."""
     session: str
     commands: CommandSetup
-    """The project, its sandbox and everything else that all calls of the turn share."""
+    """Project, sandbox and everything else shared by all calls of the turn."""
     known_files: dict[str, str] = field(default_factory=dict)
-    """Digests of the files as the model knows them, by path; `sees` adds to them."""
+    """Digests of files as the model last saw them, by path; `sees` adds to them."""
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     seen: dict[str, str] = field(default_factory=dict)
-    """What this call has added to the known files."""
+    """The digests that this call has added to `known_files`."""
     printed: Printed = field(default_factory=Printed)
     show: Callable[[str], None] | None = None
-    """Shows output to a reader while the call runs."""
+    """Streams output to a reader while the call runs."""
     permits: Callable[[Access], bool] | None = None
     """Whether an access was granted to this call; None permits everything."""
     hosts: bool = False
-    """Whether there are hosts that commands in the sandbox may reach without an ask."""
+    """Whether commands in the sandbox may reach some hosts without asking."""
     recall: Callable[[str], str] = field(default=lambda name: "")
-    """The output of the last call of a tool in this session; empty if there is none."""
+    """Returns the output of the last call of a tool in this session; empty if there is none."""
 
     @property
     def directory(self) -> Path:
@@ -88,28 +88,28 @@ class Invocation:
 
     @property
     def files(self) -> Files:
-        """The call's way to the files."""
+        """File access with the permissions of this call."""
         return Files(self.directory, self.permits, self.commands.guarded)
 
     def sees(self, path: str, digest: str) -> None:
-        """The model knows this file as it is now; without a digest, it knows that it is gone."""
+        """Record the digest of a file as the model now knows it; an empty digest means that the file is gone."""
         self.known_files[path] = self.seen[path] = digest
 
     def output(self, text: str, *, failed: bool = False) -> Output:
-        """The end of a call that has printed: with the file that has the whole, if that was too long."""
+        """Close the printed output and return the result, with the file of the complete output if it was too long."""
         self.printed.close()
         stored = self.printed.stored
         return Output(text, failed=failed, stored=stored, digest=self.printed.digest() if stored else "")
 
     def print(self, text: str) -> None:
-        """Keep output as it comes, so that a call which is cut short ends with what it had printed."""
+        """Add output as it arrives, so that an interrupted call keeps its output so far."""
         self.printed.add(text)
         if self.show is not None:
             self.show(text)
 
 
 class Tool(Protocol):
-    """Something that the model may call.
+    """A tool that the model can call.
 
     `run` may raise `ToolFailed`, or anything else: both end the call as failed, never the turn. It may be cancelled
     at any await and must leave nothing running then. It is called at most once for each call, except after the death
@@ -119,32 +119,32 @@ class Tool(Protocol):
     spec: ToolSpec
     repeatable: bool
     leaves_files: bool
-    """Calls change no file, so that no snapshot is needed before them."""
+    """Whether calls change no files, so that no snapshot is needed before them."""
     ignored_arguments: frozenset[str]
     permission: str
     timeout_seconds: float
     starts_child: bool
-    """A call starts a subagent instead of running here; then `run` is never called."""
+    """Whether a call starts a subagent; then `run` is never called."""
 
     def check(self, arguments: Mapping[str, Any]) -> Any:
-        """The arguments as the tool wants them; raises `msgspec.ValidationError` if they do not fit."""
+        """Return the validated arguments. Raises `msgspec.ValidationError` if they do not fit."""
 
     def accesses(self, arguments: Any, directory: Path) -> tuple[Access, ...]:
-        """The permissions that this call needs."""
+        """Return the permissions that this call needs."""
 
     def asks(self, arguments: Any, id: str) -> Ask | None:
-        """The question that this call puts to a person, whose answer is its result; then `run` is never called."""
+        """Return the question to a person whose answer is the result; then `run` is never called."""
 
     def shows(self, arguments: Any, files: Files, known_files: dict[str, str]) -> str:
-        """What a person who is asked should see besides the arguments; raises `ToolFailed` if the call cannot work."""
+        """Return a preview for the permission question, like a diff. Raises `ToolFailed` if the call cannot work."""
 
     async def run(self, arguments: Any, invocation: Invocation) -> Output:
-        """Do it."""
+        """Run the call and return its result."""
 
 
 @dataclass(slots=True)
 class StructTool:
-    """A tool whose arguments are a struct and whose work is a coroutine function."""
+    """A tool made of an argument struct and a coroutine function."""
 
     spec: ToolSpec
     arguments: type[msgspec.Struct]
@@ -160,7 +160,7 @@ class StructTool:
     question: Callable[[Any, str], Ask] | None = None
 
     def check(self, arguments: Mapping[str, Any]) -> Any:
-        # Not strict: a number that came as text is taken as the number.
+        # Not strict: a number given as text is accepted.
         return msgspec.convert(arguments, self.arguments, strict=False)
 
     def accesses(self, arguments: Any, directory: Path) -> tuple[Access, ...]:
@@ -177,12 +177,12 @@ class StructTool:
 
 
 def asks(tool: Tool) -> bool:
-    """Whether calls of a tool are questions to a person."""
+    """Return whether calls of a tool are questions to a person."""
     return getattr(tool, "question", None) is not None
 
 
 def struct_schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON schema of a struct, inlined."""
+    """Return the JSON schema of a struct, inlined."""
     schema = msgspec.json.schema(arguments)
     definitions = schema.pop("$defs", {})
     top: dict[str, Any] = definitions.pop(arguments.__name__, schema)
@@ -201,7 +201,7 @@ def tool(
     repeatable: bool = False,
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
 ) -> Any:
-    """Make a tool of a Python function: its schema comes from the type hints, its words from the docstring.
+    """Make a tool of a Python function. The schema comes from its type hints, the description from its docstring.
 
     `repeatable` says that the call may be run again if the process dies before its result is recorded.
     """
@@ -218,7 +218,7 @@ def tool(
         values = {field: getattr(given, field) for field in given.__struct_fields__}
         if is_async:
             return _output(await function(**values))
-        # A plain function may block: it gets a thread, so that the other calls of its step go on.
+        # A plain function may block: a thread lets the other calls of its step continue.
         return _output(await in_thread(lambda: function(**values)))
 
     return StructTool(
@@ -252,7 +252,7 @@ _PARAMETER = re.compile(r"^\s+\*{0,2}(\w+)(?:\s*\([^)]*\))?\s*:\s*(.+)$")
 
 
 def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """The description, and the words for each parameter from a Google-style `Args:` section."""
+    """Return the description, and the description of each parameter from a Google-style `Args:` section."""
     text = inspect.getdoc(function) or ""
     head, _, tail = text.partition("\nArgs:")
     words: dict[str, str] = {}
@@ -266,9 +266,9 @@ def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
 
 
 def as_output(name: str, value: Any) -> Output:
-    """Return what a tool returned, or a failure where it has another shape: it is recorded, and must be readable."""
+    """Return a tool's output, or a failure if it is not a valid `Output`: the journal must be able to read it back."""
     try:
-        # The words are mended where they are recorded, images are not.
+        # Text is repaired when it is recorded, attachments are not.
         msgspec.json.encode(value.attached)
         return msgspec.convert(msgspec.to_builtins(value), Output)
     except (AttributeError, TypeError, ValueError) as error:

@@ -1,7 +1,7 @@
-"""Runs the tools of one Python file in a process of its own: lists them, or calls one of them.
+"""Subprocess that hosts the tools of one Python file: lists them, or runs one of them.
 
-Bridle starts it in the sandbox, by `python -I -m bridle.tools.tool_host FILE REPORT`. It reads a request as JSON from
-standard input and writes the answer to the handle REPORT, so that a tool may print what it likes.
+Bridle starts it in the sandbox with `python -I -m bridle.tools.tool_host FILE REPORT`. It reads a JSON request from
+standard input and writes the answer to the file descriptor REPORT, so that a tool may print freely.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bridle.tools.tool import Invocation, Output, Tool
 
 
 class ListedTool(msgspec.Struct, frozen=True):
-    """What Bridle has to know of a tool in another process."""
+    """Description of a tool in another process."""
 
     spec: ToolSpec
     permission: str
@@ -31,7 +31,7 @@ class ListedTool(msgspec.Struct, frozen=True):
 
 
 class ToolRequest(msgspec.Struct, frozen=True):
-    """A call; without a name, the list of tools is asked for."""
+    """A tool call; an empty name asks for the list of tools."""
 
     name: str = ""
     arguments: dict[str, Any] = {}
@@ -40,7 +40,7 @@ class ToolRequest(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What came of a request."""
+    """The answer to a request."""
 
     tools: tuple[ListedTool, ...] = ()
     output: Output | None = None
@@ -55,7 +55,7 @@ def main(file: Path, report: int) -> None:
     except BridleError as error:
         answer = Answer(problem=str(error))
     except (Exception, SystemExit) as error:
-        # A project's own code: whatever it does ends this process, and Bridle is told why.
+        # The project's code may raise anything; the reason is reported to Bridle.
         answer = Answer(problem=f"{type(error).__name__}: {error}")
     with os.fdopen(report, "wb") as opened:
         opened.write(msgspec.json.encode(answer))

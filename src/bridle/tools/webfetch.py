@@ -1,4 +1,4 @@
-"""Fetches a page: only from public addresses, within limits of size and time."""
+"""The `webfetch` tool: fetch a web page from a public address, with limits on size and time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class WebfetchArguments(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def webfetch(given: WebfetchArguments, invocation: Invocation) -> Output:
-    # Loaded when a page is fetched: most turns need no page.
+    # Imported here because most turns fetch no page.
     import httpx2
 
     try:
@@ -73,7 +73,7 @@ async def _fetched(client: Any, url: str, invocation: Invocation) -> tuple[str, 
 
 
 async def _pinned(url: str, invocation: Invocation) -> tuple[str, dict[str, str], dict[str, str]]:
-    """The address by its number, which was looked at, so that its name cannot lead elsewhere a moment later."""
+    """Return the URL with the checked IP address, so that a second DNS lookup cannot lead elsewhere."""
     address = _address(url)
     host, port = address.host, address.port
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -101,7 +101,7 @@ def _address(url: str) -> Address:
 
 
 async def _converted(content: bytes, charset: str, form: str, invocation: Invocation) -> str:
-    """The words of a page, decoded and made by a program that ends with this call, however long it would take."""
+    """Return the text of a page, converted in a subprocess that ends with this call."""
     with tempfile.TemporaryFile() as page:
         page.write(content)
         page.seek(0)
@@ -123,7 +123,7 @@ def _needs(given: WebfetchArguments, directory: Path) -> tuple[Access, ...]:
 
 
 def _access(url: str) -> Access:
-    """A page is asked for by its address; an always is for its whole site."""
+    """Return the permission for a page; an "always" covers its whole site."""
     address = _address(url)
     return Access(WEBFETCH, address.url, always=f"{address.scheme}://{address.place}/*")
 

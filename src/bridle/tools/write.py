@@ -1,4 +1,4 @@
-"""Writes a whole file."""
+"""The `write` tool: write a whole file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class WriteArguments(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def changes(given: WriteArguments, files: Files, known: dict[str, str] | None) -> list[FileChange]:
-    """What the call would do to the file; raises `ToolFailed` if it cannot be done."""
+    """Return the change that the call makes. Raises `ToolFailed` if it is impossible."""
     place = files.place("edit", given.filePath)
     if not files.is_there(place):
         return [FileChange(place, None, sound(given.content).encode())]

@@ -1,4 +1,4 @@
-"""Commands about agents: who may run, how far, and where each was defined."""
+"""`bridle agents`: list agents with their limits, show one, create one."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def create(
 
 
 def _bounds(row: AgentRow) -> str:
-    """The limits that hold for a turn of this agent; where it may be either, also those of a subagent."""
+    """Return the limits of this agent's turns; for mode `all`, also those as a subagent if they differ."""
     steps, *limits = _limits(row.below if row.agent.mode == "subagent" else row.limits)
     below = _limits(row.below)[1:]
     also = f" ({', '.join(below)} as a subagent)" if row.agent.mode == "all" and below != limits else ""

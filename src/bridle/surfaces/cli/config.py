@@ -1,4 +1,4 @@
-"""Commands about settings: what is in force, what is wrong, and a file to begin with."""
+"""`bridle config` and `bridle init`: show effective settings, check files, write a starter file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Bridle found on this machine, and how to mend what is missing."""
+"""`bridle doctor`: check the installation, and say how to fix missing pieces."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Parameters that are words, paths or switches, read without the library that Typer would load to check them.
+"""Fast parsing of string, path and boolean options, without the library that Typer loads to validate them.
 
-It takes longer to load than everything else that a command needs. What is not as simple as this is left to Typer.
+That library takes longer to load than everything else that a command needs. Other types are left to Typer.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, get_args, get_origin
 
 
 def _switch(value: Any) -> bool:
-    """A switch is on or off by being there; nothing is read from words."""
+    """Return a flag's value, which is always a boolean and never parsed from text."""
     assert isinstance(value, bool)
     return value
 
@@ -22,7 +22,7 @@ READERS: dict[Any, Callable[[Any], Any]] = {str: str, Path: Path, bool: _switch}
 
 @dataclass(frozen=True)
 class Plainly:
-    """A value as it was typed, or a list of such; called by Typer in place of its own checks."""
+    """Converter for typed values and lists of them; Typer calls it instead of its own validation."""
 
     make: Callable[[Any], Any]
 
@@ -33,9 +33,9 @@ class Plainly:
 
 
 def quickened(command: Any) -> Any:
-    """The same command, whose plain parameters cost nothing."""
+    """Replace the slow validation of plain parameters in a command and its subcommands; return the command."""
     own = command.get_params
-    # Some are made only when they are asked for, as the one for help.
+    # Some parameters are created on request, like --help.
     command.get_params = lambda context: [_quick(parameter) for parameter in own(context)]
     for below in command.commands.values() if hasattr(command, "commands") else ():
         if below is not None:
@@ -47,6 +47,6 @@ def _quick(parameter: Any) -> Any:
     annotation = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
     inner = get_args(annotation)[0] if get_origin(annotation) is list else annotation
     if inner in READERS:
-        # Not public: if Typer has another way one day, it goes its own way, and a test says that it is slow.
+        # A private attribute: if Typer drops it, parsing still works, and a test reports that it is slow.
         parameter._runtime_param = Plainly(READERS[inner])
     return parameter

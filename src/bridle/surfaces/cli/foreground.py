@@ -1,4 +1,4 @@
-"""A session driven in the foreground: shown as it goes, asked about in place, aborted by Ctrl-C."""
+"""Drives a session in the foreground: streams it, asks questions on the terminal, aborts on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ Begin = Callable[[Runtime], Awaitable[tuple[str, str]]]
 
 @dataclass(frozen=True)
 class ForegroundView:
-    """How much is shown, and in which form."""
+    """Output format and verbosity."""
 
     format: Literal["text", "json"] = "text"
     level: Literal["info", "quiet"] = "info"
     tells_of_others: bool = False
-    """Whether a person is told of turns that were interrupted here."""
+    """Whether to mention other interrupted turns of this directory."""
 
 
 async def drive(directory: Path, begin: Begin, shown: ForegroundView, *, trusted: bool = False) -> int:
-    """Begin something, follow it to its end, and return the exit status."""
+    """Start a turn with `begin`, follow it to its end, and return the exit status."""
     lines = JsonLines() if shown.format == "json" else TextLines(paper(quiet=shown.level == "quiet"))
     runtime: Runtime | None = None
     session = ""
@@ -58,13 +58,13 @@ async def drive(directory: Path, begin: Begin, shown: ForegroundView, *, trusted
         lines.session(session)
         top = await runtime.root(session)
         if top != session:
-            # What becomes of a subagent concerns its tree, so the whole is driven on.
+            # A subagent's result affects its whole tree, so the tree is driven.
             await runtime.resume(top)
         abort = _Aborting(runtime, session, prompt)
         with abort.listening():
             result = await _follow(runtime, session, prompt, lines, abort)
             lines.result(result)
-            # Other people's prompts may wait behind ours: whoever holds the lease drives them too, in silence.
+            # Prompts of others may wait behind ours: the lease holder drives them too, without output.
             abort.follow(top)
             await runtime.parked(session)
             await runtime.parked(top)
@@ -96,7 +96,7 @@ async def _let_go(runtime: Runtime) -> None:
 async def _follow(
     runtime: Runtime, session: str, prompt: str, lines: JsonLines | TextLines, abort: _Aborting
 ) -> Result:
-    """Show a turn to its end. On a terminal each question is put as soon as it comes up, once."""
+    """Show a turn to its end. On a terminal, ask each question once, as soon as it comes up."""
     state = await runtime.load(session)
     lines.begin(state, prompt)
     below = SubagentViews(runtime, lines) if isinstance(lines, TextLines) else None
@@ -122,7 +122,7 @@ async def _follow(
             result = result_of(state, prompt)
             if not _asked_here(state, result):
                 return result
-            # Nothing can go on: whatever is asked now was not answered by what was put before.
+            # The turn is blocked: the open asks were not answered by the earlier answers.
             open_asks = list(result.asks)
         for ask in open_asks:
             put.add(ask.id)
@@ -133,7 +133,7 @@ async def _follow(
 async def _shown(
     events: AsyncIterator[Entry | Live], asked: Callable[[], list[Ask]], lines: TextLines, below: SubagentViews
 ) -> None:
-    """Show a turn and its subagents until it rests, or until something is asked."""
+    """Show a turn and its subagents until it stops or asks."""
     below.begin(lines.shown)
     try:
         async with ticking(lines):
@@ -152,8 +152,8 @@ async def _shown(
 async def _put_while_it_goes_on(
     runtime: Runtime, session: str, prompt: str, ask: Ask, lines: JsonLines | TextLines, *, abort: _Aborting
 ) -> None:
-    """Put a question, and drive the tree on meanwhile; a turn that ends takes its question back."""
-    # What was typed before the question was there is no answer to it.
+    """Ask a question while the tree continues; the end of the turn withdraws the question."""
+    # Discard input that was typed before the question appeared.
     termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
     putting = asyncio.create_task(_put(runtime, session, ask, abort))
     ending = asyncio.create_task(_ended(runtime, session, prompt))
@@ -176,7 +176,7 @@ async def _ended(runtime: Runtime, session: str, prompt: str) -> None:
 
 
 class _Aborting:
-    """The first signal aborts the turn and keeps everything; the second leaves at once."""
+    """Signal handling: the first signal aborts the turn and keeps its record; the second exits at once."""
 
     def __init__(self, runtime: Runtime, session: str, prompt: str) -> None:
         self._runtime = runtime
@@ -188,7 +188,7 @@ class _Aborting:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Signals are ours until the end, also while the prompts of others are driven."""
+        """Handle signals until the end, also while prompts of others are driven."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self.signalled)
@@ -197,16 +197,16 @@ class _Aborting:
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
-                # Everything is recorded, and what is left to do is to leave: an impatient key must not tear that.
+                # Everything is recorded and only the exit is left: another Ctrl-C must not interrupt it.
                 signal.signal(number, signal.SIG_IGN)
 
     def follow(self, session: str) -> None:
-        """Our own prompt has its result: from now on a signal ends whatever is driven here."""
+        """Abort this session on the next signal, after our own prompt has its result."""
         self._session, self._prompt = session, ""
 
     def signalled(self) -> None:
         if self._task is not None:
-            # Nothing is lost: what is recorded can be resumed.
+            # Nothing is lost: the recorded turn can be resumed.
             os._exit(130)
         self.wanted = True
         if self.meanwhile is not None:
@@ -214,7 +214,7 @@ class _Aborting:
         self._task = asyncio.get_running_loop().create_task(self._abort())
 
     async def _abort(self) -> None:
-        """End the turn of our own prompt; one that only waits behind another's turn is left waiting."""
+        """Abort the turn of our own prompt; a prompt that waits behind another turn is left waiting."""
         state = await self._runtime.load(self._session)
         if not self._prompt or self._prompt in state.prompts or self._runtime.drives(self._session):
             await self._runtime.abort(self._session)
@@ -224,7 +224,7 @@ class _Aborting:
 
 
 def _asked_here(state: Session, result: Result) -> bool:
-    """On a terminal a question is put there and then."""
+    """Return whether the turn is paused for a person who can be asked on this terminal."""
     turn = state.running
     return result.reason == "paused" and turn is not None and turn.start.on_ask == "person" and sys.stdin.isatty()
 
@@ -250,13 +250,13 @@ async def _put(runtime: Runtime, session: str, ask: Ask, abort: _Aborting) -> No
             case "r" | "reject":
                 return await runtime.answer(session, ask.id, "reject", feedback)
         if not line and not abort.wanted:
-            # The person closed the terminal's input: that is a no.
+            # End of input counts as a rejection.
             return await runtime.answer(session, ask.id, "reject")
     return None
 
 
 def _wider(ask: Ask) -> str:
-    """What an always would let pass besides."""
+    """Return the patterns that an "always" would allow."""
     wider = ", ".join(access.always for access in ask.accesses if access.always)
     return f" ({wider})" if wider else " (exactly this)"
 
@@ -273,7 +273,7 @@ async def _put_question(runtime: Runtime, session: str, ask: Ask, abort: _Aborti
 
 
 def chosen(ask: Ask, text: str) -> str:
-    """What an answer to a question means: a number stands for its option."""
+    """Return the answer to a question: a number selects an option, other text is the answer itself."""
     return ask.choices[int(text) - 1] if text.isdecimal() and 0 < int(text) <= len(ask.choices) else text
 
 
@@ -283,7 +283,7 @@ def _finish(line: asyncio.Future[str], text: str) -> None:
 
 
 async def _typed(abort: _Aborting) -> str:
-    """A line from the terminal; empty at its end, or when the turn is aborted meanwhile."""
+    """Read a line from the terminal; empty at end of input or if the turn is aborted."""
     loop = asyncio.get_running_loop()
     line: asyncio.Future[str] = loop.create_future()
 

@@ -1,4 +1,4 @@
-"""Options of a group of commands: they are for its list, and mean nothing before one of its commands."""
+"""Options of a command group: they apply to its list, and are rejected before a subcommand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bridle.errors import ConfigError
 
 
 def goes_on(context: typer.Context) -> bool:
-    """Whether a command of the group follows; raises `ConfigError` if an option stands before it that has no effect."""
+    """Return whether a subcommand follows. Raises `ConfigError` if an option before it would have no effect."""
     if context.invoked_subcommand is None:
         return False
     for parameter in context.command.params:

@@ -1,4 +1,4 @@
-"""Every command, where it is written and what it is for; a command's own module is loaded when it is called."""
+"""Index of all commands with module and help text; a command's module is imported when it is called."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bridle.surfaces.cli.output import tell_logged
 
 
 class Command(NamedTuple):
-    """Where a command is: a function, or a group of commands; and its help in a line."""
+    """Location (`module:attribute`) of a command or command group, and its one-line help."""
 
     where: str
     help: str
@@ -61,19 +61,19 @@ FOR_PEOPLE = frozenset(
         *("serve", "worker", "acp", "attach", "web", "database"),
     }
 )
-"""Commands that grant something: refused inside a call of a session, also those that are yet to come."""
+"""Commands that grant something, also planned ones: refused inside a tool call of a session."""
 COMMANDS = {name: command for section in INDEX.values() for name, command in section.items()}
 
 
 def load(name: str) -> Any:
-    """The function or the group behind a name."""
+    """Import and return the function or group of a command."""
     module, _, attribute = COMMANDS[name].where.partition(":")
     return getattr(import_module(f"bridle.surfaces.cli.{module}"), attribute)
 
 
 def _enter(name: str) -> None:
-    """Refuse what only a person may do inside a call of a session; raises `ConfigError`."""
-    # Loaded only here: to list commands, or to say the version, nothing else is needed.
+    """Raise `ConfigError` inside a tool call of a session if only a person may run this command."""
+    # Imported here because listing commands and printing the version do not need it.
     from bridle.runtime.inside_call import leave_terminal, refuse_inside_call
 
     if name in FOR_PEOPLE:
@@ -86,11 +86,11 @@ def _enter(name: str) -> None:
 
 
 class Lazily(TyperGroup):
-    """Commands that are loaded when they are called; to list them none is."""
+    """A command group that imports a command when it is called, and none to list them."""
 
     def __init__(self, **more: Any) -> None:
         super().__init__(**more)
-        # A name that is mistyped is compared with these.
+        # Typer compares a mistyped name with these.
         self.commands = cast(Any, dict.fromkeys(COMMANDS))
         quickened(self)
 

@@ -1,4 +1,4 @@
-"""JSON lines for programs: one public event a line, the last one always `result`."""
+"""JSON Lines output for programs: one public event per line, the last one always `result`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from bridle.wire.projection import EventStream
 
 
 class JsonLines:
-    """Writes each event once it is recorded."""
+    """Writer of recorded events as JSON Lines."""
 
     def __init__(self) -> None:
         self._stream = EventStream("")
         self._asked: set[str] = set()
-        """The asks of subagents that were written: one that is asked again is written once."""
+        """Asks of subagents that were written; each is written only once."""
 
     def session(self, id: str) -> None:
         self._stream = EventStream(id)
@@ -29,14 +29,14 @@ class JsonLines:
 
     @property
     def shown(self) -> Session:
-        """The session as far as it was shown."""
+        """The session up to the last written event."""
         return self._stream.session
 
     def notice(self, text: str) -> None:
         say_json(NoticeEvent(self._stream.id, about="configuration", text=text))
 
     def error(self, text: str, reason: EndReason) -> None:
-        """Write what kept the turn from beginning or from ending, and the result."""
+        """Write the error that kept the turn from starting or ending, and the result."""
         id, prompt = self._stream.id, self._stream.prompt
         say_json(ErrorEvent(id, message=text))
         known = result_of(self.shown, prompt) if self.shown.running is not None else Result(id, prompt, "error")

@@ -1,4 +1,4 @@
-"""Flags of commands for every limit of the table."""
+"""Command-line flags for every limit of the limit table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Command = TypeVar("Command", bound=Callable[..., None])
 
 
 def limit_flags(after: str, prefix: str, help: Callable[[Limit], str]) -> Callable[[Command], Command]:
-    """Give a command, whose last parameter is `**limits`, a flag for each limit behind one of its parameters."""
+    """Decorate a command, whose last parameter is `**limits`, with a flag per limit after the parameter `after`."""
 
     def flagged(command: Command) -> Command:
         signature = inspect.signature(command, eval_str=True)
@@ -34,7 +34,7 @@ def _name(row: Limit, prefix: str) -> str:
 
 
 def given_flags(given: Mapping[str, str | None], prefix: str) -> Iterator[tuple[Limit, str, str]]:
-    """The limits that were given, each with its flag and what was typed for it."""
+    """Yield each given limit with its flag and the typed value."""
     for row in ROWS:
         name = _name(row, prefix)
         if (typed := given[name]) is not None:

@@ -1,4 +1,4 @@
-"""The `bridle` command: parses, and leaves the work to the modules beside it."""
+"""Entry point of the `bridle` command: parses arguments and reports errors; other modules do the work."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ app = typer.Typer(
 )
 
 IN_JSON = ("run", "resume", "answer")
-"""The commands whose JSON ends with a result."""
+"""Commands whose JSON output ends with a result."""
 
 
 def _version(value: bool) -> None:
@@ -45,7 +45,7 @@ def top(
     Without a command it opens the terminal application.
     """
     if context.invoked_subcommand is None:
-        # Loaded only here: every other command goes without it.
+        # Imported here because no other command needs it.
         from bridle.surfaces.cli.terminal import open_terminal
 
         open_terminal()
@@ -60,7 +60,7 @@ def main() -> None:
     try:
         app()
     except SystemExit as left:
-        # A command that cannot be parsed leaves like this, with the sentence behind it.
+        # A usage error exits like this, with the message in the exception's context.
         wrong_usage = getattr(left.__context__, "format_message", None)
         if wrong_usage is not None:
             _result(wrong_usage())
@@ -76,23 +76,23 @@ def main() -> None:
             tell_at_last(f"bridle: {error.filename}: {error.strerror}")
             _result(str(error))
             _leave(1)
-        # Whoever read our output has left, or it cannot be written; flushing it at exit would fail once more.
+        # The reader of our output is gone, or it cannot be written; flushing at exit would fail again.
         tell_at_last(f"bridle: the output cannot be written: {error}")
         os._exit(1)
     except Exception as error:
-        # Nothing that reaches this place was foreseen; what was recorded is safe all the same.
+        # An unexpected error; the journal is safe all the same.
         tell_at_last(f"bridle: this should not have happened: {type(error).__name__}: {error}")
         _result(f"{type(error).__name__}: {error}")
         sys.exit(1)
 
 
 def _result(problem: str) -> None:
-    """In JSON, end with a result also where nothing could be started."""
+    """Write a JSON result also if nothing could be started."""
     words = sys.argv[1:]
     wanted = "--format=json" in words or ("--format", "json") in pairwise(words)
     if not wanted or words[0] not in IN_JSON:
         return
-    # Loaded only here: it needs what a mistyped command does not.
+    # Imported here because it has dependencies that a mistyped command does not need.
     from bridle.surfaces.cli.json_lines import JsonLines
 
     with suppress(OSError, ValueError):
@@ -100,7 +100,7 @@ def _result(problem: str) -> None:
 
 
 def _leave(status: int) -> NoReturn:
-    """End the process; only who has driven something may have left a thread behind."""
+    """End the process; only a command that used the runtime may have left a thread behind."""
     if "bridle.runtime" in sys.modules:
         from bridle.runtime import leave
 

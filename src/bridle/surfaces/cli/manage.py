@@ -1,4 +1,4 @@
-"""Commands about sessions: resume, answer, abort, extend, list and show."""
+"""Commands for one session: resume, answer, compact, abort, extend and show."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def answer(
 
 
 def _said(ask: Ask, choice: str, feedback: str) -> tuple[Choice, str]:
-    """What an answer means: a question takes any words, a permission one of three."""
+    """Interpret an answer: a question takes any text, a permission `once`, `always` or `reject`."""
     if ask.kind == "question" and choice != "reject":
         return "once", chosen(ask, choice)
     if choice not in ("once", "always", "reject"):
@@ -260,7 +260,7 @@ def _shown_part(part: object) -> str:
 
 
 async def with_runtime(directory: Path, work: Callable[[Runtime], Awaitable[Result]]) -> Result:
-    """Open the user's runtime, work with it, and close it."""
+    """Open the user's runtime, run `work` with it, and close it."""
     runtime = Runtime.open(directory)
     tell_notices(runtime.new_notices())
     try:
@@ -270,7 +270,7 @@ async def with_runtime(directory: Path, work: Callable[[Runtime], Awaitable[Resu
 
 
 def _directory(session: str) -> Path:
-    """The project of a session, so that its own settings hold when it goes on."""
+    """Return the project of a session, so that the project's settings apply when it continues."""
 
     async def find() -> Path:
         runtime = Runtime.open()

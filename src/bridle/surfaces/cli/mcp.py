@@ -1,4 +1,4 @@
-"""Commands about servers of tools: what there is, what it offers, and whether that is what was accepted."""
+"""`bridle mcp`: list, add, approve, authorize and debug MCP servers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Name = Annotated[str, typer.Argument(help="The server.")]
 
 
 def _with_servers(directory: Path, trusted: bool, work: Callable[[Any], Awaitable[int | None]]) -> None:
-    """Open the project's servers, work with them, and end them."""
+    """Open the project's MCP servers, run `work` with them, and close them."""
 
     async def run() -> int:
         runtime = Runtime.open(directory, trusted=trusted, in_memory=True)

@@ -1,4 +1,4 @@
-"""Commands about models and keys: what can be asked, how to log in, and the model that runs by itself."""
+"""`bridle models` and `bridle auth`: list models, fetch the embedded model, manage provider keys."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _row(provider: str, why: str, info: ModelInfo) -> dict[str, Any]:
 
 
 def described(info: ModelInfo) -> str:
-    """A model in a few words: what it holds, costs and can look at."""
+    """Describe a model in a few words: context window, price, media types and variants."""
     window = f"{info.context_window // 1000:,}k tokens"
     price = f"${info.price.input:g} in, ${info.price.output:g} out" if info.price is not None else "price unknown"
     if info.price is not None and info.price.input == info.price.output == 0:

@@ -1,4 +1,4 @@
-"""What a reader is told of one session of a tree: its steps, its calls, its notices, each in a line."""
+"""Text lines about one session of a tree: its steps, tool calls and notices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_NAMED = 6
 
 
 class Narrator:
-    """Tells what is recorded, each line behind the marks of how deep in the tree it happens."""
+    """Writes a line per recorded event, indented by the session's depth in the tree."""
 
     def __init__(self, paper: Writer, session: Session, depth: int = 0) -> None:
         self._paper = paper
@@ -28,7 +28,7 @@ class Narrator:
         self._began: dict[str, float] = {}
 
     def tell(self, event: Recorded) -> None:
-        """One event that is folded already."""
+        """Write the lines for one event, which must already be folded into the session."""
         if isinstance(event, PartPut):
             self._part(event)
         elif isinstance(event, CallMoved):
@@ -36,12 +36,12 @@ class Narrator:
         elif isinstance(event, RequestMoved) and isinstance(event.state, Open):
             last = event.state.tries[-1]
             self._paper.end_words()
-            # A terminal counts the seconds below.
+            # A lively terminal shows a countdown instead.
             wait = "" if self._paper.lively else f" in {max(0.0, last.next - self.session.elapsed):.1f} s"
             self._say(f"↻ try {len(event.state.tries) + 1}{wait}: {line(last.error)}")
 
     def under_way(self) -> Iterator[str]:
-        """The calls that run now, for a terminal that shows them until they end."""
+        """Yield a line for each running call, for a terminal that shows them until they end."""
         turn = self.session.running
         for id, state in turn.batch.items() if turn is not None else ():
             if isinstance(state, Running):
@@ -126,7 +126,7 @@ class Narrator:
                 self._ask(ask)
 
     def _ask(self, ask: Ask) -> None:
-        """Who sits at the terminal is asked there, and need not be told; a subagent's ask its parent tells of."""
+        """Write an ask, unless a person is asked on this terminal; the parent writes a subagent's ask."""
         turn = self.session.turn
         if not self.depth and (turn is None or turn.start.on_ask != "person"):
             self._say(f"  ? {plain(ask.text)}  [{line(ask.id)}]")

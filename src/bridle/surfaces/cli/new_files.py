@@ -1,4 +1,4 @@
-"""Files that a command writes where the person says: each is new and takes its name when it is whole."""
+"""Writes output files atomically: a new file gets its final name when it is complete."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from bridle.errors import ConfigError
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file that only this user can read; raises `ConfigError`, also where a link stands.
+    """Write a file that only this user can read. Raises `ConfigError`, also if the path is a link.
 
-    A link could have been put there by a project or a model, and its target is no place that the person has named.
+    A project or a model could have placed the link, and the person has not named its target.
     """
     if path.parts[:2] == ("/", "dev"):
-        # Standard output, a pipe of the shell, /dev/null: these are written to as they are, and a project has none.
+        # Devices like /dev/stdout, shell pipes and /dev/null are written directly; a project cannot create them.
         _into(path, content)
         return
     if path.is_symlink():

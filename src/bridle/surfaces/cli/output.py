@@ -1,6 +1,6 @@
-"""The only way to standard output and standard error: all text passes `plain` here, and no other module writes.
+"""Standard output and standard error: all text passes `plain` here, and no other module writes to them.
 
-What is drawn on a terminal as it goes passes through `paper` and `screen` beside it.
+Exceptions are the modules `writer` and `screen`, which stream a running turn.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ def say(words: object = "", *, end: str = "\n") -> None:
 
 
 def tell(words: object = "", *, end: str = "\n") -> None:
-    """Write to standard error, where everything goes that is not the result of a command."""
+    """Write to standard error, which gets everything except a command's result."""
     _write(sys.stderr, f"{plain(str(words))}{end}")
 
 
 def tell_notices(notices: Iterable[str]) -> None:
-    """Write what the reader must know of the settings."""
+    """Write notices about the settings to standard error."""
     for notice in notices:
         tell(f"! {notice}")
 
 
 def tell_at_last(words: str) -> None:
-    """Write to standard error, if that is still possible."""
+    """Write to standard error, ignoring failures."""
     with suppress(OSError, ValueError):
         tell(words)
 
 
 def tell_logged() -> None:
-    """Have what is logged, and goes to no file, written to standard error like everything else."""
-    # Loaded only here: to say the version nothing is logged.
+    """Send log records without a handler to standard error through `tell`."""
+    # Imported here because printing the version logs nothing.
     import logging
 
     class Door(logging.Handler):
-        """Writes one line for each warning."""
+        """A log handler that writes one line per warning."""
 
         def emit(self, record: logging.LogRecord) -> None:
             tell_at_last(self.format(record) if record.exc_info else one_line(self.format(record)))
@@ -60,40 +60,40 @@ def tell_logged() -> None:
 
 def say_json(value: Any) -> None:
     """Write a value as one line of JSON."""
-    # Loaded only here: most commands write none.
+    # Imported here because most commands write no JSON.
     import msgspec
 
     _write(sys.stdout, f"{plain_json(msgspec.json.encode(value).decode())}\n")
 
 
 def say_json_document(raw: bytes) -> None:
-    """Write a JSON document that is encoded already."""
+    """Write an encoded JSON document."""
     _write(sys.stdout, plain_json(raw.decode()))
 
 
 def say_diff(words: str) -> None:
-    """Write a diff to standard output, in colors on a terminal that has them."""
+    """Write a diff to standard output, with colors if the terminal has them."""
     _write(sys.stdout, _diff(words, sys.stdout))
 
 
 def tell_diff(words: str, margin: str = "") -> None:
-    """Write a diff to standard error, each line behind a margin."""
+    """Write a diff to standard error, each line after a margin."""
     lines = _diff(words, sys.stderr).removesuffix("\n").split("\n")
     _write(sys.stderr, "".join(f"{margin}{each}\n" for each in lines))
 
 
 def confirmed(question: str) -> bool:
-    """Ask the person at the terminal for a yes or a no."""
+    """Ask the person at the terminal for yes or no."""
     return typer.confirm(plain(question), err=True)
 
 
 def secret(question: str) -> str:
-    """Ask the person at the terminal for something that is not shown as it is typed."""
+    """Ask the person at the terminal for a secret, which is not echoed."""
     return str(typer.prompt(plain(question), hide_input=True, err=True))
 
 
 def mend_streams() -> None:
-    """Replace closed streams, and have characters replaced that the terminal's encoding does not have."""
+    """Replace closed streams by /dev/null, and characters that the terminal cannot encode by marks."""
     nowhere = Path(os.devnull)
     sys.stdout = sys.stdout or nowhere.open("w")
     sys.stderr = sys.stderr or nowhere.open("w")

@@ -1,4 +1,4 @@
-"""Commands about a project: what always passes there, whether its files are trusted, and what is in force."""
+"""`bridle permissions` and `bridle trust`: permanent permissions of a project, and trust in its files."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def trust(
 
 
 def project_here() -> Path:
-    """The current directory as a project; raises `ConfigError` for the home, which must be named with `--dir`."""
+    """Return the current directory. Raises `ConfigError` if it contains the home, which needs an explicit `--dir`."""
     here = Path()
     if Path("~").expanduser().resolve().is_relative_to(here.resolve()):
         raise ConfigError(
@@ -79,14 +79,14 @@ def project_here() -> Path:
 
 
 def existing(directory: Path) -> Path:
-    """A directory that was named with `--dir`; raises `ConfigError` if there is none."""
+    """Return the directory given with `--dir`. Raises `ConfigError` if it is not a directory."""
     if not directory.is_dir():
         raise ConfigError(f"--dir {directory} is not a directory")
     return directory
 
 
 def ask_for_trust(directory: Path) -> None:
-    """On a terminal: the question of the first run, and after each change; what is said is remembered."""
+    """Ask on the terminal whether to trust a project's files, if they are new or changed; remember the answer."""
     project = open_project(directory)
     ignored = project.ignored() if project.state() in ("unknown", "changed") else ()
     if not ignored:

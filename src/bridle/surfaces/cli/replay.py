@@ -1,4 +1,4 @@
-"""A session played back in the terminal, decided anew, or made into a scenario for tests."""
+"""`bridle replay` and `bridle testing record`: play a session back, verify it, or make a test scenario of it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bridle.surfaces.cli.text import TextLines
 from bridle.surfaces.cli.writer import paper
 
 LONGEST_GAP = 3.0
-"""Nobody wants to watch a night pass between two prompts."""
+"""Maximum pause in seconds, because prompts may be hours apart."""
 
 
 def replay(
@@ -60,7 +60,7 @@ def _verify(entries: list[Entry]) -> int:
 
 
 def _first(entries: list[Entry], start: str) -> int:
-    """The entry from which on something is shown; raises `ConfigError` if there is no such step."""
+    """Return the sequence number of the first entry to show. Raises `ConfigError` if the step does not exist."""
     if not start:
         return 0
     named = read_step_address(start)
@@ -98,7 +98,7 @@ async def _play(entries: list[Entry], first: int, speed: float) -> None:
 
 
 def _asked(event: Recorded) -> Prompt | None:
-    """The prompt that somebody gave here, and wanted an answer to."""
+    """Return the prompt of this event if it expects an answer."""
     part = event.part if isinstance(event, PartPut) else None
     return part if isinstance(part, Prompt) and part.turn > 0 else None
 
@@ -111,7 +111,7 @@ def record(
 
     Example: bridle testing record ses_01m7f61fgm8e25fmtbew1j8mk4 -o scenario.yaml
     """
-    # Loaded only here: no other command writes YAML.
+    # Imported here because no other command writes YAML.
     import yaml
 
     from bridle.testing.record import recorded

@@ -1,4 +1,4 @@
-"""A session as one page that can be looked at and passed on."""
+"""`bridle report`: write a session as one HTML page."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def report(
 
 
 async def made(runtime: Runtime, session: str) -> str:
-    """The page of a session."""
-    # Loaded only here: no other command draws anything.
+    """Return the HTML page of a session."""
+    # Imported here because no other command needs it.
     from bridle import __version__
     from bridle.surfaces.report.gather import gathered
     from bridle.surfaces.report.page import page

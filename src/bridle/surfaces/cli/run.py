@@ -1,4 +1,4 @@
-"""`bridle run`: one prompt, from its flags to its exit status."""
+"""`bridle run`: run one prompt, from its flags to its exit status."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def run(
 
 
 async def _expanded(runtime: Runtime, said: str, piped: str, options: TurnOptions) -> Expanded:
-    """The prompt with its command expanded and its files attached; text that is piped in beside words names none."""
-    # Arguments of a command may be piped in; beside other words, piped text is data.
+    """Expand a prompt's command and files; piped text beside typed words is data and names no files."""
+    # Command arguments may be piped in; beside other words, piped text is data.
     data = piped if said and not said.startswith("/") else ""
     text = "\n\n".join(piece for piece in (said, "" if data else piped) if piece)
     asked = Expanded(text, ())
@@ -88,7 +88,7 @@ async def _expanded(runtime: Runtime, said: str, piped: str, options: TurnOption
 
 
 def _confirm(on_ask: OnAsk | None) -> Callable[[str], Awaitable[bool]]:
-    """Who answers for shell commands of a template: the person at the terminal, or what was said beforehand."""
+    """Return the confirmation of a template's shell commands: ask the person, or follow `--on-ask`."""
 
     async def confirm(command: str) -> bool:
         if on_ask != "person":
@@ -102,7 +102,7 @@ def _confirm(on_ask: OnAsk | None) -> Callable[[str], Awaitable[bool]]:
 async def _session(
     runtime: Runtime, given: str | None, words: str, wanted: TurnOptions | None, *, continue_last: bool, fork: bool
 ) -> str:
-    """The session for a prompt; a new one is made only if the turn that is wanted can begin."""
+    """Return the session for a prompt; a new one or a fork is created only if the turn can begin."""
     found = await _found(runtime, given, continue_last)
     if found is None:
         if fork:
@@ -188,7 +188,7 @@ def _tools(given: list[str]) -> dict[str, bool]:
 
 
 def _prompt(words: list[str]) -> tuple[str, str]:
-    """The words of the command line, and what is piped in."""
+    """Return the prompt words of the command line, and the piped text. Raises `ConfigError` if both are empty."""
     piped = ""
     if sys.stdin is not None and not sys.stdin.isatty():
         piped = stream_text("the prompt on standard input")

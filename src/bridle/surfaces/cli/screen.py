@@ -1,4 +1,4 @@
-"""A terminal as paper: Markdown as it streams, colours, and lines at the bottom that say what is under way."""
+"""Live terminal output of a run: streamed Markdown, colors, and status lines at the bottom."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bridle.surfaces.shared.safe_text import plain
 DRAW_SECONDS = 0.08
 MOST_TAIL_LINES = 12
 MARGIN = 3
-"""Columns that stay free below: a terminal shows there that somebody pressed ctrl+c."""
+"""Free columns at the end of status lines, where a terminal echoes ^C."""
 COLOUR = re.compile("\x1b\\[[0-9;]*m")
 PADDING = re.compile(" +((?:\x1b\\[0?m)?)$")
 ERASE_LINE = "\r\x1b[2K"
@@ -41,10 +41,10 @@ STYLES = {
 
 
 class Screen(Writer):
-    """Words appear as they come, below what is final, and are set once their block is whole.
+    """A terminal that shows text as it arrives, and renders each block when it is complete.
 
-    The lines at the bottom are drawn on standard error and taken away before anything is printed, so that both
-    streams may go to one terminal, or the answer elsewhere.
+    The status lines are drawn on standard error and erased before anything is printed, so that both streams may go to
+    one terminal, or the answer elsewhere.
     """
 
     lively = True
@@ -96,7 +96,7 @@ class Screen(Writer):
         self._draw()
 
     def _settle(self) -> None:
-        """Print what nothing can change any more."""
+        """Print the blocks that are complete."""
         divided = self._divider.divide(self._pending)
         self._pending = divided.rest
         if divided.whole:
@@ -109,7 +109,7 @@ class Screen(Writer):
         self._out.flush()
 
     def _lines(self, words: str) -> list[str]:
-        """Words as they are drawn, without the empty lines around them."""
+        """Return the rendered lines, without leading and trailing empty ones."""
         lines = [
             PADDING.sub(r"\1", line) for line in self._rendered(MarkdownText(words, light=self._light)).split("\n")
         ]
@@ -118,7 +118,7 @@ class Screen(Writer):
 
     def _rendered(self, what: RenderableType, *, wrap: bool = False) -> str:
         with self._console.capture() as captured:
-            # One column stays free: a terminal that has filled its last one behaves as it likes.
+            # Leave one column free: terminals differ in how they wrap a full line.
             self._console.print(what, soft_wrap=wrap, width=max(2, self._console.width - 1), end="")
         return captured.get().rstrip("\n")
 
@@ -129,13 +129,13 @@ class Screen(Writer):
             self._drawn = []
 
     def _erasing(self) -> str:
-        """What takes back everything that is drawn, also if the terminal has become narrower since."""
+        """Return the escape codes that erase all drawn lines, even if the terminal has become narrower."""
         width = self._console.width
         rows = sum(max(1, -(-cell_len(COLOUR.sub("", line)) // width)) for line in self._drawn)
         return ERASE_LINE + ERASE_LINE_ABOVE * (rows - 1) if rows else ""
 
     def _draw(self) -> None:
-        """Everything that is not final, in one write so that nothing flickers."""
+        """Draw everything that is not final, in one write to avoid flicker."""
         self._drawn_at = asyncio.get_running_loop().time()
         width, height = self._console.size
         tail = self._lines(self._pending)

@@ -1,4 +1,4 @@
-"""Commands about all sessions: list, search, rename, delete."""
+"""`bridle sessions`: list, search, rename, delete and prune sessions."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def listed(
 
 
 def _has(session: Session, words: str) -> bool:
-    """Whether something that was said, called or answered has these words in it."""
+    """Return whether the title, a prompt, an answer or a call's arguments contain these words."""
     assert session.info is not None
     if words in session.info.title.casefold():
         return True
@@ -135,7 +135,7 @@ def prune_sessions(
 
 
 def _confirmed(number: int, *, yes: bool) -> None:
-    """Whoever cannot be asked must have said yes."""
+    """Ask before deleting; without a terminal, `--yes` is required. Raises `ConfigError` or `typer.Exit`."""
     if yes:
         return
     if not sys.stdin.isatty():

@@ -1,4 +1,4 @@
-"""What was used, by day, agent and model, with a plot; and what is left of the limits that hold for all sessions."""
+"""`bridle stats`: usage by day, agent and model with a plot, and the rest of the daily and monthly limits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EIGHTHS = " ▏▎▍▌▋▊▉"
 
 @dataclass(kw_only=True)
 class Used:
-    """What turns have used; of a subagent's work only its own turns count."""
+    """Usage of several turns; a subagent's usage counts only in its own turns."""
 
     turns: int = 0
     spent: Spent = NOTHING
@@ -68,7 +68,7 @@ async def _stats(days: int) -> None:
 
 
 def _plot(table: dict[str, Used], days: int) -> Iterable[str]:
-    """A bar for each day: money if any was spent, else tokens."""
+    """Yield a bar per day: cost if there is any, else tokens."""
     money = any(used.spent.cost for used in table.values())
     today = datetime.now(UTC).date()
     shown = [today - timedelta(days=back) for back in range(min(days, MOST_DAYS) - 1, -1, -1)]
@@ -94,10 +94,10 @@ async def _gathered(runtime: Runtime, days: int) -> dict[str, dict[str, Used]]:
         try:
             entries = await runtime.entries(row.info.id)
         except BridleError:
-            # A session that cannot be read has nothing to add.
+            # Skip sessions that cannot be read.
             continue
         for start, finish, below in _turns(entries):
-            # What a fork has of its origin was used there.
+            # A fork's copied turns count in the original session only.
             if start.at >= max(since, row.info.created - 0.01):
                 day = datetime.fromtimestamp(start.at, UTC).date().isoformat()
                 for title, name in (("day", day), ("agent", start.agent), ("model", start.model)):
@@ -106,7 +106,7 @@ async def _gathered(runtime: Runtime, days: int) -> dict[str, dict[str, Used]]:
 
 
 def _turns(entries: Iterable[Entry]) -> Iterable[tuple[TurnStart, TurnFinish, Spent]]:
-    """Every turn that has finished, undone or not, and what its subagents used."""
+    """Yield every finished turn, undone or not, with the usage of its subagents."""
     start: TurnStart | None = None
     below = NOTHING
     for event in (event for entry in entries for event in entry.events):

@@ -1,4 +1,4 @@
-"""The subagents of a turn as they work: each is followed while its parent waits for it."""
+"""Live output of a turn's subagents, each followed while its parent waits for it."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from bridle.surfaces.cli.text import TextLines
 
 TICK_SECONDS = 0.1
 LAST_WORDS_SECONDS = 2.0
-"""How long the last words of a subagent are awaited, whose end is known already."""
+"""Timeout for the remaining entries of a subagent that has ended."""
 
 
 class SubagentViews:
-    """Follows every subagent of a tree, and tells what it does below the line that started it."""
+    """Follows every subagent of a tree and shows its events below the call that started it."""
 
     def __init__(self, runtime: Runtime, lines: TextLines) -> None:
         self._runtime = runtime
         self._lines = lines
         self._followed: dict[str, asyncio.Task[None]] = {}
         self._told: dict[str, int] = {}
-        """Up to which entry each was told of already, before a person was asked in between."""
+        """Last entry shown per subagent, so that nothing repeats after a question interrupted the output."""
 
     def begin(self, session: Session) -> None:
-        """Subagents that are under way already."""
+        """Follow the subagents that are already running."""
         turn = session.running
         for call, child in turn.children.items() if turn is not None else ():
             self._start(call, child, 1)
 
     def started(self, entry: Entry, depth: int = 1) -> None:
-        """Follow whom an entry has started."""
+        """Follow the subagents that an entry has started."""
         for event in entry.events:
             if isinstance(event, CallMoved) and isinstance(event.state, Waiting):
                 self._start(event.id, event.state.child, depth)
 
     async def ended(self, entry: Entry) -> None:
-        """Tell everything of those whose end an entry reports, before that is told."""
+        """Show the remaining events of subagents whose end the entry reports, before the entry itself is shown."""
         for child in _reported(entry):
             task = self._followed.pop(child, None)
             if task is not None:
@@ -62,20 +62,20 @@ class SubagentViews:
                 if isinstance(event, Entry) and await self._tell(call, child, depth, session, event):
                     break
         except BridleError:
-            # A child that cannot be read is told of by its parent.
+            # The parent reports a child that cannot be read.
             return
         finally:
             self._lines.ended_below(child)
 
     async def _tell(self, call: str, child: str, depth: int, session: Session, entry: Entry) -> bool:
-        """Tell of one entry, unless it was told of before; True at the end of the turn."""
+        """Show one entry unless it was shown before; return True at the end of the turn."""
         fresh = entry.sequence > self._told.get(child, 0)
         if fresh:
             await self.ended(entry)
         fold(session, entry)
         turn = session.turn
         if turn is None or turn.start.delegation is None or turn.start.delegation.call != call:
-            # What it did for an earlier call was told then.
+            # Its work for an earlier call was shown then.
             return False
         self.started(entry, depth + 1)
         if fresh:
@@ -97,7 +97,7 @@ def _reported(entry: Entry) -> Iterator[str]:
 
 @asynccontextmanager
 async def ticking(lines: TextLines) -> AsyncIterator[None]:
-    """While this lasts, a terminal shows what is under way."""
+    """Refresh the status lines of a terminal while the context is open."""
     task = asyncio.create_task(_tick(lines)) if lines.lively else None
     try:
         yield

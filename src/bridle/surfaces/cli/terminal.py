@@ -1,4 +1,4 @@
-"""`bridle` alone: the terminal application."""
+"""`bridle` without a command: start the terminal application."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from bridle.errors import ConfigError
 
 
 def open_terminal() -> None:
-    """Open the last session of this directory that has something to go on with, or a new one."""
-    # Loaded only here, as everything below: it takes as long as everything else together.
+    """Open the newest interrupted session of this directory, or a new one. Raises `ConfigError` without a terminal."""
+    # Imported here, like everything below, because it takes as long as all other imports together.
     from bridle.runtime.inside_call import leave_terminal
 
     leave_terminal()

@@ -1,4 +1,4 @@
-"""Commands for testing agents without tokens."""
+"""`bridle testing`: commands for testing agents without tokens."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def serve(
 
     Example: bridle testing serve examples/tour.yaml --port 8080
     """
-    # Loaded only here: no other command serves anything.
+    # Imported here because no other command needs it.
     from bridle.testing.server import serve_scenario
 
     serve_scenario(scenario, port, lambda address: say(f"serving {scenario} at {address}/v1"))

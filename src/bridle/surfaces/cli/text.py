@@ -1,4 +1,4 @@
-"""Text for people: the answer as it comes, and beside it what the turn and its subagents do."""
+"""Text output of a run for people: the streamed answer, and progress of the turn and its subagents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_UNDER_WAY = 6
 
 
 class TextLines:
-    """Streams the answer; steps, calls, notices and the account go beside it."""
+    """Streams the answer to standard output; steps, calls, notices and usage go to standard error."""
 
     def __init__(self, paper: Writer) -> None:
         self._paper = paper
@@ -50,7 +50,7 @@ class TextLines:
 
     @property
     def shown(self) -> Session:
-        """The session as far as it was shown."""
+        """The session up to the last shown event."""
         return self._session
 
     def notice(self, text: str) -> None:
@@ -73,11 +73,11 @@ class TextLines:
                     self._recorded(recorded)
 
     def below(self, child: str, session: Session, depth: int) -> None:
-        """A subagent is followed from here on."""
+        """Begin to show a subagent."""
         self._below[child] = Narrator(self._paper, session, depth)
 
     def event_below(self, child: str, entry: Entry) -> None:
-        """Something happened in a subagent; it is folded already."""
+        """Show an entry of a subagent, which must already be folded into its session."""
         for recorded in entry.events:
             self._below[child].tell(recorded)
 
@@ -85,12 +85,12 @@ class TextLines:
         self._below.pop(child, None)
 
     def tick(self) -> None:
-        """Show how the turn stands by now."""
+        """Update the status lines."""
         if self._paper.lively:
             self._paper.live(tuple(self._under_way()))
 
     def rest(self) -> None:
-        """Nothing is under way: what is printed next stands alone."""
+        """End the current text and clear the status lines."""
         self._paper.end_words()
         self._paper.live(())
 
@@ -99,7 +99,7 @@ class TextLines:
         if turn is None or not answers(self._session, self._prompt):
             return
         at, elapsed = self._seen
-        # A turn that waits for a person is not charged for the time.
+        # Time spent waiting for a person does not count.
         now = elapsed if turn.asks else elapsed + asyncio.get_running_loop().time() - at
         running = [line for narrator in (self._top, *self._below.values()) for line in narrator.under_way()]
         yield from [*running, *self._pending.values()][-MOST_UNDER_WAY:]
@@ -156,7 +156,7 @@ class TextLines:
                 return
 
     def _rest_of_step(self) -> None:
-        """Words of the step that no delta brought, as when another process drives."""
+        """Write text of the step that no delta delivered, e.g. because another process drives the session."""
         turn = self._session.turn
         for id in turn.words if turn is not None else ():
             self._rest_of(id)
@@ -168,7 +168,7 @@ class TextLines:
 
     @property
     def _wants_output(self) -> bool:
-        """Whether the answer must fit a schema: then words on the way are no part of it."""
+        """Whether the answer must fit a schema; then earlier text is not part of it."""
         turn = self._session.turn
         return turn is not None and turn.start.output is not None
 
@@ -188,5 +188,5 @@ class TextLines:
 
 
 def account(result: Result) -> str:
-    """The line at the end of a turn."""
+    """Return the last line of a turn: how it ended, and its usage."""
     return f"{result.reason}: {', '.join(used_words(result.spent))}"

@@ -1,4 +1,4 @@
-"""Commands that carry sessions elsewhere, or let them go on in two directions."""
+"""`bridle export`, `bridle import` and `bridle fork`: copy sessions to and from files, or fork them."""
 
 from __future__ import annotations
 

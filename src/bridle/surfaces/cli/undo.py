@@ -1,4 +1,4 @@
-"""Commands that take turns back: undo, redo, and what there is to take back."""
+"""`bridle undo`, `bridle redo` and `bridle diff`: undo turns with their files, and show changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the text of a run is written on: the answer on standard output, everything about it beside."""
+"""Output streams of a run: the answer on standard output, everything else on standard error."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from bridle.surfaces.shared.safe_text import plain
 
 
 class Writer:
-    """Streams that anything may read: a pipe, a file, a terminal that can do nothing else."""
+    """Plain output without escape codes, for a pipe, a file or a dumb terminal."""
 
     lively = False
-    """Whether what is under way can be shown and taken back."""
+    """Whether status lines can be drawn and erased."""
 
     def __init__(self, out: TextIO, beside: TextIO, *, quiet: bool) -> None:
         self._out = out
@@ -22,45 +22,45 @@ class Writer:
         self.quiet = quiet
         self._open_line = False
         self.early = out.isatty()
-        """Only a person sees words before they are recorded: a program shall not read those of a try that failed."""
+        """Whether to show text before it is recorded: only on a terminal, since programs must not read a failed try."""
 
     def words(self, text: str) -> None:
-        """More of the answer."""
+        """Write more of the answer."""
         self._out.write(plain(text))
         self._out.flush()
         self._open_line = not text.endswith("\n")
 
     def end_words(self) -> None:
-        """What comes next does not belong to the words before."""
+        """End the current line of the answer."""
         if self._open_line:
             self._out.write("\n")
             self._out.flush()
             self._open_line = False
 
     def say(self, line: str, *, always: bool = False) -> None:
-        """A line about the run; `always` also when only the answer is wanted."""
+        """Write a line about the run; `always` writes it even in quiet mode."""
         if always or not self.quiet:
             self._beside.write(f"{self._set(plain(line))}\n")
             self._beside.flush()
 
     def _set(self, line: str) -> str:
-        """A line as it is written."""
+        """Return a line with its styling."""
         return line
 
     def live(self, lines: Sequence[str]) -> None:
-        """What is under way now, in place of what was said of it before."""
+        """Replace the status lines."""
 
 
 def is_lively(stream: TextIO | None, environment: Mapping[str, str]) -> bool:
-    """Whether a stream is a terminal that can do more than print."""
+    """Return whether a stream is a terminal that supports escape codes."""
     return stream is not None and stream.isatty() and environment.get("TERM", "dumb") not in ("", "dumb", "unknown")
 
 
 def paper(*, quiet: bool) -> Writer:
-    """What the text of a run is written on here."""
+    """Return the writer for this process's standard output and standard error."""
     if not is_lively(sys.stderr, os.environ):
         return Writer(sys.stdout, sys.stderr, quiet=quiet)
-    # Loaded only here: a pipe needs none of it.
+    # Imported here because a pipe does not need it.
     from bridle.surfaces.cli.screen import Screen
 
     return Screen(sys.stdout, sys.stderr, quiet=quiet)

@@ -1,1 +1,1 @@
-"""A session as one page: what happened when, what it cost, what closed it, what it changed."""
+"""HTML report of a session on one page: timeline, cost, endings and changed files."""

@@ -1,4 +1,4 @@
-"""The only way of text into a report: without secrets and control characters, and escaped."""
+"""HTML escaping for the report: all text passes here, where secrets and control characters are removed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from bridle.values.secrets import redacted
 
 
 def quoted(own: str) -> str:
-    """What Bridle itself writes into an attribute."""
+    """Escape Bridle's own text for an attribute."""
     return escape(own)
 
 
 def text(words: str) -> str:
-    """Words as a page shows them: without secrets and what cannot be seen or turns the reading round, and escaped."""
+    """Escape text, without secrets, invisible characters and characters that reverse the reading direction."""
     safe = redacted(words)
     if not safe.isprintable():
         safe = "".join(letter if letter in "\n\t" or letter.isprintable() else MARK for letter in safe)

@@ -1,4 +1,4 @@
-"""What a report shows of a session: its turns with their steps and calls, each with the time that it took."""
+"""Collects the data of a report from a session's entries: turns, steps and tool calls with their times."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from bridle.core.undo import visible
 
 @dataclass
 class CallRow:
-    """A call, and from when to when it ran, in active seconds of its turn; it may never have run."""
+    """A tool call with its start and end in active seconds of its turn; None if it never ran."""
 
     call: Call
     began: float | None = None
@@ -42,7 +42,7 @@ class CallRow:
 
 @dataclass
 class StepRow:
-    """A step: what was said, what was asked for, and what it took."""
+    """A step: its text, its tool calls and its usage."""
 
     number: int
     began: float
@@ -59,13 +59,13 @@ class StepRow:
 
 @dataclass
 class TurnView:
-    """A turn as a report shows it."""
+    """The data of one turn for the report."""
 
     start: TurnStart
     prompts: list[Prompt] = field(default_factory=list)
     steps: list[StepRow] = field(default_factory=list)
     used: list[Spent] = field(default_factory=list)
-    """What it had used by the time of each change."""
+    """Usage after each change."""
     notes: list[tuple[float, str]] = field(default_factory=list)
     sentinel: str = ""
     finish: TurnFinish | None = None
@@ -75,7 +75,7 @@ class TurnView:
 
 
 def gathered(entries: Sequence[Entry], below: Mapping[str, Sequence[Entry]]) -> list[TurnView]:
-    """The turns of a session that nobody has undone; `below` has the entries of its subagents, by their session."""
+    """Return the turns of a session that were not undone; `below` has the entries of subagents, by session."""
     turns: list[TurnView] = []
     session = Session()
     calls: dict[str, CallRow] = {}
@@ -161,7 +161,7 @@ def _take_part(view: TurnView, session: Session, calls: dict[str, CallRow], at: 
 
 
 def _finish(view: TurnView, session: Session, below: Mapping[str, Sequence[Entry]]) -> None:
-    """What can be said only when all is known: the answer, and what subagents did for each call."""
+    """Fill in the answer and the subagents' turns of each call, which need the complete session."""
     words = [session.parts.get(id) for id in view.finish.answer] if view.finish is not None else []
     view.answer = "\n\n".join(part.text for part in words if isinstance(part, Text))
     for step in view.steps:

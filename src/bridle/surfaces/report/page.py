@@ -1,4 +1,4 @@
-"""The page of a report: everything in one file, nothing from elsewhere, and no word of a model that is not escaped."""
+"""The HTML page of a report: one self-contained file in which all model text is escaped."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BAD = ("error", "denied", "empty")
 
 
 def page(info: SessionInfo, turns: Sequence[TurnView], diffs: Mapping[int, str], made: str) -> str:
-    """The whole report; secrets are left out of it, since it is made to be shown."""
+    """Return the complete HTML page, without secrets because reports are meant to be shared."""
     style, script = _file("report.css"), _file("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:"
@@ -209,7 +209,7 @@ def _pretty(arguments: str) -> str:
 def _changes(turn: TurnView, diff: str) -> Iterator[str]:
     if not diff:
         return
-    # As a whole: a key that goes over several lines is known only so.
+    # Redact the whole diff at once: a key may span several lines.
     lines = redacted(diff).splitlines()
     changed = sum(line.startswith("diff --git ") for line in lines)
     yield f'<h3>Files changed ({changed})</h3><div class="diffs">'

@@ -1,4 +1,4 @@
-"""The pictures of a report: what ran when, and how much of each limit was used, as plain SVG."""
+"""SVG charts of a report: timeline, limit usage and tokens per step."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MEANINGS = {
 
 
 class Bar(NamedTuple):
-    """Something that ran from a time to a time."""
+    """A bar of the timeline, with start and end in seconds."""
 
     began: float
     ended: float
@@ -51,7 +51,7 @@ class TimelineLane(NamedTuple):
 
 
 def timeline(turn: TurnView) -> str:
-    """Requests to the model above, calls below them, subagents below those; the turn's time from left to right."""
+    """Draw the timeline of a turn: model requests, below them tool calls, below those subagents."""
     lanes = list(_lanes(turn))
     height = TOP + ROW * len(lanes) + 6
     span = max(turn.seconds, 0.001)
@@ -142,7 +142,7 @@ def state_words(call: CallRow) -> str:
 
 
 def _beside(calls: Sequence[CallRow]) -> list[list[CallRow]]:
-    """Calls that ran at the same time in different lanes."""
+    """Distribute calls over lanes, so that concurrent calls are in different lanes."""
     lanes: list[list[CallRow]] = []
     for call in calls:
         began = call.began or 0.0
@@ -155,7 +155,7 @@ def _beside(calls: Sequence[CallRow]) -> list[list[CallRow]]:
 
 
 def _ticks(span: float, most: int = 9) -> list[float]:
-    """Round times from 0 to the end."""
+    """Return round times from 0 to the end."""
     steps = [base * 10.0**power for power in range(-3, 1) for base in (1, 2, 5)]
     steps += [15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400, 604_800, 2_592_000]
     each = next((step for step in steps if span / step <= most), span)
@@ -163,7 +163,7 @@ def _ticks(span: float, most: int = 9) -> list[float]:
 
 
 def duration(seconds: float) -> str:
-    """ "0.42 s", "3 min 20 s", "2 h 5 min"."""
+    """Format seconds: "420 ms", "3 min 20 s", "2 h 5 min"."""
     if seconds < 0.0005:
         return "0 s"
     if seconds < 1:
@@ -178,7 +178,7 @@ def duration(seconds: float) -> str:
 
 
 class TimelineLine(NamedTuple):
-    """A limit over time: how much of it was used, as a share."""
+    """The used share of one limit over time."""
 
     name: str
     points: list[tuple[float, float]]
@@ -186,7 +186,7 @@ class TimelineLine(NamedTuple):
 
 
 def limits_chart(turn: TurnView) -> str:
-    """How much of each limit was used over the turn's time; nothing if none was set."""
+    """Draw the used share of each limit over time; empty if no limit was set."""
     lines = list(_used(turn))
     if not lines:
         return ""
@@ -211,7 +211,7 @@ def limits_chart(turn: TurnView) -> str:
 
 
 def _stairs(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """What is used stays so until more is."""
+    """Turn points into steps: a value holds until the next one."""
     before = 0.0
     for at, share in points:
         yield at, before
@@ -228,7 +228,7 @@ def _used(turn: TurnView) -> Iterator[TimelineLine]:
 
 
 def tokens_chart(turn: TurnView) -> str:
-    """The tokens of each step, what it read below and what it wrote on top; nothing if there are none."""
+    """Draw the tokens of each step, input below output; empty for fewer than two steps with tokens."""
     steps = [step for step in turn.steps if step.usage.total]
     if len(steps) < 2:
         return ""
@@ -251,7 +251,7 @@ def tokens_chart(turn: TurnView) -> str:
 
 
 def _column(step: StepRow, x: float, each: float, bottom: float, up: float) -> str:
-    """The tokens of one step, on top of each other."""
+    """Draw the stacked tokens of one step."""
     width = max(0.6, min(26.0, each - 1 if each > 2 else each))
     cached, written = step.usage.cache_read, step.usage.output + step.usage.reasoning
     hint = f"step {step.number}: {step.usage.total:,} tokens, {cached:,} from the cache, {written:,} written"

@@ -1,4 +1,4 @@
-"""Files that a person gives along with a prompt: text, images and documents, read within bounds."""
+"""Attachments of a prompt: text files, images and documents, read with a size limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_BYTES = 20 * 1024 * 1024
 
 
 def attached(path: Path, said: str) -> File:
-    """A file as it goes with a prompt; raises `ConfigError`, which begins with what the person said."""
+    """Read a file as an attachment. Raises `ConfigError` with a message that begins with `said`."""
     try:
         if not path.is_file():
             raise ConfigError(f"{said} " + ("is no file" if path.exists() else "cannot be read: there is none"))
@@ -29,6 +29,6 @@ def attached(path: Path, said: str) -> File:
 
 
 def from_bytes(name: str, content: bytes) -> File | None:
-    """An image or a document; None for anything else."""
+    """Return an image or document as an attachment; None for any other content."""
     media = media_of(content)
     return File(name, media=media, data=b64encode(content).decode()) if media else None

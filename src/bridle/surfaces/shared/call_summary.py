@@ -1,4 +1,4 @@
-"""Short words for calls: the argument that says most."""
+"""Short summaries of tool calls: the most informative argument."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ TELLING = ("command", "filePath", "path", "pattern", "description", "url", "prom
 
 
 def telling(arguments: str) -> str:
-    """What a reader wants to see of the arguments of a call, which need not be JSON."""
+    """Return the most informative of a call's arguments; invalid JSON is returned unchanged."""
     try:
         given = json.loads(arguments)
     except ValueError:

@@ -1,4 +1,4 @@
-"""How much of each limit is used, as every surface shows it."""
+"""Usage of each limit, formatted the same way for every surface."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NEAR = 0.8
 
 
 class Level(NamedTuple):
-    """One limit: how much of it is used, in words and as a share."""
+    """Usage of one limit, as text and as a share."""
 
     limit: Limit
     words: str
@@ -21,7 +21,7 @@ class Level(NamedTuple):
 
 
 def levels(turn: OpenTurn, elapsed: float) -> Iterator[Level]:
-    """What is used of every limit, and of what has none."""
+    """Yield the usage of every limit of a turn, including usage without a limit."""
     return _levels(spent_by(turn, elapsed), turn.limits)
 
 
@@ -33,7 +33,7 @@ def _levels(spent: Spent, limits: Limits) -> Iterator[Level]:
 
 
 def level_words(row: Limit, used: float, allowed: float | None) -> str:
-    """ "3/25", "1.2k/50k", "$0.012/$0.50", "12/60 s"; without a limit, what is used alone."""
+    """Return usage and limit: "3/25", "1.2k/50k", "$0.012/$0.50", "12/60 s"; without a limit, only the usage."""
     if row.unit == "dollars":
         return f"${used:.3f}" + (f"/${allowed:.2f}" if allowed else "")
     show = short if row.thousands else row.exact
@@ -41,7 +41,7 @@ def level_words(row: Limit, used: float, allowed: float | None) -> str:
 
 
 def used_words(spent: Spent) -> Iterator[str]:
-    """ "2 steps", "1 call", "1,204 tokens", "$0.0012", "3.4 s"; no cost is not told."""
+    """Yield the usage as text: "2 steps", "1 call", "1,204 tokens", "$0.0012", "3.4 s"; a cost of 0 is left out."""
     for row in ROWS:
         value = spent.of(row.name)
         if row.whole:
@@ -51,13 +51,13 @@ def used_words(spent: Spent) -> Iterator[str]:
 
 
 def nearest(turn: OpenTurn, elapsed: float) -> Level | None:
-    """The limit of which most is used."""
+    """Return the limit with the highest share used; None if no limit is set."""
     bounded = [level for level in levels(turn, elapsed) if level.share is not None]
     return max(bounded, key=lambda level: level.share or 0.0, default=None)
 
 
 def tree_words(account: Account) -> Iterator[str]:
-    """What all turns under a root have used together, and of how much."""
+    """Yield the usage of a whole tree of turns against the tree's limits."""
     tree = account.tree or TreeLimits()
     yield f"tree {account.live}/{tree.live} at work, {account.total}/{tree.total} subagents"
     for level in _levels(account.spent, tree):
@@ -66,13 +66,13 @@ def tree_words(account: Account) -> Iterator[str]:
 
 
 def bar(share: float | None, width: int) -> str:
-    """A share as a bar."""
+    """Draw a share as a bar of characters."""
     filled = min(width, round((share or 0.0) * width))
     return "▰" * filled + "▱" * (width - filled)
 
 
 def short(number: float) -> str:
-    """ "950", "1.2k", "3.4M"."""
+    """Shorten a number: "950", "1.2k", "3.4M"."""
     for size, letter in ((1e6, "M"), (1e3, "k")):
         if number >= size:
             return f"{number / size:.3g}{letter}"

@@ -1,4 +1,4 @@
-"""Markdown as a terminal shows it, by the same rules in a run and in the application."""
+"""Markdown rendering for the terminal, shared by `bridle run` and the terminal application."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bridle.surfaces.shared.markdown_stream import markdown
 
 
 class _LeftHeading(Heading):
-    """A heading where the eye begins to read."""
+    """A left-aligned heading."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         self.text.justify = "left"
@@ -25,7 +25,7 @@ class _LeftHeading(Heading):
 
 
 class _WholeTable(TableElement):
-    """A table in which nothing is left out: what is too wide goes on in the next line."""
+    """A table that wraps wide cells instead of truncating them."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for table in super().__rich_console__(console, options):
@@ -36,18 +36,18 @@ class _WholeTable(TableElement):
 
 
 class MarkdownText(Markdown):
-    """What a model says."""
+    """Markdown written by a model."""
 
     elements: ClassVar = {**Markdown.elements, "heading_open": _LeftHeading, "table_open": _WholeTable}
 
     def __init__(self, words: str, *, light: bool) -> None:
-        # A link shows where it leads: what a model calls it need not be true.
+        # Links show their URL, because a model's link text may be misleading.
         super().__init__(words, code_theme="ansi_light" if light else "ansi_dark", hyperlinks=False)
         self.parsed = list(_whole(markdown().parse(words), words.split("\n")))
 
 
 def _whole(tokens: Sequence[Token], lines: Sequence[str]) -> Iterator[Token]:
-    """Tokens in which no text is lost: a block that would lose some stands as it was written."""
+    """Yield tokens that lose no text: a block that would lose some is shown as its source."""
     block: list[Token] = []
     for token in tokens:
         block.append(token)
@@ -60,7 +60,7 @@ def _whole(tokens: Sequence[Token], lines: Sequence[str]) -> Iterator[Token]:
 
 
 def _loses(block: Sequence[Token], source: str) -> bool:
-    """Whether something in the source would not be shown, such as the number of a list item without content."""
+    """Return whether part of the source would not be shown, e.g. the number of an empty list item."""
     if block[0].type == "hr":
         return False
     if block[0].type == "fence":
@@ -73,7 +73,7 @@ def _loses(block: Sequence[Token], source: str) -> bool:
 
 
 def _shown(tokens: Sequence[Token]) -> Iterator[str]:
-    """The text that is shown of tokens; an image shows what it is called, and not its address."""
+    """Yield the visible text of tokens; an image shows its alternative text instead of its URL."""
     for token in tokens:
         if token.type == "link_open":
             yield str(token.attrs.get("href", ""))

@@ -1,4 +1,4 @@
-"""Markdown that still grows, divided into what nothing can change any more and the rest."""
+"""Splits streamed Markdown into finished blocks, which later text cannot change, and the rest."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 CODE_LINES = 30
-"""So much of a block of code waits for its end; one that is longer is divided."""
+"""Maximum lines of an unfinished code block; a longer one is split."""
 LONGEST = 4_000
-"""So many characters wait for the end of their block; then they are divided where it does least harm."""
+"""Maximum characters of an unfinished block; a longer one is split where it does least harm."""
 MUCH_TOO_LONG = 10 * LONGEST
-"""And so many are divided wherever it goes."""
+"""Length from which a block is split anywhere."""
 NUMBER = re.compile(r"\d+")
 
 
 class Divided(NamedTuple):
-    """Markdown that stands for itself, what comes after it, and whether a block goes on from one to the other."""
+    """Finished Markdown, the rest, and whether one block continues from the first into the second."""
 
     whole: str
     rest: str
@@ -27,18 +27,18 @@ class Divided(NamedTuple):
 
 
 def markdown() -> MarkdownIt:
-    """Markdown as models write it: what looks like HTML is words, and a link says where it leads where it stands."""
+    """Return a parser for Markdown from models: HTML is plain text, and reference links are disabled."""
     return MarkdownIt().enable("strikethrough").enable("table").disable(["html_inline", "html_block", "reference"])
 
 
 class Divider:
-    """Keeps what it works on small, so that a long answer costs no more for each of its words than a short one."""
+    """Splits off finished Markdown, so that the cost of each new word does not grow with the answer."""
 
     def __init__(self) -> None:
         self._parser = markdown()
 
     def divide(self, text: str) -> Divided:
-        """Everything but the last block, or the last item of a list, stands."""
+        """Split off everything except the last block, or the last item of a list."""
         text = text.lstrip("\n")
         tokens = self._parser.parse(text)
         blocks = [token for token in tokens if token.level == 0 and token.map]
@@ -72,7 +72,7 @@ def _at_line(text: str, token: Token) -> Divided:
 def _at_item(text: str, block: Token, items: Sequence[Token]) -> Divided:
     lines, first, _ = _lines(text, items[-1])
     if block.type == "ordered_list_open":
-        # Many models number every item with 1: on its own, the last would begin anew.
+        # Many models number every item with 1; after the split, the last item would restart at 1.
         number = str(int(block.attrs.get("start", 1)) + len(items) - 1)
         given = NUMBER.search(lines[first])
         if given is not None and len(given[0]) == len(number):
@@ -81,7 +81,7 @@ def _at_item(text: str, block: Token, items: Sequence[Token]) -> Divided:
 
 
 def _code(text: str, fence: Token) -> Divided:
-    """A block of code that has ended stands; of one that goes on, all but its last line, if it is long."""
+    """Split after a finished code block; split a long unfinished one before its last line."""
     lines, first, end = _lines(text, fence)
     closing = re.compile(rf" {{0,3}}{re.escape(fence.markup)}{re.escape(fence.markup[0])}*\s*")
     if end - first > 1 and closing.fullmatch(lines[end - 1]):
@@ -95,7 +95,7 @@ def _code(text: str, fence: Token) -> Divided:
 
 
 def _table(text: str, table: Token) -> Divided:
-    """The rows so far, and a table with the same head that goes on with the last, which need not be whole."""
+    """Split a table before its last row, which may be incomplete; the rest repeats the header."""
     lines, first, _ = _lines(text, table)
     head = lines[first : first + 2]
     return Divided("\n".join(lines[:-1]), "\n".join([*head, lines[-1]]), joined=True)

@@ -1,4 +1,4 @@
-"""Makes text from outside harmless before a terminal, a widget or a page shows it."""
+"""Removes control and invisible characters from untrusted text before a terminal, widget or page shows it."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import unicodedata
 
 MARK = "\N{REPLACEMENT CHARACTER}"
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-"""Categories of characters that nobody sees, or that a terminal obeys: control, format, private, line separators."""
+"""Unicode categories that are invisible or control a terminal: control, format, private, line separators."""
 _PICTURE = "[\u203c-\u3299\ufe0f\U0001f000-\U0001faff]"
 _LETTER = "[\u0600-\u0dff]"
 _JOINER = re.compile(
     f"(?<={_PICTURE})\u200d(?={_PICTURE})|(?<={_LETTER})[\u200c\u200d](?={_LETTER})|(?P<stray>[\u200c\u200d])"
 )
-"""Joiners make one picture of several, and write some scripts; anywhere else they hide."""
+"""Joiners are allowed between emoji and in scripts that need them; elsewhere they are invisible."""
 
 
 class _Shown(dict[int, str]):
-    """What is shown for a character, by its code: looked up once, then known."""
+    """Cached replacements of characters for display, by code point."""
 
     def __missing__(self, code: int) -> str:
         letter = chr(code)
@@ -26,7 +26,7 @@ class _Shown(dict[int, str]):
 
 
 class _Escaped(dict[int, str]):
-    """How a character is written in JSON, by its code."""
+    """Cached JSON escapes of characters, by code point."""
 
     def __missing__(self, code: int) -> str:
         letter = chr(code)
@@ -37,26 +37,26 @@ class _Escaped(dict[int, str]):
 
 
 _SHOWN = _Shown({ord("\n"): "\n", ord("\t"): "\t", ord("\r"): "", 0x200C: "\u200c", 0x200D: "\u200d"})
-# The control characters below 0x20 are never raw in JSON, except for the line ends around it.
+# JSON contains no raw control characters below 0x20 except the line ends around it.
 _ESCAPED = _Escaped({code: chr(code) for code in range(0x20)})
 
 
 def plain(text: str) -> str:
-    """Replace the characters that nobody sees, among them all that could drive a terminal."""
+    """Replace invisible characters, including all that could control a terminal."""
     if text.isascii() and text.isprintable():
         return text
     text = text.translate(_SHOWN)
     if "\u200c" in text or "\u200d" in text:
-        # Last, when nothing is left beside a joiner that nobody sees.
+        # Last, so that the neighbors of a joiner are already visible characters.
         text = _JOINER.sub(lambda found: MARK if found["stray"] else found[0], text)
     return text
 
 
 def line(text: str) -> str:
-    """The same in one line, for names and arguments that a model made up."""
+    """Return `plain` text on one line, for names and arguments from a model."""
     return " ".join(plain(text).split())
 
 
 def plain_json(text: str) -> str:
-    """Write the same characters in JSON as escapes: the text then says the same and drives nothing."""
+    """Escape invisible characters in JSON: the value stays the same and cannot control a terminal."""
     return text.translate(_ESCAPED)

@@ -1,1 +1,1 @@
-"""The terminal as a place to live in: one widget for each kind of part, limits always in sight."""
+"""The terminal application (Textual): one widget per kind of part, limits always visible."""

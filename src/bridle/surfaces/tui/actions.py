@@ -1,4 +1,4 @@
-"""What a person may do with a session besides prompting: take back, copy, fork, look into."""
+"""Actions on a session besides prompting: undo, redo, copy, fork, diff, compact, watch subagents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SessionActions(PlainApp):
-    """Each says what came of it."""
+    """App actions on the current session; each shows its outcome or its error as a notification."""
 
     runtime: Backend
     chat: Chat
@@ -82,7 +82,7 @@ class SessionActions(PlainApp):
         await self.chat.fresh()
 
     def action_copy_answer(self) -> None:
-        """Put the last words of the model on the clipboard, by way of the terminal."""
+        """Copy the last text of the model to the clipboard through the terminal."""
         parts = reversed(self.chat.transcript.session.parts.values())
         words = next((part.text for part in parts if isinstance(part, Text) and part.text.strip()), "")
         self.copy_to_clipboard(plain(words))

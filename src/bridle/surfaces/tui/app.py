@@ -1,4 +1,4 @@
-"""The terminal application: keys, pickers and themes around the screen of a session."""
+"""The terminal application: keys, pickers and themes around the session screen."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_LISTED = 300
 
 
 class BridleApp(SessionActions):
-    """See `bridle --help`; f1 shows all keys."""
+    """The application; f1 shows all keys."""
 
     CSS_PATH = "bridle.tcss"
     TITLE = "bridle"
@@ -34,7 +34,7 @@ class BridleApp(SessionActions):
         ("f3", "models", "Model"),
         ("f4", "agents", "Agent"),
         ("f5", "extend", "Extend"),
-        # The editor would take these two for its own.
+        # Priority, because the editor binds these two keys itself.
         Binding("f6", "subagents", "Subagents", priority=True, show=False),
         Binding("f7", "backgrounds", "Background", priority=True, show=False),
         ("ctrl+t", "go_on", "Continue"),
@@ -42,7 +42,7 @@ class BridleApp(SessionActions):
         Binding("ctrl+r", "asks", "Answer", show=False),
         ("f8", "undo", "Undo"),
         Binding("f9", "redo", "Redo", show=False),
-        # Also where a dialog is in front, which would keep it from the application.
+        # Priority, because an open dialog would otherwise swallow the key.
         Binding("ctrl+c", "interrupt", "Stop", priority=True, show=False),
     ]
 
@@ -82,7 +82,7 @@ class BridleApp(SessionActions):
         self.theme = CONTRAST.name
 
     async def action_interrupt(self) -> None:
-        """Once ends the turn and keeps everything; when nothing runs, or twice, it leaves. It copies what is marked."""
+        """Abort the turn and keep its record; exit when pressed twice or when idle. Selected text is copied instead."""
         if self.screen.get_selected_text() or getattr(self.focused, "selected_text", ""):
             raise SkipAction
         if self.chat.begun and self.chat.busy and not self._leaving:
@@ -138,7 +138,7 @@ class BridleApp(SessionActions):
         self.chat.show_state()
 
     def on_chat_told(self, event: Chat.Told) -> None:
-        """A turn has ended, awaits a person or nears a limit: the terminal says so to who looks elsewhere."""
+        """Notify through the terminal, if unfocused, that a turn has ended, needs a person or nears a limit."""
         self._leaving = self._leaving and not event.rests
         if not self._focused:
             self.bell()

@@ -1,6 +1,6 @@
-"""Screens that wait for a decision: a permission, a question, a command to confirm.
+"""Modal screens for decisions: a permission, a question, a command to confirm.
 
-Typing never decides anything: it goes on into the draft of the prompt.
+Typing never decides anything: it goes into the draft of the prompt.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ DRAFT_HINT = "Typing goes into your draft. ←→ choose, enter answers, esc: la
 
 
 class Deliberate(ModalScreen[Decision]):
-    """A decision that needs a moment of quiet and then enter on a button that has the focus.
+    """A decision that needs a pause in typing and then enter on a focused button.
 
-    Until no key was typed for a moment, nothing can be chosen. Letters go into the draft of the prompt and take the
-    focus from the buttons; while there is a draft, none has it until an arrow key gives it to one.
+    Nothing can be chosen until no key was typed for `QUIET_SECONDS`. Letters go into the draft of the prompt and take
+    the focus from the buttons. While there is a draft, only an arrow key focuses a button.
     """
 
     QUIET_SECONDS: ClassVar[float] = 0.7
@@ -43,7 +43,7 @@ class Deliberate(ModalScreen[Decision]):
         Binding("down", "read('scroll_down')", show=False),
         Binding("home", "read('scroll_home')", show=False),
         Binding("end", "read('scroll_end')", show=False),
-        # The list of a question would take these for its own.
+        # Priority, because the list of a question binds these keys itself.
         Binding("pageup", "read('scroll_page_up')", show=False, priority=True),
         Binding("pagedown", "read('scroll_page_down')", show=False, priority=True),
         Binding("tab", "onward", show=False),
@@ -54,7 +54,7 @@ class Deliberate(ModalScreen[Decision]):
         self._draft = draft
         self._waiting: Timer | None = None
         self.ready = False
-        """Whether there was quiet long enough for a choice."""
+        """Whether the pause in typing was long enough for a choice."""
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog asks"):
@@ -65,11 +65,11 @@ class Deliberate(ModalScreen[Decision]):
             yield Static("", id="hint", classes="hint")
 
     def about(self) -> Iterator[Widget]:
-        """Everything that the decision is about."""
+        """Yield the widgets that describe the decision."""
         raise NotImplementedError
 
     def answers(self) -> Iterator[Widget]:
-        """The answers; the first that can have the focus gets it."""
+        """Yield the widgets of the answers; the first focusable one gets the focus."""
         raise NotImplementedError
 
     def on_mount(self) -> None:
@@ -81,7 +81,7 @@ class Deliberate(ModalScreen[Decision]):
         self._fit()
 
     def _fit(self) -> None:
-        """Leave the answers their place; what the decision is about gets the rest, and scrolls."""
+        """Reserve the height of the answers; the description gets the rest and scrolls."""
         height = self.app.size.height
         listed = self.query(OptionList)
         for each in listed:
@@ -91,7 +91,7 @@ class Deliberate(ModalScreen[Decision]):
         self.query_one("#about").styles.max_height = max(1, height - taken)
 
     def _wait(self) -> None:
-        """Nothing can be chosen before there was a moment of quiet."""
+        """Disable the answers until typing pauses."""
         self.ready = False
         self.query_one("#answers").disabled = True
         self.query_one("#hint", Static).update(DRAFT_HINT if self._has_draft else HINT)
@@ -114,7 +114,7 @@ class Deliberate(ModalScreen[Decision]):
         return [each for each in found if not isinstance(each, OptionList) or each.option_count]
 
     def on_key(self, event: events.Key) -> None:
-        """Keys that nothing else has taken: somebody types."""
+        """Treat unhandled keys as typing into the draft."""
         if event.is_printable and event.character:
             self._type(event.character)
         elif event.key == "backspace":
@@ -134,7 +134,7 @@ class Deliberate(ModalScreen[Decision]):
         self._wait()
 
     def action_onward(self) -> None:
-        """Go to the next field; a tab in the middle of a draft is typing."""
+        """Focus the next field; a tab while a draft is being typed counts as typing."""
         if self._has_draft and self.focused is self.query_one("#about"):
             self._wait()
         else:
@@ -149,19 +149,19 @@ class Deliberate(ModalScreen[Decision]):
         buttons[(at + by) % len(buttons)].focus()
 
     def action_read(self, way: str) -> None:
-        """Scroll what the decision is about."""
+        """Scroll the description."""
         getattr(self.query_one("#about", VerticalScroll), way)(animate=False)
 
 
 class AskReply(NamedTuple):
-    """What a person said to an ask."""
+    """A person's answer to an ask."""
 
     choice: Literal["once", "always", "reject"]
     feedback: str = ""
 
 
 class AskScreen(Deliberate[AskReply | None]):
-    """An ask with everything that it is about: the exact command, paths and diff."""
+    """An ask with its details: the exact command, paths and diff."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "later", "Later", show=False)]
 
@@ -170,7 +170,7 @@ class AskScreen(Deliberate[AskReply | None]):
         self.ask = ask
         self._replied = False
         self.over = False
-        """Whether it needs no answer any more: somebody else gave one, or the turn has ended."""
+        """Whether it needs no answer anymore: it was answered elsewhere, or the turn has ended."""
 
     def about(self) -> Iterator[Widget]:
         ask = self.ask
@@ -196,13 +196,13 @@ class AskScreen(Deliberate[AskReply | None]):
         return "\n".join(f"{access.permission}: {access.pattern}" for access in self.ask.accesses)
 
     def _reply(self, reply: AskReply | None) -> None:
-        """Close the screen once: the turn may end while a key is on its way."""
+        """Close the screen once: the turn may end while a key press is being handled."""
         if not self._replied:
             self._replied = True
             self.dismiss(reply)
 
     def withdraw(self) -> None:
-        """Go away unanswered, at once or as soon as nothing covers this screen."""
+        """Close unanswered, now or as soon as no other screen covers this one."""
         self.over = True
         if self.app.screen is self:
             self._reply(None)
@@ -228,7 +228,7 @@ class AskScreen(Deliberate[AskReply | None]):
 
 
 class Confirm(Deliberate[bool]):
-    """Yes or no."""
+    """A yes-or-no decision."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(False)", "No", show=False)]
 

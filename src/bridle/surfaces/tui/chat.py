@@ -1,4 +1,4 @@
-"""The screen of a session: transcript, limits, editor; it submits, answers and follows, and decides nothing."""
+"""The session screen: transcript, limits and editor. It submits, answers and follows; the engine decides."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ CONTINUE = "continue"
 
 
 class Chat(Screen[None]):
-    """One session."""
+    """The screen of one session."""
 
     class Told(Message):
-        """Something that a person may want to know who looks elsewhere; `rests` says that nothing goes on."""
+        """A notification for a person who looks elsewhere; `rests` means that the session is no longer running."""
 
         def __init__(self, words: str, *, rests: bool) -> None:
             super().__init__()
@@ -47,14 +47,14 @@ class Chat(Screen[None]):
             self.rests = rests
 
     headline: reactive[str] = reactive("bridle")
-    """What the title of the terminal says."""
+    """The title of the terminal window."""
 
     def __init__(self, runtime: Backend, session: str | None) -> None:
         super().__init__()
         self.runtime = runtime
         self.id_of_session = session or runtime.new_id()
         self.begun = session is not None
-        """Whether the session is there already: a new one is made with its first prompt."""
+        """Whether the session exists: a new one is created with its first prompt."""
         self.agent: str | None = None
         self.model: str | None = None
         self.transcript = TranscriptView()
@@ -93,7 +93,7 @@ class Chat(Screen[None]):
 
     @work
     async def _welcome(self) -> None:
-        """What there is to begin with: the model that would be asked, or how to get one."""
+        """Show the model that would be used, or how to get one."""
         try:
             ref, why = await self.runtime.chosen_model()
             words = f"{ref} answers here ({why})."
@@ -102,13 +102,13 @@ class Chat(Screen[None]):
         await self.transcript.greet(words)
 
     async def fresh(self) -> None:
-        """Show a session that is yet to begin."""
+        """Show a new session, which is created with its first prompt."""
         self.workers.cancel_group(self, "follow")
         await self._show(self.runtime.new_id(), Session())
         self.begun = False
 
     async def open(self, session: str) -> None:
-        """Show a session, and follow it from here on."""
+        """Show a session and follow its events."""
         state = await self.runtime.load(session)
         self.begun = True
         await self._show(session, state)
@@ -136,9 +136,9 @@ class Chat(Screen[None]):
         await self.open(self.id_of_session)
 
     async def _look(self) -> None:
-        """See how the session stands: the head, the gauge, and whether a person is awaited."""
+        """Refresh the head and the gauge from the session's state, and show its first open ask."""
         session = self.transcript.session
-        # Between an answer and the next lease nobody holds the session, and yet it goes on.
+        # Between an answer and the next lease there is no lease holder, but the session continues.
         held = self.id_of_session in self._driving or await self.runtime.is_driven(self.id_of_session)
         state = status_of(session, held=held).state
         if state != self._status and not self._may_go_on(state):
@@ -157,7 +157,7 @@ class Chat(Screen[None]):
             self._ask(asks[0])
 
     def _may_go_on(self, state: str) -> bool:
-        """Whether what looks dead may only be shown later than it happens: it is believed after a while."""
+        """Return whether an apparent interruption may be a mere delay: it is believed after `DOUBT_SECONDS`."""
         now = asyncio.get_running_loop().time()
         if state != "interrupted" or self._status not in ("busy", "retry"):
             self._doubted = None
@@ -166,7 +166,7 @@ class Chat(Screen[None]):
         return now - self._doubted < DOUBT_SECONDS
 
     def _warn(self, turn: OpenTurn | None) -> None:
-        """Tell of a limit that is near, once."""
+        """Warn once when a limit is near."""
         level = nearest(turn, self._elapsed()) if turn is not None else None
         if turn is None or level is None or (level.share or 0.0) < NEAR:
             return
@@ -176,7 +176,7 @@ class Chat(Screen[None]):
             self.post_message(self.Told(f"bridle nears a limit: {level.limit.label} {level.words}", rests=False))
 
     def _ended(self) -> str:
-        """What became of the turn, in a line."""
+        """Return how the turn ended, in one line."""
         turn = self.transcript.session.turn
         asks = turn.asks if turn is not None else ()
         if asks:
@@ -185,7 +185,7 @@ class Chat(Screen[None]):
         return f"bridle: {ended}"
 
     def show_state(self) -> None:
-        """The head and the gauge, as they are now."""
+        """Update the head, the gauge and the window title."""
         session = self.transcript.session
         info, turn = session.info, session.turn
         first = next((part.text for part in session.parts.values() if isinstance(part, Prompt)), "new session")
@@ -217,7 +217,7 @@ class Chat(Screen[None]):
         if reply is not None:
             await self.runtime.answer(session, ask.id, *reply)
             await self.runtime.resume(session)
-        # What is put off stays open; a prompt rejects it, and so does an abort.
+        # A postponed ask stays open; a prompt or an abort rejects it.
         self._asking = reply is None and not over
         if over:
             await self._look()
@@ -229,14 +229,14 @@ class Chat(Screen[None]):
         await self.go_on()
 
     async def go_on(self) -> None:
-        """Go on after a limit, or with a turn that was interrupted."""
+        """Continue after a limit, or resume an interrupted turn."""
         if self._status == "interrupted":
             await self.resume()
         elif self.begun:
             self.send(CONTINUE, Pasted())
 
     async def resume(self) -> None:
-        """Go on with a turn that was interrupted, and see it to its end."""
+        """Resume an interrupted turn and drive it to its end."""
         await self.runtime.resume(self.id_of_session)
         turn = self.transcript.session.running
         if turn is not None and turn.prompts:
@@ -244,7 +244,7 @@ class Chat(Screen[None]):
 
     @work
     async def send(self, typed: str, pasted: Pasted) -> None:
-        """Submit a prompt, and see to it that what it starts is driven on."""
+        """Submit a prompt and drive its turn."""
         options, session = TurnOptions(self.agent, self.model, "person"), self.id_of_session
         words, files = pasted.sent(typed)
         try:
@@ -264,7 +264,7 @@ class Chat(Screen[None]):
 
     @work(group="drive")
     async def _drive(self, session: str, prompt: str) -> None:
-        """Whoever prompts waits: that is what finds subagents that died, and turns that can go on."""
+        """Wait for a prompt's turn: the waiter detects dead subagents and turns that can continue."""
         self._driving[session] += 1
         try:
             await self.runtime.wait(session, prompt)
@@ -275,12 +275,12 @@ class Chat(Screen[None]):
         await self._look()
 
     async def ask_again(self) -> None:
-        """Put again what was put off."""
+        """Show a postponed ask again."""
         self._asking = False
         await self._look()
 
     async def extend(self) -> str:
-        """Raise the limit of which most is used by half; what became of that."""
+        """Raise the limit with the highest share used by half; return the outcome as text."""
         turn = self.transcript.session.running
         level = nearest(turn, self._elapsed()) if turn is not None else None
         if turn is None or level is None:

@@ -1,4 +1,4 @@
-"""Dialogs: what a person is asked, and what they may pick from."""
+"""Modal dialogs: a list to pick from, and a text to read."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from bridle.surfaces.tui.widgets import OptionList, Static, TextInput
 
 
 class Choice(NamedTuple):
-    """Something to pick: what it is, and what is shown of it."""
+    """An entry of a picker: its id and its label."""
 
     id: str
     label: str
 
 
 class Picker(ModalScreen[str | None]):
-    """A list to pick from, narrowed by typing."""
+    """A list to pick from, filtered by typing."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss", "Close")]
 
@@ -69,7 +69,7 @@ class Picker(ModalScreen[str | None]):
 
 
 class DialogText(ModalScreen[None]):
-    """Something to read: help, or a diff."""
+    """A text to read: help, or a diff."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape,q,enter", "dismiss", "Close")]
 

@@ -1,4 +1,4 @@
-"""The prompt editor: several lines, history, and words that complete themselves."""
+"""The prompt editor: several lines, history, and completion of commands, agents and files."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ SKIPPED = frozenset({".git", "node_modules", ".venv", "__pycache__", "target", "
 
 
 class Completions(OptionList):
-    """What the word at the cursor may become."""
+    """Completions of the word at the cursor."""
 
     can_focus = False
 
 
 class Editor(TextArea):
-    """Enter sends; shift+enter, alt+enter or ctrl+j begin a new line; up and down go through what was asked before."""
+    """A text area: enter sends, shift+enter, alt+enter or ctrl+j insert a new line, up and down browse the history."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+v", "paste_anything", "Paste", show=False)]
 
     class Sent(Message):
-        """A prompt is ready."""
+        """A prompt was submitted."""
 
         def __init__(self, text: str, pasted: Pasted) -> None:
             super().__init__()
@@ -50,7 +50,7 @@ class Editor(TextArea):
         self._at = 0
         self._pasted = Pasted()
         self._marked: dict[str, Pasted] = {}
-        """What the marks in earlier prompts stand for."""
+        """Pasted content of earlier prompts, by prompt text."""
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default()
@@ -61,7 +61,7 @@ class Editor(TextArea):
             self.notify(line(str(error)), severity="error")
 
     async def action_paste_anything(self) -> None:
-        """Paste an image that a program knows of, or what was copied in here."""
+        """Paste an image from the system clipboard, or else the text copied in this application."""
         try:
             image = await clipboard_image()
         except (ConfigError, OSError) as error:
@@ -104,11 +104,11 @@ class Editor(TextArea):
         self._pasted = Pasted()
 
     def put_back(self, words: str, pasted: Pasted) -> None:
-        """What could not be sent is there to be mended."""
+        """Restore a prompt that could not be sent, for correction."""
         self.text, self._pasted = words, pasted
 
     def _recalls(self, key: str) -> bool:
-        """Go through the history, where the cursor could not move any further."""
+        """Browse the history if the cursor cannot move further."""
         row = self.cursor_location[0]
         if key == "up" and row == 0 and self._at > 0:
             self._at -= 1
@@ -130,7 +130,7 @@ class Editor(TextArea):
             self._completions.highlighted = 0
 
     def _word(self) -> str:
-        """The word that ends at the cursor; a command only at the very beginning."""
+        """Return the word that ends at the cursor; a command counts only at the very beginning."""
         row, column = self.cursor_location
         before = self.document.get_line(row)[:column]
         word = before.rpartition(" ")[2]
@@ -148,7 +148,7 @@ class Editor(TextArea):
         yield from [*begin, *inside][:MOST_SHOWN]
 
     def _paths(self) -> list[str]:
-        """Files of the project, looked for once."""
+        """Return the project's files, searched once."""
         if self._files is None:
             self._files = []
             for folder, below, names in os.walk(self._directory):

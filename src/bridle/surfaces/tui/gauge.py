@@ -1,4 +1,4 @@
-"""How much of each limit is used, always in sight: it changes colour at 80 % and at the cap."""
+"""The limit gauge: usage of each limit, with a color change at 80 % and at the limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WIDTH = 8
 
 
 class Gauge(Static):
-    """One line under the transcript."""
+    """One line below the transcript."""
 
     def __init__(self) -> None:
         super().__init__("", id="gauge")

@@ -1,4 +1,4 @@
-"""All keys, as the help shows them."""
+"""The help text with all keys."""
 
 HELP = """\
 enter         send the prompt; while a turn runs, steer it

@@ -1,4 +1,4 @@
-"""What is pasted into the editor and would not be read there: long text, images, documents."""
+"""Pasted content that the editor shows as a short mark: long text, images, documents."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ CLIPBOARDS = (
     ("xclip", "-selection", "clipboard", "-target", "image/png", "-out"),
     ("pngpaste", "-"),
 )
-"""Programs that know the clipboard where there is a screen; a terminal hands on text alone."""
+"""Programs that read the desktop clipboard; a terminal pastes only text."""
 
 
 @dataclass(slots=True)
 class Pasted:
-    """Stands in the editor as a short mark, and goes with the prompt while its mark is there."""
+    """Pasted content of one prompt. It is sent with the prompt if its mark is still in the text."""
 
     _texts: dict[str, str] = field(default_factory=dict)
     _files: dict[str, File] = field(default_factory=dict)
 
     def mark_of(self, words: str) -> str:
-        """What stands in the editor for pasted words: a mark, or the words themselves."""
-        # Terminals send a carriage return for each line end that is pasted.
+        """Return the editor text for pasted words: a mark, or the words themselves. Raises `ConfigError`."""
+        # Terminals send a carriage return for each pasted line end.
         words = words.replace("\r\n", "\n").replace("\r", "\n")
         path = _path(words)
         if path is not None:
@@ -47,13 +47,13 @@ class Pasted:
         return mark
 
     def add(self, file: File) -> str:
-        """The mark of an image or a document."""
+        """Add an image or document and return its mark."""
         mark = f"[{file.media.partition('/')[0]} {len(self._files) + 1}: {Path(file.path).name}]"
         self._files[mark] = file
         return mark
 
     def sent(self, words: str) -> tuple[str, tuple[File, ...]]:
-        """The prompt with everything whose mark is still in it."""
+        """Return the prompt with marks replaced by their text, and the files whose marks are still in it."""
         files = tuple(file for mark, file in self._files.items() if mark in words)
         for mark, text in self._texts.items():
             words = words.replace(mark, text)
@@ -61,7 +61,7 @@ class Pasted:
 
 
 def _path(words: str) -> Path | None:
-    """The image or document whose name was pasted, as terminals do with a file that is dropped on them."""
+    """Return the image or document whose path was pasted: terminals paste the path of a dropped file."""
     name = words.strip().strip("'\"")
     if not name or len(name) > MOST_PATH or "\n" in name:
         return None
@@ -78,7 +78,10 @@ def _path(words: str) -> Path | None:
 
 
 async def clipboard_image() -> File | None:
-    """The image on the clipboard, if there is one and a program that can tell; raises `ConfigError` if it is huge."""
+    """Return the image on the clipboard; None without one or without a clipboard program.
+
+    Raises `ConfigError` if the image is too large.
+    """
     for program, *words in CLIPBOARDS:
         if shutil.which(program) is None:
             continue

@@ -1,4 +1,4 @@
-"""What a model says, set line by line: each new word costs the same, however long the answer is."""
+"""Widget for streamed Markdown: the cost of each new word does not grow with the answer."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ DRAW_SECONDS = 0.08
 
 
 class WordsView(Widget):
-    """Markdown as it comes, drawn a few times a second, however small the pieces are.
+    """Streamed Markdown, redrawn a few times per second regardless of the size of the pieces.
 
-    What nothing can change any more is set once, and again only for another width or theme.
+    Finished blocks are rendered once, and again only for another width or theme.
     """
 
     def __init__(self, words: str = "") -> None:
@@ -47,7 +47,7 @@ class WordsView(Widget):
         self.watch(self.app, "theme", self._reset, init=False)
 
     def grow(self, offset: int, words: str) -> None:
-        """Add what is new of a text that begins at an offset."""
+        """Add the new part of a text that begins at an offset. Repeated text is ignored."""
         fresh = words[self.length - offset :] if offset <= self.length else ""
         if fresh:
             self.length += len(fresh)
@@ -56,7 +56,7 @@ class WordsView(Widget):
                 self._drawing = self.set_timer(DRAW_SECONDS, self.draw)
 
     async def draw(self) -> None:
-        """Show everything that has come so far."""
+        """Show all text received so far."""
         if self._drawing is not None:
             self._drawing.stop()
             self._drawing = None
@@ -65,11 +65,11 @@ class WordsView(Widget):
             self.length -= len(words)
             self._take(words)
             self.refresh(layout=True)
-            # Whoever waits for this wants to see it.
+            # Let the refresh happen before the caller continues.
             await asyncio.sleep(0)
 
     async def settle(self, words: str) -> None:
-        """It is whole."""
+        """Show the complete text; nothing more follows."""
         self.grow(0, words)
         await self.draw()
 
@@ -91,7 +91,7 @@ class WordsView(Widget):
         self.refresh(layout=True)
 
     def _typeset(self, width: int) -> None:
-        """Set everything anew, if the width or the theme is another."""
+        """Render everything again if the width or theme has changed."""
         if self._set_for == (width, self.app.theme) or not width:
             return
         self._set_for = (width, self.app.theme)
@@ -111,7 +111,7 @@ class WordsView(Widget):
         return lines if joined else [*lines, Strip([Segment("")])]
 
     def _typesetter(self) -> Console:
-        """Who sets Markdown in the colours of the theme."""
+        """Return the console that renders Markdown in the theme's colors."""
         if self._setter is None or self._setter[0] != self.app.theme:
             self._setter = (self.app.theme, self._made_for_theme())
         return self._setter[1]
@@ -136,7 +136,7 @@ class WordsView(Widget):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         self._typeset(width)
-        # The empty line after a block is for what comes next.
+        # The empty line after the last block does not count until more text follows.
         last = 1 if self._set_lines and not self._tail_lines and not self._set_lines[-1].text.strip() else 0
         return max(1, len(self._set_lines) + len(self._tail_lines) - last)
 

@@ -1,4 +1,4 @@
-"""The colours of the terminal: dark, light, and one for eyes that want contrast."""
+"""Color themes of the terminal application: dark, light and high contrast."""
 
 from textual.theme import Theme
 

@@ -1,4 +1,4 @@
-"""The session as it is read: parts in order, the newest in sight, older ones when they are asked for."""
+"""The transcript of a session: parts in order, the newest visible, older ones on demand."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from bridle.surfaces.tui.views import CallView, NoticeView, ThoughtView, Welcome
 from bridle.surfaces.tui.widgets import Button
 
 AT_ONCE = 80
-"""Parts that are shown at first, and each time that older ones are asked for."""
+"""Number of parts shown at first, and added each time older ones are requested."""
 
 
 class TranscriptView(VerticalScroll):
-    """Folds the session's events, and shows them."""
+    """A scrolling view that folds a session's events and shows its parts."""
 
     class Undone(Message):
-        """Something was undone or redone: the session must be read anew."""
+        """An undo or redo happened: the session must be loaded again."""
 
     def __init__(self) -> None:
         super().__init__(id="transcript")
@@ -50,7 +50,7 @@ class TranscriptView(VerticalScroll):
         yield button
 
     async def open(self, session: Session) -> None:
-        """Show another session from its end on."""
+        """Show another session, scrolled to its end."""
         self.session = session
         self._views.clear()
         await self.remove_children(".part")
@@ -61,7 +61,7 @@ class TranscriptView(VerticalScroll):
         self.anchor()
 
     async def greet(self, words: str) -> None:
-        """What a person reads who has not asked anything yet."""
+        """Show the welcome text if the transcript is empty."""
         if not self._views:
             await self._mount("welcome", WelcomeView(words))
 
@@ -76,7 +76,7 @@ class TranscriptView(VerticalScroll):
             await self.show_older()
 
     async def show_older(self) -> None:
-        """Show some more of what lies behind."""
+        """Show some older parts."""
         some, self._older = self._older[-AT_ONCE:], self._older[:-AT_ONCE]
         views = [view for part in some if (view := self._made(part)) is not None]
         await self.mount_all(views, after=self.query_one("#older"))
@@ -90,7 +90,7 @@ class TranscriptView(VerticalScroll):
         return view
 
     async def take(self, event: Entry | Live) -> None:
-        """Something happened."""
+        """Apply an entry or a live delta. Entries that were already applied are ignored."""
         if isinstance(event, PartDelta):
             await self._grow(event)
         elif event.sequence > self.session.sequence:
@@ -111,7 +111,7 @@ class TranscriptView(VerticalScroll):
                 view.hears(delta.offset + len(delta.text))
             return
         if view is None and delta.kind == "output":
-            # The call lies behind what is shown.
+            # The call is older than the visible parts.
             return
         if view is None:
             view = ThoughtView() if delta.kind == "reasoning" else WordsView()
@@ -168,7 +168,7 @@ class TranscriptView(VerticalScroll):
             self.anchor()
 
     async def _drop_unfinished(self, request: str) -> None:
-        """A reply is over: calls that were shown while they came, and are no part of it, go."""
+        """Remove calls that were streamed but are not part of the finished reply."""
         shown = [id for id, view in self._views.items() if isinstance(view, CallView)]
         for id in shown:
             if id in self.session.parts or not is_below(id, request):
@@ -181,7 +181,7 @@ class TranscriptView(VerticalScroll):
         await self.mount(view)
 
     def calls(self) -> list[CallView]:
-        """The calls that are in sight."""
+        """Return the visible calls."""
         return [view for view in self._views.values() if isinstance(view, CallView)]
 
 

@@ -1,4 +1,4 @@
-"""Subagents and commands in the background: seen from above, and opened."""
+"""Screens for subagents and background commands: overview and details."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MARKS = {"busy": "●", "retry": "↻", "paused": "?", "interrupted": "✗", "id
 
 
 class Subagents(ModalScreen[str | None]):
-    """The tree below a session; who is picked is opened."""
+    """The tree of a session's subagents; returns the session of the picked one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss", "Close")]
 
@@ -83,7 +83,7 @@ def _fill(node: TreeNode[str], found: Iterable[Branch]) -> None:
 
 
 class TreeWatch(Screen[None]):
-    """A subagent as it works, to be looked at; esc goes back."""
+    """The live transcript of a subagent, read-only; esc goes back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape,q", "dismiss", "Back")]
 
@@ -129,7 +129,7 @@ class TreeWatch(Screen[None]):
 
 
 class BackgroundsScreen(ModalScreen[None]):
-    """Commands in the background, what they print, and a key that ends one."""
+    """Background commands with their output, and a key that ends one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         ("escape,q", "dismiss", "Close"),

@@ -1,4 +1,4 @@
-"""One widget for each kind of part; model and tool text reaches the terminal only through `plain`."""
+"""One widget per kind of part; model and tool text reaches the terminal only through `plain`."""
 
 from __future__ import annotations
 
@@ -47,27 +47,27 @@ DIFF_STYLES = {"+": "$success", "-": "$error", "@": "$accent"}
 
 
 def diff_text(words: str) -> Content:
-    """A diff in its colours."""
+    """Return a diff with colors."""
     lines = plain(words).split("\n")
     return Content("\n").join(Content.styled(each, DIFF_STYLES.get(each[:1], "")) for each in lines)
 
 
 class WelcomeView(Static):
-    """What a person reads who has not asked anything yet."""
+    """The text shown before the first prompt."""
 
     def __init__(self, model: str) -> None:
         super().__init__(WELCOME.format(model=model), classes="welcome")
 
 
 class PromptView(Static):
-    """What a person asked."""
+    """A prompt."""
 
     def __init__(self, part: Prompt) -> None:
         super().__init__(part.text.strip() or "(nothing)", classes="prompt")
 
 
 class Folded(Vertical):
-    """A line that opens and closes what is below it, with a click or with enter."""
+    """A line that expands and collapses its body, by click or enter."""
 
     can_focus = True
 
@@ -105,7 +105,7 @@ class Folded(Vertical):
 
 
 class ThoughtView(Folded):
-    """What the model thought, folded."""
+    """The model's reasoning, collapsed."""
 
     def __init__(self, words: str = "") -> None:
         super().__init__("thought", words, classes="thought")
@@ -118,10 +118,10 @@ class ThoughtView(Folded):
 
 
 class CallView(Folded):
-    """A call: what it is, how it stands, and what it prints; one that has a subagent opens that."""
+    """A tool call with its state and output; a call with a subagent opens that instead of its output."""
 
     class Opened(Message):
-        """Somebody wants to see the subagent of a call."""
+        """The subagent of a call was requested."""
 
         def __init__(self, child: str) -> None:
             super().__init__()
@@ -145,7 +145,7 @@ class CallView(Folded):
         self.move(self.call.state, 0.0)
 
     def move(self, state: CallState, elapsed: float) -> None:
-        """It went into another state."""
+        """Show another state of the call."""
         if isinstance(state, (Running, Waiting)) and self._began is None:
             self._began = elapsed
         if self._began is not None:
@@ -165,11 +165,11 @@ class CallView(Folded):
         self.show(head, "\n".join(lines[:MOST_LINES]) + more)
 
     def hears(self, size: int) -> None:
-        """Its arguments grow."""
+        """Show the size of the arguments while they are streamed."""
         self.show(f"{MARKS[_kind(self.call.state)]} {line(self.call.name)}  {size} characters", "")
 
     def print(self, offset: int, words: str) -> None:
-        """Show the last lines of what it prints while it runs."""
+        """Show the last lines of output while the call runs."""
         self._live = self._live[:offset] + words
         tail = "\n".join(self._live.splitlines()[-MOST_LIVE_LINES:])
         self._body.update(tail)
@@ -205,7 +205,7 @@ class StepView(Static):
 
 
 class PatchView(Static):
-    """What was changed in files."""
+    """The files that were changed."""
 
     def __init__(self, part: Patch) -> None:
         named = [f"{each.path} +{each.added} -{each.removed}" for each in part.files[:6]]
@@ -215,7 +215,7 @@ class PatchView(Static):
 
 
 class NoticeView(Static):
-    """Something that the reader is told."""
+    """A notice for the reader."""
 
     def __init__(self, words: str) -> None:
         super().__init__(f"! {words}", classes="notice")
@@ -230,10 +230,10 @@ class NoticeView(Static):
 
 
 class SentinelView(Vertical):
-    """Why a turn ended early, and the way on."""
+    """The reason why a turn ended early, and a button to continue."""
 
     class Continued(Message):
-        """Somebody wants to go on."""
+        """The continue button was pressed."""
 
     def __init__(self, part: Sentinel) -> None:
         super().__init__(classes="sentinel")
@@ -249,14 +249,14 @@ class SentinelView(Vertical):
 
 
 class EndView(Static):
-    """What a turn has used."""
+    """How a turn ended, and its usage."""
 
     def __init__(self, part: TurnFinish) -> None:
         super().__init__(" · ".join([part.reason, *used_words(part.spent)]), classes="end")
 
 
 def view_of(part: Part) -> Widget | None:
-    """The widget for a part; None for what is not shown."""
+    """Return the widget for a part; None if the part is not shown."""
     match part:
         case Prompt():
             return PromptView(part)

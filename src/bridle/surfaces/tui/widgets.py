@@ -1,6 +1,6 @@
-"""Textual's widgets without markup: all text that they show passes `plain`, and brackets in it are brackets.
+"""Textual widgets without markup: all their text passes `plain`, and brackets are shown literally.
 
-No other module of the application takes these from Textual.
+No other module of the application imports these widgets from Textual.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ Shown = str | Content
 
 
 def text(words: Shown) -> Content:
-    """Words as they are: nothing in them is markup."""
+    """Return text as content without markup."""
     return Content(plain(words)) if isinstance(words, str) else words
 
 
 class PlainApp(App[None]):
-    """An application whose toasts and messages to the terminal are text."""
+    """An application whose toasts and terminal messages are plain text."""
 
     def notify(
         self,
@@ -38,18 +38,18 @@ class PlainApp(App[None]):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Show a toast; widgets and screens call this too, and what they say of markup does not count."""
+        """Show a toast. Widgets and screens call this too; their `markup` is ignored."""
         words = f"{title}: {message}" if title else message
         super().notify(plain(words), severity=severity, timeout=timeout, markup=False)
 
     def send(self, command: int, words: str) -> None:
-        """Send the terminal an operating system command: 2 sets its title, 9 shows a message."""
+        """Send an operating system command (OSC) to the terminal: 2 sets its title, 9 shows a message."""
         if self._driver is not None and not self._driver.is_headless:
             self._driver.write(f"\x1b]{command};{line(words)}\x07")
 
 
 class Static(theirs.Static):
-    """Text that does not change by itself."""
+    """A static text."""
 
     def __init__(self, words: Shown = "", *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(text(words), id=id, classes=classes, markup=False)
@@ -59,7 +59,7 @@ class Static(theirs.Static):
 
 
 class Button(theirs.Button):
-    """A button whose label is text."""
+    """A button with a plain-text label."""
 
     def __init__(
         self, label: str, *, id: str | None = None, variant: ButtonVariant = "default", compact: bool = False
@@ -79,7 +79,7 @@ class OptionList(theirs.OptionList):
         self.highlighted = 0 if choices else None
 
     def show(self, choices: Iterable[str], ids: Iterable[str] | None = None) -> None:
-        """Show other choices."""
+        """Replace the choices."""
         self.clear_options()
         if ids is None:
             self.add_options([Option(text(each)) for each in choices])
@@ -88,21 +88,21 @@ class OptionList(theirs.OptionList):
 
 
 class Tree(theirs.Tree[str]):
-    """A tree whose labels are text, one line each."""
+    """A tree with plain-text labels of one line each."""
 
     def process_label(self, label: str | Text) -> Text:
         return Text(plain(str(label)).partition("\n")[0])
 
 
 class TextInput(theirs.Input):
-    """A line to type into."""
+    """A one-line input."""
 
     def validate_value(self, value: str) -> str:
         return plain(value)
 
 
 class TextArea(theirs.TextArea):
-    """Lines to type into; what is pasted stays as it is, and is shown as text."""
+    """A multi-line input; pasted text is kept unchanged and shown as plain text."""
 
     def get_line(self, line_index: int) -> Text:
         return Text(plain(self.document.get_line(line_index)), end="", no_wrap=True)
