@@ -1,1 +1,1 @@
-"""Who owns the processes that calls start."""
+"""Subprocesses of tool calls: sandbox, egress proxy, supervisor, and protected files."""

@@ -1,4 +1,4 @@
-"""The processes above this one, as the kernel knows them: neither variables nor sessions of processes change that."""
+"""Bridle processes above this one, read from /proc: environment variables and process sessions cannot hide them."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import NamedTuple
 
 PROC = Path("/proc")
 FIRST_PID_NAMESPACE = "pid:[4026531836]"
-"""The kernel gives this number to the machine's own namespace of processes."""
+"""The kernel's fixed number for the machine's own PID namespace."""
 SUPERVISORS = ("bridle", "process")
 """The folder of the scripts that supervise commands."""
 LOCKS = ".locks"
 
 
 class Ancestor(NamedTuple):
-    """A process above this one that belongs to a call of Bridle's."""
+    """A process above this one that belongs to a tool call of Bridle's."""
 
     environment: dict[str, str] | None
     """None if it cannot be read, though the process belongs to this user."""
     locks: frozenset[str]
-    """The folders of session locks that it holds something in."""
+    """The lock folders in which it holds session locks."""
 
 
 def bridle_ancestors() -> list[Ancestor]:
-    """Supervisors of commands above this process, the process that started them, and those that drive a session."""
+    """Return the supervisors above this process, the process that started each, and processes that drive a session."""
     found: list[Ancestor] = []
     supervised = False
     for pid in _above():
@@ -41,7 +41,7 @@ def bridle_ancestors() -> list[Ancestor]:
 
 
 def sees_all_ancestors() -> bool:
-    """Whether no process can be above those that are seen: not so in a container, or where /proc is missing."""
+    """Return whether all ancestors are visible; False in a container, or where /proc is missing."""
     try:
         return str((PROC / "self/ns/pid").readlink()) == FIRST_PID_NAMESPACE
     except OSError:
@@ -49,7 +49,7 @@ def sees_all_ancestors() -> bool:
 
 
 def hides_a_driver(folder: Path) -> bool:
-    """Whether a session lock in this folder is held by a process that this one cannot see, and may be below of."""
+    """Return whether an invisible process, which may be an ancestor, holds a session lock in this folder."""
     try:
         held = {str(path.resolve()) for path in folder.glob("*.lock") if _is_held(path)}
     except OSError:
@@ -61,7 +61,7 @@ def hides_a_driver(folder: Path) -> bool:
 
 
 def _above() -> Iterator[int]:
-    # Not os.getpid(): /proc may belong to another namespace than this process, and tells its pid there.
+    # Not os.getpid(): /proc may belong to another PID namespace, where this process has another pid.
     pid = _parent("self")
     seen: set[int] = set()
     while pid > 0 and pid not in seen:
@@ -72,7 +72,7 @@ def _above() -> Iterator[int]:
 
 def _parent(pid: str) -> int:
     try:
-        # The name of a program stands in parentheses, and may hold any characters.
+        # The program's name is in parentheses and may contain any characters.
         return int((PROC / pid / "stat").read_bytes().rpartition(b")")[2].split()[1])
     except (OSError, ValueError, IndexError):
         return 0
@@ -87,7 +87,7 @@ def _is_supervisor(pid: int) -> bool:
 
 
 def _environment(pid: int) -> tuple[bool, dict[str, str] | None]:
-    """Whether a process belongs to this user, and with which environment it was started."""
+    """Return whether a process belongs to this user, and the environment it was started with."""
     try:
         mine = (PROC / str(pid)).stat().st_uid == os.getuid()
         raw = (PROC / str(pid) / "environ").read_bytes()
@@ -113,7 +113,7 @@ def _open_files(pid: int) -> Iterator[str]:
         try:
             yield str(handle.readlink())
         except OSError:
-            # It was closed meanwhile.
+            # It was closed in the meantime.
             continue
 
 

@@ -1,4 +1,4 @@
-"""Containment: the one place that decides how a command is run in the sandbox, and what it may leave behind.
+"""Containment: the one place that decides how a command runs in the sandbox and what it may leave behind.
 
 Everything that Bridle runs on behalf of a model or a project goes through `contain`: bash, background commands,
 formatters, diagnostics, hooks, MCP servers and shell commands in templates.
@@ -35,7 +35,7 @@ ISOLATED = {
 
 
 class Containment(Protocol):
-    """Where the commands of a runtime run that belong to no turn."""
+    """The sandbox and limits for commands of a runtime that belong to no turn."""
 
     def sandbox(self, session: str) -> Sandbox | None:
         """Return the sandbox for commands under this name; None where commands run without one."""
@@ -49,17 +49,17 @@ class Containment(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Contained:
-    """A command as it is started in the sandbox."""
+    """A command prepared to start in the sandbox."""
 
     words: list[str]
-    """The sandbox's own words; those of the command follow."""
+    """The words that start the sandbox; those of the command follow."""
     environment: dict[str, str]
     watch: PlaceWatch
     layout: Layout
 
     @property
     def masked(self) -> tuple[str, ...]:
-        """Files that the command cannot open, relative to the project."""
+        """Return the files that the command cannot open, relative to the project."""
         return tuple(str(path.relative_to(self.layout.project)) for path in self.layout.masked)
 
 
@@ -87,10 +87,10 @@ def contain(
     lasting: bool = False,
     call: str = "",
 ) -> Contained:
-    """Decide what a command may write, read and leave behind. It walks the project, so call it in a thread.
+    """Decide what a command may write, read and leave behind. Walks the project, so call it in a thread.
 
-    `permits` tells what the call was granted; without it the default rules do. `lasting` is for commands that outlive
-    their call: their git is read-only, and differences are reported instead of restored.
+    `permits` tells what the call was granted; without it, the default rules apply. `lasting` is for commands that
+    outlive their call: their git is read-only, and differences are reported instead of restored.
     """
     environment = dict(os.environ if environment is None else environment)
     permits = permits or _by_default
@@ -125,7 +125,7 @@ def contain(
 
 
 def _layout(survey: Survey, place: GitPlace, denied: list[Path], masked: list[Path], *, lasting: bool) -> Layout:
-    """Which places are mounted: what is denied and masked first, and of the rest what still fits."""
+    """Return the paths to mount: denied and masked ones first, then as many others as fit."""
     project = Path(survey.watch.root)
     locked = fitted([*denied, *place.locked, *(place.folders if lasting else ())], MOST_MOUNTS, project)
     masked = fitted(masked, max(MOST_MOUNTS - len(locked), 1), project)
@@ -136,7 +136,7 @@ def _layout(survey: Survey, place: GitPlace, denied: list[Path], masked: list[Pa
 
 
 def _obeyed_below(survey: Survey, git: str | None) -> Iterable[Path]:
-    """What the repositories in a project run or obey besides their own files."""
+    """Yield the paths that the repositories in a project run or obey besides their own files."""
     for folder in map(Path, survey.repositories):
         top = folder.parent if folder.name == ".git" else folder
         yield from named_by_config(GitPlace(top, (folder,)), git)
@@ -146,7 +146,7 @@ def _obeyed_below(survey: Survey, git: str | None) -> Iterable[Path]:
 
 
 def _behind_links(survey: Survey) -> Iterable[Path]:
-    """Where protected links lead inside the project."""
+    """Yield the targets of protected links that lie inside the project."""
     project = Path(survey.watch.root)
     links = (Path(path) for path, entry in survey.found.items() if entry.kind == "link" and not path.endswith("/.git"))
     for target in (link.resolve() for link in links):
@@ -176,7 +176,7 @@ def _may_write(path: str, project: Path, permits: Permits) -> bool:
 
 
 def _ask_git(sandbox: Sandbox, place: GitPlace, git: str) -> list[str]:
-    """A git command with a folder of its own that knows the ignore rules of the project, copied as data."""
+    """Return a git command with its own git folder that uses the project's ignore rules, copied as data."""
     own = sandbox.scratch / "git"
     for name in ("objects", "refs", "info"):
         (own / name).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -188,11 +188,11 @@ def _ask_git(sandbox: Sandbox, place: GitPlace, git: str) -> list[str]:
 
 
 def _denied(place: GitPlace, named: Iterable[Path], project: Path, allowed: Sequence[str]) -> list[Path]:
-    """What no command may write, as far as it is there: git's own settings and hooks, and Bridle's files."""
+    """Return the existing paths that no command may write: git's own settings and hooks, and Bridle's files."""
     found: list[Path] = [project / name for name in ROOT_FILES]
     for folder in map(str, place.folders):
-        # Not those of submodules, whose configuration git writes anew with every update, and not those of work trees,
-        # which git removes with them: both are compared.
+        # Not those of submodules, whose configuration git rewrites with every update, nor those of work trees,
+        # which git removes with them: both are compared afterwards.
         found += [Path(folder, name) for name in GIT_FILES]
     return [
         path
@@ -202,7 +202,7 @@ def _denied(place: GitPlace, named: Iterable[Path], project: Path, allowed: Sequ
 
 
 def _standing(survey: Survey, place: GitPlace, project: Path, *, every: bool) -> list[Path]:
-    """Protected files that are there and that git need not replace: those at the root that it does not track."""
+    """Return existing protected files that git need not replace: those at the root that it does not track."""
     if every:
         tops = (path for path in map(Path, survey.found) if str(path.parent) not in survey.found)
         return [path for path in tops if survey.found[str(path)].kind != "link" and ".git" not in path.parts]
@@ -230,7 +230,7 @@ WORDS = {
 
 
 def told(found: Iterable[PlaceDifference], project: Path) -> str:
-    """The words for the model about protected places that a command has changed."""
+    """Return the message for the model about protected paths that a command has changed."""
     lines: list[str] = []
     for one in found:
         shown = os.path.relpath(one.path, project)

@@ -1,4 +1,4 @@
-"""The way out for a command in the sandbox that may reach some hosts and no others: a proxy that asks for each."""
+"""HTTP proxy through which a sandboxed command reaches allowed hosts only; each host is checked."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ CHUNK = 65_536
 USUAL_PORTS = (80, 443)
 LINE = re.compile(r"([A-Z]+) ([!-~]+) HTTP/1\.[01]")
 HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~\x80-\xff]*")
-"""One header: a name that is a token, and no control character but the tab. Folded lines are not taken."""
+"""One header: a token as its name, and no control characters except tab. Folded lines are not accepted."""
 PLACE = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+")
 BETWEEN = frozenset({b"host", b"connection", b"proxy-connection", b"proxy-authorization", b"keep-alive", b"upgrade"})
-"""Headers that speak of the connection to us."""
+"""Headers about the connection to this proxy."""
 REFUSED = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
 class EgressProxy:
-    """For one command. `close` must be called, and may be called twice."""
+    """The egress proxy of one command. `close` must be called, and may be called twice."""
 
     def __init__(
         self, allows: Callable[[str], bool], allows_private: Callable[[str], bool], environment: Mapping[str, str]
     ) -> None:
-        """`allows` says whether a host may be reached; the environment names a proxy that stands before the network."""
+        """`allows` decides whether a host may be reached; the environment may name an upstream proxy to use."""
         self._allows = allows
         self._allows_private = allows_private
         self._before, self._credentials = _upstream(environment)
         self.refused: dict[str, None] = {}
-        """Hosts that the command wanted and may not reach."""
+        """Hosts that the command requested and may not reach."""
         self._ours, theirs = socket.socketpair()
         self._ours.setblocking(False)
         self._theirs = theirs.detach()
@@ -54,23 +54,23 @@ class EgressProxy:
         self._opening = begin(self._open())
 
     def inside(self, command: Sequence[str]) -> list[str]:
-        """The words that open the doorway from within and then run a command."""
+        """Return the words that open the proxy's port inside the sandbox and then run a command."""
         return [sys.executable, "-I", "-S", str(EGRESS_SHIM), str(self._theirs), "--", *command]
 
     @property
     def passes(self) -> tuple[int, ...]:
-        """The handles that the command needs."""
+        """Return the handles that the command needs."""
         return (self._theirs,)
 
     def started(self) -> None:
-        """The command has its handle; ours of it is not needed any more."""
+        """Close our copy of the command's handle once the command has started."""
         if self._theirs >= 0:
             os.close(self._theirs)
             self._theirs = -1
 
     @staticmethod
     def environment(environment: Mapping[str, str]) -> dict[str, str]:
-        """What a command has to know to go through it."""
+        """Return the environment with the variables that point a command to the proxy."""
         kept = {name: value for name, value in environment.items() if name.lower() != "no_proxy"}
         return {**kept, **dict.fromkeys(VARIABLES, ADDRESS)}
 
@@ -97,7 +97,7 @@ class EgressProxy:
             if len(self._serving) <= MOST_CONNECTIONS:
                 await self._serve(reader, writer)
         except (OSError, EOFError, TimeoutError, ValueError, asyncio.LimitOverrunError, asyncio.CancelledError):
-            # One connection of somebody else's program: it ends, and that is all.
+            # A failure ends only this connection of the command.
             return
         finally:
             self._serving.discard(task)
@@ -121,14 +121,14 @@ class EgressProxy:
                 await _joined((reader, ours), (theirs, writer))
                 return
             ours.write(asked.request(by_proxy=self._before is not None, credentials=self._credentials))
-            # One request and its body: what follows it may be meant for somebody else.
+            # Only one request and its body: the next one may be for another host.
             await _exactly(asked.length, reader, ours)
             await _passed(theirs, writer)
         finally:
             ours.close()
 
     def _may_reach(self, asked: Asked) -> bool:
-        """A host that was allowed, at the usual ports; at another one only if that was named too."""
+        """Return whether the host is allowed at the usual ports, or at this port by name."""
         named = self._allows(f"{asked.host}:{asked.port}")
         return bool(asked.host) and (named or (asked.usual and self._allows(asked.host)))
 
@@ -138,7 +138,7 @@ class EgressProxy:
             found = await asyncio.get_running_loop().getaddrinfo(asked.host, asked.port, type=socket.SOCK_STREAM)
             numbers = [str(entry[4][0]) for entry in found]
             if not numbers or not (private or all(map(is_public, numbers))):
-                # A name of the public internet that leads into somebody's own network.
+                # A public name that resolves to a private network.
                 raise OSError(f"{asked.host} is not on the public internet")
             return await asyncio.open_connection(numbers[0], asked.port)
         if not private and is_private_name(asked.host):
@@ -156,7 +156,7 @@ class EgressProxy:
         return theirs, ours
 
     def drop(self) -> None:
-        """Close it where nobody can wait."""
+        """Close the proxy without awaiting anything."""
         self._opening.cancel()
         if self._server is not None:
             self._server.close()
@@ -168,14 +168,14 @@ class EgressProxy:
     async def close(self) -> None:
         self.drop()
         await asyncio.wait([self._opening, *self._serving])
-        # What was closed is let go of in the next rounds of the loop, if there is one.
+        # The event loop releases closed connections in its next iterations.
         for _ in range(2):
             await asyncio.sleep(0)
 
 
 @dataclass(slots=True, frozen=True)
 class Asked:
-    """What a client of the proxy asks for, taken apart; only what was understood is ever passed on."""
+    """A parsed request from a client of the proxy; only the parsed parts are ever passed on."""
 
     method: str
     host: str
@@ -194,11 +194,11 @@ class Asked:
 
     @classmethod
     def read(cls, head: bytes) -> Asked:
-        """Raises `ValueError` for whatever is out of the ordinary."""
+        """Parse the head of a request; raises `ValueError` for anything unusual."""
         first, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
         found = LINE.fullmatch(first.decode("ascii"))
         if found is None or not all(map(HEADER.fullmatch, lines)):
-            # A server that reads such a head in another way would be sent a request that was never judged.
+            # A server that parses this head differently would receive a request that was never judged.
             raise ValueError("no request")
         method, target = found[1], found[2]
         parts = urlsplit(f"//{target}" if method == "CONNECT" else target)
@@ -222,7 +222,7 @@ class Asked:
         return cls(method, host, port, path, headers=kept, length=length)
 
     def request(self, *, by_proxy: bool, credentials: str) -> bytes:
-        """The one request that is passed on, in our own words."""
+        """Return the one request that is passed on, rebuilt from its parsed parts."""
         place = self.host if self.port == 80 else f"{self.host}:{self.port}"
         where = f"http://{place}{self.path}" if by_proxy else self.path
         more = credentials if by_proxy else ""
@@ -248,7 +248,7 @@ async def _exactly(length: int, reader: asyncio.StreamReader, writer: asyncio.St
 
 
 async def _joined(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
-    """Pass on what comes, both ways, until one side has no more to say and the other has ended too."""
+    """Relay data in both directions until both sides have ended."""
     passing = [begin(_passed(reader, writer)) for reader, writer in ways]
     try:
         await asyncio.gather(*passing)
@@ -266,7 +266,7 @@ async def _passed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 
 
 def _upstream(environment: Mapping[str, str]) -> tuple[tuple[str, int] | None, str]:
-    """The proxy that Bridle itself has to use, if it is a plain one, and the header with its password."""
+    """Return the proxy that Bridle itself must use, if it is a plain HTTP one, and the header with its login."""
     names = ("https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY")
     given = next((environment[name] for name in names if environment.get(name)), "")
     try:

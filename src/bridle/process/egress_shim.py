@@ -1,7 +1,7 @@
-"""The first thing that runs in a sandbox with a doorway: it makes the proxy's address there, and becomes the command.
+"""First process in a sandbox with an egress proxy: it opens the proxy's port there, then becomes the command.
 
-It is run as a script, by itself and without Bridle's packages. The socket on which it listens belongs to the network of
-the sandbox; handed out to Bridle, it is answered from outside. So nothing of the sandbox stands in between.
+It runs as a standalone script, without Bridle's packages. Its listening socket belongs to the sandbox's network. It
+hands the socket to Bridle, which answers it from outside, so that nothing in the sandbox stands in between.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ PORT = 3128
 
 
 def main(words: list[str]) -> None:
-    """Hand out the listening socket through the handle that is named first; then run the command after `--`."""
+    """Send the listening socket through the handle in the first word; then run the command after `--`."""
     split = words.index("--")
     with socket.socket(fileno=int(words[0])) as egress_proxy, socket.create_server(("127.0.0.1", PORT)) as listener:
         socket.send_fds(egress_proxy, [b"!"], [listener.fileno()])

@@ -1,4 +1,4 @@
-"""Whether a repository that a command has made is as plain as git makes it, or would run or obey something later."""
+"""Check that a repository made by a command is plain, and would not make git run or obey something later."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECTIONS = ("[core]", "[user]", "[init]", "[extensions]", '[remote "', '[branch 
 
 
 def planted(git: str, after: Survey) -> str:
-    """What in a new repository would make git run or obey something; empty if nothing would."""
+    """Return the part of a new repository that would make git run or obey something; empty if there is none."""
     for path, found in after.found.items():
         inner = path[len(git) + 1 :]
         if not path.startswith(f"{git}/") or (inner in ("hooks", "branches") and found.kind == "folder"):
@@ -32,7 +32,7 @@ def planted(git: str, after: Survey) -> str:
 
 
 def _is_plain(config: PlaceEntry, git: str, after: Survey) -> bool:
-    """Whether a configuration holds only what git itself writes into that of a new repository."""
+    """Return whether a configuration holds only lines that git itself writes into a new one."""
     if config.kind != "file" or config.content is None or len(config.content) > MOST_CONFIG:
         return False
     text = config.content.decode("latin-1")
@@ -56,14 +56,14 @@ def _is_plain_line(line: str, git: str, after: Survey) -> bool:
         place = os.path.normpath(os.path.join(git, value))
         return place.startswith(f"{after.watch.root}/") and ".git" not in place.split("/")
     if name.lower() == "url" and not _is_remote(value):
-        # Whoever pushes to a folder runs its hooks: it may only be one that is compared, or judged like this one.
+        # A push to a folder runs its hooks: the folder must be one that is compared, or judged like this one.
         place = os.path.normpath(os.path.join(os.path.dirname(git), value))
         return not {place, f"{place}/.git"}.isdisjoint((*after.repositories, *after.watch.git))
     return name.lower() in TEXTS and bool(equals) and not set(value) & set('"#;')
 
 
 def _is_remote(url: str) -> bool:
-    """Whether an address leads to another machine: by a scheme, or as HOST:PATH."""
+    """Return whether an address leads to another machine: by a scheme, or as HOST:PATH."""
     if url.startswith(REMOTE):
         return True
     host, colon, _ = url.partition(":")

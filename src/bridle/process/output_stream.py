@@ -1,4 +1,4 @@
-"""Owned commands whose output is read as it comes, by a pipe of ours: its end does not wait for whoever holds it."""
+"""Supervised subprocesses with streaming output. Finishes even if a grandchild process keeps the pipe open."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DRAIN_SECONDS = 0.3
 
 
 class OutputStream:
-    """A command under way. `end` must be called, and may be called twice; reading starts with the first await."""
+    """A running command. `end` must be called, and may be called twice; reading starts with the first await."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class OutputStream:
         passes: Sequence[int] = (),
         watch: PlaceWatch | None = None,
     ) -> None:
-        """`apart` says that what it complains about is read apart from what it prints; a doorway ends with it."""
+        """`apart` reads standard error separately from standard output. The egress proxy ends with the command."""
         self._egress_proxy = egress_proxy
         self.output = asyncio.StreamReader(limit=LONGEST)
         self.errors = asyncio.StreamReader(limit=LONGEST) if apart else self.output
@@ -77,25 +77,25 @@ class OutputStream:
             self._transports.append(transport)
 
     async def pass_on(self, show: Callable[[str], None]) -> None:
-        """Hand on what it prints, as text, until nobody holds the other end."""
+        """Pass the output to `show`, as text, until no process holds the other end of the pipe."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         while chunk := await self.output.read(CHUNK):
             show(decoder.decode(chunk))
 
     async def run(self, show: Callable[[str], None]) -> int:
-        """Its exit status, once it has ended and what it printed was handed on."""
+        """Return the exit status, once the command has ended and its output was passed on."""
         passing = begin(self.pass_on(show))
         try:
             return await self.owned.wait()
         finally:
             await self.owned.end()
-            # Nobody holds the other end any more, unless the kernel does not let go of somebody: that is not awaited.
+            # Only a process that the kernel cannot end still holds the other end: it is not awaited.
             await asyncio.wait([passing], timeout=DRAIN_SECONDS)
             passing.cancel()
             await self.end()
 
     async def end(self) -> None:
-        """End it with everything that it started, and read no more."""
+        """End the command with everything that it started, and stop reading."""
         await self.owned.end()
         if self._egress_proxy is not None:
             await self._egress_proxy.close()

@@ -1,4 +1,4 @@
-"""Where programs of ours may come from: never from a folder that a model can write to."""
+"""Search paths for the programs that Bridle runs: never a folder that a model can write to."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def outside(path: str, *folders: Path) -> str:
-    """A search path without places that are relative, or within one of these folders."""
+    """Return a search path without entries that are relative or inside one of these folders."""
     kept: list[str] = []
     real = [folder.resolve() for folder in folders]
     for entry in path.split(":"):

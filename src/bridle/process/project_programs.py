@@ -1,4 +1,4 @@
-"""The files of a project that commands outside of the sandbox may run."""
+"""Files of a project that commands outside the sandbox may run."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ RUNNERS = re.compile(
     r"poetry|pipenv|pdm|hatch|invoke|pre-commit|lefthook|ninja|docker-compose|mise|direnv|eslint|prettier|stylelint|pylint|"
     r"mypy|jest|vitest|vite|webpack|ts-node|tsx"
 )
-"""Programs that run, without being told which, files that they find in the folder where they work."""
+"""Programs that run files found in their working folder, without being told which."""
 FETCHERS = frozenset({"npx", "pnpx", "bunx", "uvx"})
-"""Programs that fetch a package and run it; of the project, npx takes settings and the package if it is there."""
+"""Programs that fetch a package and run it. npx uses the project's settings, and its copy of the package if any."""
 INTERPRETER = re.compile(r"(python|pypy|node|nodejs|deno|ruby|perl|php|lua|luajit|Rscript|julia|tclsh|guile)[\d.]*")
 ENTERS = frozenset({"cd", "pushd", "-C", "--chdir", "--directory", "--prefix", "--cwd"})
 MOST_FOLDERS = 50
@@ -34,21 +34,21 @@ WAY_OUT = (
 
 
 class Outside(NamedTuple):
-    """A command that runs outside of the sandbox: a shell line, or the words of a program."""
+    """A command that runs outside the sandbox: a shell line, or the words of a program."""
 
     key: str
-    """By which the settings name it."""
+    """Its name in the settings."""
     command: str | list[str]
     folder: Path
-    """Where it starts."""
+    """The folder in which it starts."""
 
 
 def named_files(
     commands: Iterable[Outside], project: Path, environment: Mapping[str, str], *, strict: bool = True
 ) -> tuple[Path, ...]:
-    """The files below a folder that commands name, there or not: whoever writes them decides what runs.
+    """Return the files of a project that commands name, existing or not: their content decides what runs.
 
-    Raises `ConfigError` for a command that may run files which it does not name, if it is strict.
+    Raises `ConfigError` for a command that may run files which it does not name, if `strict`.
     """
     found: dict[Path, None] = {}
     for given in commands:
@@ -70,16 +70,16 @@ def named_files(
 
 @dataclass(slots=True)
 class _Named:
-    """What the words of one command name in a project."""
+    """Collects the files of a project that the words of one command name."""
 
     project: Path
     path: str
     folders: list[Path]
-    """Where it starts, and wherever it may go: its words are looked for in each."""
+    """The folder where it starts and all that it may enter: its words are looked up in each."""
     found: dict[Path, None] = field(default_factory=dict)
 
     def take(self, words: list[str]) -> None:
-        """Look at one simple command; raises `Unknown`."""
+        """Collect the files of one simple command; raises `Unknown`."""
         before = ""
         for word in words:
             for piece, path in self._meant(word):
@@ -115,7 +115,7 @@ class _Named:
             self._interpret(name, words, runs_within=bool(within))
 
     def _execute(self, path: Path) -> None:
-        """A program in the project: what its first line says runs it."""
+        """Protect a program in the project, and the files that the interpreter in its first line loads."""
         if not self._protect(path) or not os.access(path, os.X_OK) or not path.is_file():
             return
         above = DEPENDENCIES.intersection(os.path.relpath(os.path.realpath(path), self.project).split("/")[:-1])
@@ -130,7 +130,7 @@ class _Named:
                 self._interpret(word.rpartition("/")[2], [*words[index + 1 :], str(path)], runs_within=True)
 
     def _interpret(self, name: str, words: list[str], *, runs_within: bool) -> None:
-        """A script loads what lies beside it, and Python without a script what lies where it is started."""
+        """Protect a script's folder, from which it may load files; raises `Unknown` for Python without a script."""
         options: list[str] = []
         while words and words[0].startswith("-"):
             options.append(words[0])
@@ -150,7 +150,7 @@ class _Named:
             self._protect(path.parent)
 
     def _meant(self, word: str) -> Iterator[tuple[str, Path]]:
-        """The paths that a word may name, alone or behind an option, each with the piece of it that does."""
+        """Yield the paths that a word may name, alone or after an option, each with the piece that names it."""
         pieces = {*re.split(r"[=:,@]", word), *([word[2:]] if word[:1] == "-" else [])}
         pieces |= {word} if "://" not in word else set()
         for folder in tuple(self.folders):
@@ -164,19 +164,19 @@ class _Named:
             self.folders.append(real)
 
     def _protect(self, path: Path) -> bool:
-        """Whether any of it lies in the project."""
+        """Protect a path and the links on its way; return whether any of them lies in the project."""
         inside = [each for each in _places(path) if each != self.project and each.is_relative_to(self.project)]
         self.found |= dict.fromkeys(inside)
         return bool(inside)
 
 
 def _package(word: str) -> str:
-    """The name of a package without its version."""
+    """Return the name of a package without its version."""
     return re.sub(r"(?<=.)@[^/]*$", "", word)
 
 
 def _fetched(folder: Path, packages: list[str]) -> Iterator[Path]:
-    """The files of a folder from which npx would run a package instead of fetching it, or fetch it elsewhere."""
+    """Yield the files with which npx would run a local package, or fetch one from elsewhere."""
     yield folder / ".npmrc"
     for name in packages:
         if ".." not in name:
@@ -185,7 +185,7 @@ def _fetched(folder: Path, packages: list[str]) -> Iterator[Path]:
 
 
 def _places(path: Path) -> list[Path]:
-    """A path as it is written, every link on its way, and where it leads."""
+    """Return a path as it is written, every link on its way, and where it leads."""
     found = {Path(os.path.normpath(path)): None}
     waiting, at = list(reversed(path.parts)), Path("/")
     for _ in range(MOST_LINKS):

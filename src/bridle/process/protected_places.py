@@ -1,7 +1,7 @@
-"""Protected places on disk: the files in a project that a program runs or obeys later, found and copied.
+"""Finds and copies protected files: those in a project that a program runs or obeys later.
 
-The supervisor of a command loads this module without Bridle's other packages and with few imports, since it starts
-with every command.
+The supervisor loads this module without Bridle's other packages and with few imports, since it starts with every
+command.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from typing import Any
 
 GIT_FILES = ("config", "config.worktree", "commondir", "gitdir", "info/attributes", "hooks", "remotes", "branches")
-"""In a git folder: what makes git run or obey something."""
+"""Files in a git folder that make git run or obey something."""
 WORKTREE_FILES = ("gitdir", "commondir", "config.worktree")
 REPOSITORIES = (frozenset({"HEAD", "objects", "refs"}), frozenset({"HEAD", "commondir"}))
-"""A folder with these names is a repository to git, whatever it is called."""
+"""A folder that contains these names is a repository to git, under any name."""
 MOST_ENTRIES = 400_000
 MOST_PROTECTED = 5_000
 MOST_BYTES = 64 << 20
 MOST_DEPTH = 200
 MOST_PATH = 3_000
-"""Letters of a path; the kernel takes no more than 4,096."""
+"""Characters in a path; the kernel accepts at most 4,096."""
 GIT_SECONDS = 5.0
 
 
 class PlaceWatch:
-    """What is protected around one command. It goes to the supervisor as plain values, by `written` and `read`."""
+    """The protected paths around one command. Sent to the supervisor as plain values, by `written` and `read`."""
 
     __slots__ = ("allowed", "ask_git", "dependencies", "environment", "git", "kept", "more", "names", "restore", "root")
 
@@ -50,21 +50,21 @@ class PlaceWatch:
     ) -> None:
         self.root = root
         self.names = frozenset(names)
-        """Names that are protected at any depth, in lower case. `.git` is always looked into."""
+        """Names that are protected at any depth, in lower case. `.git` is always inspected."""
         self.dependencies = frozenset(dependencies)
-        """Names of folders that are not looked into where git ignores them."""
+        """Names of folders that are skipped where git ignores them."""
         self.git = tuple(git)
-        """The git folders of the project, which may lie outside of it."""
+        """The git folders of the project, which may lie outside it."""
         self.more = tuple(more)
-        """Further protected paths: those that git's configuration names."""
+        """Further protected paths, like those that git's configuration names."""
         self.allowed = tuple(allowed)
         """Paths that the command may change."""
         self.restore = restore
         """Restore differences; otherwise only report them."""
         self.kept = kept
-        """How the paths begin where replaced versions are stored; empty if they are not."""
+        """Path prefix for stored copies of replaced versions; empty if none are stored."""
         self.ask_git = tuple(ask_git)
-        """A command that prints which of the paths on its standard input git ignores; empty where there is no git."""
+        """Command that prints which paths from its standard input git ignores; empty where there is no git."""
         self.environment = dict(environment or {})
 
     def written(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class PlaceWatch:
 
 
 class PlaceEntry:
-    """What lies at a protected path. A content of None was too large to copy, or is no file."""
+    """A copy of the entry at a protected path. `content` is None if it was too large, or not a file."""
 
     __slots__ = ("content", "kind", "mark", "mode", "owner")
 
@@ -86,9 +86,9 @@ class PlaceEntry:
         self.mode = mode
         self.content = content
         self.owner = ""
-        """The folder with which the entry may go: a git folder, or the one that holds the protected name."""
+        """The folder with which the entry may be removed: a git folder, or the one that holds the protected name."""
         self.mark = mark
-        """Size, inode and time of change: these tell whether a file has changed whose content was not copied."""
+        """Size, inode and change time, which reveal a change if the content was not copied."""
 
     def same(self, other: PlaceEntry | None) -> bool:
         if other is None or (self.kind, self.mode & 0o111) != (other.kind, other.mode & 0o111):
@@ -97,17 +97,17 @@ class PlaceEntry:
 
 
 class PlaceDifference:
-    """A protected place that a command has changed, and what was done about it."""
+    """A protected path that a command has changed, and the action taken."""
 
     __slots__ = ("did", "kept", "path", "why")
 
     def __init__(self, path: str, did: str, why: str = "", kept: str = "") -> None:
         self.path = path
         self.did = did
-        """`restored`, `removed`, `set aside`, `changed` if nothing was done, `incomplete` or `unknown`."""
+        """`restored`, `removed`, `set aside`, `changed` if nothing was done, `closed`, `incomplete` or `unknown`."""
         self.why = why
         self.kept = kept
-        """Where the version of the command is stored."""
+        """Where the command's version is stored."""
 
     def written(self) -> tuple[str, str, str, str]:
         return self.path, self.did, self.why, self.kept
@@ -122,14 +122,14 @@ class Survey:
         seen: Callable[[str], None] | None = None,
         opens: Callable[[str], bool] | None = None,
     ) -> None:
-        """`seen` is called with the path of every other file, `opens` may make a folder readable that is not."""
+        """`seen` is called with the path of every other file; `opens` may make an unreadable folder readable."""
         self.found: dict[str, PlaceEntry] = {}
         self.repositories: set[str] = set()
-        """Git folders below the root that are not those of the project."""
+        """Git folders below the root that are not the project's own."""
         self.complete = True
-        """Whether everything was looked at; a project may be too large for that."""
+        """Whether everything was inspected; a project may be too large for that."""
         self.closed: set[str] = set()
-        """The user's own folders that could not be looked into, or lie too deep."""
+        """The user's own folders that could not be read, or lie too deep."""
         self.watch = watch
         self._seen = seen
         self._opens = opens
@@ -142,7 +142,7 @@ class Survey:
             self._put(path, os.path.dirname(path))
 
     def _walk(self) -> None:
-        """Look at every folder, those near the root first: a deep tree must not keep anything else from being seen."""
+        """Visit every folder, those near the root first, so that a deep tree does not hide other files."""
         waiting, passed, place = [self.watch.root], list[str](), 0
         while place < len(waiting):
             folder, place = waiting[place], place + 1
@@ -174,7 +174,7 @@ class Survey:
             if _is_own(folder):
                 self.closed.add(folder)
         except OSError:
-            # It is gone, or no folder any more.
+            # It is gone, or no longer a folder.
             pass
         return []
 
@@ -210,7 +210,7 @@ class Survey:
         entry.owner = owner
         self.found[path] = entry
         if entry.kind == "folder" and inner:
-            # However much lies in one, the others are still found.
+            # A large folder must not prevent the others from being found.
             children = self._listed(path)
             if len(self.found) + len(children) > MOST_PROTECTED:
                 self.complete = False
@@ -236,7 +236,7 @@ class Survey:
 
 
 def read_file(path: str, most: int) -> bytes | None:
-    """Return the content of a regular file; None if it has more bytes than that or cannot be read."""
+    """Return the content of a regular file; None if it has more than `most` bytes or cannot be read."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -254,7 +254,7 @@ def read_file(path: str, most: int) -> bytes | None:
 
 
 def modules(folder: str) -> Iterator[str]:
-    """The git folders of submodules. Their names may hold slashes, and they may have submodules of their own."""
+    """Yield the git folders of submodules. Names may contain slashes, and submodules may be nested."""
     waiting = [(path, 0) for path in folders(f"{folder}/modules")]
     while waiting:
         path, depth = waiting.pop()
@@ -266,13 +266,13 @@ def modules(folder: str) -> Iterator[str]:
 
 
 def listed(folder: str) -> list[os.DirEntry[str]]:
-    """What lies in a folder; raises `OSError` if it may not be looked into."""
+    """Return the entries of a folder; raises `OSError` if it cannot be read."""
     with os.scandir(folder) as found:
         return list(found)
 
 
 def entries(folder: str) -> list[os.DirEntry[str]]:
-    """What lies in a folder, as far as it may be looked into."""
+    """Return the entries of a folder; none if it cannot be read."""
     with suppress(OSError):
         return listed(folder)
     return []
@@ -286,14 +286,14 @@ def _is_own(folder: str) -> bool:
 
 
 def folders(folder: str) -> list[str]:
-    """The folders in a folder; none if that is a link."""
+    """Return the folders in a folder; none if it is a link."""
     if os.path.islink(folder):
         return []
     return [entry.path for entry in entries(folder) if entry.is_dir(follow_symlinks=False)]
 
 
 def _ignored(watch: PlaceWatch, paths: Sequence[str]) -> set[str]:
-    """The dependency folders that are not looked into: those that git ignores, or all of them where there is no git."""
+    """Return the dependency folders to skip: those that git ignores, or all of them where there is no git."""
     if not watch.ask_git:
         return set(paths)
     import subprocess

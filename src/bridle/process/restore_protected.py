@@ -1,8 +1,8 @@
-"""The second look at protected places: a copy before a command, and afterwards every difference is undone.
+"""Restores protected files: copies them before a command, and undoes every difference afterwards.
 
-It works on files that a hostile command has just left behind. Each path is walked by handle from a folder that was
+It works on files that a hostile command may have left behind. Each path is walked by handle from a folder that was
 opened before the command started, and no link is followed. The supervisor runs it, so it happens however a command
-ends, also when Bridle dies.
+ends, even if Bridle dies.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MOST_REPORTED = 20
 
 
 class Guard:
-    """The protected places before a command. `look` compares them with those after it."""
+    """The protected files before a command. `look` compares them with those after it."""
 
     def __init__(self, watch: PlaceWatch) -> None:
         self.watch = watch
@@ -26,10 +26,10 @@ class Guard:
         self._before = Survey(watch)
         self._number = 0
         self._lent: list[tuple[int, int]] = []
-        """Folders that were made readable for the look, each with its mode."""
+        """Folders that were made readable for the comparison, each with its original mode."""
 
     def _lend(self, folder: str) -> bool:
-        """Make a folder readable until the look is over: a command may have taken that right away to hide something."""
+        """Make a folder readable for the comparison: a command may have removed that right to hide something."""
         try:
             with self._parent(f"{folder}/.", make=False) as parent:
                 self._lent += parent.taken()
@@ -42,7 +42,7 @@ class Guard:
             set_back(*self._lent.pop())
 
     def look(self) -> list[PlaceDifference]:
-        """Undo the differences; for each, tell the path and what was done about it."""
+        """Undo the differences; return the path of each and the action taken."""
         try:
             return self._look(Survey(self.watch, opens=self._lend if self.watch.restore else None))
         finally:
@@ -53,7 +53,7 @@ class Guard:
         fresh = sorted(self._new_repositories(after))
         for git in fresh:
             told += self._judged(git, after)
-        # What lies in a new repository was judged with it.
+        # Files in a new repository were judged with it.
         spared = tuple(f"{git}/" for git in fresh)
         changed = [
             path
@@ -77,17 +77,17 @@ class Guard:
         if any(path == allowed or path.startswith(f"{allowed}/") for allowed in self.watch.allowed):
             return False
         if old is None and new is not None and new.kind == "folder":
-            # A folder that was made for a file which the command may make.
+            # The folder was created for a file that the command may create.
             return not any(allowed.startswith(f"{path}/") for allowed in self.watch.allowed)
         return new is not None if old is None else not old.same(new)
 
     def _new_repositories(self, after: Survey) -> set[str]:
-        """Git folders and `.git` files that were not there before."""
+        """Return the git folders and `.git` files that did not exist before."""
         fresh = after.repositories - self._before.repositories
         return fresh | {path for path in after.found if _is_git(path) and path not in self._before.found}
 
     def _judged(self, git: str, after: Survey) -> list[PlaceDifference]:
-        """A repository that the command has made stays if it is as plain as git makes it; else it is set aside."""
+        """Keep a new repository if it is as plain as git makes it; otherwise set it aside."""
         if git in self.watch.allowed:
             return []
         entry = after.found.get(git)
@@ -103,7 +103,7 @@ class Guard:
         return [PlaceDifference(git, "set aside", why)]
 
     def _misleads(self, path: str, entry: PlaceEntry) -> str:
-        """Why a new `.git` file must go: it may only name a work tree or a submodule of this project."""
+        """Return why a new `.git` file must go; empty if it names a work tree or a submodule of this project."""
         if entry.kind != "file" or not (entry.content or b"").startswith(b"gitdir: "):
             return f"it is a {entry.kind}"
         target = os.fsdecode((entry.content or b"")[8:].rstrip(b"\n"))
@@ -113,7 +113,7 @@ class Guard:
         return "it names a folder that is not of this project's git"
 
     def _harmless(self, path: str, after: Survey) -> bool:
-        """Whether a new entry may stay: part of a plain new work tree or submodule."""
+        """Return whether a new entry may stay: part of a plain new work tree or submodule."""
         folder, name = os.path.split(path)
         if os.path.basename(os.path.dirname(folder)) == "worktrees" and name in ("commondir", "gitdir"):
             return self._is_plain_worktree(folder, after)
@@ -123,14 +123,14 @@ class Guard:
             return not known and not planted(owner, after)
         if path.startswith(tuple(f"{git}/" for git in self.watch.git)) or not self._in_new_tree(path, after):
             return False
-        # A work tree has the same files again.
+        # A work tree contains the same files again.
         suffix, entry = self._suffix(path), after.found[path]
         return bool(suffix) and any(
             old.same(entry) for known, old in self._before.found.items() if self._suffix(known) == suffix
         )
 
     def _in_new_tree(self, path: str, after: Survey) -> bool:
-        """Whether a path lies in a work tree or a submodule that the command has made."""
+        """Return whether a path lies in a work tree or a submodule that the command has made."""
         folder = os.path.dirname(path)
         while folder.startswith(f"{self.watch.root}/"):
             git = after.found.get(f"{folder}/.git")
@@ -147,7 +147,7 @@ class Guard:
         return place.startswith(f"{self.watch.root}/") and _is_git(place)
 
     def _suffix(self, path: str) -> str:
-        """A path from its protected name on, which is the same in another work tree."""
+        """Return a path from its protected name on, which is the same in another work tree."""
         parts = path[len(self.watch.root) + 1 :].split("/")
         for place, part in enumerate(parts):
             if part.lower() in self.watch.names:
@@ -185,7 +185,7 @@ class Guard:
             return ""
         self._number += 1
         kept = f"{self.watch.kept}.{self._number}.{os.path.basename(path)}"
-        # Where there is no room for it, the replaced version is lost; the protected one is not.
+        # If it cannot be stored, the replaced version is lost; the protected one is not.
         with suppress(OSError):
             os.makedirs(os.path.dirname(kept), mode=0o700, exist_ok=True)
             handle = os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -195,7 +195,7 @@ class Guard:
         return ""
 
     def _set_aside(self, git: str) -> None:
-        """Rename a repository and its head, so that git takes neither for one."""
+        """Rename a repository and its HEAD, so that git no longer recognizes it."""
         with self._parent(git, make=False) as parent:
             parent.behead()
             parent.rename(".set-aside")
@@ -232,7 +232,7 @@ class Parent:
         try:
             return os.open(part, self.FOLDER, dir_fd=self._folder)
         except PermissionError:
-            # By a handle that needs no right to the folder its mode can be changed, and nothing else's.
+            # An O_PATH handle needs no rights to the folder; through it, only this folder's mode is changed.
             handle = os.open(part, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
             try:
                 mode = stat.S_IMODE(os.fstat(handle).st_mode)
@@ -244,7 +244,7 @@ class Parent:
             return opened
 
     def _usable(self, folder: int) -> int:
-        """The user has every right in the folder until the end; a command may have taken some away."""
+        """Give the user every right in the folder until exit; a command may have removed some."""
         found = os.fstat(folder)
         mode = stat.S_IMODE(found.st_mode)
         if mode & 0o700 != 0o700 and found.st_uid == os.geteuid():
@@ -253,7 +253,7 @@ class Parent:
         return folder
 
     def taken(self) -> list[tuple[int, int]]:
-        """The folders whose modes were changed, each with its mode before; from here on they are the caller's."""
+        """Return the folders whose modes were changed, each with its former mode; the caller restores them."""
         taken, self._modes = self._modes, []
         return taken
 
@@ -266,7 +266,7 @@ class Parent:
             set_back(handle, mode)
 
     def clear(self) -> None:
-        """Remove what lies there, a folder with everything in it."""
+        """Remove the entry, a folder with everything in it."""
         try:
             found = os.lstat(self._name, dir_fd=self._folder)
         except FileNotFoundError:
@@ -279,11 +279,11 @@ class Parent:
         try:
             shutil.rmtree(self._name, dir_fd=self._folder)
         except OSError:
-            # What may not be removed is obeyed by nobody under another name.
+            # If it cannot be removed, no program obeys it under another name.
             self.rename(".set-aside")
 
     def make(self, entry: PlaceEntry) -> None:
-        """Put an entry there as it was copied."""
+        """Create an entry as it was copied."""
         if entry.kind == "folder":
             with suppress(FileExistsError):
                 os.mkdir(self._name, dir_fd=self._folder)
@@ -298,7 +298,7 @@ class Parent:
             os.fchmod(opened.fileno(), entry.mode)
 
     def behead(self) -> None:
-        """Rename the head of a repository that lies there."""
+        """Rename the HEAD of the repository at this path."""
         with suppress(OSError):
             inner = os.open(self._name, self.FOLDER, dir_fd=self._folder)
             try:
@@ -307,7 +307,7 @@ class Parent:
                 os.close(inner)
 
     def rename(self, suffix: str) -> None:
-        """Give what lies there another name, one that is free."""
+        """Rename the entry to an unused name with this suffix."""
         number = 1
         while os.path.lexists(f"/proc/self/fd/{self._folder}/{self._name}{suffix}-{number}"):
             number += 1
@@ -316,14 +316,14 @@ class Parent:
 
 
 def set_back(handle: int, mode: int) -> None:
-    """Give a folder the mode that it had, and let go of it."""
+    """Restore the mode of a folder and close its handle."""
     with suppress(OSError):
         os.fchmod(handle, mode)
     os.close(handle)
 
 
 def _folders_to(path: str, root: str) -> list[str]:
-    """The folders between a root and a path, the uppermost first."""
+    """Return the folders between a root and a path, the uppermost first."""
     parts = path[len(root) + 1 :].split("/")[:-1] if path.startswith(f"{root}/") else []
     return ["/".join((root, *parts[:count])) for count in range(1, len(parts) + 1)]
 

@@ -1,4 +1,4 @@
-"""The sandbox for commands: the project is writable, the home is nearly empty, and there is no network."""
+"""Sandbox for commands, made with bubblewrap: writable project, nearly empty home folder, no network."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bridle.process.sandbox_home import Home
 
 PROBE_SECONDS = 10.0
 SOCKETS = ("/run", "/var/run", "/var/lib/docker")
-"""Behind sockets sit programs that run outside of the sandbox."""
+"""Folders with sockets of programs that run outside the sandbox."""
 RESOLVERS = ("/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf", "/run/nscd")
 HOMES = ("/home", "/root")
 SYSTEM_SECRETS = (
@@ -27,9 +27,9 @@ SYSTEM_SECRETS = (
     "/etc/sudoers.d",
     "/etc/krb5.keytab",
 )
-"""Readable for root alone, and so for commands of a Bridle that root has started."""
+"""Readable only for root, and so for commands if root started Bridle."""
 MOST_MOUNTS = 64
-"""Mounts for protected and masked files around one command; each costs some milliseconds."""
+"""Most mounts for protected and masked files per command; each costs some milliseconds."""
 SMALL, LARGE = str(64 << 20), str(1 << 30)
 SESSION_VARIABLES = frozenset(
     {
@@ -46,12 +46,12 @@ SESSION_VARIABLES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Openings:
-    """What one command may do beyond the rule."""
+    """Additional rights of one command in the sandbox."""
 
     network: bool = False
-    """The whole network."""
+    """Access to the whole network."""
     fetches: bool = False
-    """Some hosts through the proxy, so that package managers may fill their caches."""
+    """Access to some hosts through the egress proxy, so that package managers may fill their caches."""
     writable: tuple[Path, ...] = ()
     protected: tuple[Path, ...] = ()
     """Protected files that it may change, and masked ones that it may read."""
@@ -62,13 +62,13 @@ CLOSED = Openings()
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How one command finds the project: what of it is writable, locked and masked."""
+    """How one command sees the project: which paths are writable, locked and masked."""
 
     project: Path
     folder: Path
-    """Where the command starts."""
+    """The folder in which the command starts."""
     writable: tuple[Path, ...] = ()
-    """Folders besides the project: those of its git, as far as they lie elsewhere."""
+    """Folders besides the project: its git folders, if they lie elsewhere."""
     locked: tuple[Path, ...] = ()
     """Protected files and folders, mounted read-only."""
     masked: tuple[Path, ...] = ()
@@ -77,30 +77,30 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """How commands of one session are contained."""
+    """The sandbox for the commands of one session."""
 
     program: str
     known_home: Callable[[], Home]
-    """Finds the home; called when a command runs."""
+    """Returns the home; called when a command runs."""
     scratch: Path
-    """A folder of Bridle's own; in it lies the session's /tmp."""
+    """A folder of Bridle's own, which contains the session's /tmp."""
     writable: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
     """Folders and files that do not exist for a command."""
     network: bool = False
-    """Whether every command has the network."""
+    """Whether every command has network access."""
     programs: tuple[Path, ...] = ()
-    """Folders of programs, Bridle's own among them: readable wherever they lie, and never writable."""
+    """Folders of programs, including Bridle's own: always readable, never writable."""
     own: tuple[Path, ...] = ()
-    """Of these, the folders that Bridle itself runs from."""
+    """Those of `programs` that Bridle itself runs from."""
     read_only: bool = False
-    """Whether the project may not be written either."""
+    """Whether the project is read-only too."""
     readable: tuple[Path, ...] = ()
-    """What may be read although it lies in a hidden folder."""
+    """Paths that are readable although they lie in a hidden folder."""
     stored: str = ""
-    """How the paths of stored outputs of this session begin; empty if none are stored."""
+    """Path prefix of this session's stored outputs; empty if none are stored."""
     protected: tuple[Path, ...] = ()
-    """Files of the project that a command of the user's names which runs outside of the sandbox."""
+    """Files of the project that are named by user commands which run outside the sandbox."""
     masks: tuple[str, ...] = ()
     """Patterns of files that commands may not open unless a rule or an approval allows it."""
 
@@ -109,7 +109,7 @@ class Sandbox:
         return self.known_home()
 
     def around(self, command: Iterable[str], layout: Layout, opened: Openings = CLOSED) -> list[str]:
-        """The words that run a command inside of it."""
+        """Return the words that run a command in the sandbox."""
         temporary = self.scratch / "tmp"
         temporary.mkdir(mode=0o700, parents=True, exist_ok=True)
         words = [self.program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
@@ -152,7 +152,7 @@ class Sandbox:
         return words
 
     def _without_homes(self, *, network: bool) -> list[str]:
-        """No home of anybody, and then the user's own with what a command needs of it."""
+        """Return mounts that hide all homes, then show the parts of the user's own that commands need."""
         words: list[str] = []
         home = self.home.folder
         for path in HOMES:
@@ -166,13 +166,13 @@ class Sandbox:
         return words
 
     def _project(self, layout: Layout) -> list[str]:
-        """The project, and git's folders; a mount of its own cannot be moved out of the way."""
+        """Return mounts for the project and its git folders; a mount point cannot be moved out of the way."""
         project, home = layout.project, self.home.folder
         bind = "--ro-bind" if self.read_only else "--bind"
         if not home.is_relative_to(project):
             paths = _real((project, *layout.writable))
             return [word for path in paths for word in (bind, path, path)]
-        # The home as a project: of the home itself only what is not hidden by its name.
+        # The project contains the home: of the home, only entries without a leading dot are mounted.
         words = [bind, str(project), str(project)] if project != home else []
         words += self.home.words(self.programs, network=False) if project != home else []
         for path in sorted(home.iterdir()) if os.path.isdir(home) else ():
@@ -181,14 +181,14 @@ class Sandbox:
         return words
 
     def _pinned(self, layout: Layout) -> list[str]:
-        """The folders above what is masked or hidden in the project: moved elsewhere, it would be found by nobody."""
+        """Return mounts for the folders above masked or hidden paths, so that a command cannot move these elsewhere."""
         bind, project = "--ro-bind" if self.read_only else "--bind", layout.project
         kept = [Path(path) for path in _real((*layout.masked, *self.hidden, *self.own))]
         above = {folder for path in kept for folder in path.parents if folder.is_relative_to(project)}
         return [word for path in sorted(map(str, above - {project})) for word in (bind, path, path)]
 
     def _locked(self, layout: Layout) -> list[str]:
-        """Protected places, and the folders that Bridle runs from, read-only over what is writable."""
+        """Return read-only mounts for protected paths and the folders that Bridle runs from, and masks."""
         words: list[str] = []
         roots = [path.resolve() for path in (layout.project, *layout.writable, *self.writable)]
         own = [path for path in _real(self.own) if any(Path(path).is_relative_to(root) for root in roots)]
@@ -218,18 +218,18 @@ class Sandbox:
         return words
 
     def environment(self, environment: Mapping[str, str], opened: Openings = CLOSED) -> dict[str, str]:
-        """An environment without the ways to programs of the desktop, and with Bridle's own caches."""
+        """Return an environment without variables for desktop programs, and with Bridle's own caches."""
         kept = {name: value for name, value in environment.items() if name not in SESSION_VARIABLES}
         return {**kept, **self.home.variables(network=opened.network or opened.fetches), "TMPDIR": "/tmp"}
 
 
 def _is_covered(path: str) -> bool:
-    """Whether a mount of the sandbox lies over a path, so that it must be mounted again to be seen."""
+    """Return whether a mount of the sandbox covers a path, so that it must be mounted again to be visible."""
     return any(Path(path).is_relative_to(place) for place in ("/tmp", *HOMES, *SOCKETS))
 
 
 def _real(paths: Iterable[Path]) -> list[str]:
-    """Where paths lead, as far as there is something: a mount cannot be made on a link."""
+    """Return the targets of existing paths, all links followed: a link cannot be a mount point."""
     found: dict[str, None] = {}
     for path in paths:
         with suppress(OSError, RuntimeError):
@@ -238,9 +238,9 @@ def _real(paths: Iterable[Path]) -> list[str]:
 
 
 def fitted(paths: Iterable[Path], most: int, root: Path) -> list[Path]:
-    """At most so many paths; where there are more, whole folders stand for the paths in them.
+    """Return at most `most` paths; if there are more, whole folders replace the paths in them.
 
-    The root stands for nothing: a project in which no other folder holds several of them gets more mounts.
+    The root replaces nothing: if no other folder holds several paths, more than `most` are returned.
     """
     found = list(dict.fromkeys(paths))
     while len(found) > most:
@@ -251,7 +251,7 @@ def fitted(paths: Iterable[Path], most: int, root: Path) -> list[Path]:
         several = {folder: count for folder, count in folders.items() if count > 1}
         if not several:
             break
-        # The smallest folder that is enough; else the fullest, and of these the deepest.
+        # The folder with the fewest paths that is enough; else the one with the most, the deepest of these.
         enough = [folder for folder, count in several.items() if count > len(found) - most]
         chosen = min(enough, key=lambda one: (several[one], -len(one.parts))) if enough else None
         chosen = chosen or max(several, key=lambda one: (several[one], len(one.parts)))
@@ -261,7 +261,7 @@ def fitted(paths: Iterable[Path], most: int, root: Path) -> list[Path]:
 
 @cache
 def sandbox_program() -> tuple[str, str]:
-    """The program that makes sandboxes, or why there is none; one of the two is empty."""
+    """Return the program that makes sandboxes, and why there is none; one of the two is empty."""
     found = shutil.which("bwrap", path=outside(os.environ.get("PATH", os.defpath), Path.cwd()))
     if found is None:
         return "", "bubblewrap is not installed (Debian: apt-get install bubblewrap)"

@@ -1,4 +1,4 @@
-"""The home folder as commands in the sandbox see it: tool chains, caches and settings without credentials, no more."""
+"""The home folder inside the sandbox: only tool chains, caches, and settings without credentials."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOOL_CHAINS = (
     *(".opam", ".juliaup", ".julia/juliaup", ".elan", ".swiftly", ".local/share/swiftly", ".phpenv", ".plenv"),
     *(".nix-profile", ".linuxbrew", ".local/share/pypoetry", ".poetry/bin", ".krew/bin", ".local/zig", ".zvm"),
 )
-"""Below the home: programs, readable and not writable."""
+"""Programs below the home, read-only."""
 
 CACHES = (
     *(".cache/pip", ".cache/uv", ".cache/pypoetry/cache", ".cache/pypoetry/virtualenvs", ".cache/pre-commit"),
@@ -32,7 +32,7 @@ CACHES = (
     *(".gradle/wrapper", ".nuget/packages", ".cache/composer", ".cache/huggingface/hub", ".cache/torch"),
     *(".cache/bazel", ".cache/ccache", ".cache/sccache", ".gem/ruby", ".local/share/gem", ".cabal/packages"),
 )
-"""Below the home: what package managers have fetched, readable and not writable."""
+"""Downloads of package managers below the home, read-only."""
 
 
 class OwnCache(NamedTuple):
@@ -40,9 +40,9 @@ class OwnCache(NamedTuple):
 
     name: str
     variable: str
-    """The environment variable that tells a program of it; empty if the program knows only a place below the home."""
+    """The environment variable with its location; empty if the program supports only a place below the home."""
     place: str
-    """Where the user's own lies. It is used where nothing can be fetched and there is no cache of Bridle's own."""
+    """Where the user's own cache lies. It is used if nothing can be fetched and Bridle has no cache of its own."""
 
 
 OWN_CACHES = (
@@ -63,7 +63,7 @@ OWN_CACHES = (
     OwnCache("composer", "COMPOSER_CACHE_DIR", ".cache/composer"),
 )
 WRITTEN_BY_BUILDS = frozenset({"go-build", "gradle"})
-"""Caches that a program fills also when it fetches nothing, so that a read-only one is of no use."""
+"""Caches that a program fills even when it fetches nothing, so that a read-only one is useless."""
 
 SETTINGS = {
     ".npmrc": r"(@[\w-]+:)?registry|(https?-)?proxy|no-?proxy|cafile|ca|strict-ssl|save-exact|engine-strict|fund|audit",
@@ -73,7 +73,7 @@ SETTINGS = {
     ".condarc": r"channels|default_channels|ssl_verify|channel_alias",
     ".gemrc": r":?sources",
 }
-"""Settings files of package managers, each with the names of the lines that are copied; the rest is left out."""
+"""Settings files of package managers, each with the keys to copy; the rest is left out."""
 PIP_SETTINGS = (".config/pip/pip.conf", ".pip/pip.conf")
 PIP_KEYS = r"index[-_]url|extra[-_]index[-_]url|find[-_]links|trusted[-_]host|cert|proxy|timeout|no[-_]index"
 TOML_SETTINGS = {
@@ -87,7 +87,7 @@ TOML_SETTINGS = {
         r"|git-fetch-with-cli|target-dir",
     ),
 }
-"""Likewise, each with the names of its tables and the names in them."""
+"""Settings files in TOML, each with the tables and the keys in them to copy."""
 MOST_SETTINGS = 65_536
 GIT_NAMES = (
     r"^(user\.(name|email)|init\.defaultbranch|core\.(autocrlf|eol|quotepath)|safe\.directory|pull\.(rebase|ff)|"
@@ -97,8 +97,8 @@ GIT_SECONDS = 5.0
 
 
 def plain_settings(home: Path) -> dict[str, str]:
-    """The settings of package managers without credentials, by their path below the home."""
-    # Loaded only here: its parsers are of no use before the first command.
+    """Return the settings of package managers without credentials, by their path below the home."""
+    # Imported late: the parsers are not needed before the first command.
     from bridle.process.sanitize_settings import plain_lines, plain_sections, plain_toml
 
     found = {name: plain_lines(_small(home / name), keys) for name, keys in SETTINGS.items()}
@@ -124,7 +124,7 @@ def _small(path: Path) -> str:
 
 
 def git_identity(git: str | None, environment: Mapping[str, str]) -> str:
-    """A git configuration with the user's name and a few harmless settings; commits are not signed in the sandbox."""
+    """Return a git configuration with the user's name and a few harmless settings; it turns off signing."""
     lines = ["[commit]", "\tgpgsign = false", "[tag]", "\tgpgsign = false"]
     for key, value in _user_settings(git, environment):
         section, _, name = key.rpartition(".")
@@ -158,7 +158,7 @@ def _user_settings(git: str | None, environment: Mapping[str, str]) -> Iterable[
 
 
 def _is_askable(environment: Mapping[str, str]) -> bool:
-    """Whether git will not wait for somebody to write its settings: they may be a pipe."""
+    """Return whether git can read its settings without blocking: they may be a pipe."""
     home = environment.get("HOME", "/nonexistent")
     above = environment.get("XDG_CONFIG_HOME") or f"{home}/.config"
     return not any(
@@ -168,21 +168,21 @@ def _is_askable(environment: Mapping[str, str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The user's home folder, and what of it commands may see."""
+    """The user's home folder, and the parts that commands may see."""
 
     folder: Path
-    """Where it is, all links followed."""
+    """Its real path, all links followed."""
     named: Path
-    """As HOME names it."""
+    """Its path as HOME names it."""
     caches: Path
     """The folder of Bridle's own caches."""
     settings: Mapping[str, Path] = field(default_factory=dict)
-    """Generated files by the path below the home at which they appear."""
+    """Generated files, by the path below the home at which they appear."""
     opened: tuple[Path, ...] = ()
-    """What the user's configuration opens besides, readable."""
+    """Further readable paths from the user's configuration."""
 
     def words(self, programs: Iterable[Path], *, network: bool) -> list[str]:
-        """The mounts that make the home: empty first, then what is seen in it."""
+        """Return the mounts that make the home: an empty one first, then its visible entries."""
         home = str(self.folder)
         words = ["--tmpfs", home]
         seen = [self.folder / name for name in (*TOOL_CHAINS, *CACHES)]
@@ -199,7 +199,7 @@ class Home:
         return words
 
     def linked_away(self) -> list[Path]:
-        """Where hidden entries of the home lead that are links: a folder of secrets may lie elsewhere."""
+        """Return the targets outside the home of hidden entries that are links: secrets may lie elsewhere."""
         seen = {self.folder / name for name in (*TOOL_CHAINS, *CACHES)}
         entries = [path for folder in (self.folder, self.folder / ".config") for path in _listed(folder)]
         links = (path for path in entries if os.path.islink(path) and path not in seen)
@@ -207,11 +207,11 @@ class Home:
         return [path for path in targets if os.path.exists(path) and not path.is_relative_to(self.folder)]
 
     def seen(self) -> list[str]:
-        """The tool chains, caches and settings that are there for commands, by their names below the home."""
+        """Return the tool chains, caches and settings that commands can see, by their names below the home."""
         return [name for name in (*TOOL_CHAINS, *CACHES) if os.path.exists(self.folder / name)] + list(self.settings)
 
     def variables(self, *, network: bool) -> dict[str, str]:
-        """The environment variables that point programs to their caches."""
+        """Return the environment variables that point programs to their caches."""
         found: dict[str, str] = {}
         for cache in OWN_CACHES:
             if cache.variable:

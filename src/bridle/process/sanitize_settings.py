@@ -1,4 +1,4 @@
-"""Settings files of package managers without credentials: what cannot be told from one is left out."""
+"""Removes credentials from settings files of package managers, and anything that may be one."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _COMMENT = re.compile(r"\s[#;][^@]*$")
 
 
 def plain_value(text: str) -> str | None:
-    """The value of a line without logins and without a comment; None if something secret may remain."""
+    """Return a value without logins and without a comment; None if something secret may remain."""
     return without_logins(_COMMENT.sub("", text).rstrip())
 
 
 def plain_lines(text: str, keys: str) -> str:
-    """The lines with these keys, and the items (`- x`) below one; other lines that are indented belong to none."""
+    """Return the lines with these keys, and the items (`- x`) below them; other indented lines are dropped."""
     found: list[str] = []
     heading: str | None = None
     for line in text.splitlines():
@@ -33,7 +33,7 @@ def plain_lines(text: str, keys: str) -> str:
         if match is None or value is None:
             heading = heading if is_item else None
         elif is_item:
-            # A key whose items all go is not written: programs take it for an empty list.
+            # A key whose items are all dropped is not written: programs would read an empty list.
             found += [*([heading] if heading else []), match["key"] + value]
             heading = ""
         else:
@@ -43,7 +43,7 @@ def plain_lines(text: str, keys: str) -> str:
 
 
 def plain_sections(text: str, keys: str) -> str:
-    """The settings of pip with these keys, read as pip reads them, so with all lines of a list; empty if it cannot."""
+    """Return pip's settings with these keys, parsed as pip does, with all lines of a list; empty if invalid."""
     parser = configparser.RawConfigParser()
     try:
         parser.read_string(text)
@@ -64,7 +64,7 @@ def plain_sections(text: str, keys: str) -> str:
 
 
 def plain_toml(text: str, tables: str, keys: str) -> str:
-    """The settings with these keys, at the top and in these tables; empty if the file is not valid."""
+    """Return the settings with these keys, at the top level and in these tables; empty if the file is invalid."""
     try:
         given = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):
@@ -79,12 +79,12 @@ def _plain_table(table: Mapping[str, Any], keys: str) -> dict[str, Any]:
 
 
 def _plain(name: str, value: Any, keys: str) -> Any:
-    """What is kept of a value; None, an empty list or an empty table if nothing is."""
+    """Return the part of a value to keep; None, an empty list or an empty table if there is none."""
     if isinstance(value, dict):
         return _plain_table(value, keys)
     if isinstance(value, list) and all(isinstance(each, dict) for each in value):
         tables = [(each, _plain_table(each, keys)) for each in value]
-        # An index without its address is none.
+        # An index without its address is useless.
         return [kept for each, kept in tables if all(key in kept for key in each if re.fullmatch(keys, key))]
     if not re.fullmatch(keys, name):
         return None

@@ -1,4 +1,4 @@
-"""Shell lines taken into words, as far as these can be told without running anything."""
+"""Splits shell lines into the words of their commands, without running anything."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 
 DEEPEST = 5
 SHELLS = re.compile(r"(ba|da|a|z|k|mk|fi)?sh|busybox|eval|trap|su|ssh|watch|flock|script|parallel")
-"""Programs that take some of their words for a line in turn."""
+"""Programs that run some of their arguments as shell lines."""
 BEFORE = re.compile(
     r"env|sudo|doas|exec|command|builtin|nice|ionice|nohup|setsid|time|timeout|stdbuf|xargs|chronic|unbuffer|caffeinate|"
     r"find|entr|if|then|elif|else|while|until|do|!|\{|.*=.*",
     re.DOTALL,
 )
-"""Words behind which a program follows, perhaps after options."""
+"""Words after which a program follows, perhaps after options."""
 _SEPARATED = r"(?P<end>[;&|()\n]+)|(?P<gap>[\s<>]+)"
 _FOLDERS = r"(?P<folder>\$(?:(?:HOME|PWD)(?!\w)|\{(?:HOME|PWD)\}))|(?P<unknown>\$[\w{(@*#?$!'\"-]|`)"
 _BARE = re.compile(
@@ -24,11 +24,11 @@ _QUOTED = re.compile(rf"(?P<quote>\")|(?P<escaped>\\[$`\"\\\n])|{_FOLDERS}|(?P<p
 
 
 class Unknown(Exception):
-    """What a line would run cannot be told."""
+    """The programs that a line would run cannot be determined."""
 
 
 class _Reader:
-    """Takes one line; the words of each of its simple commands are a list."""
+    """Splits one line into a list of words for each of its simple commands."""
 
     def __init__(self, line: str, home: str) -> None:
         self.commands: list[list[str]] = [[]]
@@ -57,7 +57,7 @@ class _Reader:
             case "escaped":
                 self._add(text[1:].strip("\n"))
             case "folder":
-                # The folder may have been changed before: whoever asks tries every one.
+                # An earlier `cd` may have changed the folder: the caller tries every one.
                 self._add(self._home if "HOME" in text else ".")
             case "tilde" if not self._word or self._word.endswith(("=", ":")):
                 if text != "~":
@@ -82,7 +82,7 @@ class _Reader:
 
 
 def commands_of(line: str, home: str, depth: int = 0) -> list[list[str]]:
-    """The words of every simple command of a line, also of lines within it; raises `Unknown`."""
+    """Return the words of every simple command of a line, also of lines within it; raises `Unknown`."""
     if depth > DEEPEST:
         raise Unknown("it holds lines within lines")
     found: list[list[str]] = []
@@ -93,7 +93,7 @@ def commands_of(line: str, home: str, depth: int = 0) -> list[list[str]]:
 
 
 def inner_commands(words: list[str], home: str, depth: int = 0) -> list[list[str]]:
-    """The commands of the lines that a command gives to a shell; raises `Unknown`."""
+    """Return the commands of the lines that a command gives to a shell; raises `Unknown`."""
     if not any(SHELLS.fullmatch(name.rpartition("/")[2]) for name in programs_in(words)):
         return []
     lines = [word for word in words if not re.fullmatch(r"[\w./:=@%+,-]*", word)]
@@ -101,5 +101,5 @@ def inner_commands(words: list[str], home: str, depth: int = 0) -> list[list[str
 
 
 def programs_in(words: list[str]) -> list[str]:
-    """The words of a simple command that may be programs: the first, and behind some programs any."""
+    """Return the words of a simple command that may be programs: the first, or all if it can start another."""
     return words if BEFORE.fullmatch(words[0].rpartition("/")[2]) else words[:1]

@@ -1,4 +1,4 @@
-"""Commands that are owned: whatever they start ends with them, with their call, and with Bridle."""
+"""Supervised subprocesses: everything they start ends with them, with their tool call, and with Bridle."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ WAKE_SECONDS = 1.0
 
 
 class Supervised:
-    """A command and everything that it starts, under a keeper of its own; to be used in one event loop.
+    """A command and everything that it starts, under a supervisor of its own; to be used in one event loop.
 
-    The lifeline is all that holds the keeper: nobody ever kills it, since what it keeps would then go free. That is
-    why asyncio's own processes are not used here: those are killed when their event loop lets go of them.
+    Only the lifeline, a pipe, ends the supervisor. It is never killed, since its processes would then run free. That
+    is why asyncio's own subprocesses are not used here: the event loop kills those when it drops them.
     """
 
     def __init__(
@@ -42,11 +42,11 @@ class Supervised:
         bounds: Mapping[str, int] | None = None,
         watch: PlaceWatch | None = None,
     ) -> None:
-        """Start a command by its full path; what it prints goes to `output`, complaints perhaps elsewhere.
+        """Start a command by its full path; standard error goes to `output` too if `errors` is None.
 
-        It reads from `given`, if that is not None, and has the handles that it `passes`. `bounds` are its most
-        processes, and the most bytes of memory, of disk and of a file. The places that `watch` names are compared
-        when everything has ended.
+        It reads from `given`, if that is not None, and inherits the handles in `passes`. `bounds` limit the number
+        of processes, and the bytes of memory, of disk and of a file. The paths that `watch` names are compared when
+        everything has ended.
         """
         limits = {"parent": os.getpid(), **(bounds or {})} | ({"input": given} if given is not None else {})
         self._report = _written(watch) if watch is not None else -1
@@ -97,7 +97,7 @@ class Supervised:
         return self._process.wait()
 
     def _wake(self) -> None:
-        """Wake the keeper if it is stopped: a command without a sandbox may have done that, and nobody would end it."""
+        """Wake the supervisor if a command without a sandbox has stopped it: nothing else would end the command."""
         if hasattr(os, "waitid"):
             # It may have ended.
             with contextlib.suppress(ChildProcessError):
@@ -110,11 +110,11 @@ class Supervised:
             self._lifeline = -1
 
     async def wait(self) -> int:
-        """The exit status of the command, once it and everything that it started has ended."""
+        """Return the exit status of the command, once it and everything that it started has ended."""
         return await asyncio.shield(self._over)
 
     def differences(self) -> list[PlaceDifference]:
-        """What a command has changed at protected places. To be called once, after its end."""
+        """Return the changes of a command to protected paths. Call it once, after the command's end."""
         if self._report < 0:
             return []
         with os.fdopen(self._report, "rb") as report:
@@ -126,17 +126,17 @@ class Supervised:
         )
 
     async def end(self) -> None:
-        """End it and everything that it started. May be called twice, and after its end."""
+        """End the command and everything that it started. May be called twice, and after its end."""
         self._let_go()
         if not self._over.done():
             # A command without a sandbox may have stopped its supervisor.
             self._process.send_signal(signal.SIGCONT)
-        # What the kernel does not let go of must not hold up an abort; its keeper stays with it.
+        # A process that the kernel cannot end must not delay an abort; its supervisor stays with it.
         await asyncio.wait([self._over], timeout=END_SECONDS)
 
 
 def _written(watch: PlaceWatch) -> int:
-    """A file without a name, for the supervisor to read what is watched from and to write what it found to."""
+    """Return a file without a name, from which the supervisor reads the watch and to which it writes its report."""
     handle, path = tempfile.mkstemp()
     Path(path).unlink()
     os.write(handle, marshal.dumps(watch.written()))

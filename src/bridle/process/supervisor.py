@@ -1,8 +1,8 @@
-"""The keeper of one command: a small process that starts it, and lets nothing that it started live longer than itself.
+"""Supervisor of one command: a small process that starts it, and kills everything that it leaves behind.
 
-It is run as a script, by itself and without Bridle's packages. Its standard input is its lifeline: when that ends,
-because the call was ended or because Bridle died, everything ends. Whatever a command leaves behind, also in sessions
-of its own, becomes the keeper's child, since it is a subreaper; so it can be found, and is killed.
+It runs as a standalone script, without Bridle's packages. Its standard input is its lifeline: when that closes,
+because the call was ended or because Bridle died, everything ends. Processes that a command leaves behind, also in
+sessions of their own, become children of the supervisor, since it is a subreaper. So it can find and kill them.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 
 
 def main(words: list[str]) -> int:
-    """Run the command to its end, or to the lifeline's; returns its exit status, 128 and more for signals.
+    """Run the command until it ends or the lifeline closes; return its exit status, 128 and more for signals.
 
-    Before the command stand its bounds, as NAME=NUMBER, and a `--`. Two processes keep it: were there one, a command
-    without a sandbox could kill it, and what the command started would go free. Each is woken when the one above it
-    dies or finds it stopped; for the outer one that is Bridle, the `parent` among the bounds.
+    The command follows its bounds, as NAME=NUMBER, and a `--`. Two processes supervise it: a command without a sandbox
+    could kill a single one, and the processes it started would run free. Each is woken when the one above it dies or
+    finds it stopped. Above the outer one is Bridle, the `parent` among the bounds.
     """
     split = words.index("--")
     bounds = {name: int(value) for name, _, value in (word.partition("=") for word in words[:split])}
     guard = None
     if "watch" in bounds:
-        # Not for the command: it could write its own report.
+        # The command must not inherit it: it could write its own report.
         os.set_inheritable(bounds["watch"], False)
         guard = guarded(bounds["watch"])
     adopt_orphans()
@@ -68,10 +68,10 @@ def main(words: list[str]) -> int:
 
 
 def guarded(handle: int) -> Guard:
-    """Copy the protected places that the handle tells of."""
+    """Copy the protected files that the watch in this handle names."""
     here = os.path.dirname(os.path.abspath(__file__))
     for name, folder in (("bridle", os.path.dirname(here)), ("bridle.process", here)):
-        # The packages by their folders alone: to load Bridle itself would take longer than most commands.
+        # Only the packages' folders are registered: importing Bridle itself takes longer than most commands.
         package = type(sys)(name)
         package.__path__ = [folder]
         sys.modules[name] = package
@@ -88,7 +88,7 @@ def report(handle: int, found: list[PlaceDifference]) -> None:
 
 
 def outlived(inner: int) -> int | None:
-    """Wait for the end of the inner process, and wake it if a command has stopped it, or the lifeline has ended."""
+    """Wait for the end of the inner process; wake it if a command has stopped it or the lifeline has closed."""
     poll = select.poll()
     poll.register(LIFELINE, select.POLLIN | select.POLLHUP)
     ended = os.pidfd_open(inner) if hasattr(os, "pidfd_open") else -1
@@ -107,7 +107,7 @@ def outlived(inner: int) -> int | None:
 
 
 def kept(child: int, bounds: dict[str, int], outer: int) -> int | None:
-    """Wait for the end of the command, of the lifeline or of the outer process; or until a bound is exceeded."""
+    """Wait until the command, the lifeline or the outer process ends, or a bound is exceeded."""
     ended = os.pidfd_open(child) if hasattr(os, "pidfd_open") else -1
     poll = select.poll()
     poll.register(LIFELINE, select.POLLIN | select.POLLHUP)
@@ -130,7 +130,7 @@ def kept(child: int, bounds: dict[str, int], outer: int) -> int | None:
 
 
 class Bound:
-    """What a command and everything that it starts may take together."""
+    """Resource limits for a command and everything that it starts together."""
 
     def __init__(self, bounds: dict[str, int]) -> None:
         self._processes = bounds.get("processes", 0)
@@ -140,7 +140,7 @@ class Bound:
         self.any = bool(self._processes or self._memory or self._disk)
 
     def exceeded(self) -> str:
-        """Which bound is exceeded, in words; empty if none is."""
+        """Return the exceeded bound, in words; empty if there is none."""
         running = below(os.getpid())
         if self._processes and len(running) > self._processes:
             return f"more than {self._processes} processes"
@@ -157,7 +157,7 @@ class Bound:
 
 
 def free_bytes() -> int:
-    """What is free on the file system of the folder that the command started in."""
+    """Return the free bytes of the file system with the folder that the command started in."""
     found = os.statvfs(".")
     return found.f_bavail * found.f_frsize
 
@@ -168,15 +168,15 @@ def resident_bytes(pid: int) -> int:
 
 
 def adopt_orphans() -> None:
-    """From here on orphans come to us instead of going to the first process of the system."""
+    """Become a subreaper: orphans become our children instead of those of the system's first process."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def woken_without(parent: int) -> bool:
-    """Ask to be woken when the parent dies, since a command may have stopped us; whether it is still there.
+    """Ask to be woken when the parent dies, since a command may have stopped us; return whether it is alive.
 
-    When only the thread ends that started us, we are woken as well, which does no harm.
+    The end of the thread that started us wakes us too, which is harmless.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGCONT), 0, 0, 0)
@@ -194,7 +194,7 @@ def start(command: list[str], bounds: dict[str, int]) -> int:
             if name in bounds:
                 lower(limit, bounds[name])
         lower(resource.RLIMIT_CORE, 0)
-        # What Python ignores for itself, or whoever started it, a command must not inherit.
+        # A command must not inherit signals that Python, or the process that started it, ignores.
         for number in signal.valid_signals():
             if signal.getsignal(number) == signal.SIG_IGN:
                 signal.signal(number, signal.SIG_DFL)
@@ -205,14 +205,14 @@ def start(command: list[str], bounds: dict[str, int]) -> int:
 
 
 def lower(limit: int, most: int) -> None:
-    """A bound may be below what the person has set already, never above."""
+    """Set a resource limit, but never above the hard limit that is already set."""
     _, hard = resource.getrlimit(limit)
     most = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(limit, (most, most))
 
 
 def buried(child: int) -> tuple[int | None, bool]:
-    """Take note of all that has ended: the status of the command, if it has, and whether anything is left."""
+    """Reap all ended children; return the status of the command, if it has ended, and whether any child is left."""
     found = None
     while True:
         try:
@@ -226,10 +226,10 @@ def buried(child: int) -> tuple[int | None, bool]:
 
 
 def sweep(child: int, status: int | None) -> int:
-    """Kill all that is left, until nothing is; the status of the command."""
+    """Kill all remaining processes until none is left; return the status of the command."""
     while True:
         for pid in below(os.getpid()):
-            # It may have ended meanwhile, or be somebody else's; whoever is still there is met again.
+            # It may have ended, or belong to another user; if it remains, it is found again.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         found, left = buried(child)
@@ -240,7 +240,7 @@ def sweep(child: int, status: int | None) -> int:
 
 
 def below(root: int) -> list[int]:
-    """Every process under this one."""
+    """Return every process below this one."""
     found: list[int] = []
     waiting = [root]
     while waiting:
@@ -251,7 +251,7 @@ def below(root: int) -> list[int]:
 
 
 def children(pid: int) -> list[int]:
-    """The children of all threads of a process."""
+    """Return the children of all threads of a process."""
     try:
         threads = [entry.name for entry in os.scandir(f"/proc/{pid}/task")]
     except OSError:

@@ -1,1 +1,1 @@
-"""What a bash command would run and write, as far as that can be known without running it."""
+"""Static analysis of bash command lines: the programs they would run and the files they would write."""

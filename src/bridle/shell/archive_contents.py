@@ -1,4 +1,4 @@
-"""The names that a patch or an archive would write to, as far as they can be read without trusting it."""
+"""File names that a patch or an archive would write to, read without trusting its content."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import zlib
 from pathlib import Path
 
 LARGEST = 16_000_000
-"""Bytes, on disk and unpacked: what is larger is not looked into."""
+"""Bytes, on disk and unpacked. Larger files are not read."""
 _HEADER = re.compile(r"(?:--- |\+\+\+ |diff --git |rename (?:to|from) |copy to |Index: |\*\*\* )(.*)")
 _LINK = re.compile(r"(?:new|new file|deleted file|old) mode 1[26]0000")
 
 
 def names_in(path: Path) -> list[str] | None:
-    """All names in it; None if they are not known, or if it makes links, behind which a name may be any other."""
+    """Return all names in a file; None if they are unknown, or if it creates links, which can redirect any name."""
     try:
         if not path.is_file() or path.stat().st_size > LARGEST:
             return None

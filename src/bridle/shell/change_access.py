@@ -1,4 +1,4 @@
-"""The permissions for what the programs of a line change by their words: protected places, and what links may hide."""
+"""Permissions for files that a command line changes through its arguments: protected files, and paths behind links."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ PLAIN = {
     "patch": re.compile(r"-p\d|-[iNRsft]+|--(forward|reverse|silent)"),
     "git": re.compile(r"--(index|cached|3way|reverse|verbose|reject|recount|whitespace=\w+)|-p\d|-[3Rv]"),
 }
-"""Options with which a program writes only to the names that stand in its file."""
+"""Options with which a program writes only to the names listed in its archive or patch."""
 MAKES_NO_FILE = names("cd mkdir")
 
 
 @dataclass(frozen=True, slots=True)
 class LineChanges:
-    """Looks at the words of programs that write. What cannot be known is asked for by the line itself."""
+    """Checks the arguments of programs that write. Unknown cases ask for permission for the whole line."""
 
     command: str
     project: Path
@@ -46,7 +46,7 @@ class LineChanges:
         for index, simple in enumerate(script.commands):
             named = self._named_by(simple)
             for access in (access for word in named for access in self._guarded(word, simple.folders)):
-                # A program that is not known may only read what it is given: that is asked about, and not denied.
+                # An unknown program might only read its arguments, so it is asked about instead of denied.
                 yield access if access.permission != "protected" or is_writer(simple.words) else self._unknown()
             others = [*made[:index], *made[index + 1 :]]
             touched = [*changed_by(simple.words), *(named if follows_links(simple.words) else [])]
@@ -61,7 +61,7 @@ class LineChanges:
                 yield self._unknown()
 
     def _runs_what_it_makes(self, script: Script) -> bool:
-        """Whether a program is run by its path that another command of the line writes, or makes into a program."""
+        """Return whether the line runs a path that another of its commands writes or makes executable."""
         programs = [(unwrapped(simple.words)[:1], simple.folders) for simple in script.commands]
         run = [
             path
@@ -99,12 +99,12 @@ class LineChanges:
         return any(os.path.isdir(path) for path in self._paths(text, folders))
 
     def _paths(self, text: str, folders: Folders) -> list[str]:
-        """Where a word may lead, as it is written: no link is followed."""
+        """Return the paths that a word may mean, as written: links are not followed."""
         start = str(self.folder)
         return [posixpath.normpath(posixpath.join(start, folder, text)) for folder in folders or ()]
 
     def _guarded(self, word: Word, folders: Folders) -> Iterator[Access]:
-        """What a redirection to this place would need because it is protected."""
+        """Yield the permissions that a redirection to this path would need because it is protected."""
         if folders is None and not word.text.startswith("/"):
             if protection(word.text.split("/")):
                 yield self._unknown()
@@ -120,7 +120,7 @@ class LineChanges:
         return [path for word in links for path in self._paths(word.text, simple.folders)]
 
     def _is_behind(self, word: Word, folders: Folders, links: list[list[str] | None]) -> bool:
-        """Whether a place cannot be judged, since another command of the line may make a link that leads away."""
+        """Return whether a path cannot be judged because another command of the line may put a link in its way."""
         paths = self._paths(word.text, folders)
         if word.known and all(path.startswith("/dev/") for path in paths) and paths:
             return False
@@ -133,7 +133,7 @@ class LineChanges:
         return any(path == link or path.startswith(f"{link}/") for path in paths for link in made)
 
     def _unpacked(self, simple: Simple, script: Script) -> Iterator[Access]:
-        """What the files name that a program unpacks: a patch, or an archive."""
+        """Yield the permissions for the names in the patch or archive that a program unpacks."""
         files = self._files(simple, script)
         found = [names_in(Path(path)) for path in files]
         if not files or None in found:
@@ -147,7 +147,7 @@ class LineChanges:
                 yield from self._guarded(Word(plain), simple.folders or frozenset({""}))
 
     def _files(self, simple: Simple, script: Script) -> list[str]:
-        """The files that are unpacked; none if that, or what is done with them, is not known."""
+        """Return the files that are unpacked; none if the files, or how they are unpacked, are unknown."""
         name, rest = program(simple.words[0].text) if simple.words[0].known else "", simple.words[1:]
         plain = PLAIN.get(name)
         others = [each for each in script.commands if each is not simple and each.words[0].text not in MAKES_NO_FILE]

@@ -1,4 +1,4 @@
-"""Where bash evaluates text, a value such as `a[$(command)]` runs a command: only numbers are safe there."""
+"""Checks for text that bash evaluates: there `a[$(command)]` would run a command, and only numbers are safe."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ PRINTS_NUMBER = r"nproc|date \+%[sYmdHMS]|git rev-list --count [\w./~^]+|wc -[cl
 
 @dataclass(slots=True)
 class Numbers:
-    """The variables of a script that hold nothing but numbers, and those that had better do."""
+    """The variables of a script, with whether each holds only numbers, and those that must (`counted`)."""
 
     given: dict[str, bool] = field(default_factory=dict)
     counted: set[str] = field(default_factory=set)
     printed_by: set[str] = field(default_factory=set)
-    """Programs whose output is evaluated, since they print numbers; a function of that name may print anything."""
+    """Programs whose output is evaluated because they print numbers. A function of that name may print anything."""
 
     def assign(self, name: str, *, number: bool) -> None:
-        """One assignment; the order does not matter, since a loop may come by again."""
+        """Record one assignment. The order does not matter, since a loop may repeat it."""
         self.given[name] = number and self.given.get(name, True)
 
     def include(self, other: Numbers) -> None:
-        """What another text does that is run in the same shell."""
+        """Add the variables of another text that runs in the same shell."""
         for name, number in other.given.items():
             self.assign(name, number=number)
         self.counted |= other.counted
@@ -42,7 +42,7 @@ class Numbers:
 
 @dataclass(slots=True, frozen=True)
 class Evaluated:
-    """Looks at what bash would evaluate; `visit` is for commands in it, `word` for words."""
+    """Checks text that bash would evaluate. `visit` handles commands in it, `word` handles words."""
 
     numbers: Numbers
     visit: Callable[[Node], None]
@@ -59,7 +59,7 @@ class Evaluated:
                 self.numbers.counted.add(text_of(found))
 
     def _number(self, node: Node) -> None:
-        """An expansion where a number is evaluated: only some are sure to be one."""
+        """Check an expansion that is evaluated as a number; raises `Unclear` unless it is certain to be one."""
         text = text_of(node)
         named = re.fullmatch(r"\$([A-Za-z_]\w*)|\$\{([A-Za-z_]\w*)(:?-\d+)?\}", text)
         if named:
@@ -70,7 +70,7 @@ class Evaluated:
             raise Unclear("a value that may be evaluated")
 
     def loop_head(self, node: Node) -> None:
-        """One of the three parts of a counting loop."""
+        """Check one of the three parts of a counting loop."""
         started = re.match(r"\s*([A-Za-z_]\w*)\s*=\s*\d+\s*$", text_of(node))
         if started:
             self.numbers.assign(started[1], number=True)
@@ -85,7 +85,7 @@ class Evaluated:
             raise Unclear("an index that may be evaluated")
 
     def test(self, node: Node) -> None:
-        """`[[ ]]` evaluates the sides of some operators, and the name behind -v."""
+        """Check a test: `[[ ]]` evaluates the operands of some operators, and the name after -v."""
         double = text_of(node).startswith("[[")
         if not double and any(child.type in ("<", ">", ">>") for child in below(node)):
             raise Unclear("a redirection in a test")
@@ -129,7 +129,7 @@ class Evaluated:
             elif child.type in ("binary_expression", "unary_expression", "ternary_expression"):
                 self.arithmetic(child)
             elif child.type in ("regex", "raw_string"):
-                # Inside of double quotes single ones are letters.
+                # Inside double quotes, single quotes are ordinary characters.
                 check_pattern(child)
             elif child.type not in ("variable_name", "special_variable_name"):
                 self.word(child)
@@ -144,7 +144,7 @@ class Evaluated:
 
 
 def _counts(node: Node) -> str:
-    """The program that prints what a substitution stands for, if that is sure to be one number; else nothing."""
+    """Return the program in a substitution if its output is certain to be one number; else an empty string."""
     inner = node.named_children
     if len(inner) == 1 and inner[0].type == "pipeline" and {child.type for child in inner[0].children[1::2]} == {"|"}:
         last = inner[0].children[-1]
@@ -154,7 +154,7 @@ def _counts(node: Node) -> str:
 
 
 def below(node: Node) -> list[Node]:
-    """A node and all that it is made of; commands and expansions are not looked into."""
+    """Return a node and its descendants, without those inside commands and expansions."""
     found = [node]
     for child in node.children:
         found += [child] if child.type in RUNS else below(child)

@@ -1,4 +1,4 @@
-"""What is found in a command line: commands, files that are opened, and doubts."""
+"""The result of parsing a command line: its commands, the files it opens, and doubts."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from bridle.shell.words import Word
 MOST_FOLDERS = 8
 
 Folders = frozenset[str] | None
-"""Where a command may run, relative to where the line begins or absolute; None means anywhere."""
+"""Folders in which a command may run, absolute or relative to where the line starts; None means any folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Simple:
-    """A command without its redirections."""
+    """A simple command without its redirections."""
 
     words: tuple[Word, ...]
     assigned: tuple[Assigned, ...]
     folders: Folders
     written: str = ""
-    """As it stands in the line."""
+    """The source text of the command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +36,21 @@ class OpenedFile:
 
 @dataclass(slots=True, kw_only=True)
 class Script:
-    """What was found, in the order of the line; `doubts` say why something may have been missed."""
+    """The findings in the order of the line. `doubts` say why something may have been missed."""
 
     commands: list[Simple] = field(default_factory=list)
     opened: list[OpenedFile] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
     numbers: Numbers = field(default_factory=Numbers)
     exported: list[Assigned] = field(default_factory=list)
-    """Variables that reach every program of the line, whether they are set before it or behind it."""
+    """Variables that reach every program of the line, whether they are set before or after it."""
     functions: set[str] = field(default_factory=set)
     strays: bool = False
-    """Whether it goes to a folder that is not known."""
+    """Whether the line changes to an unknown folder."""
 
 
 def either(one: Folders, other: Folders) -> Folders:
-    """All folders of both."""
+    """Return the folders of both; None if one is None or there are too many."""
     if one is None or other is None or len(one | other) > MOST_FOLDERS:
         return None
     return one | other

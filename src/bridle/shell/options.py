@@ -1,4 +1,4 @@
-"""Options that stand before the command of a program, such as `git --no-pager log`: which of them take a value."""
+"""Options before a subcommand, as in `git --no-pager log`, and which of them take a value."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ TAKES = {
     "aws": r"--(profile|region|output|endpoint-url|query|color|ca-bundle|cli-read-timeout|cli-connect-timeout)",
     "gcloud": r"--(project|account|configuration|format|verbosity|impersonate-service-account|flags-file)",
 }
-"""Options whose value is the next word, by program; all others stand alone, or have their value behind a `=`."""
+"""Options whose value is the next word, by program. All others stand alone or have their value after a `=`."""
 
 
 def command_in(name: str, rest: Sequence[Word]) -> int:
-    """Where among its words the command of a program stands, as far as its options are known."""
+    """Return the index of the subcommand among a program's words, as far as its options are known."""
     takes = re.compile(TAKES.get(name, r"(?!)"))
     index = 0
     while index < len(rest) and rest[index].text.startswith(("-", "+")):
@@ -42,6 +42,6 @@ def command_in(name: str, rest: Sequence[Word]) -> int:
 
 
 def git_command(rest: Sequence[Word]) -> tuple[str, list[Word]]:
-    """The command of git among its words, and the words of that command; nothing if it is not known."""
+    """Return git's subcommand and the words after it; both are empty if the subcommand is unknown."""
     index = command_in("git", rest)
     return (rest[index].text, list(rest[index + 1 :])) if index < len(rest) and rest[index].known else ("", [])

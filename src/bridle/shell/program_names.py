@@ -1,4 +1,4 @@
-"""Names of programs: aliases and versions brought to one name, and what kind of program each is."""
+"""Names of programs: aliases and versions mapped to one name, and each program's kind."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ QUIET = names(
     "jq yq column realpath readlink id groups who whoami w logname uname hostname arch nproc free uptime ps pgrep "
     "pidof lsof test [ true false sleep find fd pwd printenv tty locale numfmt factor tsort sed shuf iconv"
 )
-"""Programs that only read, whatever their words are, and obey no variable that is not known to steer."""
+"""Programs that only read, with any arguments, and obey only variables that are known to change behavior."""
 CHANGES = names(
     "rm rmdir mv cp ln touch mkdir chmod chown chgrp install dd tee truncate rsync shred unlink mkfifo mknod patch"
 )
-"""Programs that change files which their words name."""
+"""Programs that change the files named in their arguments."""
 UNPACKS = names("tar bsdtar cpio unzip 7z 7za unrar pax ar rsync split csplit mktemp gunzip bunzip2 unxz")
-"""Programs that make files with names of somebody else's choice."""
+"""Programs that create files whose names are not in their arguments."""
 PLAIN = (
     QUIET
     | CHANGES
@@ -32,7 +32,7 @@ PLAIN = (
         "stylelint hadolint yamllint markdownlint"
     )
 )
-"""Programs that do not run their further words."""
+"""Programs that do not run their arguments as commands."""
 _RUNNERS = names(
     "python pypy ipython bpython ptpython micropython circuitpython jython graalpy pydoc idle pdb 2to3 node "
     "nodejs deno bun bunx qjs d8 perl ruby jruby irb erb php phpdbg hhvm lua luajit texlua luatex tclsh jimsh "
@@ -72,7 +72,7 @@ _RUNNERS = names(
 _RUNS_OTHERS = re.compile(
     r"(ansible|git-|ld-linux|ld-musl|ld\.|clang|qemu-|env-|systemd-|s6-|php-|kube|proxychains|mongo|julia|pypy).*"
 )
-"""Families of programs that run others."""
+"""Families of programs that run other programs."""
 _GNU = (
     CHANGES
     | UNPACKS
@@ -107,13 +107,13 @@ _ENDINGS = (
         r"^(x86_64|i\d86|aarch64|arm\w*|riscv\w*|powerpc\w*|mips\w*|s390x|sparc\w*|avr|m68k|loongarch\w*)-(\w+-){0,3}"
     ),
 )
-"""Versions, variants of a distribution, ways of building, and machines that are compiled for."""
+"""Parts to strip from a name: versions, variants of a distribution, build variants, and target machines."""
 MOST_SPELLINGS = 40
 LONGEST_NAME = 60
 
 
 def program(text: str) -> str:
-    """The one name by which a program is known, whatever version or variant of it is named, and by which path."""
+    """Return the canonical name of a program, without its path, version and variant."""
     called = posixpath.basename(text)
     return _known_as(called) if len(called) <= LONGEST_NAME else called
 
@@ -132,5 +132,5 @@ def _known_as(called: str) -> str:
 
 
 def runs_others(name: str) -> bool:
-    """Whether a program runs others by its nature, or can be told to by options that nobody can list."""
+    """Return whether a program runs others by nature, or can be told to by options too many to list."""
     return name in _RUNNERS or _RUNS_OTHERS.fullmatch(name) is not None

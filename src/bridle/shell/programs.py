@@ -1,4 +1,4 @@
-"""What a program does with its words: runs others, hides them behind options, or writes where one does not look."""
+"""The programs that a simple command runs, including those behind wrappers, shells and options."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ CALM: dict[str, re.Pattern[str]] = {
     "rsync": re.compile(r"-[avnzrthP]+|--(dry-run|delete|exclude=.*)"),
     "zip": re.compile(r"-[rq9]+"),
 }
-"""Of these, only options that are not listed make them run others."""
+"""Options with which these programs run no others."""
 MOST_WRAPPERS = 8
 
 
 class ProgramRun(NamedTuple):
-    """One program that would be run: its words as a rule reads them, and how much of them is known."""
+    """One program that would run: its words as rules match them, and how much of them is known."""
 
     text: str
     reach: Reach
@@ -40,7 +40,7 @@ class ProgramRun(NamedTuple):
 def runs_of(
     words: Sequence[Word], assigned: Sequence[Assigned], functions: Collection[str] = ()
 ) -> Iterator[ProgramRun]:
-    """All programs that a simple command would run, wrappers taken off; `functions` are defined in the same line."""
+    """Yield all programs that a simple command would run, without wrappers; `functions` are those of the same line."""
     if any(steers(each.name) for each in assigned):
         yield ProgramRun("", "any")
     if not words:
@@ -51,7 +51,7 @@ def runs_of(
         return
     name = program(first.text)
     if name == "command" and rest and rest[0].known and re.fullmatch(r"-\w*[vV]\w*", rest[0].text):
-        # It only says where a program is.
+        # It only prints where a program is.
         return
     wrapped = WRAPPERS.get(name)
     if wrapped is not None:
@@ -69,19 +69,19 @@ def runs_of(
     reach = _reach(name, rest)
     if reach == "any":
         yield ProgramRun("", "any")
-    # Whatever else it may do, a rule that denies it stands.
+    # A rule that denies the program applies, even if the program may do more.
     yield from _judged(words, "exact" if reach == "any" else reach)
     yield from _passed_on(words, name)
     yield from _without_options(words, name)
 
 
 def _obeys_variables(text: str) -> bool:
-    """Whether a program may do something else because of a variable that is not known."""
+    """Return whether an unknown variable may change what a program does."""
     return text == "eval" or not (text in QUIET or text in BUILTINS or program(text) in SHELLS)
 
 
 def _passed_on(words: Sequence[Word], name: str) -> Iterator[ProgramRun]:
-    """What a rule would deny under another name, or behind a program that is not known and may run its words."""
+    """Yield the command for deny rules: under the program's other name, or as arguments an unknown program may run."""
     rest = [word.text if word.known else f"{word.text}{NOT_KNOWN}" for word in words[1:]]
     called = posixpath.basename(words[0].text)
     if name != called:
@@ -91,7 +91,7 @@ def _passed_on(words: Sequence[Word], name: str) -> Iterator[ProgramRun]:
 
 
 def _without_options(words: Sequence[Word], name: str) -> Iterator[ProgramRun]:
-    """What a rule against a command of the program speaks of, with no options before that command."""
+    """Yield the command without the options before its subcommand, for rules against that subcommand."""
     called = posixpath.basename(words[0].text)
     rest = [word.text if word.known else f"{word.text}{NOT_KNOWN}" for word in words[1:]]
     if not rest or not rest[0].startswith(("-", "+")) or name in PLAIN:
@@ -104,7 +104,7 @@ def _without_options(words: Sequence[Word], name: str) -> Iterator[ProgramRun]:
 
 
 def _named(first: Word, name: str) -> Iterator[ProgramRun]:
-    """A program that only starts others, which are judged themselves: a rule against it is not forgotten."""
+    """Yield a wrapper or shell by its name, so that a rule against it applies; its command is judged separately."""
     if first.text not in BUILTINS:
         yield ProgramRun(" ".join(dict.fromkeys([posixpath.basename(first.text), name, NOT_KNOWN])), "passes")
 
@@ -123,7 +123,7 @@ def _judged(words: Sequence[Word], reach: Reach) -> Iterator[ProgramRun]:
     text = " ".join(known)
     yield ProgramRun(text, reach)
     if "/" in words[0].text:
-        # By its path it may be another program of that name; by its name it is what rules speak of.
+        # The path may lead to another program of that name; rules use the bare name.
         yield ProgramRun(" ".join([posixpath.basename(words[0].text), *known[1:]]), reach)
 
 
@@ -139,7 +139,7 @@ def _reach(name: str, rest: Sequence[Word]) -> Reach:
 
 
 def _bundled(name: str, calm: re.Pattern[str], rest: Sequence[Word]) -> bool:
-    """Whether the first word of tar, which may be options without a dash, is not calm."""
+    """Return whether tar's first word, which may be options without a dash, is not in `CALM`."""
     return name == "tar" and bool(rest) and not rest[0].text.startswith("-") and not calm.fullmatch(rest[0].text)
 
 
@@ -148,7 +148,7 @@ def _is_calm(calm: re.Pattern[str], word: Word) -> bool:
 
 
 def _unwrapped(first: Word, rest: list[Word], wrapper: Wrapper, assigned: Sequence[Assigned]) -> Iterator[ProgramRun]:
-    """The command that a wrapper starts; and the wrapper itself, where it does more than that."""
+    """Yield the runs of the wrapped command, and the wrapper itself if it needs a rule."""
     index = _own_words(rest, wrapper)
     if index is None:
         yield ProgramRun("", "any")
@@ -165,7 +165,7 @@ def _unwrapped(first: Word, rest: list[Word], wrapper: Wrapper, assigned: Sequen
 
 
 def unwrapped(words: Sequence[Word]) -> Sequence[Word]:
-    """The words of the command that wrappers start, as far as that is sure."""
+    """Return the words of the command inside wrappers, as far as that is certain."""
     for _ in range(MOST_WRAPPERS):
         wrapper = WRAPPERS.get(program(words[0].text)) if words and words[0].known else None
         index = _own_words(list(words[1:]), wrapper) if wrapper is not None else None
@@ -176,13 +176,13 @@ def unwrapped(words: Sequence[Word]) -> Sequence[Word]:
 
 
 def assigned_by(words: Sequence[Word]) -> list[Assigned]:
-    """The variables among the words of a wrapper."""
+    """Return the variables that a wrapper's words assign."""
     found = [(re.match(r"(\w+)=(.*)", word.text, re.DOTALL), word) for word in words]
     return [Assigned(named[1], Word(named[2], word.known)) for named, word in found if named is not None]
 
 
 def _own_words(rest: list[Word], wrapper: Wrapper) -> int | None:
-    """Where the command begins that a wrapper starts; None if that is not sure."""
+    """Return the index where the wrapped command begins; None if that is uncertain."""
     index = 0
     while index < len(rest):
         word = rest[index]
@@ -207,17 +207,17 @@ def _own_words(rest: list[Word], wrapper: Wrapper) -> int | None:
 
 
 class Wrapper(NamedTuple):
-    """How a wrapper's own words are told from those of the command that it starts; any other option is not known."""
+    """How to separate a wrapper's own words from the command it starts. Any other option is unknown."""
 
     takes: re.Pattern[str]
     """Options whose value is the next word."""
     plain: re.Pattern[str]
     """Options that stand alone."""
     operands: int = 0
-    """Words of its own that stand before the command."""
+    """Number of its own operands before the command."""
     assigns: bool = False
     feeds: bool = False
-    """Whether it adds words of its own to the command."""
+    """Whether it adds arguments to the command."""
     own: bool = False
     """Whether the wrapper itself needs a rule."""
 
@@ -257,13 +257,13 @@ WRAPPERS: dict[str, Wrapper] = {
 
 
 def _shell(words: Sequence[Word]) -> Iterator[ProgramRun]:
-    """A shell with a literal text is looked into by whoever took the line apart; any other may run anything."""
+    """Yield an unknown run, unless the shell gets a literal text: the caller parses that itself."""
     if shell_text(words) is None:
         yield ProgramRun("", "any")
 
 
 def shell_text(words: Sequence[Word]) -> str | None:
-    """The text that `bash -c` is given, if all of its words are known."""
+    """Return the text given to `bash -c`; None if there is none or not all of its words are known."""
     if not words[0].known or program(words[0].text) not in SHELLS:
         return None
     index = 1
@@ -280,7 +280,7 @@ def shell_text(words: Sequence[Word]) -> str | None:
 
 
 def command_of_find(words: Sequence[Word]) -> list[list[Word]] | None:
-    """The commands behind -exec and its like; None if there are none, or if something else is hidden there."""
+    """Return the commands after -exec and similar options; None if there are none, or if one does not end."""
     found: list[list[Word]] = []
     index = 1
     while index < len(words):
@@ -296,7 +296,7 @@ def command_of_find(words: Sequence[Word]) -> list[list[Word]] | None:
 
 
 def without_exec(words: Sequence[Word]) -> list[Word]:
-    """The words of find without its commands."""
+    """Return the words of find without its commands."""
     kept: list[Word] = []
     skipping = False
     for word in words:

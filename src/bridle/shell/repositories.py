@@ -1,4 +1,4 @@
-"""Folders in which git would obey settings that are not the project's own, and commands that may make one."""
+"""Git repositories other than the project's own, whose settings git would obey, and commands that may create one."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from bridle.shell.words import Word, names
 GOES_TO = re.compile(r"-C|--(directory|cwd|chdir|prefix|project|root)")
 GOES_TO_GLUED = re.compile(r"(?:-C=?|--(?:directory|cwd|chdir|prefix|project|root)=)(.+)", re.DOTALL)
 TRANSFERS = names("push fetch pull clone ls-remote remote submodule")
-"""Commands of git that obey the repository which their words name."""
+"""Git subcommands that obey the repository named in their arguments."""
 WRITES_FILES = names(
     "checkout switch restore reset merge pull rebase stash apply am cherry-pick revert clone init submodule "
     "worktree mv rm"
 )
-"""Commands of git that write files of somebody else's choice."""
+"""Git subcommands that may write any file."""
 MAKE_ONE = names("HEAD commondir .git")
 
 
 def is_foreign(folder: Path, project: Path) -> bool:
-    """Whether git, started in a folder of the project, would find a repository that is not the project's own."""
+    """Return whether git, started in a folder of the project, would find a repository other than the project's own."""
     for place in (folder, *folder.parents):
         if not place.is_relative_to(project):
             return False
@@ -37,7 +37,7 @@ def is_foreign(folder: Path, project: Path) -> bool:
 
 
 def looks_bare(folder: Path) -> bool:
-    """Whether git takes a folder itself for a repository."""
+    """Return whether git takes the folder itself for a repository."""
     there = {name for name in ("HEAD", "objects", "refs", "commondir") if os.path.lexists(folder / name)}
     return {"HEAD", "commondir"} <= there or {"HEAD", "objects", "refs"} <= there
 
@@ -47,7 +47,7 @@ def runs_git(words: Sequence[Word]) -> bool:
 
 
 def goes_to(words: Sequence[Word]) -> Iterator[Word]:
-    """The folders that options name, in their order."""
+    """Yield the folders that options name, in order."""
     for index, word in enumerate(words):
         glued = GOES_TO_GLUED.fullmatch(word.text)
         if glued is not None:
@@ -57,18 +57,18 @@ def goes_to(words: Sequence[Word]) -> Iterator[Word]:
 
 
 def transferred(words: Sequence[Word]) -> Iterator[str]:
-    """What a command of git may take for the place of a repository."""
+    """Yield the arguments that git may take for the path of a repository."""
     if runs_git(words) and any(word.text in TRANSFERS for word in words):
         yield from (word.text.removeprefix("file://") for word in words if word.known and not word.text.startswith("-"))
 
 
 def may_make_one(script: Script) -> bool:
-    """Whether a line writes what may make a folder into a repository before the line uses it."""
+    """Return whether a line may turn a folder into a repository before using it."""
     return makes_head(script) or any(_writes(simple) for simple in script.commands)
 
 
 def makes_head(script: Script) -> bool:
-    """Whether a line writes a file by which git knows a repository."""
+    """Return whether a line writes a file by which git recognizes a repository."""
     return any(opened.writes and posixpath.basename(opened.target.text) in MAKE_ONE for opened in script.opened)
 
 

@@ -1,4 +1,4 @@
-"""The permissions that a command line needs: one for each program, each file that is written, each way out."""
+"""The permissions that a command line needs: for its programs, the files it opens, and outside paths and hosts."""
 
 from __future__ import annotations
 
@@ -25,37 +25,37 @@ from bridle.workspace.files import Place, accesses, beyond, located
 
 NO_FILES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/zero", "/dev/urandom"})
 PUBLIC = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/tmp")
-"""What every program reads anyway, and a scratch folder."""
+"""Folders that every program reads anyway, and a scratch folder."""
 CALM = names(
     "ls cat head tail grep rg wc sort uniq find echo printf diff stat file which tree du df date basename dirname cut "
     "tr nl cmp md5sum sha256sum jq yq column realpath readlink id whoami uname nproc free ps test true false sleep seq"
 )
-"""Programs that do no harm whatever their words are; those are looked at apart."""
+"""Programs that are harmless with any arguments. Paths in the arguments are checked separately."""
 SEPARATES = names("awk cut sort column paste")
-"""Programs that are told in an option which letter parts fields."""
+"""Programs that take a field separator as an option."""
 PARTED = names(
     "git npm pnpm yarn cargo go docker kubectl pip uv poetry make bun deno gh systemctl apt dotnet mvn gradle"
 )
-"""Programs whose second word says what they do."""
+"""Programs whose second word is a subcommand."""
 STEERS = re.compile(
     r"-[fCcEIxXPZp](?!\w*y$)|--?(eval|exec|toolexec|vettool|overlay|modfile|config|file|makefile|manifest-path|prefix|cwd|"
     r"dir|directory|chdir|project|root|script-shell|node-options|userconfig|globalconfig|init-script|build-file|"
     r"settings-file|include-dir|environment|require|import|loader|registry|index-url|extra-index-url)|[A-Za-z_]\w*[:+?!]*="
 )
-"""Words by which a command does something else than it does by its name: no always for its name covers them."""
+"""Arguments that change what a command does, so that an `always` for its name does not cover them."""
 MOST_WORDS = 2_000
 MOST_SHELLS = 3
 
 
 def needs_of(command: str, project: Path, folder: Path) -> tuple[Access, ...]:
-    """Everything that a command line must be allowed; what cannot be known is asked for as such."""
+    """Return the permissions that a command line needs, including one for anything unknown in it."""
     script = taken_apart(command)
     return tuple(dict.fromkeys(_Needs(command, project, folder).of(script)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Needs:
-    """Judges one line. What is not known is asked for by the line itself, so that an always covers nothing else."""
+    """Judges one line. Unknown parts ask for the whole line, so that an `always` covers nothing else."""
 
     command: str
     project: Path
@@ -81,7 +81,7 @@ class _Needs:
         return Access(permission, self.command, "any")
 
     def _leaves_repository(self, script: Script) -> bool:
-        """Whether a program is run where git obeys something else than the project's own repository."""
+        """Return whether a program runs where git obeys a repository other than the project's own."""
         plants, heads = may_make_one(script), makes_head(script)
         for simple in script.commands:
             git = runs_git(simple.words)
@@ -137,12 +137,12 @@ class _Needs:
                 yield Access("bash", self._as_written(simple), run.reach, words=run.text)
 
     def _as_written(self, simple: Simple) -> str:
-        """What is asked about where words are not known: where they come from elsewhere in the line, all of it."""
+        """Return the text to ask about where words are unknown: the whole line if they come from elsewhere in it."""
         text = simple.written
         return self.command if not text or re.search(r"[$`]|xargs", text) else text
 
     def _paths(self, simple: Simple) -> Iterator[Access]:
-        """Places outside of the project that a command names."""
+        """Yield the permissions for paths outside the project that a command names."""
         first = program(simple.words[0].text) if simple.words else ""
         changes = first in CHANGES or (first in WRAPPERS and any(word.text in CHANGES for word in simple.words[1:6]))
         for index, word in enumerate(simple.words[:MOST_WORDS]):
@@ -163,12 +163,12 @@ class _Needs:
             yield self._unknown("external_directory")
 
     def _places(self, text: str, folders: Folders) -> Iterator[Place | None]:
-        """Every place that a path may mean, from all folders in which its command may run."""
+        """Yield every place that a path may mean, from all folders in which its command may run; None if unknown."""
         if folders is None and not text.startswith(("/", "~")):
             if _may_lead_out(text):
                 yield None
             return
-        # Where it is further inside comes first, since that is what is most likely meant and said to a reader.
+        # The deepest place comes first: it is most likely meant, and it is shown to people.
         for start in sorted(folders or {""}, reverse=True):
             if text.startswith("~") and not text.startswith("~/") and text != "~":
                 yield None
@@ -199,7 +199,7 @@ class _Needs:
 
 
 def _whole(script: Script, depth: int = 0) -> Script:
-    """All commands of a line, with those of the shells and of find among them in their place."""
+    """Return the line with the commands given to shells and to find inserted in their place."""
     found = replace(script, commands=[], opened=list(script.opened))
     for simple in script.commands:
         text, _ = _text_for_a_shell(list(simple.words))
@@ -215,7 +215,7 @@ def _whole(script: Script, depth: int = 0) -> Script:
 
 
 def _text_for_a_shell(words: list[Word]) -> tuple[str | None, list[Word]]:
-    """The text of a `bash -c`, also behind wrappers, and the words before it."""
+    """Return the text of a `bash -c`, also behind wrappers, and the words before it."""
     for index in range(min(len(words), 8)):
         text = shell_text(words[index:]) if words[index].known else None
         if text is not None:
@@ -224,7 +224,7 @@ def _text_for_a_shell(words: list[Word]) -> tuple[str | None, list[Word]]:
 
 
 def _remembered(text: str) -> str:
-    """What an always lets pass besides this very command; nothing, if it is not plain what that would be."""
+    """Return the pattern that an `always` allows besides this exact command; empty if none is obvious."""
     words = text.split(" ")
     if words[0] in CALM:
         return f"{words[0]} *"
@@ -235,7 +235,7 @@ def _remembered(text: str) -> str:
 
 def _may_lead_out(text: str) -> bool:
     if text.startswith("/"):
-        # What begins like a path may be a pattern, as for sed.
+        # A word that begins like a path may be a pattern, as for sed.
         return os.path.lexists("/" + text.lstrip("/").partition("/")[0])
     return text.startswith("~") or ".." in text.split("/")
 

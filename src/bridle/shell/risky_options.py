@@ -1,4 +1,4 @@
-"""Programs that are harmless but for some of their words, by which they run others or write somewhere."""
+"""Options with which otherwise harmless programs run other programs or write files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GIT_ODD = names(
     "filter local-user pathspec-from-file recurse-submodules reference server-option strategy trailer mailmap "
     "unsafe-paths build-fake-ancestor web"
 )
-"""Long options that run a program or write a file; what is short for one of them is one too."""
+"""Long options that run a program or write a file. Abbreviations of them count too."""
 GIT_PLAIN = names("all oneline only ours theirs stat staged start since sort short source no-edit reverse remotes")
 GIT_LETTERS = {
     **dict.fromkeys(("commit", "merge", "revert", "cherry-pick"), "Se"),
@@ -32,7 +32,7 @@ GIT_LETTERS = {
     **dict.fromkeys(("fetch", "pull"), "u"),
     **{"rebase": "xi", "clone": "uc", "grep": "O", "tag": "su", "add": "ei", "am": "S", "help": "w"},
 }
-"""Short options that do so."""
+"""Short options that run a program or write a file."""
 GIT_TAKES = {
     "commit": re.compile(r"-[a-z]*[mFCct]|--(message|file|author|date|reuse-message)"),
     "tag": re.compile(r"-a?m|--message"),
@@ -53,16 +53,16 @@ GIT_CALM = {
     "notes": names("list show"),
     "sparse-checkout": names("list"),
 }
-"""Commands with commands of their own, of which only these do no harm."""
+"""Subcommands with subcommands of their own, of which only these are harmless."""
 GIT_FREE = names(
     "add status commit checkout restore tag rev-parse merge-base branch blame ls-files stash switch reset rm mv"
 )
-"""Commands that no other option makes run a program or write a file of one's choice."""
+"""Subcommands that no other option makes run a program or write an arbitrary file."""
 GIT_GLOBAL = names("--no-pager -P --version --help --no-optional-locks --literal-pathspecs")
 
 
 def _git(rest: Sequence[Word]) -> bool:
-    """Whether these words may make git run a program, or write elsewhere than into its own folder."""
+    """Return whether these words may make git run a program, or write outside its own folder."""
     index = 0
     while index < len(rest) and rest[index].text.startswith("-"):
         option = rest[index]
@@ -102,7 +102,7 @@ def _git_hides(command: str, given: Sequence[Word]) -> bool:
 
 
 def _may_be_odd(word: Word) -> bool:
-    """Whether an option is, or is short for, one that runs a program or writes a file."""
+    """Return whether an option may be, or abbreviate, one that runs a program or writes a file."""
     if not word.known and "=" not in word.text:
         return True
     name = word.text.removeprefix("--").partition("=")[0]
@@ -112,7 +112,7 @@ def _may_be_odd(word: Word) -> bool:
 
 
 def writes_git_config(words: Sequence[Word]) -> bool:
-    """Whether a command changes what git will do later: its settings in the project."""
+    """Return whether a command changes git's settings in the project, and so what git does later."""
     start = next((index for index, word in enumerate(words[:6]) if program(word.text) == "git"), None)
     if start is None:
         return False
@@ -131,7 +131,7 @@ def writes_git_config(words: Sequence[Word]) -> bool:
 
 
 def _reads_setting(command: str, given: Sequence[Word]) -> bool:
-    """Whether git is only asked for one setting: by its name alone, which has a dot in it."""
+    """Return whether git only prints one setting: the sole argument is a name with a dot in it."""
     return command == "config" and len(given) == 1 and given[0].known and SETTING.fullmatch(given[0].text) is not None
 
 
@@ -207,14 +207,14 @@ GH_ODD = re.compile(r"-\w*[we]|--(web|editor)")
 
 
 def _gh(rest: Sequence[Word]) -> bool:
-    """Whether gh may run an alias, an extension, an editor or a browser."""
+    """Return whether gh may run an alias, an extension, an editor or a browser."""
     if rest and not (rest[0].known and rest[0].text in GH_COMMANDS):
         return True
     return any(GH_ODD.fullmatch(word.text) if word.known else not word.text or not word.single for word in rest)
 
 
 def _writes_operand(takes: str, odd: str) -> Callable[[Sequence[Word]], bool]:
-    """For a program whose second operand is a file that it writes; `takes` are options whose value is the next word."""
+    """Return a check for a program that writes its second operand; `takes` matches options with a value."""
     valued, writes = re.compile(takes), re.compile(odd)
 
     def hides(rest: Sequence[Word]) -> bool:

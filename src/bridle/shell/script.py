@@ -1,4 +1,4 @@
-"""A command line taken apart: every simple command that it may run, and every file that it may open for writing."""
+"""Parser for command lines: finds every simple command that a line may run and every file that it may open."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _parser() -> Parser:
 
 
 def taken_apart(source: str, folders: Folders = frozenset({""}), depth: int = 0) -> Script:
-    """Everything that a command line may run and write; never raises."""
+    """Return everything that a command line may run and open; never raises."""
     script = Script()
     odd = next((letter for letter in source if letter not in "\n\t" and invisible(letter)), None)
     if odd is not None:

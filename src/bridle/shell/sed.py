@@ -1,4 +1,4 @@
-"""Whether a script of sed only looks and replaces: it may also run commands and write files."""
+"""Check that a sed script only prints and edits text: sed can also run commands and write files."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _IN_BRACKET = r"\[[:.=][a-z]*[:.=]\]|[^\]\[]"
 BRACKET = re.compile(rf"\[(?:\^(?:\]|{_IN_BRACKET})|(?!\^)(?:\]|{_IN_BRACKET}))(?:{_IN_BRACKET})*\]")
 PART = re.compile(rf"(?:\\.|[^\\\[]|{BRACKET.pattern})*", re.DOTALL)
 TEXT = re.compile(r"[ \t]*[^\s\\}][^\\\n]*(?=\n|\Z)")
-"""The text of a line that is put in, up to the end of the line; with a backslash in it, it may go on."""
+"""Text to insert, up to the end of the line. Text with a backslash does not match: it may continue."""
 ADDRESS = re.compile(r"\d+(~\d+)?|\$|[+~]\d+|0")
 
 
 def only_edits(script: str) -> bool:
-    """Whether every command in a script is one of the harmless; read letter by letter, in one pass."""
+    """Return whether every command in a script is harmless. Reads letter by letter, in one pass."""
     index = 0
     while index < len(script):
         index = _skipped(script, index, " \t\n;")
@@ -34,7 +34,7 @@ def _skipped(script: str, index: int, letters: str) -> int:
 
 
 def _command(script: str, index: int) -> int | None:
-    """Where the command that begins here ends; None if it is not known to be harmless."""
+    """Return the end of the command that begins here; None if it is not known to be harmless."""
     for _ in range(2):
         after = _address(script, index)
         if after is None:
@@ -69,7 +69,7 @@ def _address(script: str, index: int) -> int | None:
 
 
 def _closed(script: str, index: int, mark: str) -> int | None:
-    """Where the part that ends with a mark is over; None where a bracket may hold the mark, or is none."""
+    """Return the index after the mark that ends a part; None if there is none, or a bracket may contain it."""
     start = index
     while index < len(script):
         letter = script[index]
@@ -82,9 +82,9 @@ def _closed(script: str, index: int, mark: str) -> int | None:
 
 
 def _no_bracket_holds(mark: str, part: str) -> bool:
-    """Whether all brackets of a part are closed within it and none has the mark in it, escaped or not.
+    """Return whether all brackets in a part are closed and none contains the mark, escaped or not.
 
-    Versions of sed differ in where a part ends that has the mark in brackets; in such a part they all agree.
+    Versions of sed disagree about where a part with the mark in brackets ends. They agree about all others.
     """
     return PART.fullmatch(part) is not None and not any(mark in bracket[0] for bracket in BRACKET.finditer(part))
 

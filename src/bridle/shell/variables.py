@@ -1,4 +1,4 @@
-"""What steers later commands: variables that programs and the shell obey, and builtins that run text."""
+"""Environment variables that change what later commands do, and shell builtins that run text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STEERS_TOOLS = re.compile(
     r"\w*FLAGS|RUSTDOC\w*|RUSTUP_\w+|RUSTFMT|GO[A-Z]*(PROG|AUTH|DEBUG|BIN|VCS|WORK)|CGO_\w*FLAGS|DOTNET_\w+|CORECLR_\w+|"
     r"OPENSSL_\w+|SSL_\w+|GH_\w+|ESBUILD_\w+|CLASSPATH|PHPRC|TF_\w+|COMPOSER_\w+|PKG_CONFIG\w*|GNUPGHOME|PROTOC"
 )
-"""What build tools obey. Upper case only: in lower case they are names that people give to variables of their own."""
+"""Variables that build tools obey. Upper case only: lower-case names are people's own variables."""
 
 _PLAIN = r"[\w.,:@+%][\w.,:@+%=-]*|"
 _NUMBER = r"\d{1,9}|"
@@ -37,18 +37,18 @@ _HARMLESS = {
     r"NEXT_TELEMETRY_DISABLED|DO_NOT_TRACK|PYTHON(UNBUFFERED|DONTWRITEBYTECODE|FAULTHANDLER|NOUSERSITE)",
     _NUMBER: r"COLUMNS|LINES|PORT|GOMAXPROCS|OMP_NUM_THREADS|PYTHONHASHSEED|SOURCE_DATE_EPOCH",
 }
-"""Variables that make no program run another one, by the values that they may have."""
+"""Variables that make no program run another, by pattern of their values."""
 
 
 class Assigned(NamedTuple):
-    """A variable that a program finds in its environment."""
+    """A variable in the environment of a program."""
 
     name: str
     value: Word = UNKNOWN
 
     @property
     def harmless(self) -> bool:
-        """Whether it is known to make no program do anything else than it would do anyway."""
+        """Return whether the variable is known not to change what any program does."""
         return self.value.known and any(
             re.fullmatch(called, self.name) and re.fullmatch(value, self.value.text)
             for value, called in _HARMLESS.items()
@@ -56,7 +56,7 @@ class Assigned(NamedTuple):
 
 
 def exported_by(words: Sequence[Word], values: Sequence[Assigned] = ()) -> list[Assigned]:
-    """The variables that a declaration gives to all later programs; `values` are those that were read already."""
+    """Return the variables that a declaration exports to later programs; `values` are those already read."""
     exports = words[0].text == "export" or (
         words[0].text in ("declare", "typeset", "local") and any(re.match(r"-\w*x", word.text) for word in words[1:])
     )
@@ -82,13 +82,13 @@ SILENT = names(
     "read readonly return set shift shopt test times true type typeset umask unset wait mapfile readarray "
     "trap eval let"
 )
-"""Builtins that need no rule of their own: what they could do is looked at in other ways."""
+"""Builtins that need no rule of their own: their effects are checked in other ways."""
 
 _SAFE_SHOPT = frozenset({"nullglob", "globstar", "dotglob", "failglob", "nocaseglob", "inherit_errexit", "lastpipe"})
 
 
 def steers(name: str) -> bool:
-    """Whether a variable of this name changes what later commands do."""
+    """Return whether a variable of this name changes what later commands do."""
     return (_STEERS.fullmatch(name) or _STEERS_TOOLS.fullmatch(name)) is not None
 
 
@@ -97,7 +97,7 @@ def plain_name(name: str) -> bool:
 
 
 def commands_run_by(words: Sequence[Word]) -> list[str] | None:
-    """The texts that a builtin would run as commands; None if it may run or change what is not known."""
+    """Return the texts that a builtin would run as commands; None if it may run or change something unknown."""
     first = words[0]
     given = [word.text for word in words[1:]]
     known = all(word.known for word in words[1:])
@@ -152,7 +152,7 @@ def _sets(words: Sequence[Word]) -> bool:
 
 
 def _may_test_names(words: Sequence[Word]) -> bool:
-    """Whether a word that is not known may turn out to be the operator that evaluates names."""
+    """Return whether an unknown word may turn out to be the operator that evaluates names."""
     for index, word in enumerate(words[1:], 1):
         if not word.known:
             before, after = words[index - 1], words[index + 1] if index + 1 < len(words) else Word("]")
@@ -164,7 +164,7 @@ def _may_test_names(words: Sequence[Word]) -> bool:
 
 
 def _names(given: list[str], *, read: bool) -> list[str] | None:
-    """Nothing to run, if all names are plain and steer nothing."""
+    """Return an empty list if all names are plain and steer nothing; else None."""
     takes = False
     for word in given:
         if takes:

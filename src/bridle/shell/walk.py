@@ -1,4 +1,4 @@
-"""Goes through the tree of a command line: every kind of node that it does not know is a doubt."""
+"""Walks the syntax tree of a command line and records commands and redirections; unknown nodes become doubts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TOKENS = names(
 
 
 class Walk:
-    """Notes what is found; whatever it does not know is a doubt. `taken_apart` is for text that is run in turn."""
+    """Records findings in a script; unknown syntax becomes a doubt. `taken_apart` parses text that is run in turn."""
 
     def __init__(
         self, script: Script, folders: Folders, depth: int, taken_apart: Callable[[str, Folders, int], Script]
@@ -103,11 +103,11 @@ class Walk:
             else:
                 self.visit(child)
         if node.type not in ("program", "compound_statement", "do_group", "negated_command"):
-            # What lies inside may not have been run.
+            # The inner commands may not have run.
             self._folders = either(before, self._folders)
 
     def _apart(self, node: Node) -> None:
-        """What runs in a process of its own, so that its folder is its own."""
+        """Visit commands that run in a process of their own, and so with a folder of their own."""
         if text_of(node).startswith("`") and "\\" in text_of(node):
             raise Unclear("backslashes between backquotes")
         before = self._folders
@@ -120,14 +120,14 @@ class Walk:
         self._folders = before
 
     def _list(self, node: Node, redirects: Sequence[Node] = ()) -> None:
-        """Commands joined by `&&` and `||`; redirections at the end belong to the last alone."""
+        """Visit commands joined by `&&` and `||`; redirections at the end belong only to the last."""
         *before, last = operands_of(node)
         seen = self._folders
         for operand, operator in before:
             start = self._folders
             self.visit(operand)
             if operator == "&&" and _is_cd(operand) and start is not None and self._folders is not None:
-                # Only where it has got there does the rest run.
+                # The rest runs only if `cd` succeeded.
                 self._folders = self._folders - start or self._folders
             elif operator == "||":
                 self._folders = either(start, self._folders)
@@ -210,7 +210,7 @@ class Walk:
         self._folders = either(self._folders, frozenset(there))
 
     def _assigned(self, node: Node) -> Assigned:
-        """The name that gets a value, and the value as far as it is known; what the value runs is looked at."""
+        """Return the assigned name, and the value as far as it is known; visits what the value runs."""
         name = text_of(node.children[0])
         value = Word("") if [child.type for child in node.children[1:]] == ["="] else UNKNOWN
         if node.children[0].type == "subscript":
@@ -251,7 +251,7 @@ class Walk:
                     "ansi_c_string",
                     "concatenation",
                 ) and "(" in text_of(child):
-                    # The text of an array is read once more.
+                    # Bash reads the text of an array a second time.
                     raise Unclear("a declaration that may be evaluated")
                 values.append(self._assigned(child))
                 words.append(Word(f"{values[-1].name}="))
@@ -284,7 +284,7 @@ class Walk:
             self._word(node)
 
     def _again(self, node: Node) -> None:
-        """What may be run many times: nobody knows how far it goes if it changes its folder."""
+        """Visit commands that may repeat: if they change the folder, it is unknown from then on."""
         before = self._folders
         self._within(node)
         if self._folders != before:
@@ -314,7 +314,7 @@ class Walk:
         before = self._folders
         for child in node.children:
             if child.type not in ("function", "word", "(", ")"):
-                # Nobody knows where it will be called.
+                # The folder in which it will be called is unknown.
                 self._folders = start = before if before == frozenset({""}) else None
                 self.visit(child)
                 self._script.strays |= self._folders != start

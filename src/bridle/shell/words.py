@@ -1,4 +1,4 @@
-"""Words of a command line as bash would make them: what is literal is known, what is expanded is not."""
+"""Words of a command line as bash reads them: literal text is known, expansions are not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tree_sitter import Node
 
 
 class Word(NamedTuple):
-    """A word of a command: its beginning, whether that is all of it, and whether it stays one word."""
+    """A word of a command: its known beginning, whether that is all of it, and whether it stays one word."""
 
     text: str
     known: bool = True
@@ -38,11 +38,11 @@ CONTENT = frozenset({"string_content", "heredoc_content"})
 
 
 class Unclear(Exception):
-    """The parser and bash may not read this in the same way."""
+    """The parser and bash may read this differently."""
 
 
 def names(text: str) -> frozenset[str]:
-    """A set of words, written as one writes words."""
+    """Return the set of the words in a text, which single spaces separate."""
     return frozenset(text.split(" "))
 
 
@@ -51,7 +51,7 @@ def text_of(node: Node) -> str:
 
 
 def word_of(node: Node, inside: Callable[[Node], None]) -> Word:
-    """The word that a node stands for; `inside` looks at what an expansion in it would run."""
+    """Return the word for a node; `inside` is called for each expansion in it. Raises `Unclear`."""
     match node.type:
         case "word" | "variable_name" | "special_variable_name" | "test_operator" | "extglob_pattern" | "regex":
             return _plain(text_of(node))
@@ -87,7 +87,7 @@ def _joined(words: list[Word], node: Node, inside: Callable[[Node], None]) -> Wo
         if child.start_byte != end:
             raise Unclear("a gap inside a word")
         end = child.end_byte
-    # Braces that stand in several pieces of one word are seen only here.
+    # Braces that span several pieces of one word are visible only here.
     source = text_of(node)
     if any(child.type == "word" and "{" in text_of(child) for child in node.children) and _BRACES.search(source):
         if re.search(r"\{.*[/~$`'\"\\-]", source):
@@ -105,7 +105,7 @@ def _joined(words: list[Word], node: Node, inside: Callable[[Node], None]) -> Wo
 
 
 def _plain(text: str) -> Word:
-    """A word without quotes: backslashes are taken off, and from a wildcard on it may become anything."""
+    """Return an unquoted word: backslashes are removed, and from a wildcard on it is unknown."""
     result = ""
     index = 0
     while index < len(text):
@@ -153,7 +153,7 @@ def _escaped(escape: str) -> str:
 
 
 def _quoted(node: Node, inside: Callable[[Node], None]) -> Word:
-    """A string in double quotes."""
+    """Return the word for a string in double quotes."""
     bare, expansions = without_expansions(node)
     if expands(bare[1:-1]) or '"' in re.sub(r"\\.", "", bare[1:-1], flags=re.DOTALL):
         raise Unclear("an expansion that was not seen")
@@ -167,7 +167,7 @@ def _quoted(node: Node, inside: Callable[[Node], None]) -> Word:
 
 
 def without_expansions(node: Node) -> tuple[str, list[Node]]:
-    """The text of a string or a here-document with a zero in place of each expansion, and these."""
+    """Return the text of a string or a here-document with a NUL for each expansion, and the expansions."""
     source = node.text or b""
     expansions = [child for child in node.named_children if child.type in EXPANSIONS]
     odd = [child.type for child in node.named_children if child.type not in EXPANSIONS | CONTENT]
@@ -181,28 +181,28 @@ def without_expansions(node: Node) -> tuple[str, list[Node]]:
 
 
 def _unescaped(text: str) -> str:
-    """The content of double quotes without its backslashes."""
+    """Return the content of double quotes without its backslashes."""
     return re.sub(r"\\([\\\"$`\n])", lambda found: "" if found[1] == "\n" else found[1], text)
 
 
 def expands(text: str) -> bool:
-    """Whether bash would expand anything in this text, which stands in double quotes or a here-document."""
+    """Return whether bash would expand anything in this text inside double quotes or a here-document."""
     return _EXPANDS.search(re.sub(r"\\.", "", _joined_lines(text), flags=re.DOTALL)) is not None
 
 
 def _joined_lines(text: str) -> str:
-    """Text as bash reads it: a line that ends with a backslash goes on in the next."""
+    """Return text as bash reads it: a line that ends with a backslash continues on the next."""
     return re.sub(r"(?<!\\)((?:\\\\)*)(?:\\\n)+", r"\1", text)
 
 
 def ends_only_at_its_end(text: str, delimiter: str, *, quoted: bool) -> bool:
-    """Whether bash finds the end of a here-document, given with its last line, where the parser has found it."""
+    """Return whether bash ends a here-document, given with its last line, where the parser does."""
     *body, end = (text if quoted else _joined_lines(text)).split("\n")
     return end.strip("\t") == delimiter and not any(line.strip() == delimiter for line in body)
 
 
 def check_gaps(node: Node) -> None:
-    """Words are parted by blanks: where a line goes on in the next, bash may read one word where two are seen."""
+    """Raise `Unclear` unless blanks separate the words: bash may join two across a continued line."""
     source = node.text or b""
     end = None
     for child in node.children:
@@ -213,7 +213,7 @@ def check_gaps(node: Node) -> None:
 
 
 def invisible(letter: str) -> bool:
-    """What bash takes for a letter and people for a space, or for nothing at all."""
+    """Return whether bash takes a character for a letter and people for a space or nothing."""
     return letter != " " and unicodedata.category(letter) in ("Cc", "Cf", "Zs", "Zl", "Zp", "Cs", "Co")
 
 
@@ -222,7 +222,7 @@ def is_quoted(node: Node) -> bool:
 
 
 def operands_of(node: Node) -> list[tuple[Node, str]]:
-    """The operands of a list from left to right, each with the operator that follows it."""
+    """Return the operands of a list from left to right, each with the operator that follows it."""
     left, operator, right = node.children[0], node.children[1].type, node.children[-1]
     inner = operands_of(left) if left.type == "list" else [(left, "")]
     return [*inner[:-1], (inner[-1][0], operator), (right, "")]

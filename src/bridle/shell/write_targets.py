@@ -1,4 +1,4 @@
-"""What a program changes as far as its words say: files, and places that a link may have been put in the way of."""
+"""Files that a program writes according to its arguments, and links that it may create."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ READS = (
         "yamllint markdownlint tsc gh bat ag ack delta tee gsed"
     )
 )
-"""Programs that write to no file which a word of theirs names; `tee` and `sed -i` are looked at by themselves."""
+"""Programs that write to no file named in their arguments; `tee` and `sed -i` are checked separately."""
 GIT_READS_NOT = names("checkout restore rm mv clone init worktree submodule archive format-patch clean apply am bundle")
-"""Commands of git that write where their words say."""
+"""Git subcommands that write to paths named in their arguments."""
 FILTERS = re.compile(r"-[xX]|--?(exclude|ignore|include|skip|filter|not|omit|without)[\w-]*")
-"""Options whose value says what is left alone."""
+"""Options whose value names files to leave alone."""
 OUTPUT = re.compile(r"-[oO]|--(output|out|output-document|output-file|outfile|dir|output-dir)")
 OUTPUT_GLUED = re.compile(
     r"(?:-[oO]|--(?:output|out|output-document|output-file|outfile|dir|output-dir)=)(.+)", re.DOTALL
 )
 LOCK = re.compile(r"(\./)?\.git/([\w-]+/)*[\w-]+\.lock")
-"""What git leaves behind when it is killed, and asks people to remove."""
+"""Lock files that git leaves behind when it is killed, and asks people to remove."""
 REF = re.compile(r"(?!.*\.\.)(refs/.+|[A-Z_]*HEAD|@)")
 
 
 def changed_by(words: Sequence[Word]) -> Iterator[Word]:
-    """Files that a program is told to change by its words, as a redirection would."""
+    """Yield the files that a program's arguments tell it to change, as a redirection would."""
     name = program(words[0].text) if words else ""
     named = [word for before, word in pairwise(words) if before not in (Word("-e"), Word("-f"), Word("-ne"))]
     plain = [word for word in named if not word.text.startswith("-")]
@@ -50,7 +50,7 @@ def changed_by(words: Sequence[Word]) -> Iterator[Word]:
 
 
 def named_by(given: Sequence[Word], is_folder: Callable[[str], bool]) -> Iterator[Word]:
-    """Words by which a program may be told to write somewhere, and the files that it would make there."""
+    """Yield the words that may tell a program where to write, and the files that it would create there."""
     words = unwrapped(given)
     if not words or not words[0].known:
         return
@@ -69,7 +69,7 @@ def named_by(given: Sequence[Word], is_folder: Callable[[str], bool]) -> Iterato
         case "rm" | "unlink":
             yield from (word for word in _operands(rest) if not LOCK.fullmatch(word.text))
         case _ if runs_others(name):
-            # What it runs may write anywhere: whoever allows it knows that.
+            # The programs it runs may write anywhere; allowing it includes that.
             yield from _outputs(rest)
         case _ if name not in READS:
             yield from _anything(rest)
@@ -99,7 +99,7 @@ def _outputs(rest: Sequence[Word]) -> Iterator[Word]:
 
 
 def _copied(rest: Sequence[Word], is_folder: Callable[[str], bool], *, sources: bool) -> Iterator[Word]:
-    """The target, and what would lie in it if it is a folder; the sources too, where they are moved or linked."""
+    """Yield the target, the files in it if it is a folder, and the sources if they are moved or linked."""
     given = {index: _target(rest, index) for index in range(len(rest))}
     index = next((index for index, word in given.items() if word is not None), None)
     operands = [word for at, word in enumerate(rest) if not word.text.startswith("-") and not _is_value(rest, at)]
@@ -108,7 +108,7 @@ def _copied(rest: Sequence[Word], is_folder: Callable[[str], bool], *, sources: 
         return
     copied = operands if index is not None else operands[:-1]
     if not copied and index is None:
-        # A link to the only operand is made here.
+        # With one operand, the link is created in the current folder.
         copied, target = operands, Word(".")
     yield target
     for source in copied:
@@ -127,7 +127,7 @@ def _is_value(rest: Sequence[Word], index: int) -> bool:
 
 
 def _target(rest: Sequence[Word], index: int) -> Word | None:
-    """The folder that an option names into which everything is put."""
+    """Return the target folder that the option at this index names; None if it names none."""
     text = rest[index].text
     glued = re.fullmatch(r"--t[a-z-]*=(.*)|-t(.+)", text, re.DOTALL)
     if glued:
@@ -174,7 +174,7 @@ def _git(command: str, given: list[Word], is_folder: Callable[[str], bool]) -> I
 
 
 def unpacks(given: Sequence[Word]) -> bool:
-    """Whether a program makes files with names that stand in a file or come from elsewhere."""
+    """Return whether a program creates files whose names come from another file or from elsewhere."""
     words = unwrapped(given)
     name, rest = (program(words[0].text), words[1:]) if words and words[0].known else ("", [])
     options = [word.text for word in rest if word.text.startswith("-")]
@@ -203,9 +203,9 @@ GIT_LINKS = names(
 
 
 def links_made_by(given: Sequence[Word], is_folder: Callable[[str], bool]) -> list[Word] | None:
-    """Where a program may put a link, and all below it may be elsewhere then; None if that may be anywhere.
+    """Return where a program may create links, below which paths may lead elsewhere; None if anywhere.
 
-    What runs code of the project is not meant: it could write itself to where a link leads.
+    Programs that run the project's code are left out: that code can write to a link's target itself.
     """
     words = unwrapped(given)
     name, rest = (program(words[0].text), list(words[1:])) if words and words[0].known else ("", [])
@@ -229,7 +229,7 @@ def links_made_by(given: Sequence[Word], is_folder: Callable[[str], bool]) -> li
 
 
 def follows_links(given: Sequence[Word]) -> bool:
-    """Whether a program is known to write where its words say, and does so through links; git itself seldom does."""
+    """Return whether a program is known to write to the paths it is given, through links; git itself seldom does."""
     words = unwrapped(given)
     name = program(words[0].text) if words and words[0].known else ""
     command = git_command(words[1:])[0] if name == "git" else ""
@@ -237,7 +237,7 @@ def follows_links(given: Sequence[Word]) -> bool:
 
 
 def is_writer(given: Sequence[Word]) -> bool:
-    """Whether a program is known to write to the places that it is said to name."""
+    """Return whether a program is known to write to the paths that `named_by` yields."""
     words = unwrapped(given)
     name = program(words[0].text) if words else ""
     return name in CHANGES | UNPACKS | {"zip", "git"} or runs_others(name)

@@ -1,1 +1,1 @@
-"""The project's files, and what lies beyond them."""
+"""Access to the files of a project: paths, git folders, instructions, skills."""

@@ -1,4 +1,4 @@
-"""The file boundary: what a file tool may touch is judged by its real place, and reached by handle from there."""
+"""File access for tools: every path is judged by its real location, and opened by handle from there."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ BLOCK = 65_536
 LONGEST = 4_000
 NEVER = ("/proc", "/sys")
 LINKED_FOLDERS = frozenset({"node_modules", ".pnpm", "site-packages", ".venv", "venv", ".git", "target", ".yarn"})
-"""Where package managers and git give one file several names."""
+"""Folders in which package managers and git create hard links."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a path leads, all links followed: beneath the project, or somewhere else on the machine."""
+    """Where a path leads, all links followed: inside the project, or elsewhere on the machine."""
 
     root: Path
-    """The project, or `/` for what lies beyond it."""
+    """The project, or `/` for paths outside it."""
     inner: PurePosixPath
     project: Path
 
@@ -46,19 +46,19 @@ class Place:
 
     @property
     def shown(self) -> str:
-        """As people and rules read it: relative inside the project."""
+        """Return the path as people and rules read it: relative inside the project."""
         return str(self.inner) if self.inside else str(self.path)
 
 
 def located(project: Path, given: str) -> Place:
-    """The place that a model means; raises `ToolFailed` for what is no path."""
+    """Return the place that a model means; raises `ToolFailed` if it is not a path."""
     try:
         root = project.resolve()
         path = (root / Path(given).expanduser()).resolve()
     except (OSError, RuntimeError, ValueError) as error:
         raise ToolFailed(f"{given[:200]!r} is no path: {error}") from error
     if len(os.fsencode(path)) > LONGEST:
-        # By handles even this could be made, and then nobody could remove it.
+        # By handle even this could be created, and then no program could remove it.
         raise ToolFailed(f"{given[:200]!r} … is longer than a path can be.")
     if path.is_relative_to(root) and not _is_private(path, root):
         return Place(root, PurePosixPath(path.relative_to(root)), root)
@@ -66,7 +66,7 @@ def located(project: Path, given: str) -> Place:
 
 
 def found_at(target: Place, inner: PurePosixPath) -> Place:
-    """The place that a search from a target has found, by its path from the same root."""
+    """Return the place that a search from a target has found, by its path from the same root."""
     path = target.root / inner
     if target.inside and _is_private(path, target.project):
         return Place(Path("/"), PurePosixPath(path.relative_to("/")), target.project)
@@ -74,7 +74,7 @@ def found_at(target: Place, inner: PurePosixPath) -> Place:
 
 
 def _is_private(path: Path, project: Path) -> bool:
-    """Whether a path is hidden in the home by its name: keys and configuration are no part of a project around them."""
+    """Return whether a path is hidden in the home: keys and configuration are not part of a project around them."""
     home = Path("~").expanduser().resolve()
     if not home.is_relative_to(project) or not path.is_relative_to(home):
         return False
@@ -82,7 +82,7 @@ def _is_private(path: Path, project: Path) -> bool:
 
 
 def is_link(project: Path, given: str) -> bool:
-    """Whether the path itself, and not only one of its folders, is a link."""
+    """Return whether the path itself, and not only one of its folders, is a link."""
     try:
         return os.path.islink(project / given)
     except (OSError, ValueError):
@@ -90,25 +90,25 @@ def is_link(project: Path, given: str) -> bool:
 
 
 def accesses(permission: str, place: Place) -> tuple[Access, ...]:
-    """The permissions for touching what lies there."""
+    """Return the permissions that are needed to touch a place."""
     needed: tuple[Access, ...] = (Access(permission, place.shown),)
     if permission == "edit" and protection(place.inner.parts) == "ask":
         needed += (Access(EDIT_PROTECTED, place.shown),)
     if not place.inside:
         needed += (Access("external_directory", beyond(place)),)
     elif permission != "edit" and _has_other_names(place):
-        # One of its names may belong to a file from outside. Writing puts a new file in its place, so that only reads.
+        # Another of its names may lie outside. Writing replaces the file, so this matters only for reads.
         needed += (Access("external_directory", str(place.path)),)
     return needed
 
 
 def beyond(place: Place) -> str:
-    """The pattern by which a place outside of the project is asked for: the folder that holds it, or that it is."""
+    """Return the permission pattern for a place outside the project: its folder, or the place if it is one."""
     return str((place.path if is_folder(place) else place.path.parent) / "*")
 
 
 def is_folder(place: Place) -> bool:
-    """Whether a folder lies there; what may not be looked at, or could not have such a name, is none."""
+    """Return whether a place is a folder; False if it cannot be inspected, or if no file can have this name."""
     try:
         return os.path.isdir(place.path)
     except OSError:
@@ -133,22 +133,22 @@ def digest(content: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """A call's way to the files: each place is judged anew when it is touched, so that no swap gets through."""
+    """A tool call's access to files. Each place is judged again when it is touched, so that no swap gets through."""
 
     project: Path
     permits: Callable[[Access], bool] | None = None
-    """Whether an access was granted to this call; none means that nobody judges."""
+    """Returns whether an access was granted to this call; None disables the check."""
     guarded: tuple[Path, ...] = ()
-    """Folders of Bridle's own, which no file tool writes to."""
+    """Folders of Bridle's own, to which file tools do not write."""
 
     def place(self, permission: str, given: str) -> Place:
-        """The place that is meant, if this call may touch it."""
+        """Return the place that is meant; raises `ToolFailed` if this call may not touch it."""
         place = located(self.project, given)
         self.check(permission, place)
         return place
 
     def check(self, permission: str, place: Place) -> None:
-        """Raise `ToolFailed` if this call may not touch what lies there."""
+        """Raise `ToolFailed` if this call may not touch the place."""
         if any(place.path.is_relative_to(top) for top in NEVER):
             raise ToolFailed(f"{place.shown} belongs to the kernel; file tools do not go there.")
         if self.permits is not None:
@@ -173,7 +173,7 @@ class Files:
 
     @contextmanager
     def opened(self, place: Place) -> Iterator[int]:
-        """A handle on a regular file; raises `ToolFailed` for anything else."""
+        """Open a regular file and yield its handle; raises `ToolFailed` for anything else."""
         try:
             handle = open_below(place.root, place.inner, os.O_RDONLY)
         except OSError as error:
@@ -194,7 +194,7 @@ class Files:
             os.close(handle)
 
     def mode(self, place: Place) -> int:
-        """The mode of a regular file; raises `ToolFailed` if it may not be written to."""
+        """Return the mode of a regular file; raises `ToolFailed` if it is read-only."""
         with self.opened(place) as handle:
             mode = os.fstat(handle).st_mode
         if not mode & 0o222:
@@ -202,7 +202,7 @@ class Files:
         return stat.S_IMODE(mode)
 
     def read(self, place: Place, most: int) -> bytes:
-        """What a file holds; raises `ToolFailed` if that is more than `most` bytes."""
+        """Return the content of a file; raises `ToolFailed` if it has more than `most` bytes."""
         with self.opened(place) as handle:
             content = bytearray()
             while block := os.read(handle, BLOCK):
@@ -212,7 +212,7 @@ class Files:
         return bytes(content)
 
     def entries(self, place: Place, most: int) -> list[str] | None:
-        """The names in a folder, folders with a slash, and at most so many; None if it is no folder."""
+        """Return at most `most` names in a folder, folders with a slash; None if it is not a folder."""
         try:
             handle = open_below(place.root, place.inner, os.O_RDONLY | os.O_DIRECTORY)
         except NotADirectoryError:
@@ -225,7 +225,7 @@ class Files:
             os.close(handle)
 
     def reaches(self, place: Place) -> bool:
-        """Whether this very place is there, with no link on the way."""
+        """Return whether this exact place exists, with no link on the way."""
         try:
             return self.is_there(place)
         except ToolFailed:
@@ -241,7 +241,7 @@ class Files:
         return True
 
     def write(self, place: Place, content: bytes, mode: int | None = None) -> None:
-        """Put a file there as a whole, or leave everything as it was; its folders are made, its mode is kept."""
+        """Write a whole file or leave everything as it was. Creates its folders and keeps its mode."""
         self._refuse_protected(place)
         if not place.inner.name:
             raise ToolFailed(f"{place.shown} is a folder.")
@@ -254,7 +254,7 @@ class Files:
             before = self._before(folder, place)
             kept = self._put(folder, fresh, content, before, mode)
             if not kept and before is not None and before.st_nlink == 1:
-                # It would become ours: then it is better written where it is.
+                # The new file would change the owner, so the old one is overwritten in place.
                 self._overwrite(folder, place.inner.name, content)
                 os.unlink(fresh, dir_fd=folder)
                 return
@@ -303,7 +303,7 @@ class Files:
 
     @staticmethod
     def _put(folder: int, name: str, content: bytes, before: os.stat_result | None, mode: int | None) -> bool:
-        """Write a fresh file; False if it could not be given to the owner of the one before."""
+        """Write a new file; return False if it could not be given to the owner of the previous one."""
         handle = os.open(
             name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=folder
         )
@@ -334,7 +334,7 @@ class Files:
         return ToolFailed(f"{place.shown}: {error.strerror or error}.")
 
     def _missing(self, place: Place) -> ToolFailed:
-        """The error for a file that is not there, with the names that it may have meant."""
+        """Return the error for a missing file, with similar names."""
         parent = Place(place.root, place.inner.parent, place.project)
         names: list[str] = []
         with suppress(OSError):
@@ -349,7 +349,7 @@ class Files:
 
 
 def _mode_for_another_group(mode: int) -> int:
-    """The mode of a file whose group could not be kept: the new group gets no more than everybody had."""
+    """Return the mode for a file whose group could not be kept: the new group gets no more rights than others had."""
     return mode & 0o707 | (mode & 0o007) << 3 & mode & 0o070
 
 
@@ -367,5 +367,5 @@ def _names(folder: int, most: int) -> list[str]:
 
 
 def _is_repository(folder: Path) -> bool:
-    """Whether git takes a folder for a repository, whatever it is called."""
+    """Return whether git takes a folder for a repository, under any name."""
     return sum(os.path.exists(folder / name) for name in ("HEAD", "objects", "refs")) > 1

@@ -1,4 +1,4 @@
-"""The head of a Markdown file: YAML between two lines of dashes, read strictly where it can be, and never as code."""
+"""Front matter of Markdown files: YAML between two lines of dashes, parsed strictly if possible, never as code."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ HEAD = re.compile(r"\A(?:---[ \t]*\r?\n)(.*?)(?:^---[ \t]*(?:\r?\n|\Z))", re.DOT
 MOST_HEAD = 100_000
 FIELD = re.compile(r"([A-Za-z_][\w-]*):[ \t]+(\S.*?)[ \t]*")
 PLAIN = re.compile(r"""[^\s"'\[{|>&*!%@`#-]""")
-"""How a value begins that may be plain words, and so may be put in quotes."""
+"""The first character of a value that may be plain words, and so may be put in quotes."""
 
 
 class Document(NamedTuple):
-    """A file in two: what its head says, and what comes after it."""
+    """A file split into its front matter (`head`) and the text after it."""
 
     head: dict[str, Any]
     body: str
 
 
 def document(text: str) -> Document:
-    """A file with or without a head; raises `ConfigError` if there is one that cannot be understood."""
+    """Split a file with or without front matter; raises `ConfigError` if the front matter is invalid."""
     text = text.removeprefix("\ufeff")
     found = HEAD.match(text)
     if found is None:
@@ -34,7 +34,7 @@ def document(text: str) -> Document:
 
 
 def fields(yaml_text: str) -> dict[str, Any]:
-    """What YAML says, if that is a table; words that only lack quotes get them. Raises `ConfigError`."""
+    """Return the fields of a YAML table; adds quotes that are missing. Raises `ConfigError` for anything else."""
     if len(yaml_text) > MOST_HEAD:
         raise ConfigError(f"its head is longer than {MOST_HEAD} letters")
     try:
@@ -50,7 +50,7 @@ def fields(yaml_text: str) -> dict[str, Any]:
 
 
 def _quoted(line: str) -> str:
-    """A line whose value strict YAML may have refused because of a colon, with that value in quotes."""
+    """Return a line with its value in quotes, if strict YAML may have refused it because of a colon."""
     found = FIELD.fullmatch(line.rstrip())
     if found is not None and line.startswith(f"{found[1]}:\t"):
         line = f"{found[1]}: {found[2]}"
@@ -60,7 +60,7 @@ def _quoted(line: str) -> str:
 
 
 def _read(text: str) -> Any:
-    # Loaded where there is a head: most turns read none.
+    # Imported late: most turns read no front matter.
     import yaml
 
     try:
@@ -75,7 +75,7 @@ def _loader() -> Any:
     import yaml
 
     class Strict(yaml.SafeLoader):
-        """Without aliases, which can stand for more than any memory holds, and without keys that are given twice."""
+        """A YAML loader without aliases, which can expand beyond any memory, and without duplicate keys."""
 
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):

@@ -1,4 +1,4 @@
-"""Where a project's git keeps its own files, and how far these can be believed: a command may have written them."""
+"""Locates the git folders of a project without trusting them, since a command may have written them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_INCLUDES = 20
 GIT_SECONDS = 10.0
 ESSENTIAL = ("HEAD", "objects", "refs")
 STEERING = ("config", "hooks", "info", "commondir", "worktrees", "modules")
-"""In an ordinary git folder none of these is a link."""
+"""Entries that are never links in an ordinary git folder."""
 NAMES_FILES = r"^(core\.hookspath|include\.path|includeif\..*\.path)$"
 ALONE = {
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -30,23 +30,23 @@ ALONE = {
 
 @dataclass(frozen=True, slots=True)
 class GitPlace:
-    """The git of the work tree that holds a project."""
+    """The git folders of the work tree that contains a project."""
 
     top: Path
     """The top of the work tree; the project itself if it has no git."""
     folders: tuple[Path, ...] = ()
-    """Ordinary git folders: that of the work tree, and the one that it shares with other work trees."""
+    """Ordinary git folders: the work tree's own, and the one that it shares with other work trees."""
     locked: tuple[Path, ...] = ()
-    """What is no ordinary git folder, or points to one: no command may write it."""
+    """Unusual git folders, and files that point to a git folder: no command may write them."""
 
 
 def git_place(project: Path) -> GitPlace:
-    """Find the git of a project. What is not understood is locked, never ignored."""
+    """Find the git folders of a project. Anything not understood is locked, never ignored."""
     for folder in (project, *project.parents):
         found = folder / ".git"
         if os.path.islink(found):
             target = found.resolve()
-            # A link that leads elsewhere opens nothing there.
+            # A link that leads outside makes nothing there writable.
             return GitPlace(folder, locked=(target,) if target.is_relative_to(folder) and target != folder else ())
         if os.path.isdir(found):
             return GitPlace(folder, (found,)) if _is_ordinary(found) else GitPlace(folder, locked=(found,))
@@ -56,7 +56,7 @@ def git_place(project: Path) -> GitPlace:
 
 
 def git_folders(project: Path) -> tuple[Path, ...]:
-    """The ordinary git folders of a project; none if there is anything unusual about them."""
+    """Return the ordinary git folders of a project; none if anything about them is unusual."""
     return git_place(project).folders
 
 
@@ -70,7 +70,7 @@ def _is_ordinary(folder: Path) -> bool:
 
 
 def _pointed(file: Path) -> tuple[Path, ...]:
-    """The folders behind a `.git` file: those of a work tree that points back, or of a submodule."""
+    """Return the folders behind a `.git` file: those of a work tree that points back, or of a submodule."""
     _, found, path = _text(file).partition("gitdir:")
     if not found:
         return ()
@@ -90,7 +90,7 @@ def _pointed(file: Path) -> tuple[Path, ...]:
 
 
 def _text(file: Path) -> str:
-    """What a small regular file says; nothing if it is anything else."""
+    """Return the text of a small regular file; empty for anything else."""
     if os.path.islink(file) or not os.path.isfile(file):
         return ""
     try:
@@ -100,7 +100,7 @@ def _text(file: Path) -> str:
 
 
 def obeyed_around(path: Path, project: Path, git: str | None) -> tuple[Path, ...]:
-    """What the repositories around a path run or obey besides their own files, up to that of the project."""
+    """Return the paths that repositories around a path run or obey besides their own files, up to the project's."""
     found: list[Path] = []
     for folder in (folder for folder in path.parents if folder.is_relative_to(project)):
         if os.path.lexists(folder / ".git"):
@@ -111,7 +111,7 @@ def obeyed_around(path: Path, project: Path, git: str | None) -> tuple[Path, ...
 
 
 def linked_in(place: GitPlace) -> tuple[Path, ...]:
-    """Where the hooks of a repository lie that are links, or all of them behind one."""
+    """Return the targets of a repository's hooks that are links, or of its hooks folder if that is one."""
     found: list[Path] = []
     for folder in (*place.folders, *place.locked):
         hooks = folder / "hooks"
@@ -123,7 +123,7 @@ def linked_in(place: GitPlace) -> tuple[Path, ...]:
 
 @cache
 def hooks_of_user(git: str | None, home: str, config: str) -> tuple[str, ...]:
-    """The values of `core.hooksPath` in the user's own configuration; git looks for them in each work tree."""
+    """Return the values of `core.hooksPath` in the user's own configuration; git applies them to each work tree."""
     own = (Path(config or f"{home}/.config", "git", "config"), Path(home, ".gitconfig"), Path("/etc/gitconfig"))
     text = "".join(_text(Path(os.path.realpath(path))) for path in own).lower()
     if git is None or ("hookspath" not in text and "include" not in text):
@@ -144,9 +144,9 @@ def hooks_of_user(git: str | None, home: str, config: str) -> tuple[str, ...]:
 
 
 def named_by_config(place: GitPlace, git: str | None, environment: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
-    """The paths that git's configuration obeys besides itself: `core.hooksPath`, and files that it includes.
+    """Return the paths that git's configuration names: `core.hooksPath`, and files that it includes.
 
-    The configuration is given to git on standard input, as a copy that git parses and does not obey.
+    Git gets the configuration on standard input, as a copy that it parses and does not obey.
     """
     found: dict[Path, None] = {}
     for value in hooks_of_user(git, environment.get("HOME", ""), environment.get("XDG_CONFIG_HOME", "")):
@@ -156,7 +156,7 @@ def named_by_config(place: GitPlace, git: str | None, environment: Mapping[str, 
     while waiting and len(found) < MOST_INCLUDES:
         file = waiting.pop()
         for key, value in _named(file, git):
-            # Hooks are looked for from the work tree, files to include from the file that includes them.
+            # Hooks are relative to the work tree, included files to the file that includes them.
             base = place.top if key == "core.hookspath" else file.parent
             with suppress(OSError, ValueError, RuntimeError):
                 path = Path(os.path.normpath(base / Path(value).expanduser()))

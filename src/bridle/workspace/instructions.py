@@ -1,4 +1,4 @@
-"""Files with instructions for agents: which of them count, and what they say."""
+"""Instruction files for agents (AGENTS.md, CLAUDE.md): which of them count, and their text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_BYTES = 100_000
 
 
 def instruction_files(folders: Iterable[Path]) -> list[Path]:
-    """The files of these folders: all of the one name, or where there is none at all, those of the other."""
+    """Return the AGENTS.md files of these folders; if there are none at all, the CLAUDE.md files."""
     folders = list(folders)
     for name in (NAME, OTHER_NAME):
         found = [folder / name for folder in folders if (folder / name).is_file()]
@@ -22,13 +22,13 @@ def instruction_files(folders: Iterable[Path]) -> list[Path]:
 
 
 def instructions_of(path: Path, root: Path) -> str:
-    """What a file says, as far as it is not too long; nothing if it leads out of its root, or is no text."""
+    """Return the text of a file, cut off if it is too long; empty if it leads out of its root, or is not text."""
     try:
         real = path.resolve()
         if not real.is_relative_to(root.resolve()) or not real.is_file():
             return ""
         if path.name in (NAME, OTHER_NAME) and real.name not in (NAME, OTHER_NAME):
-            # What it leads to was not written as instructions: it may be what nobody else may read.
+            # The target of the link was not written as instructions, and may be secret.
             return ""
         content = read_head(real, MOST_BYTES + 1)
     except (OSError, RuntimeError):
@@ -40,7 +40,7 @@ def instructions_of(path: Path, root: Path) -> str:
 
 
 def beneath(project: Path, file: Path) -> list[Path]:
-    """The folders between a project and a file in it, without the project's own, the nearest last."""
+    """Return the folders between a project and a file in it, without the project's own, the nearest last."""
     if not file.is_relative_to(project):
         return []
     between = [folder for folder in file.parents if folder != project and folder.is_relative_to(project)]

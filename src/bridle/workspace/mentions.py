@@ -1,4 +1,4 @@
-"""Files that a prompt names with an @."""
+"""Files that a prompt mentions with an @."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONGEST_NAME = 1_000
 
 
 def mentioned(text: str, directory: Path) -> dict[str, Place]:
-    """The files that the text names, by name, in their order; a name of no file is only text."""
+    """Return the files that the text mentions, by name, in order; a name without a file is only text."""
     found: dict[str, Place] = {}
     for mention in MENTION.finditer(text):
         for name in _names(mention[1], mention[2] or ""):
@@ -32,7 +32,7 @@ def mentioned(text: str, directory: Path) -> dict[str, Place]:
 
 
 def _names(quoted: str | None, word: str) -> Iterator[str]:
-    """What may be the name, the longest first: punctuation at the end belongs to the sentence if no file has it."""
+    """Yield possible names, the longest first: punctuation at the end belongs to the sentence if no file has it."""
     if quoted is not None:
         yield quoted
         return
@@ -52,5 +52,5 @@ def _file(directory: Path, name: str) -> Place | None:
         place = located(directory, name)
         return place if name and place.path.is_file() else None
     except (ToolFailed, OSError):
-        # A word that could be no path, or may not be looked at, is only a word.
+        # A word that cannot be a path, or cannot be accessed, is only a word.
         return None

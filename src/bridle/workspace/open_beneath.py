@@ -1,4 +1,4 @@
-"""Files are opened by handle, one folder after the other: a link that appears meanwhile is never followed."""
+"""Opens files by handle, one folder after the other, so that a link that appears meanwhile is never followed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 OPENAT2 = 437
 NO_MAGIC_LINKS, NO_LINKS, BENEATH = 0x02, 0x04, 0x08
 NAME_ONLY = getattr(os, "O_PATH", 0)
-"""For a handle that only stands for a name; a kernel without such handles opens for reading."""
+"""Flag for a handle that only refers to a name; a kernel without O_PATH opens for reading."""
 FOLDER = NAME_ONLY | os.O_DIRECTORY
 
 
@@ -28,7 +28,7 @@ def _kernel() -> ctypes.CDLL:
 
 @cache
 def kernel_resolves() -> bool:
-    """Whether the kernel walks a path for us without following links; some sandboxes know no such call."""
+    """Return whether the kernel can walk a path without following links (openat2); some sandboxes lack it."""
     if os.uname().sysname != "Linux":
         return False
     try:
@@ -48,7 +48,7 @@ def _openat2(folder: int, path: bytes, flags: int) -> int:
 
 
 def open_below(root: Path, inner: PurePosixPath, flags: int) -> int:
-    """A handle on what lies below a folder, with no link on the way; raises `OSError`."""
+    """Return a handle on a path below a folder, with no link on the way; raises `OSError`."""
     base = os.open(root, FOLDER | os.O_CLOEXEC)
     try:
         if kernel_resolves():
@@ -59,7 +59,7 @@ def open_below(root: Path, inner: PurePosixPath, flags: int) -> int:
 
 
 def _careful(flags: int) -> int:
-    """With these a pipe does not block, a terminal is not taken over, and a link is not followed."""
+    """Add flags: a pipe does not block, a terminal is not taken over, and a link is not followed."""
     careful = os.O_CLOEXEC | os.O_NOFOLLOW
     return flags | careful if flags & NAME_ONLY else flags | careful | os.O_NOCTTY | os.O_NONBLOCK
 
@@ -76,7 +76,7 @@ def _open_by_steps(base: int, inner: PurePosixPath, flags: int) -> int:
 
 
 def _further(folder: int, name: str) -> int:
-    """One folder further; the handle that led here is closed if that went well, and still held if not."""
+    """Return a handle on the next folder; closes the given handle on success, and keeps it on failure."""
     found = _opened(name, FOLDER | os.O_NOFOLLOW | os.O_CLOEXEC, folder)
     os.close(folder)
     return found
@@ -87,14 +87,14 @@ def _opened(name: str, flags: int, folder: int) -> int:
         raise OSError(errno.EXDEV, "leads out of its folder")
     handle = os.open(name, flags, dir_fd=folder)
     if stat.S_ISLNK(os.fstat(handle).st_mode):
-        # A handle for the name alone is had on a link too.
+        # A name-only handle can be opened on a link too.
         os.close(handle)
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     return handle
 
 
 def folder_below(root: Path, inner: PurePosixPath) -> int:
-    """A handle on a folder below another one, which is made if it is not there."""
+    """Return a handle on a folder below another one; creates it if it is missing. Raises `OSError`."""
     folder = os.open(root, FOLDER | os.O_CLOEXEC)
     for name in inner.parts:
         try:

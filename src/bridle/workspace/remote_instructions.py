@@ -1,4 +1,4 @@
-"""Instructions at web addresses: fetched once, before the first turn, within bounds of size and time."""
+"""Instructions from web addresses: fetched once, before the first turn, with limits on size and time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SECONDS = 5.0
-"""For all addresses together."""
+"""Timeout for all addresses together."""
 MOST_BYTES = 200_000
 MOST_ADDRESSES = 20
 SCHEMES = ("http://", "https://")
@@ -20,18 +20,18 @@ def is_address(name: str) -> bool:
 
 @dataclass(slots=True)
 class RemoteInstructions:
-    """The texts at these addresses. An address that fails is named in `news`; the turn goes on without it."""
+    """The texts at these addresses. A failed address is reported in `news`; the turn continues without it."""
 
     addresses: Sequence[str]
     texts: dict[str, str] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
 
     async def prepare(self) -> None:
-        """Fetch what was not tried yet. May be called twice; never raises."""
+        """Fetch the addresses that were not tried yet. May be called twice; never raises."""
         wanted = [each for each in self.addresses[:MOST_ADDRESSES] if each not in {**self.texts, **self.problems}]
         if not wanted:
             return
-        # Loaded only where there are addresses.
+        # Imported only if there are addresses.
         import httpx2
 
         try:
@@ -68,7 +68,7 @@ class RemoteInstructions:
             self.texts[address] = content.decode("utf-8", "replace")
 
     def news(self) -> list[str]:
-        """What is missing, and why."""
+        """Return a message for each missing text, with the reason."""
         lost = [each for each in self.addresses if each not in self.texts]
         return [
             f"instructions from {each} are missing: {self.problems.get(each, 'they were not fetched for this turn')}"

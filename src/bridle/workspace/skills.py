@@ -1,4 +1,4 @@
-"""Skills: folders with a SKILL.md that says what they are good for and how it is done."""
+"""Skills: folders with a SKILL.md that describes a task and how to do it."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ LONGEST = 300
 
 
 class Skill(msgspec.Struct, frozen=True):
-    """A skill as it is listed; its words are read when it is loaded."""
+    """A skill as it is listed; its text is read when it is loaded."""
 
     name: str
     description: str
     folder: Path
     within: Path | None = None
-    """The untrusted project that brings it; a link out of there is followed only with permission."""
+    """The untrusted project that contains it; a link out of that project is followed only with permission."""
 
     @property
     def outside(self) -> Path | None:
-        """The real file, if it or its folder is a link out of an untrusted project."""
+        """Return the real file if it or its folder is a link out of an untrusted project; else None."""
         real = (self.folder / "SKILL.md").resolve()
         inside = self.within is None or real.is_relative_to(self.within.resolve())
         return None if inside and self._folder_inside() else real
@@ -40,7 +40,7 @@ class Skill(msgspec.Struct, frozen=True):
 def find_skills(folders: Iterable[Path], within: Path | None = None) -> dict[str, Skill]:
     """Return the skills below some folders; of two with one name the first counts.
 
-    `within` is the project, if nobody trusts it: nothing is read there through a link that leads out of it.
+    `within` is the project, if it is untrusted: nothing is read there through a link that leads out of it.
     """
     found: dict[str, Skill] = {}
     for folder in folders:
@@ -61,13 +61,13 @@ def _found(path: Path, within: Path | None) -> Skill | None:
 
 
 def skill_text(skill: Skill) -> str:
-    """What a skill says, without its head; raises `OSError`."""
+    """Return the text of a skill without its front matter; raises `OSError`."""
     text = read_head(skill.folder / "SKILL.md", MOST_BYTES).decode("utf-8", errors="replace")
     return re.sub(r"\A\ufeff?---\s*\n.*?\n---\s*\n", "", text, count=1, flags=re.DOTALL).strip()
 
 
 def _head(path: Path) -> dict[str, str]:
-    """The fields between the first two lines of dashes. A colon that strict YAML refuses does no harm."""
+    """Return the fields of the front matter. Accepts colons that strict YAML refuses."""
     try:
         text = read_head(path, MOST_BYTES).decode("utf-8", errors="replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""Values with `{env:NAME}`, `{env:NAME:-otherwise}` and `{file:PATH}` in them, filled in when they are needed."""
+"""Fills in `{env:NAME}`, `{env:NAME:-otherwise}` and `{file:PATH}` in values when they are needed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PLACE = re.compile(r"\{(env|file):([^{}]+)\}")
 
 
 def filled(text: str, environment: Mapping[str, str], folder: Path) -> str:
-    """The text with what the places stand for; raises `ConfigError` if a variable or a file is missing."""
+    """Return the text with its placeholders filled in; raises `ConfigError` if a variable or a file is missing."""
 
     def found(place: re.Match[str]) -> str:
         sort, name = place[1], place[2]
@@ -34,6 +34,6 @@ def filled(text: str, environment: Mapping[str, str], folder: Path) -> str:
 
 
 def filled_in(text: str, environment: Mapping[str, str], folder: Path) -> list[str]:
-    """The values alone that were filled in, as far as they are long enough to be secret."""
+    """Return only the filled-in values that are long enough to be secret."""
     values = [filled(place[0], environment, folder) for place in PLACE.finditer(text)]
     return [value for value in values if len(value) > SHORTEST_SECRET]
