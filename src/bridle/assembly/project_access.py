@@ -42,7 +42,7 @@ def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-class Project:
+class ProjectAccess:
     """What the user has said about one project."""
 
     def __init__(self, directory: str | Path = ".", environment: Mapping[str, str] | None = None) -> None:

@@ -23,10 +23,10 @@ class LocalProject:
         return Preferences(given.agent, given.model or "", given.ui.theme, tuple(given.models), tuple(given.commands))
 
     def new_notices(self) -> tuple[str, ...]:
-        from bridle.assembly.project_access import Project
+        from bridle.assembly.project_access import ProjectAccess
 
         about_files = self._here.file_notices
-        fresh = Project(self._here.directory).news(about_files)
+        fresh = ProjectAccess(self._here.directory).news(about_files)
         return tuple(notice for notice in self._here.notices if notice in fresh or notice not in about_files)
 
     def agents(self) -> list[AgentRow]:

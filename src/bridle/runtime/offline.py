@@ -15,7 +15,7 @@ from bridle.config.settings import McpServer
 from bridle.errors import ConfigError
 
 if TYPE_CHECKING:
-    from bridle.assembly.project_access import Project
+    from bridle.assembly.project_access import ProjectAccess
 
 AGENT_NAME = re.compile(r"[A-Za-z][\w-]*")
 
@@ -41,11 +41,11 @@ def add_mcp_server(name: str, fields: Mapping[str, Any]) -> Path:
     return path
 
 
-def open_project(directory: str | Path = ".") -> Project:
+def open_project(directory: str | Path = ".") -> ProjectAccess:
     """What the user has said about a project: approvals for good, and trust."""
-    from bridle.assembly.project_access import Project
+    from bridle.assembly.project_access import ProjectAccess
 
-    return Project(directory)
+    return ProjectAccess(directory)
 
 
 def config_values(directory: Path, *, trusted: bool = False) -> tuple[list[tuple[str, str, str]], tuple[str, ...]]:
