@@ -1,4 +1,4 @@
-"""Bridle: an agent runtime whose turns are counted, recorded, and always end well."""
+"""Bridle: an agent runtime whose turns are limited, recorded, and always end with a result."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Public names load when they are first used, so that importing Bridle costs next to nothing."""
+    """Import public names on first use, so that importing Bridle is cheap."""
     if name not in _PLACES:
         raise AttributeError(f"module 'bridle' has no attribute {name!r}")
     if refusal := unsupported():

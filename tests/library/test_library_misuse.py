@@ -244,7 +244,7 @@ POISON = [
     ),
     ("output", lambda runtime, session: runtime.prompt(session, "x", options=TurnOptions(output={"x": object()}))),
     (
-        "mandate",
+        "delegation",
         lambda runtime, session: runtime.prompt(
             session, "x", options=TurnOptions(delegation=Delegation("p", "c", "a", 1))
         ),

@@ -1,1 +1,1 @@
-"""Composition: from settings and files to what a turn works with."""
+"""Assembles the setup of a turn from settings and files: model, tools, permissions, limits and prompts."""

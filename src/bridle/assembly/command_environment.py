@@ -1,4 +1,4 @@
-"""Where commands run: in a sandbox if there is one, within bounds, some of them in the background."""
+"""The environment of shell commands: sandbox, resource limits, environment variables and background commands."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MOST_FOLDERS = 1_000
 
 @dataclass(slots=True)
 class CommandEnvironment:
-    """What the settings say of commands, for all sessions of one runtime."""
+    """The configuration of commands for all sessions of one runtime."""
 
     settings: SandboxSettings
     environment: Mapping[str, str]
@@ -43,13 +43,13 @@ class CommandEnvironment:
     guarded: tuple[Path, ...] = ()
     outputs: Path | None = None
     rules: Sequence[Rule] = DEFAULT_RULES
-    """By which it is judged what commands may read where no agent's rules are given."""
+    """The rules for files that commands may read, used where no agent's rules are given."""
     protected: tuple[Path, ...] = ()
-    """Files of the project that a command of the user's names which runs outside of the sandbox."""
+    """Project files named by the user's commands that run outside the sandbox."""
     keys: frozenset[str] = frozenset()
-    """Variables that hold the keys of providers: no command gets them."""
+    """Variables with API keys of providers, which no command gets."""
     passes: Sequence[str] = ()
-    """Variables that commands get although they are called like a secret."""
+    """Variables that commands get although their names look like secrets."""
     tool_settings: ToolSettings = DefaultToolSettings()
     backgrounds: Backgrounds = field(default_factory=Backgrounds)
     _scratch: Path | None = None
@@ -57,7 +57,7 @@ class CommandEnvironment:
 
     @property
     def sandboxed(self) -> bool:
-        """Whether commands are shut in; raises `ConfigError` if they must be and cannot."""
+        """Whether commands run in a sandbox; raises `ConfigError` if one is required and not available."""
         if self.settings.mode == "off":
             return False
         program, why_not = sandbox_program()
@@ -66,24 +66,24 @@ class CommandEnvironment:
         return bool(program)
 
     def warning(self) -> str:
-        """What a reader must know where commands are not shut in."""
+        """Return a warning if commands run without a sandbox although the settings do not turn it off."""
         if self.settings.mode != "auto" or self.sandboxed:
             return ""
         return f"commands run without a sandbox, so each of them is asked about: {sandbox_program()[1]}"
 
     def permits(self, access: Access) -> bool:
-        """Whether the rules allow something to what runs without a turn."""
+        """Return whether the rules allow an access to a command that runs outside a turn."""
         return judge(self.rules, access) == "allow"
 
     def setup(
         self, session: SessionInfo, *, read_only: bool, rules: Sequence[Rule], guarded: Sequence[Path]
     ) -> CommandSetup:
-        """Return where the calls of a turn work; no file tool writes to what is guarded besides."""
+        """Return the command setup of a turn; `guarded` are further paths that no file tool writes to."""
         return CommandSetup(
             directory=Path(session.directory),
             environment=self.variables(),
             guarded=(*self.guarded, *self.guarded_in(session.directory), *guarded),
-            # Found when a command is to run: a turn without commands pays nothing for it.
+            # Resolved when a command runs, so that a turn without commands does not pay for it.
             find_sandbox=partial(self.sandbox, session.id, read_only=read_only, rules=rules),
             bounds=self.bounds(),
             reads_only=read_only,
@@ -92,11 +92,11 @@ class CommandEnvironment:
         )
 
     def variables(self) -> dict[str, str]:
-        """Return the environment variables of commands: no keys and no secrets, except those that the user passes."""
+        """Return the environment variables of commands, without keys and secrets except those that the user passes."""
         return without_secrets(self.environment, known=self.keys, passes=self.passes)
 
     def sandbox(self, session: str, *, read_only: bool = False, rules: Sequence[Rule] | None = None) -> Sandbox | None:
-        """The sandbox for the commands of a session, with masks by the rules; None if there is none."""
+        """Return the sandbox for the commands of a session, with masks from the rules; None without a sandbox."""
         if not self.sandboxed:
             return None
         scratch = self._scratch = self._scratch or Path(tempfile.mkdtemp(prefix="bridle-"))
@@ -118,7 +118,7 @@ class CommandEnvironment:
         )
 
     def _known_home(self) -> Home:
-        """The home for commands, with settings files generated for it when the first one runs."""
+        """Return the home directory of commands; its settings files are generated for the first command."""
         if self._home is None:
             assert self._scratch is not None
             self._home = self._made(self._scratch)
@@ -139,18 +139,18 @@ class CommandEnvironment:
         return Home(named.resolve(), named, caches, files, _paths(self.settings.home))
 
     def _path(self) -> list[Path]:
-        """The folders of programs; of a virtual environment, the whole of it."""
+        """Return the folders of PATH; for a virtual environment, its root folder."""
         entries = [Path(entry) for entry in self.environment.get("PATH", "").split(":") if entry.startswith("/")]
         return [entry.parent if os.path.exists(entry.parent / "pyvenv.cfg") else entry for entry in entries]
 
     def guarded_in(self, directory: str) -> tuple[Path, ...]:
-        """What no file tool writes in or around a project, besides what is protected by its name."""
+        """Return the paths that no file tool writes in or around a project, besides those protected by name."""
         place = git_place(Path(directory).resolve())
         git = shutil.which("git", path=outside(self.environment.get("PATH", ""), Path(directory)) or os.defpath)
         return (*place.folders, *place.locked, *named_by_config(place, git, self.environment), *self.protected, *OWN)
 
     def bounds(self) -> dict[str, int]:
-        """How much a command may take; what is 0 is not bounded."""
+        """Return the resource limits of a command; a setting of 0 means no limit and is left out."""
         given = self.settings
         bounds = {
             "processes": given.processes,
@@ -162,7 +162,7 @@ class CommandEnvironment:
         return {name: most for name, most in bounds.items() if most > 0}
 
     async def close(self) -> None:
-        """End what goes on in the background, and remove the scratch folder."""
+        """End background commands, and remove the scratch folder."""
         await self.backgrounds.close()
         self.drop()
 
@@ -180,7 +180,7 @@ def command_environment_for(
     outputs: Path | None,
     directory: Path,
 ) -> CommandEnvironment:
-    """Return where the commands of a project run, by its settings."""
+    """Return the command environment of a project from its settings; raises `ConfigError`."""
     return CommandEnvironment(
         settings.sandbox,
         environment,
@@ -195,7 +195,7 @@ def command_environment_for(
 
 
 def linked_from(guarded: Sequence[Path], project: Path) -> tuple[Path, ...]:
-    """The files of a project to which the user's own configuration links: what they say counts for every project."""
+    """Return the project's files that the user's configuration links to, because they apply to every project."""
     found: list[Path] = []
     for folder in guarded:
         for place, below, files in islice(os.walk(folder), MOST_FOLDERS):
@@ -205,7 +205,7 @@ def linked_from(guarded: Sequence[Path], project: Path) -> tuple[Path, ...]:
 
 
 def run_outside(settings: Settings, directory: Path, environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """The files of a project that commands may run which are outside of the sandbox; raises `ConfigError`."""
+    """Return the project's files that commands outside the sandbox may run; raises `ConfigError`."""
     care: dict[str, Sequence[HookSettings | CareSettings]] = {
         "hooks": settings.hooks,
         "formatters": settings.formatters,
@@ -216,7 +216,7 @@ def run_outside(settings: Settings, directory: Path, environment: Mapping[str, s
     servers = [(name, server) for name, server in servers if not server.sandbox or server.network]
     if not lines and not servers:
         return ()
-    # Loaded only here: most let nothing out.
+    # Imported here because most configurations run everything in the sandbox.
     from bridle.config.load import config_home
     from bridle.process.project_programs import Outside, named_files
 
@@ -224,20 +224,20 @@ def run_outside(settings: Settings, directory: Path, environment: Mapping[str, s
     commands = [Outside(f"{name}: the command {line!r}", line, project) for name, line in lines]
     found: tuple[Path, ...] = ()
     for name, server in servers:
-        # Where it cannot be started, this is said when it is needed.
+        # A server that cannot be started is reported when it is needed.
         with suppress(ToolFailed):
             words = [_value(word, environment, project) for word in server.command]
             outside = Outside(f"mcp.{name}.command", words, located(project, server.folder or ".").path)
             if not server.sandbox:
                 commands.append(outside)
                 continue
-            # In the sandbox, but with the network: it takes out what the model could not. What cannot be told of such
-            # a command is no reason to refuse it.
+            # A sandboxed server with network access could leak data that the model cannot, so its files are protected.
+            # Files that cannot be determined are no reason to refuse its command.
             found += named_files([outside], project, environment, strict=False)
     try:
         return (*found, *named_files(commands, project, environment))
     except ConfigError as error:
-        # Nobody but the user may let a command out of the sandbox.
+        # Only the user's own file may run a command outside the sandbox.
         raise ConfigError(f"{config_home(environment) / 'config.toml'}: {error}") from error
 
 
@@ -247,7 +247,7 @@ def _value(word: str, environment: Mapping[str, str], project: Path) -> str:
     try:
         return filled(word, environment, project)
     except ConfigError:
-        # Whoever starts the server says what is missing.
+        # Starting the server reports the missing value.
         return word
 
 

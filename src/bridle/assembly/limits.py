@@ -1,4 +1,4 @@
-"""The limits of a turn from settings, agent and flags, and the accounts on which it is counted."""
+"""The limits of a turn, from settings, agent and flags, and the accounts that count its usage."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bridle.core.parts import Notice, TurnStart
 def turn_limits(
     settings: Settings, options: TurnOptions, agent: AgentDefinition, number: int
 ) -> tuple[Limits, tuple[Notice, ...]]:
-    """Return the limits of a turn and notices about them; raises `ConfigError` for nonsense."""
+    """Return the limits of a turn and notices about them; raises `ConfigError` for invalid values."""
     flags: dict[str, Any] = {str(name): value for name, value in options.limits.items()}
     given, delegation = settings.limits, options.delegation
     default = msgspec.structs.replace(limits_in(given), steps=settings.behavior.max_steps)
@@ -36,19 +36,19 @@ def turn_limits(
         notices = (Notice(notice_id(number, "ceiling"), "ceiling", text),)
     limits = msgspec.structs.replace(limits, steps=effective_cap(steps, ceiling))
     if limits.steps == 0:
-        # An agent that only talks makes no calls that could be counted.
+        # Without steps there are no tool calls to count.
         limits = msgspec.structs.replace(limits, tool_calls=None)
     return limits, notices
 
 
 def limits_tree_cost(settings: Settings) -> bool:
-    """Return whether money is limited for the whole tree, for a day or for a month."""
+    """Return whether the cost of the whole tree, of a day or of a month is limited."""
     limits = settings.limits
     return (settings.tree.cost, limits.daily.cost, limits.monthly.cost) != (None, None, None)
 
 
 def accounts_of(settings: Settings, start: TurnStart) -> tuple[Account, ...]:
-    """Return the account of a turn, and those of the day and the month above a root turn if they are limited."""
+    """Return the account of a turn; for a root turn, also those of the day and the month if they are limited."""
     own = msgspec.structs.replace(UNLIMITED, **{row.name: start.limits.of(row.name) for row in ROWS if row.shared})
     if start.delegation is not None:
         return (Account(start.account, start.delegation.account, own, background=start.delegation.background),)

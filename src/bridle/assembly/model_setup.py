@@ -1,4 +1,4 @@
-"""How the model of a turn is asked: its options, deadlines and window, by the settings."""
+"""The model parameters of a turn from the settings: options, timeouts and context window."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bridle.values.provider import Provider
 
 
 def adjusted(info: ModelInfo, given: ModelSettings | None) -> ModelInfo:
-    """Return what is known of a model, with the settings for it on top."""
+    """Return the description of a model, overridden by its settings."""
     if given is None:
         return info
     return msgspec.structs.replace(
@@ -35,7 +35,7 @@ def adjusted(info: ModelInfo, given: ModelSettings | None) -> ModelInfo:
 
 
 def model_options(info: ModelInfo, agent: AgentDefinition, variant: str) -> dict[str, Any]:
-    """Return the options of a request: those of the model, the agent and the variant, in that order."""
+    """Return the options of a request: model, agent and variant, where later ones win; raises `ConfigError`."""
     if variant and variant not in info.variants:
         known = ", ".join(info.variants) or "none"
         raise ConfigError(f"{info.ref} has no variant {variant!r} (known: {known})")
@@ -47,7 +47,7 @@ def model_options(info: ModelInfo, agent: AgentDefinition, variant: str) -> dict
 
 
 def compaction_threshold(settings: Settings, info: ModelInfo) -> int:
-    """Return the tokens of context at which a turn compacts; 0 means never."""
+    """Return the context size in tokens at which a turn compacts; 0 means never."""
     if not settings.compaction.auto:
         return 0
     kept = min(settings.compaction.reserved, info.context_window // 2)
@@ -60,7 +60,7 @@ def provider_of(settings: Settings, ref: str) -> Provider:
 
 
 def deadlines(settings: Settings, ref: str) -> Deadlines:
-    """Return how long requests may take: the provider's own deadlines, else those for all."""
+    """Return the timeouts of requests: those of the provider, or else the general ones."""
     given, own = settings.deadlines, provider_of(settings, ref)
     return Deadlines(
         own.first_event_seconds or given.first_event_seconds,
@@ -70,7 +70,7 @@ def deadlines(settings: Settings, ref: str) -> Deadlines:
 
 
 def small_model(ref: str | None, find: Callable[[str], tuple[Model, ModelInfo]]) -> SmallModel | None:
-    """Return the model for small things, if one is set and can be had."""
+    """Return the model for small requests, or None if it is not set or not available."""
     if ref is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""From a reference to a model: what was given, a script to play, a provider; and which one where nobody named any."""
+"""Resolves model references to models (objects, scripts, providers), and chooses a default model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Models:
-    """Every model of a runtime, found once and kept."""
+    """The models of a runtime; each reference is resolved once and cached."""
 
     def __init__(
         self, given: Mapping[str, Model], settings: Settings, environment: Mapping[str, str], directory: Path
@@ -38,7 +38,7 @@ class Models:
         self.wanted: tuple[str, ...] = ()
 
     def find(self, ref: str) -> tuple[Model, ModelInfo]:
-        """The model behind a reference; raises `ConfigError` that says what is missing."""
+        """Return the model of a reference; raises `ConfigError` that says what is missing."""
         if ref not in self._found:
             with pointing_to_trust(self.wanted, ref):
                 self._found[ref] = self._find(ref)
@@ -47,7 +47,7 @@ class Models:
     def _find(self, ref: str) -> tuple[Model, ModelInfo]:
         model = self._given.get(ref)
         if model is None and ref.startswith("scripted:"):
-            # Loaded only when it is asked for: most runtimes never play a script.
+            # Imported here because most runtimes use no scripted model.
             from bridle.testing.scripted import ScriptedModel
 
             model = ScriptedModel.load(self._directory / ref.removeprefix("scripted:"))
@@ -57,13 +57,13 @@ class Models:
         return model, getattr(model, "info", None) or ModelInfo(ref)
 
     def _named(self, ref: str) -> str:
-        """The reference by which the provider knows a model."""
+        """Return the reference under which the provider knows a model."""
         given = self._settings.models.get(ref)
         return f"{ref.partition('/')[0]}/{given.id}" if given is not None and given.id else ref
 
     @property
     def providers(self) -> Providers:
-        """Everybody who can be asked for a model; loaded when somebody asks, since most of it is network."""
+        """The model providers; imported on first use, because that loads the network code."""
         if self._providers is None:
             from bridle.config.load import data_home
             from bridle.model.providers import Providers
@@ -74,9 +74,9 @@ class Models:
         return self._providers
 
     async def prepare(self, ref: str | None) -> None:
-        """Find a model, or choose one, beside the event loop: servers may have to be asked, and take their time.
+        """Resolve or choose a model in a thread, because servers may have to be queried, which can be slow.
 
-        What is wrong is not said here but when the model is needed.
+        Errors are suppressed here and raised when the model is needed.
         """
         if ref is not None and (ref in self._found or ref in self._given or ref.startswith("scripted:")):
             return
@@ -86,7 +86,7 @@ class Models:
             await in_thread(lambda: self.find(ref if ref is not None else self.choose()[0]))
 
     def choose(self) -> tuple[str, str]:
-        """A model that nobody named, and why; chosen once, so that two turns do not ask different ones by accident."""
+        """Return the default model and why it was chosen, once for all turns; raises `ConfigError` if there is none."""
         if self._settings.model:
             return self._settings.model, "it is set in the configuration"
         if self._choice is None:
@@ -98,26 +98,26 @@ class Models:
         return self._choice
 
     def alias(self, name: str) -> str | None:
-        """The newest model of a family whose provider has a key; None if there is none."""
+        """Return the newest model of a family whose provider has a key; None if there is none."""
         from bridle.model.choose import newest
 
         return newest(self.providers, name)
 
     def reachable(self) -> list[Reach]:
-        """Everybody who can be asked right now."""
+        """Return the providers that are reachable now, with their models."""
         from bridle.model.availability import reachable
 
         mine = [*filter(None, [self._settings.model]), *self._settings.models]
         return reachable(self.providers, mine)
 
     def logins(self) -> list[tuple[str, str]]:
-        """The providers that have a key, and where it is."""
+        """Return the providers that have a key, and where it is stored."""
         from bridle.model.choose import keyed
 
         return keyed(self.providers)
 
     async def login(self, name: str, key: str) -> tuple[str, str]:
-        """Try a key and store it: where it is now, and why it could not be tried, if so; raises `ConfigError`."""
+        """Test and store a key; return where it is stored, and why it was not tested, if so; raises `ConfigError`."""
         from bridle.model.availability import known_providers, try_key
 
         key = key.strip()
@@ -133,16 +133,16 @@ class Models:
         return self.providers.keys.store(name, key), untried
 
     def logout(self, name: str) -> bool:
-        """Forget a stored key; False if there was none."""
+        """Delete a stored key; return False if there was none."""
         return self.providers.keys.forget(name)
 
     def fetch(self) -> Path:
-        """Get the weights of the embedded model; raises `ConfigError`."""
+        """Download the weights of the embedded model and return their path; raises `ConfigError`."""
         from bridle.model.availability import fetch_weights
 
         return fetch_weights(self.providers.weights)
 
     async def close(self) -> None:
-        """Let go of all connections. May be called twice."""
+        """Close all connections. Idempotent."""
         if self._providers is not None:
             await self._providers.close()

@@ -1,4 +1,4 @@
-"""The rules of a runtime: those of its settings and agents, and those that can only make them stricter."""
+"""The permission rules of a runtime: those of settings and agents, and restrictions on top of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bridle.core.permission import Access, Rule, Verdict, covers, judge, stricte
 
 @dataclass(slots=True, frozen=True)
 class PermissionRules:
-    """Judges what agents may do."""
+    """Decides which accesses an agent is allowed."""
 
     given: AnyPermissions
     stricter: tuple[tuple[Rule, ...], ...]
@@ -25,7 +25,7 @@ class PermissionRules:
     commands: CommandEnvironment
 
     def rules(self, agent: AgentDefinition, *, runs_commands: bool) -> tuple[Rule, ...]:
-        """Return the rules of an agent; raises `ConfigError` if a sandbox is required for its commands and missing."""
+        """Return the rules of an agent; raises `ConfigError` if its commands require a sandbox and there is none."""
         return rules(self.given, agent, sandboxed=runs_commands and self.commands.sandboxed)
 
     def approvals_in(self, directory: Path) -> Approvals | None:
@@ -33,7 +33,7 @@ class PermissionRules:
         return Approvals(self.approvals, directory) if self.approvals is not None else None
 
     def verdict(self, access: Access, own: tuple[Rule, ...], directory: Path) -> Verdict:
-        """Return the verdict on an access in a person's own turn; a permanent approval answers an ask."""
+        """Return the verdict on an access in a root turn; a permanent approval turns "ask" into "allow"."""
         stricter = (judge(each, access, default="allow") for each in self.stricter)
         found = strictest((judge(own, access), *stricter))
         saved = self.approvals_in(directory)

@@ -1,4 +1,4 @@
-"""A project and its user: what was approved there for good, and whether its files are trusted."""
+"""The user's decisions about a project: permanent approvals, and trust in its files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _digest(text: str) -> str:
 
 
 class ProjectAccess:
-    """What the user has said about one project."""
+    """The permanent approvals and the trust of one project."""
 
     def __init__(self, directory: str | Path = ".", environment: Mapping[str, str] | None = None) -> None:
         self._environment = os.environ if environment is None else environment
@@ -53,22 +53,22 @@ class ProjectAccess:
         self._trust = Trust(trust_file(self._environment))
 
     def approvals(self) -> list[str]:
-        """What always passes here, in words."""
+        """Return the permanent approvals of the project, described in words."""
         return [described(access) for access in self._approvals.all()]
 
     def revoke(self, number: int | None) -> list[str]:
-        """Forget one of them, counted from 1, or all."""
+        """Revoke one approval, counted from 1, or all for None; return descriptions of the revoked ones."""
         return [described(access) for access in self._approvals.revoke(number)]
 
     def state(self) -> TrustState:
         return self._trust.state(self.root)
 
     def ignored(self) -> tuple[str, ...]:
-        """What trust would grant to the project's files, in words, permissions first."""
+        """Return the settings of the project's files that are ignored without trust, in words, permissions first."""
         return load(self.directory, environment=self._environment).ignored
 
     def news(self, notices: Sequence[str]) -> tuple[str, ...]:
-        """The notices that were not shown since the project's files last changed; from now on they count as shown."""
+        """Return the notices not shown since the project's files last changed, and record them as shown."""
         if not notices:
             return ()
         shown = JsonStore(state_home(self._environment) / "shown.json", Shown, {})
@@ -84,12 +84,12 @@ class ProjectAccess:
         try:
             shown.change(change)
         except ConfigError:
-            # A folder that cannot be written remembers nothing, and a damaged file neither: all of them are news.
+            # The record cannot be read or written, so every notice counts as new.
             return tuple(notices)
         return tuple(fresh)
 
     def sandbox(self) -> list[tuple[bool, str]]:
-        """What commands can write, read and not see in this project, as it is now, and why."""
+        """Return the files that sandboxed commands can write, read and not see in this project, and why."""
         loaded = load(self.directory, environment=self._environment)
         homes = (config_home, data_home, state_home)
         guarded = tuple(home(self._environment).resolve() for home in homes)
@@ -97,7 +97,7 @@ class ProjectAccess:
         return effective_sandbox(commands, self.directory)
 
     def in_force(self) -> list[tuple[bool, str]]:
-        """What holds commands and files here: whether each piece is there, and the words for it."""
+        """Return the protections in force here: for each, whether it is available, and its description."""
         loaded = load(self.directory, environment=self._environment)
         mode = loaded.settings.sandbox.mode
         program, why_not = sandbox_program()
@@ -119,14 +119,14 @@ class ProjectAccess:
         ]
 
     def trust(self) -> None:
-        """Let the project's files count, as they are now."""
+        """Trust the project's files in their current state."""
         self._trust.give(self.root)
 
     def decline(self) -> None:
-        """Do not, and do not ask or warn again until they change."""
+        """Decline trust; the user is not asked or warned again until the files change."""
         self._trust.decline(self.root)
         self.news(load(self.directory, environment=self._environment).notices)
 
     def distrust(self) -> bool:
-        """Let them count no more; False if they did not."""
+        """Withdraw trust; return False if there was none."""
         return self._trust.take(self.root)

@@ -29,7 +29,7 @@ SKILL_FOLDERS = (".bridle/skills", ".claude/skills", ".opencode/skill", ".openco
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProjectSetup:
-    """The parts of a runtime for a project, and what its reader must know."""
+    """The parts of a runtime for a project, and the notices about them."""
 
     journal: str | Path
     settings: Settings
@@ -41,7 +41,7 @@ class ProjectSetup:
     log: Path
     notices: tuple[str, ...]
     problems: tuple[str, ...]
-    """Faults of extensions, which concern a reader only if something is to be run."""
+    """Problems of extensions, shown only by surfaces that run turns."""
     wanted: tuple[str, ...]
     """The model and the providers that an untrusted project names."""
 
@@ -49,7 +49,7 @@ class ProjectSetup:
 def set_up_project(
     folder: Path, environment: Mapping[str, str], *, flags: Mapping[str, Any] | None, trusted: bool
 ) -> ProjectSetup:
-    """Read everything; raises `ConfigError`."""
+    """Read the settings, tools, skills and instructions of a project; raises `ConfigError`."""
     loaded = load(folder, environment=environment, flags=flags, trusted=trusted)
     built_in = builtin_tools()
     patterns = loaded.settings.instructions
@@ -93,7 +93,7 @@ def _snapshots(settings: Settings, environment: Mapping[str, str]) -> Snapshots 
 
 
 class Extensions(NamedTuple):
-    """The tools, skills and foreign rules of a project and its user, and what is wrong with them."""
+    """The tools, skills and imported rules of a project and its user, and their problems."""
 
     tools: list[Tool]
     skills: dict[str, Skill]
@@ -104,7 +104,7 @@ class Extensions(NamedTuple):
 def find_extensions(
     directory: Path, environment: Mapping[str, str], tools: list[Tool], commands: CommandEnvironment, *, trusted: bool
 ) -> Extensions:
-    """Return these tools and those from Python files, skills, and rules that were written for other programs."""
+    """Return these tools and those from Python files, skills, and rules from the configuration of Claude Code."""
     home = Path(environment.get("HOME") or "/nonexistent")
     extended, problems = _with_python_tools(tools, directory, environment, commands, trusted=trusted)
     stricter, unread = claude_rules(directory, home)
@@ -117,7 +117,7 @@ def find_extensions(
 def _with_python_tools(
     tools: list[Tool], directory: Path, environment: Mapping[str, str], commands: CommandEnvironment, *, trusted: bool
 ) -> tuple[list[Tool], list[str]]:
-    """Return the tools, with the user's own from Python files and the project's if it is trusted, and the problems."""
+    """Return the tools, with the user's Python tools and those of a trusted project, and the problems."""
     own = config_home(environment) / "tools"
     root = project_root(directory) / TOOLS
     found, problems = brought_tools(own) if own.is_dir() else ([], [])

@@ -1,4 +1,4 @@
-"""The prompts of Bridle: of agents, of occasions, about the environment, and what a person's prompt implies."""
+"""The texts that Bridle adds to prompts: agent prompts, environment, instructions, notices and subagent mentions."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ NO_EDITS = Rule("edit", "*", "deny")
 
 
 def agent_prompt(agent: AgentDefinition, info: ModelInfo) -> str:
-    """Return the agent's own prompt, or the one for the family of its model."""
+    """Return the agent's own prompt, or the built-in one for its family of models."""
     if agent.prompt is not None:
         return agent.prompt
     return prompt_file("small.md" if info.small else "patching.md" if PATCHES.search(info.ref) else "build.md")
 
 
 def environment_text(directory: str, wall: float, *, sandboxed: bool) -> str:
-    """Return what the model is told of the place and the day."""
+    """Return the part of the system prompt about directory, platform, date and sandbox."""
     today = datetime.fromtimestamp(wall, UTC).date().isoformat()
     text = f"Directory: {directory}\nPlatform: {platform.system()}\nDate: {today}"
     return text + (SHUT_IN if sandboxed else "")
 
 
 def instructions(user: UserSetup, toolset: Toolset, tools: Sequence[str], *, answers_by_schema: bool) -> list[str]:
-    """Return the instructions of files, skills and servers, and how to answer where a schema is set."""
+    """Return the instructions from files, skills and servers, and the one for structured output if a schema is set."""
     return [
         user.instructions() if user.instructions is not None else "",
         user.skill_list() if "skill" in tools else "",
@@ -50,7 +50,10 @@ def instructions(user: UserSetup, toolset: Toolset, tools: Sequence[str], *, ans
 
 
 def occasion_prompts(given: PromptSettings, agents: Mapping[str, AgentDefinition]) -> dict[str, str]:
-    """Return the prompt for each occasion: from a file of the settings, from an agent of that name, or our own."""
+    """Return the prompts for closing, compaction, synthesis and title; raises `ConfigError`.
+
+    Each comes from a file of the settings, from a user's agent of that name, or is built in; the title is built in.
+    """
     found: dict[str, str] = {}
     for name, path in (("closing", given.closing), ("compaction", given.compaction), ("synthesis", given.synthesis)):
         own = agents.get(name)
@@ -66,7 +69,7 @@ def occasion_prompts(given: PromptSettings, agents: Mapping[str, AgentDefinition
 
 
 def agent_switch(before: TurnStart | None, agent: AgentDefinition, number: int) -> tuple[Notice, ...]:
-    """Return the notice to the model where another agent continues the session."""
+    """Return the notice to the model if another agent continues the session."""
     if before is None or before.agent == agent.name:
         return ()
     rights = "you may change files now, as far as the rules allow"
@@ -77,13 +80,13 @@ def agent_switch(before: TurnStart | None, agent: AgentDefinition, number: int) 
 
 
 def named_agents(text: str, subagents: Iterable[str]) -> tuple[str, ...]:
-    """Return the subagents that a prompt names with an @."""
+    """Return the subagents that a prompt mentions with @."""
     known = set(subagents)
     return tuple(dict.fromkeys(name for name in MENTION.findall(text) if name in known))
 
 
 def with_mentions(text: str, subagents: Iterable[str]) -> str:
-    """Return the prompt, with a request for each subagent that it names with an @."""
+    """Return the prompt, with a request to start each subagent that it mentions with @."""
     named = named_agents(text, subagents)
     asked = [f"[The user wants the subagent {name} for this: start it with `task`.]" for name in named]
     return "\n".join([text, "", *asked]) if asked else text

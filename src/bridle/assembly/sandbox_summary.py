@@ -1,4 +1,4 @@
-"""The sandbox as it is in force for a project, in words: what is writable, readable, hidden and protected, and why."""
+"""Describes the sandbox of a project in words: writable, readable, hidden and protected files, and limits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Row = tuple[bool, str]
 
 
 def effective_sandbox(commands: CommandEnvironment, directory: Path) -> list[Row]:
-    """One row for each thing that holds commands in a project; whether it holds, and the words for it."""
+    """Return one row for each restriction on commands in a project: whether it is in force, and its description."""
     sandbox = commands.sandbox("doctor")
     if sandbox is None:
         return [(False, f"commands run without a sandbox: {commands.warning() or 'sandbox.mode is off'}")]

@@ -20,19 +20,19 @@ SMALL_TOOLS = ("read", "write", "edit", "bash")
 
 
 class ToolSource(Protocol):
-    """Tools that come and go while a runtime lives."""
+    """A source of tools that may change while a runtime is open."""
 
     async def prepare(self) -> None:
         """Wait a short while for tools that are not known yet. Never raises."""
 
     def tools(self, taken: Mapping[str, Tool]) -> Mapping[str, Tool]:
-        """Those that count now, besides those that there are."""
+        """Return the current tools by name; `taken` are the other tools, whose names must not be used again."""
 
     def instructions(self) -> str:
-        """What they say about their use."""
+        """Return the instructions of the source for the model."""
 
     def news(self, taken: Mapping[str, Tool]) -> Sequence[str]:
-        """What the reader must know of them."""
+        """Return notices for the user about the tools."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -44,10 +44,10 @@ class Toolset:
     """Tools that are offered to a small model only on request."""
     source: ToolSource | None = None
     private: Mapping[str, Mapping[str, Tool]] = field(default_factory=dict)
-    """The tools of single agents, by the agent's name. A name means nothing outside of its agent."""
+    """The tools of single agents, by the agent's name. Their names are local to the agent."""
 
     def all(self, agent: str) -> Mapping[str, Tool]:
-        """Every tool that this agent has now; its private tools come first, and hide others of the same name."""
+        """Return all current tools of an agent; its private tools come first and replace others of the same name."""
         shared = {**self.own, **self.source.tools(self.own)} if self.source is not None else self.own
         private = self.private.get(agent)
         return {**private, **shared, **private} if private else shared
@@ -62,11 +62,11 @@ class Toolset:
             await self.source.prepare()
 
     def instructions(self) -> str:
-        """Return what the sources of tools say about their use."""
+        """Return the instructions of the tool source for the model."""
         return self.source.instructions() if self.source is not None else ""
 
     def news(self) -> Sequence[str]:
-        """Return what the reader must know of tools that come and go."""
+        """Return notices for the user about changed tools."""
         return self.source.news(self.own) if self.source is not None else ()
 
     def offered(
@@ -88,7 +88,7 @@ class Toolset:
         ]
 
     def remaining(self, agent: AgentDefinition, start: TurnStart) -> tuple[str, ...]:
-        """Return the tools that a recorded turn offered, without those that its agent has lost."""
+        """Return the tools that a recorded turn offered, without those that its agent no longer has."""
         return tuple(
             name
             for name in start.tools
@@ -96,7 +96,7 @@ class Toolset:
         )
 
     def named(self, agent: str, names: Sequence[str], subagents: Mapping[str, str]) -> dict[str, Tool]:
-        """Return the tools of these names; `task` describes the subagents of the turn, and is left out without any."""
+        """Return the tools of these names; `task` lists the subagents of the turn, and is left out without any."""
         there = self.all(agent)
         tools = {name: there[name] for name in names if name in there}
         if "task" in tools and tools["task"].starts_child:
@@ -104,12 +104,12 @@ class Toolset:
         return tools
 
     def _unused_editors(self, info: ModelInfo) -> frozenset[str]:
-        """The built-in tools for changing files that a model does not use: some write patches, most edit."""
+        """Return the built-in edit tools that a model does not use: some models write patches, most edit."""
         unused = {"edit", "write"} if PATCHES.search(info.ref) else {"apply_patch"}
         return self.built_in & unused if self.built_in >= {"edit", "write", "apply_patch"} else frozenset()
 
     def withheld(self, agent: AgentDefinition, start: TurnStart) -> tuple[str, ...]:
-        """Return the tools that no turn from here down may have; not those that this one merely does not use."""
+        """Return the tools forbidden to this turn and its subagents, without those that it merely does not use."""
         there = self.all(agent.name)
         used = agent.offers if agent.offers is not None and not agent.bound else there
         banned = [name for name in there if name not in start.tools and name in used and self._others_have(agent, name)]
@@ -117,14 +117,14 @@ class Toolset:
         return (*above, *(name for name in banned if name not in above))
 
     def _others_have(self, agent: AgentDefinition, name: str) -> bool:
-        """Whether another agent may have this very tool, and not only one of the same name."""
+        """Return whether another agent may have this same tool, and not only one of the same name."""
         mine = self.private.get(agent.name, {}).get(name)
         others = (tools[name] for other, tools in self.private.items() if other != agent.name and name in tools)
         return mine is None or any(tool.spec == mine.spec for tool in others)
 
 
 def described_subagents(agents: Mapping[str, AgentDefinition], names: Sequence[str] | None) -> dict[str, str]:
-    """Return the descriptions of agents that a `task` call may start; without names, of all whose mode allows it."""
+    """Return the descriptions of the agents that a `task` call may start; None means all whose mode allows it."""
     if names is None:
         names = [agent.name for agent in agents.values() if agent.mode != "primary" and not agent.hidden]
     return {name: agents[name].description for name in names}
@@ -150,7 +150,7 @@ def _without(tools: Mapping[str, Tool], name: str) -> dict[str, Tool]:
 
 
 def extra_tools(agent: AgentDefinition, chosen: Sequence[str]) -> tuple[str, ...]:
-    """Return those of the chosen tools that an agent has only because its turn asks for them."""
+    """Return the chosen tools that the agent has only because the options of the turn ask for them."""
     return tuple(name for name in chosen if not _wanted(agent.tools, name))
 
 
@@ -159,7 +159,7 @@ def _offered(agent: AgentDefinition, name: str) -> bool:
 
 
 def _wanted(wanted: Mapping[str, bool], name: str) -> bool:
-    """Whether a tool is asked for: by its name, or by the last pattern that fits it."""
+    """Return whether a tool is enabled, by its name or by the last matching pattern; by default it is."""
     if name in wanted:
         return wanted[name]
     fitting = [given for pattern, given in wanted.items() if matches(pattern, name)]

@@ -1,4 +1,4 @@
-"""What a turn works with, from the settings: its agent, model, tools, rules, limits and system prompt."""
+"""Builds turns from the settings: agent, model, tools, rules, limits and system prompt."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ ALIASES = frozenset({"sonnet", "opus", "haiku"})
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class TurnChoice:
-    """What a prompt asks for, found to be possible."""
+    """The validated agent, model and limits that a prompt asks for."""
 
     agent: AgentDefinition
     model: str
@@ -64,7 +64,7 @@ class TurnChoice:
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class SettingsTurns:
-    """See `TurnFactory`."""
+    """Implements `TurnFactory` from the settings."""
 
     settings: Settings
     models: Models
@@ -108,7 +108,7 @@ class SettingsTurns:
             return Opening(start, (Account(start.account, above),), problem=str(error))
 
     def opening(self, session: Session, item: PromptItem, number: int) -> Opening:
-        """Return the turn that a prompt would open with what is known now; raises `ConfigError`."""
+        """Return the turn that a prompt would open now; raises `ConfigError`."""
         choice, options = self._choice(session, item, number), item.options or TurnOptions()
         agent, info = choice.agent, choice.info
         tools = tuple(self.toolset.offered(agent, options, info, self._rules(agent)))
@@ -139,7 +139,7 @@ class SettingsTurns:
         return Opening(start, accounts_of(self.settings, start), notices)
 
     def _choice(self, session: Session, item: PromptItem, number: int) -> TurnChoice:
-        """Find what a prompt asks for; raises `ConfigError` if its turn cannot begin."""
+        """Return the choices of a prompt; raises `ConfigError` if its turn cannot begin."""
         options, before = item.options or TurnOptions(), session.turn.start if session.turn is not None else None
         agent = self._agent(session, options)
         ref = self._reference(session, options)
@@ -179,11 +179,11 @@ class SettingsTurns:
             raise ConfigError(f"there is no agent {name!r} (known: {known})") from None
 
     def recorded_agent(self, name: str) -> AgentDefinition:
-        """Return the agent that a recorded turn names; a bare one of that name if it does not exist any more."""
+        """Return the agent that a recorded turn names, or an empty definition if it no longer exists."""
         return self.agents.get(name) or AgentDefinition(name)
 
     def _reference(self, session: Session, options: TurnOptions) -> str | None:
-        """Return the model that a turn with these options would ask; None if one has to be chosen."""
+        """Return the reference of the model for a turn with these options; None if one has to be chosen."""
         before = session.turn.start if session.turn is not None else None
         if chosen := options.model or (before.model if before is not None else None):
             return chosen
@@ -201,7 +201,7 @@ class SettingsTurns:
         return self.rules.rules(agent, runs_commands=self.toolset.runs_commands(agent.name))
 
     def _news(self, session: Session, number: int) -> Iterator[Notice]:
-        """Yield notices about instructions and about tools that come and go, unless this session has had them."""
+        """Yield notices about instructions and changed tools that this session has not had yet."""
         news = [
             *(("mcp", text) for text in self.toolset.news()),
             *(("instructions", text) for text in self.user.news()),
@@ -224,11 +224,11 @@ class SettingsTurns:
         )
 
     def verdict(self, access: Access, agent: AgentDefinition) -> Verdict:
-        """Return the verdict on an access in a person's own turn with this agent."""
+        """Return the verdict on an access in a root turn with this agent."""
         return self.rules.verdict(access, self._rules(agent), self.directory)
 
     def bounds_of(self, agent: AgentDefinition, delegation: Delegation | None = None) -> Limits:
-        """Return an agent's limits, in a person's turn or as a subagent."""
+        """Return an agent's limits, in a root turn or as a subagent."""
         try:
             return turn_limits(self.settings, TurnOptions(delegation=delegation), agent, 1)[0]
         except ConfigError:

@@ -1,4 +1,4 @@
-"""What the user of a project has besides settings: approvals, skills, instructions and kept files."""
+"""The user's own files besides settings: approvals, skills, instructions and snapshots."""
 
 from __future__ import annotations
 
@@ -18,48 +18,48 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class UserSetup:
-    """What belongs to the user of a project rather than to a program that embeds Bridle."""
+    """The parts of a runtime that belong to the user; programs that embed Bridle use the defaults."""
 
     guarded: tuple[Path, ...] = ()
-    """Folders of Bridle's own, which no tool writes to."""
+    """Bridle's own folders, which no tool writes to."""
     built_in: frozenset[str] = frozenset()
     """Tools that are offered to a small model only on request."""
     approvals: Path | None = None
     """The file of permanent approvals; None means that approvals end with their session."""
     skills: Mapping[str, Skill] = field(default_factory=dict)
     instructions: Callable[[], str] | None = None
-    """Reads the files with instructions for agents, as they are now."""
+    """Returns the current text of the instruction files for agents."""
     files: Snapshots | None = None
-    """Keeps the files of projects before they are changed."""
+    """Snapshots of project files before changes; None disables them."""
     stricter: tuple[Rule, ...] = ()
-    """Rules from elsewhere, which can only make the others stricter."""
+    """Rules imported from other programs, which can only make the others stricter."""
     remote: RemoteInstructions | None = None
-    """Instructions at web addresses, which the settings name."""
+    """Instructions from URLs in the settings."""
 
     async def prepare(self) -> None:
-        """Get ready for a turn: fetch instructions."""
+        """Fetch remote instructions before a turn."""
         if self.remote is not None:
             await self.remote.prepare()
 
     def news(self) -> list[str]:
-        """Return what the reader must know of instructions."""
+        """Return notices about remote instructions."""
         return self.remote.news() if self.remote is not None else []
 
     def skill_tools(self) -> dict[str, Tool]:
         """Return the tool that loads skills, if there are any."""
         if not self.skills:
             return {}
-        # Loaded only where there are skills.
+        # Imported only if there are skills.
         from bridle.tools.skill import skill_tool
 
         return {"skill": skill_tool(self.skills)}
 
     def skill_list(self) -> str:
-        """Return the skills in words, for the model."""
+        """Return the list of skills for the model."""
         from bridle.tools.skill import listed
 
         return listed(self.skills)
 
     def skill_folders(self) -> tuple[Path, ...]:
-        """Return the folders of the skills that are read without an ask."""
+        """Return the folders of the skills that can be read without asking."""
         return tuple(skill.folder.resolve() for skill in self.skills.values() if skill.outside is None)

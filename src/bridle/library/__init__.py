@@ -1,1 +1,1 @@
-"""The library: define an agent with Python functions as tools, and run it."""
+"""The Python API: define an agent with Python functions as tools, and run it."""

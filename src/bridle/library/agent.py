@@ -1,4 +1,4 @@
-"""The library: define an agent with Python functions as tools, and run it."""
+"""`Agent`: define an agent with Python functions as tools, and run it."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ DEFAULT_TREE = TreeLimits(steps=1_000)
 
 
 class Agent:
-    """An agent with a model and tools; every run is counted, recorded and ends well.
+    """An agent with a model and tools. Every run is limited and recorded, and ends with a result.
 
-    `model` is PROVIDER/MODEL, or anything that meets the contract of `Model`.
-    `subagents` are agents that this one may start with the tool `task`, each with its own model, tools and limits;
-    `tree` bounds all of them together. Their rights are never above this one's. `settings` are for everything else.
-    `journal` is a file in which sessions are kept, so that they survive a crash; without one they live as long as the
-    agent. Any number of runs may go on at once, also in different threads.
-    Each agent has its own tools: subagents may have other ones of the same names.
-    `output` is what the answer must be, as a type (a dataclass, a struct, a pydantic model, `list[str]`, …) or a JSON
-    schema: then `result.output` holds it.
+    `model` is PROVIDER/MODEL, or an object that implements `Model`.
+    `subagents` are agents that this one may start with the tool `task`, each with its own model, tools and limits.
+    `tree` limits all of them together. Their permissions never exceed this agent's. `settings` hold all other options.
+    `journal` is a file for the sessions, so that they survive a crash; without it they live as long as the agent.
+    Any number of runs may be active at once, also in different threads.
+    Tools belong to one agent: a subagent may have different tools of the same names.
+    `output` is the type of the answer (a dataclass, a struct, a pydantic model, `list[str]`, …) or a JSON schema;
+    `result.output` then holds the answer.
     """
 
     def __init__(
@@ -90,25 +90,25 @@ class Agent:
             subagents=list(self._below),
             seams=seams,
         )
-        """What `runtime` opens: replace a field of it for a runtime that differs."""
+        """The configuration of `runtime`. Replace a field of it to create a different runtime."""
 
     @property
     def _name(self) -> str:
         return self._definition.name
 
     def runtime(self) -> Runtime:
-        """A runtime that knows this agent; the caller closes it."""
+        """Return a new runtime with this agent; the caller closes it."""
         return Runtime(self.config)
 
     async def run(self, prompt: str, *, session: str | None = None) -> Result:
-        """Answer a prompt in a new session, or in one of this agent's journal."""
+        """Run a prompt in a new session, or in an existing one of this agent's journal, and return its result."""
         async with self.runtime() as runtime:
             where = session or await runtime.create()
             id = await runtime.prompt(where, prompt, options=self._options())
             return self._typed(await runtime.wait(where, id))
 
     async def stream(self, prompt: str, *, session: str | None = None) -> AsyncIterator[Entry | Live | Result]:
-        """The events of a turn as they come, and last of all its `Result`."""
+        """Yield the events of a turn as they arrive, and finally its `Result`."""
         async with self.runtime() as runtime:
             where = session or await runtime.create()
             before = (await runtime.load(where)).sequence
@@ -118,11 +118,11 @@ class Agent:
             yield self._typed(await runtime.wait(where, id))
 
     def run_sync(self, prompt: str, *, session: str | None = None) -> Result:
-        """`run` for programs without an event loop."""
+        """Call `run` from a program without an event loop."""
         return asyncio.run(self.run(prompt, session=session))
 
     def _typed(self, result: Result) -> Result:
-        """The result with its output as the type that was asked for."""
+        """Return the result with its output converted to the requested type."""
         if self._output is None or result.output is None:
             return result
         made = getattr(self._output, "model_validate", None)
@@ -141,13 +141,13 @@ def _check(name: str, steps: int | None, limits: Limits, tree: TreeLimits) -> No
 
 
 def _settings(name: str, settings: Settings, tree: TreeLimits) -> Settings:
-    """Return the settings with this agent and the bounds of its tree; raises `ConfigError`."""
+    """Return the settings with this agent and the limits of its tree; raises `ConfigError`."""
     given = fitting(f"agent {name}: settings", settings, Settings)
     return msgspec.structs.replace(given, agent=name, tree=msgspec.convert(tree, TreeSettings, from_attributes=True))
 
 
 def _own_tools(name: str, given: Iterable[Tool | Callable[..., Any]], *, starts: bool) -> dict[str, Tool]:
-    """An agent's tools by their names; the same one may be given twice. Raises `ConfigError`."""
+    """Return an agent's tools by name; the same tool may be given twice. Raises `ConfigError`."""
     made: dict[int, Tool] = {id(each): cast(Tool, each if hasattr(each, "spec") else tool(each)) for each in given}
     own = named_tools(f"agent {name}: tools", made.values())
     if starts and "task" in own:
@@ -156,7 +156,7 @@ def _own_tools(name: str, given: Iterable[Tool | Callable[..., Any]], *, starts:
 
 
 def _below(name: str, subagents: Iterable[Agent]) -> dict[str, Agent]:
-    """Every agent of the tree under this one; raises `ConfigError` where two have the same name."""
+    """Return all agents of the tree below this one; raises `ConfigError` if two have the same name."""
     found: dict[str, Agent] = {}
     for subagent in subagents:
         for agent in (*subagent._below.values(), subagent):
@@ -166,7 +166,7 @@ def _below(name: str, subagents: Iterable[Agent]) -> dict[str, Agent]:
 
 
 def _check_rules(definition: Definition, tools: Sequence[Tool]) -> None:
-    """Refuse a rule that looks as if it concerned a tool, and concerns nothing; raises `ConfigError`."""
+    """Raise `ConfigError` for a rule that names a tool instead of a permission, and so has no effect."""
     permissions = {made.permission for made in tools}
     named = {made.spec.name: made.permission for made in tools}
     for rule in definition.permission:
@@ -177,7 +177,7 @@ def _check_rules(definition: Definition, tools: Sequence[Tool]) -> None:
 
 
 def _with_models(agents: Sequence[Agent]) -> tuple[dict[str, Model], list[Definition]]:
-    """The models that were given as objects, by reference; and the definitions with the reference of their model."""
+    """Return the models given as objects, by reference, and the definitions with the reference of their model."""
     models: dict[str, Model] = {}
     refs = {agent._name: agent._model for agent in agents if isinstance(agent._model, str)}
     for agent in agents:
@@ -197,7 +197,7 @@ def _schema(output: type[Any] | Mapping[str, Any] | None) -> Mapping[str, Any] |
         return output
     made = getattr(output, "model_json_schema", None)
     schema: dict[str, Any] = made() if made is not None else msgspec.json.schema(output)
-    # What is defined apart is put where it is used, as far as that is one place at the top.
+    # A reference at the top level is replaced by its definition.
     reference = schema.get("$ref", "")
     if isinstance(reference, str) and reference.startswith("#/$defs/"):
         definitions = dict(schema.get("$defs", {}))

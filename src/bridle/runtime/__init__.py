@@ -1,4 +1,4 @@
-"""The front door for every surface: a runtime, and what can be asked without one."""
+"""The entry point for every surface: the runtime, and functions that work without one."""
 
 from bridle.assembly.models import Models
 from bridle.runtime.config import RuntimeConfig

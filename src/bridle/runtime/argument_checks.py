@@ -1,4 +1,4 @@
-"""Checks of the values that a caller passes: what is not of its type, or outside its set, is refused by name."""
+"""Validation of arguments from callers: a value of a wrong type or outside its set raises an error that names it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Value = TypeVar("Value")
 
 
 def fitting(name: str, value: Value, kind: Any) -> Value:
-    """Return the value if it is of this type all the way down; raises `ConfigError`."""
+    """Return the value if it and everything nested in it have the right types; raises `ConfigError`."""
     if get_origin(kind) is Literal and value not in get_args(kind):
         *most, last = get_args(kind)
         raise ConfigError(f"{name} must be {', '.join(most)} or {last}, not {value!r}")
@@ -44,7 +44,7 @@ def fitting(name: str, value: Value, kind: Any) -> Value:
 def recordable(item: Value, kind: Any = InboxItem) -> Value:
     """Return the value as the journal will read it back; raises `ConfigError`.
 
-    What cannot be read back must never be written: the whole session would be unreadable from then on.
+    A value that cannot be read back must never be written, because it makes the whole session unreadable.
     """
     name = type(item).__name__.removesuffix("Item").lower()
     try:
@@ -59,7 +59,7 @@ def recordable(item: Value, kind: Any = InboxItem) -> Value:
 
 
 def _unwritable(value: object) -> Iterator[str]:
-    """The path to the field that cannot be written."""
+    """Yield the path to the field that cannot be encoded."""
     for field in value.__struct_fields__ if isinstance(value, msgspec.Struct) else ():
         inner = getattr(value, field)
         try:
@@ -71,7 +71,7 @@ def _unwritable(value: object) -> Iterator[str]:
 
 
 def file_bytes(path: Path, said: str, most: int = SETTINGS_BYTES) -> bytes:
-    """Return what a file holds that a person named; raises `ConfigError` that begins with what was said."""
+    """Return the content of a file; raises `ConfigError` with a message that begins with `said`."""
     try:
         return read_given(path, most)
     except OSError as error:
@@ -79,7 +79,7 @@ def file_bytes(path: Path, said: str, most: int = SETTINGS_BYTES) -> bytes:
 
 
 def stream_text(said: str) -> str:
-    """Return what comes from standard input; raises `ConfigError` that begins with what was said."""
+    """Return the text of standard input; raises `ConfigError` with a message that begins with `said`."""
     try:
         return read_stream(MOST_PROMPT_BYTES).decode("utf-8", "replace")
     except OSError as error:
@@ -87,14 +87,14 @@ def stream_text(said: str) -> str:
 
 
 def session_id(id: str) -> str:
-    """Return an id for a session; raises `ConfigError`. It becomes part of file names and of accounts."""
+    """Return a valid session id; raises `ConfigError`. Ids become part of file names and account names."""
     if not isinstance(id, str) or not safe_name(id) or id in RESERVED_SESSIONS:
         raise ConfigError(f"id: {id!r} is no id of a session: use letters, digits, '_', '-' and '.'")
     return id
 
 
 def safe_name(name: str) -> bool:
-    """Whether a name can be part of a path, and names nothing but itself."""
+    """Return whether a name is safe as one component of a path."""
     short = 0 < len(name.encode(errors="replace")) <= LONGEST_NAME
     return short and all(letter.isalnum() or letter in "_.-" for letter in name) and not name.startswith(".")
 
@@ -115,7 +115,7 @@ def prompt_item(
     if options is not None and not isinstance(options, TurnOptions):
         raise ConfigError(f"prompt: options must be TurnOptions, not {options!r}")
     if options is not None and options.delegation is not None:
-        raise ConfigError("prompt: options.mandate is what a turn gives its subagents: leave it out")
+        raise ConfigError("prompt: options.delegation is what a turn gives its subagents: leave it out")
     for limit, value in options.limits.items() if options is not None else ():
         problem = wrong_limit(limit, value)
         if problem is not None:
@@ -129,7 +129,7 @@ def prompt_item(
 
 
 def named_tools(name: str, tools: Iterable[Tool]) -> dict[str, Tool]:
-    """Return tools by their names; raises `ConfigError` where two have the same."""
+    """Return tools by name; raises `ConfigError` for duplicate names."""
     found: dict[str, Tool] = {}
     for tool in tools:
         if found.setdefault(tool.spec.name, tool) is not tool:
@@ -138,15 +138,15 @@ def named_tools(name: str, tools: Iterable[Tool]) -> dict[str, Tool]:
 
 
 def tools_of_agents(given: Mapping[str, Iterable[Tool]]) -> dict[str, dict[str, Tool]]:
-    """Return the tools of single agents by their names; raises `ConfigError`."""
+    """Return the private tools of each agent, by name; raises `ConfigError`."""
     return {agent: named_tools(f"agent {agent}: tools", own) for agent, own in given.items()}
 
 
 def layers(name: str, rules: Sequence[tuple[Rule, ...]]) -> tuple[tuple[Rule, ...], ...]:
-    """Return lists of rules; raises `ConfigError`."""
+    """Return validated lists of rules; raises `ConfigError`."""
     return fitting(name, tuple(rules), tuple[tuple[Rule, ...], ...])
 
 
 def definitions(agents: Iterable[AgentDefinition]) -> dict[str, AgentDefinition]:
-    """Return agents by their names; raises `ConfigError`."""
+    """Return agents by name; raises `ConfigError`."""
     return {agent.name: fitting(f"agents: {getattr(agent, 'name', agent)}", agent, AgentDefinition) for agent in agents}

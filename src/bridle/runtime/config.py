@@ -1,4 +1,4 @@
-"""The configuration of a runtime: everything that it is wired from, typed and frozen."""
+"""The configuration of a runtime: journal, settings, models, tools and agents, typed and frozen."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bridle.tools.tool import Tool
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RuntimeConfig:
-    """What `Runtime` is made of. Every field has a default; several runtimes may share one configuration."""
+    """The arguments of `Runtime`. Every field has a default; several runtimes may share one configuration."""
 
     journal: Journal | str | Path | None = None
     """None keeps sessions in memory, a path keeps them in SQLite. The caller closes a journal given as an object."""
@@ -26,17 +26,17 @@ class RuntimeConfig:
     origins: Mapping[str, str] = field(default_factory=dict)
     """The file that each setting comes from, by its key."""
     models: Mapping[str, Model] = field(default_factory=dict)
-    """Models given as objects, by reference. All others are found by the settings and the environment."""
+    """Models given as objects, by reference. All others come from the settings and the environment."""
     tools: Sequence[Tool] = ()
     """Tools for all agents."""
     private_tools: Mapping[str, Sequence[Tool]] = field(default_factory=dict)
     """Tools for single agents, by the agent's name."""
     agents: Sequence[AgentDefinition] = ()
-    """Agents besides the built-in ones and those of the settings; they replace agents of the same name."""
+    """Agents in addition to the built-in and configured ones; they replace agents of the same name."""
     subagents: Sequence[str] | None = ()
     """The agents that a `task` call may start; None means all whose mode allows it."""
     directory: str | Path = "."
-    """The project that new sessions work in."""
+    """The project directory of new sessions."""
     restrictions: Sequence[tuple[Rule, ...]] = ()
     """Lists of rules that can only make the other rules stricter."""
     outputs: Path | None = None

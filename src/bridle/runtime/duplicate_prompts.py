@@ -1,4 +1,4 @@
-"""Prompts that are submitted again under an id that was used before."""
+"""Detection of prompt ids that are reused for a different prompt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bridle.journal.journal import Journal
 
 
 async def refuse_other(journal: Journal, session: str, item: PromptItem) -> None:
-    """Raise `ConfigError` if the id of this prompt stands for other words or files."""
+    """Raise `ConfigError` if the id of this prompt was used for other text or files."""
     known: list[PromptItem | Prompt] = [
         waiting for waiting in await journal.inbox(session) if isinstance(waiting, PromptItem) and waiting.id == item.id
     ]

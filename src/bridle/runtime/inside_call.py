@@ -1,4 +1,4 @@
-"""Whether this process runs inside a call of a Bridle session: then nobody here is a person."""
+"""Detection of processes started by a tool call of a Bridle session: their input does not come from a user."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ JOURNAL = "journal.db"
 
 
 def inside_call(environment: Mapping[str, str] | None = None) -> bool:
-    """Whether a call of a session that uses the same Bridle folders has started this process, however indirectly."""
+    """Return whether a tool call of a session with the same Bridle folders started this process, even indirectly."""
     environment = os.environ if environment is None else environment
     above = bridle_ancestors()
     if not above and sees_all_ancestors():
@@ -33,13 +33,13 @@ def inside_call(environment: Mapping[str, str] | None = None) -> bool:
 
 
 def refuse_inside_call(what: str) -> None:
-    """Raise `ConfigError` if this process runs inside a call."""
+    """Raise `ConfigError` if this process runs inside a tool call."""
     if inside_call():
         raise ConfigError(f"{what} is for people: it is refused inside a call of a Bridle session")
 
 
 def leave_terminal() -> None:
-    """Read from nowhere instead of a terminal, if this process runs inside a call: no question is answered there."""
+    """Replace a terminal as standard input with /dev/null inside a tool call, so that no question is answered there."""
     if sys.stdin is not None and sys.stdin.isatty() and inside_call():
         nowhere = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nowhere, sys.stdin.fileno())
@@ -47,7 +47,7 @@ def leave_terminal() -> None:
 
 
 def _folders(environment: Mapping[str, str]) -> set[tuple[int, int] | str]:
-    """Bridle's own folders, by what they are and not by how they are reached."""
+    """Return Bridle's own folders by device and inode, so that different paths to one folder are equal."""
     found: set[tuple[int, int] | str] = set()
     for home in (config_home, data_home, state_home):
         try:

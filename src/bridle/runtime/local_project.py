@@ -1,4 +1,4 @@
-"""The methods of a runtime that concern its project; their modules load when they are used."""
+"""The methods of a runtime that concern its project; the modules they need are imported on first use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class LocalProject:
-    """See `Project`."""
+    """Implements `Project` for a runtime in this process."""
 
     @property
     def _here(self) -> Runtime:

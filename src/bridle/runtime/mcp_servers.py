@@ -1,4 +1,4 @@
-"""The servers of tools of a runtime, where its settings name any."""
+"""The MCP servers of a runtime, from its settings."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def servers_for(settings: Settings, commands: CommandEnvironment, directory: Path, seams: Seams) -> Servers | None:
-    """Return the servers of the settings; None if there are none."""
+    """Return the configured MCP servers; None if there are none."""
     if not settings.mcp:
         return None
-    # Loaded only where there are servers.
+    # Imported only if there are servers.
     from bridle.config.load import data_home
     from bridle.mcp.servers import Servers
 

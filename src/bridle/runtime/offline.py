@@ -1,4 +1,4 @@
-"""What surfaces may ask without a runtime: the user's models, projects and settings."""
+"""Functions for surfaces that need no runtime: models, project access, configuration files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AGENT_NAME = re.compile(r"[A-Za-z][\w-]*")
 
 
 def open_models(directory: str | Path = ".", *, trusted: bool = False) -> tuple[Models, tuple[str, ...]]:
-    """The user's models for a project, without a journal, and what the reader must know of the settings."""
+    """Return the models for a project, without opening a journal, and the notices about its settings."""
     from bridle.config.load import load
 
     folder = Path(directory).absolute()
@@ -32,7 +32,7 @@ def open_models(directory: str | Path = ".", *, trusted: bool = False) -> tuple[
 
 
 def add_mcp_server(name: str, fields: Mapping[str, Any]) -> Path:
-    """Add a server of tools to the user's own configuration: the file that has it now."""
+    """Add an MCP server to the user's configuration; return the path of the changed file."""
     from bridle.config.load import config_home
     from bridle.config.toml_edit import add_server
 
@@ -42,14 +42,14 @@ def add_mcp_server(name: str, fields: Mapping[str, Any]) -> Path:
 
 
 def open_project(directory: str | Path = ".") -> ProjectAccess:
-    """What the user has said about a project: approvals for good, and trust."""
+    """Return access to the user's permanent approvals and trust decision for a project."""
     from bridle.assembly.project_access import ProjectAccess
 
     return ProjectAccess(directory)
 
 
 def config_values(directory: Path, *, trusted: bool = False) -> tuple[list[tuple[str, str, str]], tuple[str, ...]]:
-    """Every setting with its value and where it came from, and what the reader must know."""
+    """Return every setting with its value and its source, and the notices about the settings."""
     from bridle.config.load import load, shown
 
     loaded = load(directory.absolute(), trusted=trusted)
@@ -57,21 +57,21 @@ def config_values(directory: Path, *, trusted: bool = False) -> tuple[list[tuple
 
 
 def config_faults(directory: Path) -> list[str]:
-    """Everything that is wrong in the files that count for a project."""
+    """Return all problems in the configuration files that apply to a project."""
     from bridle.config.load import faults
 
     return faults(directory.absolute())
 
 
 def config_schema() -> dict[str, Any]:
-    """The JSON schema of `bridle.toml` and `config.toml`, for editors."""
+    """Return the JSON schema of `bridle.toml` and `config.toml`, for editors."""
     from bridle.config.settings import Settings
 
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(Settings)}
 
 
 def write_starter(directory: Path) -> Path:
-    """Write a `bridle.toml` with everything in it as a comment; raises `ConfigError` if there is one."""
+    """Write a `bridle.toml` with every setting as a comment; raises `ConfigError` if the file exists."""
     from bridle.config import settings
 
     starter = Path(settings.__file__).with_name("starter.toml")
@@ -79,7 +79,7 @@ def write_starter(directory: Path) -> Path:
 
 
 def write_agent(directory: Path | None, name: str, fields: Mapping[str, Any], prompt: str) -> Path:
-    """Write the definition of an agent into a project, or without one for the user; raises `ConfigError`."""
+    """Write an agent definition into a project, or into the user's configuration if None; raises `ConfigError`."""
     import yaml
 
     from bridle.config.load import config_home

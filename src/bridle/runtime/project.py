@@ -1,4 +1,4 @@
-"""`Project`: the protocol by which a surface sees a project: its agents, models, commands and notices."""
+"""`Project`: the protocol through which a surface reads a project's agents, models, commands and notices."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from bridle.core.parts import File
 from bridle.runtime.sessions import Sessions
 
 Confirm = Callable[[str], Awaitable[bool]]
-"""Asks a person about a command or a file that a prompt needs."""
+"""Asks the user whether a prompt may run a command or read a file."""
 
 
 class Expanded(NamedTuple):
-    """A person's prompt with everything in its place."""
+    """A user's prompt with slash commands expanded and files attached."""
 
     text: str
     files: tuple[File, ...]
     agent: str | None = None
     model: str | None = None
     wants: tuple[str, ...] = ()
-    """Subagents that the person named."""
+    """Subagents that the user named."""
     subtask: str = ""
     """The subagent that works on the prompt."""
 
     def over(self, options: TurnOptions) -> TurnOptions:
-        """Return the options of a prompt, with what the command says where they say nothing."""
+        """Return the options, with agent and model of the slash command where the options name none."""
         agent, model = options.agent or self.agent, options.model or self.model
         return msgspec.structs.replace(options, agent=agent, model=model)
 
 
 class AgentRow(NamedTuple):
-    """An agent with its limits in force, and those that hold for it as a subagent."""
+    """An agent with its effective limits, and those that apply when it runs as a subagent."""
 
     agent: AgentDefinition
     limits: Limits
@@ -45,7 +45,7 @@ class AgentRow(NamedTuple):
 
 
 class BackgroundCommand(NamedTuple):
-    """A command in the background; without a status it runs."""
+    """A background command; `status` is None while it runs."""
 
     id: str
     command: str
@@ -54,13 +54,13 @@ class BackgroundCommand(NamedTuple):
 
 
 class Preferences(NamedTuple):
-    """The settings of a project that surfaces show or obey."""
+    """The settings of a project that surfaces use."""
 
     agent: str
     model: str
     theme: str
     models: tuple[str, ...]
-    """References of models that the settings name."""
+    """References of configured models."""
     commands: tuple[str, ...]
     """Names of slash commands."""
 
@@ -80,23 +80,23 @@ class Project(Protocol):
         """Return all agents with their limits."""
 
     async def chosen_model(self) -> tuple[str, str]:
-        """Return the model that answers if none is named, and why; raises `ConfigError` if there is none."""
+        """Return the default model and why it was chosen; raises `ConfigError` if there is none."""
 
     async def reachable_models(self) -> list[str]:
-        """Return the references of all models that can be asked now."""
+        """Return the references of all models that are reachable now."""
 
     async def expand(self, text: str, confirm: Confirm, *, typed: str, agent: str | None = None) -> Expanded:
-        """Return a person's prompt with slash commands expanded and named files attached."""
+        """Return a user's prompt with slash commands expanded and named files attached."""
 
     def background_commands(self, session: str) -> list[BackgroundCommand]:
-        """Return the commands that a session has in the background of this process."""
+        """Return the background commands of a session in this process."""
 
     async def end_background_command(self, session: str, id: str) -> None:
-        """End a command with everything that it started; its output can still be read."""
+        """End a background command with all its subprocesses; its output stays readable."""
 
 
 class Backend(Sessions, Project, Protocol):
-    """What a surface works with: a `Runtime` in this process, or a client of a server."""
+    """The interface that surfaces use: a `Runtime` in this process, or a client of a server."""
 
 
 async def submit_prompt(
@@ -109,7 +109,7 @@ async def submit_prompt(
     queue: bool = False,
     reply: bool = True,
 ) -> str:
-    """Submit an expanded prompt, with more files; a prompt for a subagent gets a turn of its own. See `prompt`."""
+    """Submit an expanded prompt with more files; a subagent's prompt gets a separate turn. See `Sessions.prompt`."""
     return await sessions.prompt(
         session,
         asked.text,

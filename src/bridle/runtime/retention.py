@@ -1,4 +1,4 @@
-"""Sessions that are deleted: by hand, or because they are old or take too much room."""
+"""Deletion of sessions: on request, or because they are too old or take too much disk space."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DAY = 86_400.0
 
 
 async def end_background(runtime: Runtime, session: str, state: Session) -> None:
-    """Abort a turn that has given its answer and only awaits subagents in the background; others are left alone."""
+    """Abort the turn if it has given its answer and only waits for background subagents; otherwise do nothing."""
     turn = state.running
     if turn is None or not turn.background or await runtime.journal.held(session):
         return
@@ -30,10 +30,10 @@ async def end_background(runtime: Runtime, session: str, state: Session) -> None
 
 
 async def delete_session(runtime: Runtime, session: str) -> list[str]:
-    """Delete a session with everything below it, its long outputs and what was kept of its files: their ids.
+    """Delete a session with its subagents, long outputs and snapshots; return the ids of the deleted sessions.
 
-    Subagents in the background of a turn that only awaits them are aborted.
-    Raises `LeaseLost` if one of them is being driven; then none is deleted that stands above it.
+    Background subagents of a turn that only waits for them are aborted.
+    Raises `LeaseLost` if a session of the tree is being driven; then no session above it is deleted.
     """
     state = await _known(runtime, session)
     if state is not None:
@@ -54,7 +54,7 @@ async def delete_session(runtime: Runtime, session: str) -> list[str]:
 
 
 async def _children(runtime: Runtime, session: str) -> list[str]:
-    """The subagents of a session, also those of turns that were undone; not those that a fork has from its origin."""
+    """Return the subagents of a session, including undone turns, but not those that a fork shares with its origin."""
     try:
         entries = await runtime.journal.load(session)
     except JournalRefused:
@@ -63,12 +63,12 @@ async def _children(runtime: Runtime, session: str) -> list[str]:
 
 
 async def size_of(runtime: Runtime, session: str) -> int:
-    """About how many bytes a session takes in the journal, subagents apart; raises `NoSuchSession`."""
+    """Return the approximate size of a session in the journal in bytes, without subagents; raises `NoSuchSession`."""
     return await runtime.journal.size(session)
 
 
 async def _known(runtime: Runtime, session: str) -> Session | None:
-    """The session, if it makes sense; one that does not can be deleted all the same."""
+    """Return the session, or None if its entries are invalid: a damaged session can still be deleted."""
     try:
         return await runtime.load(session)
     except JournalRefused:
@@ -76,7 +76,10 @@ async def _known(runtime: Runtime, session: str) -> Session | None:
 
 
 async def expired(runtime: Runtime, *, days: float = 0, megabytes: float = 0) -> list[str]:
-    """The sessions that are to go: those that have rested for so long, and the oldest of what is too much."""
+    """Return the ids of root sessions unchanged for `days`, and of the oldest ones beyond `megabytes`; 0 disables each.
+
+    Sessions with an open turn or waiting prompts are left out.
+    """
     rows = [row for row in await runtime.sessions() if not row.info.parent]
     now = runtime.seams.clock.wall()
     gone = [row.info.id for row in rows if days and now - row.updated > days * DAY]
@@ -86,7 +89,7 @@ async def expired(runtime: Runtime, *, days: float = 0, megabytes: float = 0) ->
 
 
 async def _too_much(runtime: Runtime, rows: Iterable[SessionRow], most: float) -> list[str]:
-    """Those behind the newest that fit; rows come with the newest first, which stays in any case."""
+    """Return the sessions beyond the size limit; rows come newest first, and the newest is always kept."""
     gone: list[str] = []
     sizes = {row.info.id: await size_of(runtime, row.info.id) for row in await runtime.sessions()}
     total = 0
@@ -99,19 +102,19 @@ async def _too_much(runtime: Runtime, rows: Iterable[SessionRow], most: float) -
 
 
 async def _unfinished(runtime: Runtime, session: str) -> bool:
-    """Whether there is something to go on with: that is never deleted by itself."""
+    """Return whether the session has an open turn or waiting prompts, or is damaged: never deleted automatically."""
     state = await _known(runtime, session)
     return state is None or state.running is not None or bool(await runtime.waiting_prompts(session))
 
 
 async def prune(runtime: Runtime, *, days: float = 0, megabytes: float = 0) -> list[str]:
-    """Delete what is to go, and give the room back: the ids of what was deleted."""
+    """Delete expired sessions and free their disk space; return the ids of the deleted sessions."""
     gone: list[str] = []
     for session in await expired(runtime, days=days, megabytes=megabytes):
         try:
             gone += await delete_session(runtime, session)
         except LeaseLost:
-            # Somebody goes on with it at this moment.
+            # Another process is driving the session now.
             continue
     if gone:
         await runtime.journal.shrink()
@@ -119,7 +122,7 @@ async def prune(runtime: Runtime, *, days: float = 0, megabytes: float = 0) -> l
 
 
 async def prune_daily(runtime: Runtime) -> list[str]:
-    """Delete what the settings say is to go, once a day: the ids of what was deleted."""
+    """Delete sessions that are expired by the settings, at most once a day; return the ids of the deleted sessions."""
     given = runtime.settings.sessions
     if runtime.outputs is None or not (given.keep_days or given.keep_mb):
         return []

@@ -44,9 +44,9 @@ from bridle.turn.active_turn import ActiveTurn
 
 
 class Runtime(SessionReader, SessionChanges, LocalProject):
-    """Sessions, driven. Use it as an async context manager, or call `close`.
+    """Runs the sessions of a journal. Use it as an async context manager, or call `close`.
 
-    `engine` makes the engine that drives the sessions; None means one in this process.
+    `engine` creates the engine that drives the sessions; None means one in this process.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
         self.journal = open_journal(config.journal, self.settings.journal.durability, self.seams)
         self._opened_journal = self.journal is not config.journal
         self.file_notices: tuple[str, ...] = ()
-        """The notices about configuration files: shown again only when the files change."""
+        """Notices about configuration files; they are shown again only when the files change."""
         self._drives = DriveSetup(
             journal=self.journal,
             turns=self.turns,
@@ -117,11 +117,11 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
         environment: Mapping[str, str] | None = None,
         in_memory: bool = False,
     ) -> Runtime:
-        """The user's runtime for a project: settings from every layer, the built-in tools, the user's journal.
+        """Return a runtime for a project with settings from every layer, the built-in tools and the user's journal.
 
-        With `in_memory` nothing is opened or written: for whoever only wants to look.
+        With `in_memory` no journal is opened and nothing is written, for read-only callers.
         """
-        # Loaded only here: a library that brings its own tools and settings never needs them.
+        # Imported here because library users with their own tools and settings never need them.
         from bridle.assembly.project_setup import set_up_project
         from bridle.engine.step_log import StepLog
 
@@ -156,7 +156,7 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
         await self.close()
 
     async def close(self) -> None:
-        """Abort what runs here, wait until it is recorded, and close the journal that was opened here. Idempotent."""
+        """Abort running turns, wait until that is recorded, and close the journal if it was opened here. Idempotent."""
         try:
             await self.engine.close()
         finally:
@@ -167,20 +167,20 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
                 await self.snapshots.close()
             await self.models.close()
             if self._opened_journal:
-                # Another runtime may write to a journal that was given.
+                # A journal passed in by the caller may be in use by another runtime.
                 await self.journal.close()
 
     async def create(self, id: str | None = None) -> str:
-        """A new session in this runtime's directory."""
+        """Create a session in this runtime's directory and return its id."""
         named = argument_checks.session_id(id) if id is not None else self.new_id()
         info = SessionInfo(named, str(self.directory), created=self.seams.clock.wall())
         await self.journal.create(info)
         return info.id
 
     async def begin(self, id: str, text: str, options: TurnOptions | None) -> str:
-        """Make a session for a first prompt; raises `ConfigError`, and makes none, if that prompt would be refused.
+        """Create a session for a first prompt; raises `ConfigError`, and creates none, if the prompt would be refused.
 
-        Without options the prompt wants no turn, and nothing can refuse it.
+        Without options the prompt starts no turn, so it cannot be refused.
         """
         if options is not None:
             state = Session()
@@ -201,11 +201,11 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
         wants: Sequence[str] = (),
         subtask: str = "",
     ) -> str:
-        """Submit a prompt and wake its session; safe once this returns. The same id twice is one prompt.
+        """Submit a prompt and wake its session; durable once this returns. Idempotent for the same id.
 
-        `wants` are subagents that the turn may start without an ask; `subtask` is the one that works on the prompt.
-        Raises `ConfigError` if the turn that it asks for cannot be had (no such agent or model, nonsense limits), or if
-        the id stands for another prompt. An id begins with a letter.
+        `wants` are subagents that the turn may start without asking; `subtask` is the one that works on the prompt.
+        Raises `ConfigError` if the turn cannot begin (unknown agent or model, invalid limits), or if the id was used
+        for another prompt. An id begins with a letter.
         """
         id = self.seams.new_id("prm") if id is None else id
         item = argument_checks.prompt_item(id, text, files, options, self.turns.subagents, queue=queue, reply=reply)
@@ -217,11 +217,11 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
         return item.id
 
     async def check(self, state: Session, item: PromptItem) -> None:
-        """Raise `ConfigError` for a prompt whose turn could not begin, while its caller can still be told."""
+        """Raise `ConfigError` for a prompt whose turn could not begin, before the prompt is submitted."""
         await self.turns.check(state, item)
 
     def preview(self, options: TurnOptions | None = None) -> TurnStart:
-        """The turn that a first prompt would open now, with its system prompt; raises `ConfigError`."""
+        """Return the turn that a first prompt would open now, with its system prompt; raises `ConfigError`."""
         session = Session()
         session.info = SessionInfo("preview", str(self.directory), created=self.seams.clock.wall())
         return self.turns.opening(session, PromptItem("preview", "", options=options), 1).start
@@ -229,7 +229,7 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
     async def answer(
         self, session: str, ask: str, choice: Literal["once", "always", "reject"], feedback: str = ""
     ) -> None:
-        """Answer an ask of this session or of one below it; the turn goes on with the same counters."""
+        """Answer a permission request of this session or its subagents; the turn continues with the same counters."""
         words = sound(feedback) if isinstance(feedback, str) else feedback
         item = argument_checks.recordable(AnswerItem(self.seams.new_id("ans"), ask, choice, words))
         owner, id = read_ask_address(item.ask)
@@ -238,21 +238,24 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
             await self.engine.wake(session)
 
     async def abort(self, session: str, *, turn: int = 0, detail: str = "") -> None:
-        """End the running turn; whoever drives it sees this within a second."""
+        """End the running turn; the process that drives it notices within a second."""
         await self._submit(session, argument_checks.recordable(AbortItem(self.seams.new_id("abt"), turn, detail)))
 
     async def compact(self, session: str) -> None:
-        """Make the session's context smaller: in the running turn before its next step, else in a turn of its own."""
+        """Compact the session's context: in the running turn before its next step, or else in a separate turn."""
         await self._submit(session, CompactItem(self.seams.new_id("cmp")))
 
     async def extend(self, session: str, limit: LimitName, by: float) -> str:
-        """Raise a limit of the running turn, by whoever drives it; returns the id by which `extended` knows it."""
+        """Raise a limit of the running turn, in any process; return the id to pass to `extended`.
+
+        Raises `ConfigError` for an invalid limit.
+        """
         problem = wrong_limit(limit, by) or (None if by else "must be more than 0")
         if problem is not None:
             raise ConfigError(f"extend: {limit} {problem}")
         item = argument_checks.recordable(ExtendItem(self.seams.new_id("ext"), limit, by))
         await self.journal.submit(session, item)
-        # A turn that awaits a person or its subagents takes it and goes on waiting; one that was interrupted stays so.
+        # A turn that waits for the user or its subagents takes the item and waits on; an interrupted one is not woken.
         if self.drives(session) or (await self.status(session)).state == "paused":
             await self.engine.wake(session)
         return item.id
@@ -261,19 +264,19 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
         return await submit(session, item, self.journal, self.engine)
 
     async def resume(self, session: str) -> None:
-        """Go on with an interrupted turn, and with prompts that a failed one left for the person."""
+        """Continue an interrupted turn, and prompts that were held back after a failed turn."""
         await self.engine.wake(session, held_prompts=True)
 
 
 def _is_backend(runtime: Runtime) -> Backend:
-    """Have the type checker compare a runtime with the protocols of surfaces."""
+    """Make the type checker verify that `Runtime` implements `Backend`."""
     return runtime
 
 
 def _actions(settings: Settings) -> Callable[[ActiveTurn], Actions]:
     if not settings.hooks:
         return TurnActions
-    # Loaded only where there are hooks.
+    # Imported only if there are hooks.
     from bridle.turn.hook_actions import HookedActions
 
     return lambda active: HookedActions(TurnActions(active), active)

@@ -1,4 +1,4 @@
-"""The methods of a runtime that change, move or delete whole sessions; their modules load when they are used."""
+"""The methods of a runtime that change, move or delete whole sessions; modules are imported on first use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class SessionChanges:
-    """See `Sessions`."""
+    """Implements the part of `Sessions` that changes whole sessions."""
 
     @property
     def _runtime(self) -> Runtime:

@@ -1,4 +1,4 @@
-"""The read side of a runtime: load, status, wait and follow, answered from the journal for any process that drives."""
+"""The read side of a runtime: load, status, wait and follow, for sessions that any process drives."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from bridle.seams import Seams, begin
 
 LOOK_SECONDS = 0.2
 FEW_ENTRIES = 8
-"""Longer sessions have a prompt; shorter ones may have titles alone."""
+"""Longer sessions always have a prompt; shorter ones may have only titles."""
 LAST_ENTRIES = 2
 MOST_BRANCHES = 100
 MOST_LOOKED_AT = 50
@@ -38,7 +38,7 @@ FOLLOW_SECONDS = 0.5
 
 
 class SessionReader:
-    """What can be asked of sessions, wherever they are driven."""
+    """Queries on sessions, in whichever process they are driven."""
 
     journal: Journal
     engine: Engine
@@ -49,7 +49,7 @@ class SessionReader:
     _drives: DriveSetup
 
     async def parked(self, session: str) -> None:
-        """Return once nothing can go on in the session and below it, in any process."""
+        """Return once neither the session nor its subagents can continue, in any process."""
         mark = 0
         while True:
             await self.engine.parked(session)
@@ -58,7 +58,7 @@ class SessionReader:
             mark = await self._changed(session, mark)
 
     async def wait(self, session: str, prompt: str) -> Result:
-        """Return the result of a prompt, once its turn has finished or nothing can go on, in any process."""
+        """Return the result of a prompt once its turn has finished or the session cannot continue, in any process."""
         mark = 0
         while True:
             drives = self.engine.drives(session)
@@ -74,7 +74,7 @@ class SessionReader:
     async def _changed(self, session: str, mark: int) -> int:
         """Return the next mark once the session may have changed.
 
-        Other processes may die in silence, so a session that is driven elsewhere is looked at again after a moment.
+        Other processes may die without a notification, so a session driven elsewhere is polled every `LOOK_SECONDS`.
         """
         changed = begin(self.journal.changed(session, mark))
         waiting: set[asyncio.Task[Any]] = {changed}
@@ -92,13 +92,13 @@ class SessionReader:
                 task.cancel()
 
     async def _current(self, session: str) -> Session:
-        """Return the session as it is now, only to be looked at."""
+        """Return the current state of the session, which callers must not change."""
         return self._drives.live.get(session) or await self._drives.load(session)
 
     async def stream(self, session: str, prompt: str, after: int = 0) -> AsyncGenerator[Entry | Live, None]:
-        """Every entry after a sequence number, in order, and deltas as they come, until `wait` would return.
+        """Yield every entry after a sequence number, in order, and deltas as they arrive, until `wait` would return.
 
-        It does not matter which process drives the session; deltas come only from this one.
+        Entries come from any process that drives the session; deltas come only from this one.
         """
         waiting = begin(self.wait(session, prompt))
         try:
@@ -112,9 +112,9 @@ class SessionReader:
     async def follow(
         self, session: str, after: int = 0, *, until: asyncio.Future[Any] | None = None
     ) -> AsyncGenerator[Entry | Live, None]:
-        """Every entry after a sequence number, in order, and deltas as they come, without end or `until` this is done.
+        """Yield every entry after a sequence number, in order, and deltas as they arrive; end when `until` is done.
 
-        It does not matter which process drives the session; deltas come only from this one.
+        Entries come from any process that drives the session; deltas come only from this one.
         """
         subscription = self.bus.subscribe(session)
         changed: asyncio.Task[int] | None = None
@@ -135,7 +135,7 @@ class SessionReader:
                     continue
                 elif event is not None and event.sequence <= after:
                     continue
-                # Another process has written, or it is the end: what is missing is in the journal.
+                # Another process has written, or this is the end: the missing entries are in the journal.
                 for entry in await self.journal.load(session, after):
                     after = entry.sequence
                     yield entry
@@ -147,51 +147,51 @@ class SessionReader:
             self.bus.unsubscribe(session, subscription)
 
     async def load(self, session: str) -> Session:
-        """The session as the journal has it now; raises `JournalRefused` if its entries make no sense."""
+        """Return the current state of a session from the journal; raises `JournalRefused` for invalid entries."""
         return folded(session, await self.journal.load(session), Session())
 
     async def status(self, session: str) -> Status:
-        """What the session is doing, derived from its record and its lease."""
+        """Return the status of the session, derived from its entries and its lease."""
         state = await self.load(session)
         status = status_of(state, held=await self.journal.held(session))
         if status.state == "interrupted" and state.running is not None:
             for child in state.running.children.values():
-                # The process may have died before it made the session of a subagent.
+                # The process may have died before it created the session of a subagent.
                 with suppress(NoSuchSession):
                     if (await self.status(child)).state in ("busy", "retry"):
                         return Status("busy")
         return status
 
     def drives(self, session: str) -> bool:
-        """Whether this runtime drives the session at this moment."""
+        """Return whether this runtime drives the session now."""
         return self.engine.drives(session)
 
     async def is_driven(self, session: str) -> bool:
-        """Return whether a process drives the session now; one that may not exist yet is not driven."""
+        """Return whether a process drives the session now; False if the session does not exist."""
         try:
             return self.drives(session) or await self.journal.held(session)
         except NoSuchSession:
             return False
 
     async def root(self, session: str) -> str:
-        """The session at the top of the tree that a session works in; itself, if nobody started it."""
+        """Return the root session of the tree that a session belongs to; itself if it is not a subagent."""
         while parent := await parent_of(session, self._drives):
             session = parent
         return session
 
     async def extended(self, session: str, extension: str) -> Extension | Notice | None:
-        """What became of an extension: the part that raised the limit, the notice that refused it, or nothing yet."""
+        """Return the part that raised the limit, the notice that refused it, or None while it is pending."""
         for part in (await self.load(session)).parts.values():
             if isinstance(part, (Extension, Notice)) and part.item == extension:
                 return part
         return None
 
     async def waiting_prompts(self, session: str) -> list[str]:
-        """The ids of prompts that no turn has taken."""
+        """Return the ids of the prompts that wait in the inbox."""
         return [item.id for item in await self.journal.inbox(session) if isinstance(item, PromptItem)]
 
     async def allowances(self) -> list[tuple[str, float, float | None]]:
-        """What this user has spent today and this month, in US dollars, and the limits that are set."""
+        """Return the user's cost of today and of this month in US dollars, each with its limit if one is set."""
         now = self.seams.clock.wall()
         given = self.settings.limits
         found: list[tuple[str, float, float | None]] = []
@@ -204,7 +204,7 @@ class SessionReader:
         return found
 
     async def sessions(self) -> list[SessionRow]:
-        """All sessions, the one that changed last first."""
+        """Return all sessions, the most recently changed first."""
         return await self.journal.sessions()
 
     @asynccontextmanager
@@ -214,7 +214,7 @@ class SessionReader:
         while lease is None:
             if (await self.load(session)).running is not None:
                 raise LeaseLost(f"session {session} has a turn that runs: wait for it, or abort it")
-            # A drive that has ended its turn is about to release the lease.
+            # No turn is open, so the lease holder is about to release it.
             mark = await self._changed(session, mark)
             lease = await self.journal.acquire(session)
         try:
@@ -223,15 +223,15 @@ class SessionReader:
             await self.journal.release(lease)
 
     def new_id(self) -> str:
-        """Return the id of a session that is yet to be made."""
+        """Return an id for a new session."""
         return self.seams.new_id("ses")
 
     async def entries(self, session: str) -> list[Entry]:
-        """Return everything that was recorded of a session, undone or not."""
+        """Return all recorded entries of a session, undone ones included."""
         return await self.journal.load(session)
 
     async def tree_entries(self, session: str) -> dict[str, list[Entry]]:
-        """Return everything that was recorded of a session and of its subagents, by their ids."""
+        """Return all recorded entries of a session and of its subagents, by session id."""
         found: dict[str, list[Entry]] = {}
         waiting = [session]
         while waiting:
@@ -252,7 +252,7 @@ class SessionReader:
         try:
             entries = await self.journal.load(row.info.id)
         except JournalRefused:
-            # Opening it says that it is damaged.
+            # The session is damaged; opening it reports that.
             return True
         for entry in entries:
             if any(isinstance(event, PartPut) and isinstance(event.part, Prompt) for event in entry.events):
@@ -260,17 +260,17 @@ class SessionReader:
         return bool(await self.waiting_prompts(row.info.id))
 
     async def last_session(self, wanted: str = "") -> str:
-        """Return the session of this directory that changed last and has a prompt; raises `ConfigError`."""
+        """Return this directory's most recently changed session with a prompt; raises `ConfigError` without one."""
         for row in await self._own_sessions():
             if await self.is_begun(row):
                 return row.info.id
         raise ConfigError(f"{wanted}there is no session in {self.directory} yet")
 
     async def interrupted(self) -> list[str]:
-        """Return the sessions of this directory whose turn was interrupted, the newest first."""
+        """Return the sessions of this directory whose turn was interrupted, newest first."""
         found: list[str] = []
         for row in (await self._own_sessions())[:MOST_LOOKED_AT]:
-            # Opening a damaged one says that it is damaged.
+            # A damaged session is skipped; opening it reports the damage.
             with suppress(JournalRefused):
                 if not await self._has_ended(row) and (await self.status(row.info.id)).state == "interrupted":
                     found.append(row.info.id)
@@ -281,14 +281,14 @@ class SessionReader:
         return [row for row in await self.sessions() if row.info.directory == here and not row.info.parent]
 
     async def _has_ended(self, row: SessionRow) -> bool:
-        """Return whether the last entries say so already: nearly all do, and then nothing else has to be read."""
+        """Return whether the last entry ends a turn: true of nearly all sessions, and avoids reading the rest."""
         if row.sequence == 1:
             return True
         last = await self.journal.load(row.info.id, max(0, row.sequence - LAST_ENTRIES))
         return any(isinstance(event, PartPut) and isinstance(event.part, TurnFinish) for event in last[-1].events)
 
     async def subagents(self, session: Session, ended: dict[str, Branch]) -> tuple[Branch, ...]:
-        """Return the subagents of a session with theirs; `ended` keeps those that need no second look."""
+        """Return the tree of subagents of a session; `ended` caches finished branches between calls."""
         found: list[Branch] = []
         calls = [part for part in session.parts.values() if isinstance(part, Call) and part.child]
         for call in calls[-MOST_BRANCHES:]:
@@ -300,7 +300,7 @@ class SessionReader:
                 state = await self.load(child)
                 status = status_of(state, held=await self.journal.held(child)).state
             except JournalError:
-                # It was deleted, or is damaged; what its parent knows of it stands there.
+                # The session is deleted or damaged; its parent still has the report.
                 continue
             turn = state.turn
             agent, steps, cap = (turn.start.agent, turn.steps, turn.cap) if turn is not None else ("", 0, 0)
@@ -312,10 +312,10 @@ class SessionReader:
         return tuple(found)
 
     async def tree_account(self, session: Session) -> Account | None:
-        """Return the account of a whole tree of turns; None where there are no subagents."""
+        """Return the account of the whole tree of turns; None if there are no subagents."""
         turn = session.turn
         if turn is None or (not turn.children and turn.below is NOTHING):
-            # Asked with every entry that is shown: a turn without subagents costs no reading.
+            # This is called for every displayed entry, so a turn without subagents must not read the journal.
             return None
         account = await self.journal.account(turn.start.account)
         while account is not None and account.parent:
@@ -327,7 +327,7 @@ class SessionReader:
 
 
 def children_in(entries: Sequence[Entry]) -> dict[str, set[str]]:
-    """Return the subagents that worked in these entries, undone or not, and the calls for which they did."""
+    """Return the subagents that these entries started, with their calls; undone ones included."""
     found: dict[str, set[str]] = {}
     for entry in entries:
         for event in entry.events:

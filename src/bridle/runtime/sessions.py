@@ -1,4 +1,4 @@
-"""`Sessions`: the protocol by which every surface creates, steers, follows and keeps sessions."""
+"""`Sessions`: the protocol through which every surface creates, steers, follows and manages sessions."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from bridle.journal.journal import SessionRow as SessionRow
 
 
 class Reverted(NamedTuple):
-    """The outcome of an undo or a redo: the first turn concerned, its files, and the text of its prompt."""
+    """The outcome of an undo or a redo: the first turn affected, its files, and the text of its prompt."""
 
     turn: int
     files: tuple[str, ...]
     prompt: str = ""
     unknown: tuple[str, ...] = ()
-    """Files whose earlier state is not known, in words."""
+    """Messages about files whose earlier state is not known."""
     finished: bool = False
-    """Whether it was recorded before, and only the files had not followed."""
+    """Whether the undo or redo was already recorded and only its files were still to be restored."""
 
 
 class Branch(NamedTuple):
@@ -42,20 +42,20 @@ class Branch(NamedTuple):
 
 
 class Sessions(Protocol):
-    """Sessions of one journal, wherever they are driven.
+    """The sessions of one journal, in whichever process they are driven.
 
-    `Runtime` implements it on a journal; a client implements it over HTTP. Methods raise `JournalError` and, for values
-    that make no sense, `ConfigError`. Items that are submitted are safe once the method returns.
+    `Runtime` implements it on a journal; a client implements it over HTTP. Methods raise `JournalError`, and
+    `ConfigError` for invalid values. Submitted items are durable once the method returns.
     """
 
     def new_id(self) -> str:
-        """Return the id of a session that is yet to be made."""
+        """Return an id for a new session."""
 
     async def create(self, id: str | None = None) -> str:
-        """Make a session and return its id; again with the same id does nothing."""
+        """Create a session and return its id. Idempotent for the same id."""
 
     async def begin(self, id: str, text: str, options: TurnOptions | None) -> str:
-        """Make a session for a first prompt; makes none if that prompt would be refused."""
+        """Create a session for a first prompt; create none if that prompt would be refused."""
 
     async def prompt(
         self,
@@ -70,33 +70,33 @@ class Sessions(Protocol):
         wants: Sequence[str] = (),
         subtask: str = "",
     ) -> str:
-        """Submit a prompt, wake its session and return the prompt's id. The same id twice is one prompt."""
+        """Submit a prompt, wake its session and return the prompt's id. Idempotent for the same id."""
 
     async def answer(
         self, session: str, ask: str, choice: Literal["once", "always", "reject"], feedback: str = ""
     ) -> None:
-        """Answer an ask of this session or of one below it."""
+        """Answer a permission request of this session or of one of its subagents."""
 
     async def abort(self, session: str, *, turn: int = 0, detail: str = "") -> None:
-        """End the running turn, wherever it runs."""
+        """End the running turn, in any process."""
 
     async def extend(self, session: str, limit: LimitName, by: float) -> str:
-        """Raise a limit of the running turn; return the id by which `extended` knows it."""
+        """Raise a limit of the running turn; return the id to pass to `extended`."""
 
     async def extended(self, session: str, extension: str) -> Extension | Notice | None:
-        """Return the outcome of an extension, or None while there is none."""
+        """Return the outcome of an extension, or None while it is pending."""
 
     async def compact(self, session: str) -> None:
-        """Have the context of a session made smaller."""
+        """Request a compaction of the session's context."""
 
     async def resume(self, session: str) -> None:
-        """Go on with an interrupted turn, and with prompts that a failed one left for the person."""
+        """Continue an interrupted turn, and prompts that were held back after a failed turn."""
 
     async def wait(self, session: str, prompt: str) -> Result:
-        """Return the result of a prompt, once its turn has finished or nothing can go on."""
+        """Return the result of a prompt once its turn has finished or the session cannot continue."""
 
     async def parked(self, session: str) -> None:
-        """Return once nothing can go on in the session and below it."""
+        """Return once neither the session nor its subagents can continue."""
 
     def stream(self, session: str, prompt: str, after: int = 0) -> AsyncGenerator[Entry | Live, None]:
         """Yield entries after a sequence number and live deltas, until `wait` would return."""
@@ -104,55 +104,55 @@ class Sessions(Protocol):
     def follow(
         self, session: str, after: int = 0, *, until: asyncio.Future[Any] | None = None
     ) -> AsyncGenerator[Entry | Live, None]:
-        """Yield entries after a sequence number and live deltas, without end or until this is done."""
+        """Yield entries after a sequence number and live deltas, endlessly or until `until` is done."""
 
     async def load(self, session: str) -> Session:
-        """Return a session as the journal has it now."""
+        """Return the current state of a session from the journal."""
 
     async def entries(self, session: str) -> list[Entry]:
-        """Return everything that was recorded of a session, undone or not."""
+        """Return all recorded entries of a session, undone ones included."""
 
     async def tree_entries(self, session: str) -> dict[str, list[Entry]]:
-        """Return everything that was recorded of a session and of its subagents, by their ids."""
+        """Return all recorded entries of a session and of its subagents, by session id."""
 
     async def sessions(self) -> list[SessionRow]:
-        """Return all sessions, the one that changed last first."""
+        """Return all sessions, the most recently changed first."""
 
     async def is_begun(self, row: SessionRow) -> bool:
         """Return whether a session has a prompt; lists leave empty sessions out."""
 
     async def interrupted(self) -> list[str]:
-        """Return the sessions of this directory whose turn was interrupted, the newest first."""
+        """Return the sessions of this directory whose turn was interrupted, newest first."""
 
     async def status(self, session: str) -> Status:
-        """Return what a session is doing."""
+        """Return the status of a session."""
 
     async def is_driven(self, session: str) -> bool:
         """Return whether a process drives the session now."""
 
     async def root(self, session: str) -> str:
-        """Return the session at the top of the tree that a session works in."""
+        """Return the root session of the tree that a session belongs to."""
 
     async def waiting_prompts(self, session: str) -> list[str]:
-        """Return the ids of prompts that no turn has taken."""
+        """Return the ids of the prompts that wait in the inbox."""
 
     async def subagents(self, session: Session, ended: dict[str, Branch]) -> tuple[Branch, ...]:
-        """Return the subagents of a session with theirs; `ended` keeps those that need no second look."""
+        """Return the tree of subagents of a session; `ended` caches finished branches between calls."""
 
     async def tree_account(self, session: Session) -> Account | None:
-        """Return the account of a whole tree of turns; None where there are no subagents."""
+        """Return the account of the whole tree of turns; None if there are no subagents."""
 
     async def rename(self, session: str, title: str) -> None:
         """Give a session another title."""
 
     async def fork(self, session: str, turn: int | None = None) -> str:
-        """Make a new session with the same history, up to a turn; return its id."""
+        """Create a session with the same history, up to a turn; return its id."""
 
     async def undo(self, session: str, *, to: str = "", keep_files: bool = False, force: bool = False) -> Reverted:
-        """Hide everything from a turn on, and bring the files back to their state before it."""
+        """Hide everything from a turn on, and restore the files to their state before it."""
 
     async def redo(self, session: str, *, keep_files: bool = False) -> Reverted:
-        """Take the last undo back."""
+        """Revert the last undo."""
 
     async def diff(self, session: str, turn: int = 0) -> str:
         """Return the changes of a session, or of one turn, as a unified diff."""
@@ -161,7 +161,7 @@ class Sessions(Protocol):
         """Return a session with its subagents as one JSON document."""
 
     async def import_bundle(self, raw: bytes) -> str:
-        """Take an exported session into the journal; return its id."""
+        """Write an exported session to the journal; return its id."""
 
     async def delete(self, session: str) -> list[str]:
-        """Delete a session with everything below it; return the ids of what was deleted."""
+        """Delete a session with its subagents; return the ids of the deleted sessions."""

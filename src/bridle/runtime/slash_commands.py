@@ -1,4 +1,4 @@
-"""A person's prompt: a slash command expands to its template, and named files are attached."""
+"""Expansion of a user's prompt: slash commands become their templates, and files named with @ are attached."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SHELL_SECONDS = 60.0
 Run = Callable[[str], Awaitable[str]]
 Judge = Callable[[Access], Verdict]
 Permits = Callable[[Sequence[Access]], Awaitable[bool]]
-"""Whether all of these are allowed, by rules or by the person who is asked."""
+"""Returns whether all of these accesses are allowed, by rules or by the user when asked."""
 SUBTASK_AGENT = "general"
 PLAIN_NAME = re.compile(r"[A-Za-z][\w-]*")
 
@@ -44,10 +44,10 @@ PLAIN_NAME = re.compile(r"[A-Za-z][\w-]*")
 async def expand_prompt(
     runtime: Runtime, text: str, confirm: Confirm, *, typed: str, agent: str | None = None
 ) -> Expanded:
-    """Return a person's prompt with everything in its place; `agent` is the one that will run it.
+    """Return a user's prompt with slash commands expanded and files attached; `agent` is the one that will run it.
 
-    Only the words that the person `typed` may name subagents. `confirm` is asked about shell commands and files that
-    need a person. Raises `ConfigError` for a command that does not exist, and for a file that may not be read.
+    Only the text that the user `typed` may name subagents. `confirm` is called for shell commands and files that need
+    permission. Raises `ConfigError` for a command that does not exist, and for a file that may not be read.
     """
     asked = await _expanded(runtime, text, confirm, agent)
     subagents = runtime.turns.subagents
@@ -109,9 +109,9 @@ async def _server_prompt(runtime: Runtime, name: str, arguments: str) -> Expande
 
 
 def _find_command(text: str, commands: Collection[str]) -> tuple[str, str] | None:
-    """Return the name of the command that a prompt begins with, and its arguments; None if it is no command.
+    """Return the name of the command that a prompt begins with, and its arguments; None for other prompts.
 
-    Raises `ConfigError` with a suggestion if the first word can only be meant as a command, and there is none.
+    Raises `ConfigError` with a suggestion if the first word can only be a command and is not a known one.
     """
     found = re.match(r"/([\w./:-]+)(?:\s+(.*))?\Z", text.strip(), flags=re.DOTALL)
     if found is None:
@@ -130,7 +130,7 @@ def _find_command(text: str, commands: Collection[str]) -> tuple[str, str] | Non
 async def _fill_template(
     command: CommandSettings, arguments: str, directory: Path, run: Run, permits: Permits
 ) -> Expanded:
-    """Put everything in its place. Commands come from the template alone, and get the arguments as parameters."""
+    """Fill a template. Shell commands come from the template alone, and get the arguments as shell parameters."""
     words = _words(command.template, arguments)
     pieces: list[str] = []
     at = 0
@@ -141,7 +141,7 @@ async def _fill_template(
     text = "".join(pieces)
     if arguments and not PLACE.search(command.template):
         text = f"{text}\n\n{arguments}"
-    # What commands have printed names no files; arguments stand in their places, or behind the template.
+    # The output of commands must not attach files, so only the template and the arguments are searched for names.
     plain = "\n".join([*pieces[::2], *([] if PLACE.search(command.template) else [arguments])])
     found = await _attached(plain, directory, permits)
     if not command.subtask:
@@ -150,7 +150,7 @@ async def _fill_template(
 
 
 def _words(template: str, arguments: str) -> list[str]:
-    """Return the arguments one by one; the last that the template names takes all that is left."""
+    """Return the arguments as a list; the last one that the template uses takes all the rest."""
     try:
         words = shlex.split(arguments)
     except ValueError:
@@ -160,7 +160,7 @@ def _words(template: str, arguments: str) -> list[str]:
 
 
 def _shell(command: str, words: list[str]) -> str:
-    """Return a command in which arguments are parameters of the shell, so that none of them is read as code."""
+    """Return a command that gets the arguments as shell parameters, so that none of them is run as code."""
     if not PLACE.search(command):
         return command
     given = " ".join(shlex.quote(word) for word in words)
@@ -176,7 +176,7 @@ async def _run_shell(
     confirm: Callable[[str], Awaitable[bool]],
     read_only: bool = False,
 ) -> str:
-    """Return what a command of a template prints; raises `ConfigError` if rules deny it, or no person allows it."""
+    """Return the output of a template's command; raises `ConfigError` if the rules or the user do not allow it."""
     given = BASH.check({"command": command})
     needed = BASH.accesses(given, directory)
     verdicts = {judge(access) for access in needed}
@@ -217,7 +217,7 @@ def _filled(text: str, words: list[str], arguments: str) -> str:
 
 
 async def _attached(text: str, directory: Path, permits: Permits) -> tuple[File, ...]:
-    """Return the files that the words name with an @, each read by the rules of the read tool; raises `ConfigError`."""
+    """Return the files that the text names with @, read under the rules of the read tool; raises `ConfigError`."""
     found: list[File] = []
     for name, place in mentioned(text, directory).items():
         needed = accesses("read", place)

@@ -1,4 +1,4 @@
-"""Recorded entries without the authority that they carry: what another machine allowed is not allowed here."""
+"""Removal of permissions from imported sessions: approvals given on another machine do not count here."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from bridle.errors import ConfigError
 
 
 def disarmed(entries: Sequence[Entry], directory: str) -> tuple[Entry, ...]:
-    """Return the entries of a session that works in this directory and was allowed nothing yet.
+    """Return the entries of a session, moved to this directory and without any permissions granted so far.
 
-    Permanent approvals are dropped everywhere. In a turn that has not ended, approvals and open asks become calls that
-    wait to be judged, `on_ask` allows nothing, and no tool is there besides those of its agent. Raises `ConfigError`
-    where a turn ends that did not begin.
+    Permanent approvals are dropped everywhere. In a turn that has not ended, approved and asking calls become pending
+    again, `on_ask` allows nothing, and the tools are only those of its agent. Raises `ConfigError` if a turn ends
+    without having begun.
     """
     found: list[Entry] = []
     ended: int | None = None
@@ -31,7 +31,7 @@ def disarmed(entries: Sequence[Entry], directory: str) -> tuple[Entry, ...]:
             if isinstance(part, TurnFinish):
                 ended = part.number
             elif isinstance(part, (Undone, Redone)):
-                # What an undo hides may come back: a turn has ended only if its end comes back with it.
+                # A redo can restore hidden turns: a turn has ended only if its end is restored with it.
                 ended = None
             events.append(_disarmed(event, directory, ended=ended is not None))
             if isinstance(part, TurnStart):
@@ -65,13 +65,13 @@ def _state(state: CallState, *, ended: bool) -> CallState:
     if ended:
         return msgspec.structs.replace(state, always=()) if isinstance(state, Approved) else state
     if isinstance(state, (Approved, Asking)):
-        # What an ask says was written elsewhere, too: the person must see what the call itself needs.
+        # The text of an ask is imported too, so it is not trusted: the user must see what the call itself needs.
         return Pending()
     return Waiting(state.child, recalled=state.recalled) if isinstance(state, Waiting) else state
 
 
 def bounded(entries: Sequence[Entry], open_turn: int, limits: Limits) -> tuple[Entry, ...]:
-    """The entries with these bounds for the turn of this number, which has not ended and was never extended."""
+    """Return the entries with these limits for the open turn of this number; its extensions are set to 0."""
     found: list[Entry] = []
     begun = False
     for entry in entries:
@@ -92,7 +92,7 @@ def bounded(entries: Sequence[Entry], open_turn: int, limits: Limits) -> tuple[E
 
 
 def check_open_turn(id: str, state: Session, carried: set[str], ceiling: int) -> None:
-    """Refuse an open turn that would draw on what is not its own; raises `ConfigError`."""
+    """Raise `ConfigError` if an open turn uses an account, step limit, subagent or parent that is not its own."""
     turn = state.running
     if turn is None:
         return

@@ -1,4 +1,4 @@
-"""Sessions that are carried elsewhere, or go on in two directions: export, import and fork."""
+"""Export, import, fork and rename of sessions."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from bridle.values.secrets import redacted
 
 VERSION = 1
 OUTPUTS = "{outputs}"
-"""Where long outputs are stored, which is elsewhere on each machine."""
+"""Placeholder for the folder of long outputs, which differs between machines."""
 DIRECTORY = "{directory}"
-"""Where a session works, which is where it was imported."""
+"""Placeholder for the project directory, which the import replaces with its own."""
 STORED = ".txt"
 MOST_BYTES = 1 << 29
-"""The largest file that is imported."""
+"""Maximum size of an imported file."""
 LAST_TIME = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
 
 class Carried(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One session: everything that was recorded, and the outputs that were stored beside it."""
+    """One exported session: its entries, and its long outputs, which are stored in separate files."""
 
     info: SessionInfo
     entries: tuple[Entry, ...]
@@ -48,7 +48,7 @@ class Carried(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Bundle(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A session with everything below it, the session itself first."""
+    """An exported session with all its subagents, the session itself first."""
 
     bridle: int
     sessions: tuple[Carried, ...]
@@ -56,7 +56,7 @@ class Bundle(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
 
 async def export_session(runtime: Runtime, session: str, *, redact: bool = False) -> bytes:
-    """A session and all its subagents as one JSON file; raises `NoSuchSession`."""
+    """Return a session and all its subagents as one JSON document; raises `NoSuchSession`."""
     found: list[Carried] = []
     waiting = [session]
     while waiting:
@@ -81,7 +81,7 @@ def _outputs(runtime: Runtime, session: str) -> dict[str, str]:
     folder = runtime.outputs / session if runtime.outputs is not None else None
     if folder is None or not folder.is_dir():
         return {}
-    # As bytes: reading them as text would make all line ends the same.
+    # Read as bytes, because reading as text would normalize line endings.
     return {path.name: path.read_bytes().decode("utf-8", "replace") for path in sorted(folder.glob(f"*{STORED}"))}
 
 
@@ -96,10 +96,11 @@ def _without_secrets(value: Any) -> Any:
 
 
 async def import_bundle(runtime: Runtime, raw: bytes) -> str:
-    """Write what was exported into the journal: its id. Raises `ConfigError`, also if something else is there.
+    """Write an exported session to the journal and return its id.
 
-    Everything is looked at before anything is written: a file that is refused leaves nothing behind. The session works
-    in the runtime's directory from now on. It brings no authority: see `disarmed`.
+    Raises `ConfigError`, also if a different session has the same id. Everything is checked before anything is
+    written, so a refused file leaves nothing behind. The session moves to the runtime's directory and loses its
+    permissions: see `disarmed`.
     """
     root = str(runtime.outputs) if runtime.outputs is not None else ""
     try:
@@ -135,7 +136,7 @@ async def import_bundle(runtime: Runtime, raw: bytes) -> str:
 
 
 def _check(carried: Carried) -> None:
-    """Refuse what no export writes; raises `ConfigError`."""
+    """Raise `ConfigError` for content that no export writes."""
     id = carried.info.id
     session_id(id)
     begun = _begun(carried)
@@ -157,7 +158,7 @@ def _check(carried: Carried) -> None:
 
 
 def _within_bounds(runtime: Runtime, carried: Carried, state: Session) -> Carried:
-    """A session whose open turn may do no more than a new one of its agent could here."""
+    """Return the session with the limits of its open turn reduced to those of a new turn of its agent here."""
     turn = state.running
     if turn is None:
         return carried
@@ -169,7 +170,7 @@ def _within_bounds(runtime: Runtime, carried: Carried, state: Session) -> Carrie
 
 
 def _check_children(runtime: Runtime, id: str, state: Session) -> None:
-    """Refuse an open turn with subagents that the rules here do not let it have; raises `ConfigError`."""
+    """Raise `ConfigError` if an open turn has subagents that the rules here do not allow."""
     turn = state.running
     for call in turn.children if turn is not None else ():
         assert turn is not None
@@ -182,22 +183,22 @@ def _check_children(runtime: Runtime, id: str, state: Session) -> None:
 
 
 def _accounts(runtime: Runtime, states: Mapping[str, Session], id: str) -> Iterator[Account]:
-    """The accounts of a turn that is open, and of those above it: what they have used counts here too."""
+    """Yield the accounts of an open turn and of the turns above it; their usage counts here too."""
     state = states.get(id)
     turn = state.running if state is not None else None
     if turn is None:
         return
-    # The day on which it goes on pays, whatever day the file says that it began.
+    # Further cost counts for the day of the import, not for the day on which the turn began.
     own, *above = accounts_of(runtime.settings, msgspec.structs.replace(turn.start, at=runtime.seams.clock.wall()))
     under = [each for each in states if is_below(each, id)]
     open_below = [found for each in under if (found := states[each].running) is not None]
     spent = NOTHING
     for each in (turn, *open_below):
-        # Tokens and money of subagents that have ended are counted in their parent's already.
+        # Tokens and cost of finished subagents are already included in those of their parent.
         spent = spent.plus(spent_by(each, 0.0).with_subagents(each.below))
     unborn = sum(child not in states for each in (turn, *open_below) for child in each.children.values())
     (working, beside), *others = (_working(each, states) for each in (turn, *open_below))
-    # Places are counted at the root: for all who work, but one that awaits its own lends them its place.
+    # Concurrency slots are counted at the root; a turn that waits for its own subagents lends them its slot.
     live = working + sum(places(*each, lends=True) for each in others)
     counted = {"live": live, "total": len(under) + unborn} if turn.start.delegation is None else {}
     yield msgspec.structs.replace(own, spent=spent, children=working, beside=beside, **counted)
@@ -207,7 +208,7 @@ def _accounts(runtime: Runtime, states: Mapping[str, Session], id: str) -> Itera
 
 
 def _working(turn: OpenTurn, states: Mapping[str, Session]) -> tuple[int, int]:
-    """The subagents of a turn that have not ended or have yet to begin, and how many of them are in the background."""
+    """Return how many subagents of a turn have not ended, and how many of them are in the background."""
     working: list[str] = []
     for call, child in turn.children.items():
         last = states[child].turn if child in states else None
@@ -218,7 +219,7 @@ def _working(turn: OpenTurn, states: Mapping[str, Session]) -> tuple[int, int]:
 
 
 def _tree(bundle: Bundle) -> list[str]:
-    """The sessions that would be exported again, in their order."""
+    """Return the ids of the sessions that an export of this bundle would contain, in order."""
     carried = {each.info.id: each for each in bundle.sessions}
     found = [bundle.sessions[0].info.id]
     for id in found:
@@ -229,7 +230,7 @@ def _tree(bundle: Bundle) -> list[str]:
 
 
 def _unborn(state: Session) -> Collection[str]:
-    """The subagents that an open turn waits for: its process may have died before it made them."""
+    """Return the subagents of an open turn, whose sessions may not exist if the process died before creating them."""
     return state.running.children.values() if state.running is not None else ()
 
 

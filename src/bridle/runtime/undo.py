@@ -1,4 +1,4 @@
-"""Turns undone and redone: the history and the files together, both recorded, nothing lost."""
+"""Undo and redo of turns: the history and the files change together, and both changes are recorded."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ NAMED = 5
 async def undo(
     runtime: Runtime, session: str, *, to: str = "", keep_files: bool = False, force: bool = False
 ) -> Reverted:
-    """Hide everything from a turn on, and bring the files back to what they were before it.
+    """Hide everything from a turn on, and restore the files to their state before it.
 
-    A turn that only awaits subagents in the background is aborted first, with them.
-    `to` is the number of a turn, or the id of a prompt; without it, the last turn. Raises `ConfigError` if there is
-    nothing to undo, if somebody else has changed the files in the meantime (`force` takes them back all the same; a
-    redo brings them again), or if they are not known any more; `LeaseLost` while a turn runs. An undo that was
-    recorded before, and whose files have not followed, is finished instead.
+    A turn that only waits for background subagents is aborted first, with them.
+    `to` is a turn number or a prompt id; the default is the last turn. Raises `ConfigError` if there is nothing to
+    undo, if the files were changed outside the session in the meantime (`force` undoes those changes too; a redo
+    brings them back), or if their earlier state is no longer known; raises `LeaseLost` while a turn runs. If an
+    earlier undo was recorded but its files were not restored, finishes that one instead.
     """
     async with _leased(runtime, session) as record:
         left = record.session.unfinished
@@ -58,7 +58,7 @@ async def undo(
 
 
 async def _finish_undo(runtime: Runtime, record: Record, undone: Undone, *, keep_files: bool, force: bool) -> Reverted:
-    """Have the files follow an undo that a dead process has recorded."""
+    """Restore the files of an undo whose process died after recording it."""
     planned = None
     if undone.tree and not keep_files:
         planned = await _plan(runtime, record, await _taken_back(runtime, record, undone), force=force)
@@ -67,7 +67,7 @@ async def _finish_undo(runtime: Runtime, record: Record, undone: Undone, *, keep
 
 
 async def redo(runtime: Runtime, session: str, *, keep_files: bool = False) -> Reverted:
-    """Take the last undo back; its files become what they were when it was done.
+    """Revert the last undo; its files return to their state just before it.
 
     Raises `ConfigError` if there is nothing to redo, or if the files were changed since.
     """
@@ -103,7 +103,7 @@ async def _plan(runtime: Runtime, record: Record, found: UndoTarget, *, force: b
 
 
 def _refuse(planned: Planned, *, force: bool) -> None:
-    """Whatever somebody else has made of the files stands before what was asked for."""
+    """Raise `ConfigError` if the plan would destroy files without a copy or, without `force`, outside changes."""
     if planned.lost:
         raise ConfigError(
             f"in the way, and not kept, so that it would be gone for good: {_some(planned.lost)}. Move it away first; "
@@ -121,7 +121,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _left(planned: Planned | None, moved: Mapping[str, str]) -> tuple[str, ...]:
-    """What an undo does not touch, and what a person can do about it."""
+    """Return messages about files that the undo leaves alone, with what the user can do about them."""
     if planned is None:
         return ()
     told = [
@@ -138,7 +138,7 @@ def _left(planned: Planned | None, moved: Mapping[str, str]) -> tuple[str, ...]:
 
 
 async def diff(runtime: Runtime, session: str, turn: int = 0) -> str:
-    """What a session, or one of its turns, has changed in the files; raises `ConfigError` if it is not known."""
+    """Return the file changes of a session or one turn as a diff; raises `ConfigError` if they are not known."""
     entries = visible(await runtime.journal.load(session))
     state = load_session(entries)
     if turn and begins(entries, turn) > entries[-1].sequence:
@@ -179,7 +179,7 @@ def _directory(record: Record) -> Path:
 
 
 async def _taken_back(runtime: Runtime, record: Record, undone: Undone) -> UndoTarget:
-    """The changes that an undo took back."""
+    """Return the changes that an undo reverted."""
     session = record.lease.session
     entries = await runtime.journal.load(session)
     before = _put(entries, undone.id)
@@ -188,7 +188,7 @@ async def _taken_back(runtime: Runtime, record: Record, undone: Undone) -> UndoT
 
 
 def _put(entries: Sequence[Entry], id: str) -> int:
-    """The entry in which a part was put first."""
+    """Return the sequence number of the entry that first recorded a part."""
     return next(
         entry.sequence
         for entry in entries
@@ -197,7 +197,7 @@ def _put(entries: Sequence[Entry], id: str) -> int:
 
 
 def _turn(session: Session, entries: Sequence[Entry], to: str) -> int:
-    """The turn that is meant; raises `ConfigError`."""
+    """Return the number of the turn that `to` names; raises `ConfigError`."""
     starts = [event.part.number for event in _puts(entries) if isinstance(event.part, TurnStart)]
     if not starts:
         raise ConfigError("there is no turn to undo")
@@ -216,13 +216,13 @@ def _puts(entries: Sequence[Entry]) -> list[PartPut]:
 
 
 def _words(entries: Sequence[Entry], turn: int) -> str:
-    """What the first prompt of a turn said."""
+    """Return the text of the first prompt of a turn."""
     prompts = (event.part for event in _puts(entries) if isinstance(event.part, Prompt))
     return next((prompt.text for prompt in prompts if prompt.turn == turn), "")
 
 
 class UndoTarget(NamedTuple):
-    """What was changed, by which sessions, and what is not known of it."""
+    """The file changes to undo, the sessions that made them, and messages about unknown changes."""
 
     spans: list[Span]
     sessions: tuple[str, ...]
@@ -233,7 +233,7 @@ class UndoTarget(NamedTuple):
 async def _found(
     runtime: Runtime, session: str, entries: Sequence[Entry], turn: int, *, only: bool = False
 ) -> UndoTarget:
-    """What was changed from a turn on, in the order of time; by subagents too."""
+    """Return the file changes from a turn on in chronological order, subagents included."""
     first = begins(entries, turn)
     last = begins(entries, turn + 1) if only else entries[-1].sequence + 1
     chosen = [entry for entry in entries if first <= entry.sequence < last]
@@ -257,7 +257,7 @@ async def _found(
 
 @dataclass(slots=True)
 class _Changes:
-    """What a session and its subagents have changed."""
+    """The changes of a session and its subagents, while they are collected."""
 
     patches: list[Patch] = field(default_factory=list)
     sessions: list[str] = field(default_factory=list)
@@ -277,7 +277,7 @@ async def _gather(runtime: Runtime, session: str, entries: Sequence[Entry], foun
 
 
 def _for_calls(entries: Sequence[Entry], calls: set[str]) -> list[Entry]:
-    """What a subagent did for these calls of its parent; it may have worked for others too."""
+    """Return the entries of a subagent's turns for these calls of its parent; it may have worked for other calls."""
     chosen: list[Entry] = []
     inside = False
     for entry in entries:

@@ -32,7 +32,7 @@ from bridle.core.stream import ModelRequest
 from bridle.turn.active_turn import ActiveTurn
 from bridle.turn.processor import Processor
 from bridle.turn.send_request import ESTIMATE_SLACK, ModelCall, closing_need
-from bridle.turn.side_request import NO_BUDGET, ErrandSender
+from bridle.turn.side_request import NO_BUDGET, SideRequestKind
 
 
 async def compact(active: ActiveTurn, action: Compact) -> None:
@@ -49,7 +49,7 @@ def cause_of(turn: OpenTurn) -> CompactionCause:
     return "overflow" if turn.overflowed else "manual" if turn.wanted is not None else "usage"
 
 
-class _Summary(ErrandSender):
+class _Summary(SideRequestKind):
     """See `Sender`."""
 
     grows: Literal["recorded", "shown", "hidden"] = "hidden"

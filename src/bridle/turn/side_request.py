@@ -17,7 +17,7 @@ NO_TOOLS = (Refusal("tools_off"), "not executed: words alone are asked for")
 NO_BUDGET = Broken("no budget is left for another try")
 
 
-class ErrandSender:
+class SideRequestKind:
     """The part of `Sender` that every errand shares; what it says and what becomes of its reply is its own."""
 
     closing = False

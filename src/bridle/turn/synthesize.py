@@ -17,7 +17,7 @@ from bridle.core.stream import ModelRequest
 from bridle.turn.active_turn import ActiveTurn
 from bridle.turn.processor import Processor
 from bridle.turn.send_request import ESTIMATE_SLACK, ModelCall, closing_need, input_tokens
-from bridle.turn.side_request import NO_BUDGET, ErrandSender
+from bridle.turn.side_request import NO_BUDGET, SideRequestKind
 
 
 async def synthesize(active: ActiveTurn, action: Synthesize) -> None:
@@ -26,7 +26,7 @@ async def synthesize(active: ActiveTurn, action: Synthesize) -> None:
     await ModelCall(active, answer, reads=answer.reads).send()
 
 
-class _Answer(ErrandSender):
+class _Answer(SideRequestKind):
     """See `Sender`."""
 
     grows: Literal["recorded", "shown", "hidden"] = "shown"
