@@ -102,7 +102,7 @@ def checked(chosen: Sequence[Mutant], jobs: int) -> Iterator[tuple[Mutant, bool]
 def _warm_up() -> None:
     """Load what others wrote once for all processes; what is ours is loaded by each, with its mutant in it."""
     sys.path.insert(0, str(TESTS))
-    importlib.import_module("stories")
+    importlib.import_module("support.stories")
     importlib.import_module("_hypothesis_pytestplugin")
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None) or ""

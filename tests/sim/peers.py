@@ -44,7 +44,7 @@ class Peer(Started):
     """One connection to the server."""
 
     def __init__(self, plan: Plan, fetched: Fetched, cutter: Cutter) -> None:
-        super().__init__((), Path(), {})
+        super().__init__(command=(), folder=Path(), environment={})
         self._kind = plan.peer or ""
         self._plan = plan
         self._chance = random.Random(f"peer {plan.seed} {sum(fetched.done.values())}")

@@ -33,7 +33,7 @@ class Peer(Started):
     """A server in this process; what it sends comes as the bytes of a command would, and is read as those are."""
 
     def __init__(self, script: bytes) -> None:
-        super().__init__((), Path(), {})
+        super().__init__(command=(), folder=Path(), environment={})
         self._script = script.split(b"\n")
 
     @asynccontextmanager
