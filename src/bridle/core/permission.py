@@ -205,7 +205,7 @@ def covers(saved: Access, access: Access) -> bool:
     """Return whether an access granted with "always" also covers another one."""
     if saved.permission != access.permission:
         return False
-    # An access that such a pattern cannot store is not covered by it either.
+    # An access that this pattern cannot store is not covered by it either.
     remembered = access.reach == "exact" or (access.reach == "runs" and access.always)
     if saved.always and remembered and _fits(saved.always, access):
         return True
