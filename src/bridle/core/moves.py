@@ -56,7 +56,7 @@ def has_result(state: CallState) -> bool:
 
 
 def begin_request(session: Session, turn: OpenTurn, request: Request) -> None:
-    """Record that a request is about to be sent: for a step, an errand, or a title."""
+    """Record that a request is about to be sent: for a step, a side request, or a title."""
     if request.purpose == "title":
         turn.title = request
         return

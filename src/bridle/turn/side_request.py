@@ -1,4 +1,4 @@
-"""Common code of errands, the requests beside the steps: no tools, and a failure does not end the turn."""
+"""Common code of side requests, made besides the steps: no tools, and a failure does not end the turn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_BUDGET = Broken("no budget is left for another try")
 
 
 class SideRequestKind:
-    """The part of `RequestKind` that all errands share; content and handling of the reply differ."""
+    """The part of `RequestKind` that all side requests share; content and handling of the reply differ."""
 
     closing = False
 
