@@ -1,16 +1,16 @@
-"""Every exception of Bridle.
+"""All exceptions of Bridle, as one hierarchy.
 
 BridleError
-├── ConfigError          a file, a flag or an argument says something that cannot be; nothing was started
+├── ConfigError          a file, a flag or an argument is invalid; nothing was started
 ├── JournalError
 │   ├── JournalFailed    a record could not be written, so the turn has not ended
-│   │   └── JournalFull  there was no room on the disk
+│   │   └── JournalFull  the disk is full
 │   ├── JournalRefused   the file is damaged, newer than this program, or not a journal
 │   ├── LeaseLost        another process writes to this session now
-│   └── NoSuchSession    there is no session of this id
-├── BudgetRefused        the ledger has no room; carries what is short
-├── ServerFailed         a server of tools cannot be used
-├── SnapshotFailed       the state of a project's files cannot be kept, or brought back
+│   └── NoSuchSession    no session has this id
+├── BudgetRefused        the ledger has no room; carries the shortage
+├── ServerFailed         a tool server cannot be used
+├── SnapshotFailed       the state of a project's files cannot be stored or restored
 └── ToolFailed           a tool ends with an error that the model reads
 """
 
@@ -20,27 +20,27 @@ import sys
 
 
 class BridleError(Exception):
-    """Anything that Bridle raises on purpose; its text is for people."""
+    """Base class of all errors that Bridle raises on purpose; its text is for people."""
 
 
 class ConfigError(BridleError):
-    """A file, a flag or an argument says something that cannot be."""
+    """A file, a flag or an argument is invalid."""
 
 
 class JournalError(BridleError):
-    """The journal cannot do what was asked of it."""
+    """The journal cannot do what it was asked to do."""
 
 
 class JournalFailed(JournalError):
-    """A record could not be written, so what it says has not happened."""
+    """A record could not be written, so its events have not happened."""
 
 
 class JournalFull(JournalFailed):
-    """There is no room on the disk."""
+    """The disk is full."""
 
 
 class JournalRefused(JournalError):
-    """The file cannot be written to: damaged, newer than this program, or no journal."""
+    """The file cannot be written to: damaged, newer than this program, or not a journal."""
 
 
 class LeaseLost(JournalError):
@@ -48,15 +48,15 @@ class LeaseLost(JournalError):
 
 
 class NoSuchSession(JournalError):
-    """There is no session of this id."""
+    """No session has this id."""
 
 
 class ServerFailed(BridleError):
-    """A server of tools cannot be used; the text says why."""
+    """A tool server cannot be used; the text says why."""
 
 
 class SnapshotFailed(BridleError):
-    """The state of a project's files cannot be kept, or brought back; the text says why."""
+    """The state of a project's files cannot be stored or restored; the text says why."""
 
 
 class ToolFailed(BridleError):
@@ -64,7 +64,7 @@ class ToolFailed(BridleError):
 
 
 def unsupported() -> str:
-    """Why Bridle cannot run on this system; empty if it can."""
+    """Return why Bridle cannot run on this system; empty if it can."""
     if sys.platform in ("linux", "darwin"):
         return ""
     return f"{sys.platform} is not supported: Bridle runs on Linux and macOS, and on Windows inside WSL"

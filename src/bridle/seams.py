@@ -1,4 +1,4 @@
-"""The only users of time, randomness and threads: whoever replaces these replaces all nondeterminism."""
+"""Time, randomness and threads, used only here: replacing these replaces all nondeterminism."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class Clock(Protocol):
     """Two clocks: one for people, which may jump, and one for deadlines, which may not."""
 
     def wall(self) -> float:
-        """Seconds since 1970."""
+        """Return the seconds since 1970."""
 
     def monotonic(self) -> float:
-        """Seconds since some moment; comparable within one process."""
+        """Return the seconds since some moment; comparable within one process."""
 
 
 class Offload(Protocol):
-    """Runs work that would hold up the event loop. Jobs of one instance run one after the other, in order."""
+    """Runs work that would block the event loop. Jobs of one instance run one after the other, in order."""
 
     async def run(self, job: Callable[[], Result]) -> Result:
-        """The job's result; raises what the job raised. A cancelled caller does not stop the job."""
+        """Return the job's result; raises its exception. A cancelled caller does not stop the job."""
 
     def close(self) -> None:
         """Wait for the running job and stop. May be called twice."""
@@ -74,7 +74,7 @@ class ThreadOffload:
 
 
 def leave(status: int) -> NoReturn:
-    """End the process: at once, if work goes on in a thread for which nobody waits any more."""
+    """End the process: at once, if an abandoned thread is still working."""
     if any(not thread.daemon and thread is not threading.main_thread() for thread in threading.enumerate()):
         sys.stdout.flush()
         sys.stderr.flush()
@@ -83,19 +83,19 @@ def leave(status: int) -> NoReturn:
 
 
 def new_lock() -> AbstractContextManager[object]:
-    """A lock for what several threads change."""
+    """Return a lock for state that several threads change."""
     return threading.Lock()
 
 
 def unguessable_key() -> str:
-    """A key that nobody can guess."""
+    """Return a key that cannot be guessed."""
     return os.urandom(24).hex()
 
 
 async def in_thread(job: Callable[[], Result], *, until_exit: bool = False) -> Result:
-    """The job's result, from a thread of its own that nobody waits for: a job that hangs holds up no abort.
+    """Run the job in an own thread that is not joined, and return its result: a job that hangs blocks no abort.
 
-    With `until_exit` the process does not end before the job has: for foreign code that must not be torn.
+    With `until_exit` the process does not end before the job has: for foreign code that must not be interrupted.
     """
     future, work = _in_future(job)
     threading.Thread(target=work, name="bridle-call", daemon=not until_exit).start()
@@ -103,7 +103,7 @@ async def in_thread(job: Callable[[], Result], *, until_exit: bool = False) -> R
 
 
 def _in_future(job: Callable[[], Result]) -> tuple[asyncio.Future[Result], Callable[[], None]]:
-    """A future in this loop, and the work that fills it from another thread."""
+    """Return a future of this loop, and the work that fills it from another thread."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Result] = loop.create_future()
 
@@ -112,12 +112,12 @@ def _in_future(job: Callable[[], Result]) -> tuple[asyncio.Future[Result], Calla
         try:
             result = job()
         except (Exception, SystemExit) as error:
-            # The caller gets it; the thread lives on for the next job.
+            # The caller gets the error; the thread lives on for the next job.
             failure = error if isinstance(error, Exception) else RuntimeError(f"exit {error.code}")
             settle = partial(_fail, future, failure)
         else:
             settle = partial(_finish, future, result)
-        # The loop may be gone when a job that nobody waits for comes to its end.
+        # The loop may be closed when an abandoned job ends.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(settle)
 
@@ -135,7 +135,7 @@ def _fail(future: asyncio.Future[Any], error: Exception) -> None:
 
 
 class InlineOffload:
-    """Runs each job where it stands: for simulation, where nothing may happen in between."""
+    """Runs each job immediately: for simulation, where nothing may happen in between."""
 
     async def run(self, job: Callable[[], Result]) -> Result:
         return job()
@@ -150,14 +150,14 @@ def _system_random() -> random.Random:
 
 @dataclass(slots=True)
 class Seams:
-    """What a runtime takes from the world besides models, tools and the journal."""
+    """The sources of nondeterminism of a runtime: clock, randomness and threads."""
 
     clock: Clock = field(default_factory=SystemClock)
     random: random.Random = field(default_factory=_system_random)
     offload: Callable[[], Offload] = ThreadOffload
 
     def new_id(self, prefix: str) -> str:
-        """An id that sorts by time and that nobody can guess: 10 letters of time, 16 of chance."""
+        """Return an id that sorts by time and cannot be guessed: 10 letters of time, 16 of chance."""
         number = (int(self.clock.wall() * 1000) & (1 << 50) - 1) << 80 | self.random.getrandbits(80)
         return f"{prefix}_" + "".join(_LETTERS[number >> 5 * place & 31] for place in range(25, -1, -1))
 
@@ -166,12 +166,12 @@ class Seams:
 
 
 def begin(work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
-    """A task that begins when the loop comes to it, also where the host's tasks begin before they have a name."""
+    """Return a task that begins at the next turn of the loop, even if the host's tasks start eagerly."""
     return asyncio.Task(work, loop=asyncio.get_running_loop())
 
 
 async def uninterrupted(work: Coroutine[Any, Any, Result]) -> Result:
-    """The result of work that a cancelled caller must wait for; the cancellation is raised after its end."""
+    """Return the result of work that a cancelled caller must wait for; the cancellation is raised after its end."""
     task = begin(work)
     try:
         return await asyncio.shield(task)

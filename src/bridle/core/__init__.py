@@ -1,1 +1,1 @@
-"""The pure core: no I/O, no async, no clock, no randomness."""
+"""Pure core of the agent loop: no I/O, no async, no clock, no randomness."""

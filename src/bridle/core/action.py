@@ -1,4 +1,4 @@
-"""What a turn may do next: each action is done by one effect, and named by `decide` alone."""
+"""The actions that a turn may take next; only `decide` chooses one, and one effect carries out each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bridle.core.states import Refusal
 
 
 class CallModel(msgspec.Struct, frozen=True):
-    """Ask the model for a step."""
+    """Send a model request for a step."""
 
     number: int
     attempt: int
@@ -21,26 +21,26 @@ class CallModel(msgspec.Struct, frozen=True):
 
 
 class Run(msgspec.Struct, frozen=True):
-    """Run these calls together."""
+    """Run these tool calls together."""
 
     calls: tuple[str, ...]
 
 
 class Compact(msgspec.Struct, frozen=True):
-    """Make the context smaller: by a summary that the model writes, or by one from the record."""
+    """Make the context smaller with a summary written by the model or built from the record."""
 
     attempt: int
     by: Literal["model", "bridle"]
 
 
 class Synthesize(msgspec.Struct, frozen=True):
-    """Have the answer written from the results of the last step, by one request without tools."""
+    """Have one request without tools write the answer from the results of the last step."""
 
     attempt: int
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """The subagents of these calls are awaited."""
+    """Wait for the subagents of these calls."""
 
     calls: tuple[str, ...]
 
@@ -53,7 +53,7 @@ class Settle(msgspec.Struct, frozen=True):
 
 
 class Pause(msgspec.Struct, frozen=True):
-    """A person is awaited for these calls."""
+    """Wait for a person to answer about these calls."""
 
     calls: tuple[str, ...]
 

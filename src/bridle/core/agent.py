@@ -1,4 +1,4 @@
-"""Who runs, with which model, how far and with what rights."""
+"""Definitions of agents, and facts about models: limits, prices and capabilities."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Price(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ModelInfo(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is known of a model. The defaults hold for one that nobody described."""
+    """Facts about a model; the defaults apply to a model without a description."""
 
     ref: str
     context_window: int = 128_000
@@ -34,45 +34,45 @@ class ModelInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     variants: Mapping[str, Mapping[str, Any]] = {}
     """Named sets of options."""
     reasons: bool = False
-    """Whether it thinks before it speaks."""
+    """Whether it thinks before it answers."""
     takes: frozenset[str] = frozenset()
-    """What it can look at besides text: `image`, `pdf`."""
+    """Inputs that it accepts besides text: `image`, `pdf`."""
     calls: Literal["native", "text", "unknown"] = "unknown"
-    """Whether it has tool calls of its own, is told its tools in words, or nobody knows."""
+    """Whether it has native tool calls, needs its tools described in the prompt, or is not known."""
     constrained: bool = False
-    """Whether its server can hold replies to a JSON schema."""
+    """Whether its server can constrain replies to a JSON schema."""
     small: bool = False
-    """It is lost in long prompts: a short one, and few tools."""
+    """It gets a short prompt and few tools, because it loses track in long prompts."""
     source: str = "defaults"
-    """Who says so."""
+    """Where these facts come from."""
 
 
 class AgentDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A definition: what a prompt needs besides its words."""
+    """An agent: its prompt, model, limits, tools and permissions."""
 
     name: str
     description: str = ""
     prompt: str | None = ""
-    """Its own words; None means those for the family of its model."""
+    """Its own prompt; None selects the prompt for its model family."""
     model: str | None = None
     steps: int | None = None
     limits: Limits = UNLIMITED
     tools: Mapping[str, bool] = {}
     permission: tuple[Rule, ...] = ()
     options: Mapping[str, Any] = {}
-    """Also temperature and the like."""
+    """Model options, including temperature."""
     source: str = "built-in"
     mode: Literal["primary", "subagent", "all"] = "all"
-    """Whether a person may choose it, a `task` call, or both."""
+    """Whether a person, a `task` call, or both may choose it."""
     variant: str = ""
     output: Mapping[str, Any] | None = None
-    """A JSON schema for its answer."""
+    """JSON schema of its answer."""
     hidden: bool = False
     """Not listed, and not offered to other agents."""
     color: str = ""
     reads_only: bool = False
-    """Its commands find the project read-only."""
+    """Its commands see the project read-only."""
     bound: bool = False
-    """Whether that list of tools holds also for everything that it starts."""
+    """Whether `tools` also binds every subagent that it starts."""
     offers: frozenset[str] | None = None
-    """The tools that its model is told of, where that is a choice and no ban; none means all that it may have."""
+    """The tools offered to its model, as a choice and not a ban; None offers all that it may use."""

@@ -1,4 +1,4 @@
-"""A smaller context: which messages a summary may stand for, and what the model sees afterwards."""
+"""Context compaction and pruning: which messages a summary replaces, and the messages that remain."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ SUMMARY_HEAD = "What came before was too long to keep. This summary stands for i
 
 
 def compact_at(window: int, least_reply: int) -> int:
-    """The tokens above which a context is too large: most of the window, and room for a reply in any case."""
+    """Return the token count above which a context is too large: most of the window, always with room for a reply."""
     return max(1, min(int(window * COMPACT_AT), window - least_reply))
 
 
 def first_kept(messages: Sequence[Message], room: int) -> int:
-    """The place from which messages stay as they are: a recent tail of so many characters, no call without result."""
+    """Return the index from which messages stay unchanged: a tail of `room` characters, no call without result."""
     kept, size = len(messages), 0
     for place in range(len(messages) - 1, -1, -1):
         size += characters(messages[place])
@@ -43,7 +43,7 @@ def first_kept(messages: Sequence[Message], room: int) -> int:
 
 
 def compacted(messages: Sequence[Message], part: Compaction, prompts: Collection[str]) -> list[Message]:
-    """The summary, the turn's own prompts that lie before `through`, and everything from there on."""
+    """Return the summary, the turn's own prompts from before `through`, and every message from there on."""
     kept: list[Message] = [UserMessage(part.id, f"{SUMMARY_HEAD}\n\n{part.summary}", kind="summary")]
     ours = set(prompts)
     through = next((place for place, message in enumerate(messages) if message.id == part.through), len(messages))
@@ -55,7 +55,7 @@ def compacted(messages: Sequence[Message], part: Compaction, prompts: Collection
 
 
 def pruned(messages: Sequence[Message], part: Compaction) -> list[Message]:
-    """The messages with the outputs of these results gone."""
+    """Return the messages with the outputs of the pruned results replaced by a placeholder."""
     gone = set(part.pruned)
     return [
         message
@@ -68,7 +68,7 @@ def pruned(messages: Sequence[Message], part: Compaction) -> list[Message]:
 
 
 def prunable(messages: Sequence[Message], characters_per_token: float) -> tuple[str, ...]:
-    """The results beyond the newest ones, if they are worth a block."""
+    """Return the ids of results older than the newest ones; none if they are too few to be worth pruning."""
     newest, block = 0.0, 0.0
     found: list[str] = []
     for message in reversed(messages):
@@ -85,7 +85,7 @@ def prunable(messages: Sequence[Message], characters_per_token: float) -> tuple[
 
 
 def head_and_tail(text: str, room: int, between: str = "…") -> str:
-    """Both ends of a text that is longer than there is room for."""
+    """Return the text, or its two ends if it is longer than `room`."""
     if len(text) <= room:
         return text
     half = max(1, (room - len(between) - 4) // 2)
@@ -93,12 +93,12 @@ def head_and_tail(text: str, room: int, between: str = "…") -> str:
 
 
 def serialised(messages: Sequence[Message], room: int) -> str:
-    """The history as one text for whoever sums it up; long pieces by their ends, and so the whole."""
+    """Return the history as one text to summarize; long pieces, and the whole, are cut to their two ends."""
     lines: list[str] = []
     for message in messages:
         match message:
             case UserMessage():
-                # An earlier summary stands for much: it is brought up to date, so it is seen whole.
+                # An earlier summary stands for much history and is to be updated, so more of it is shown.
                 shown = room // 2 if message.kind == "summary" else SHOWN_CHARACTERS
                 lines.append(f"## User\n{head_and_tail(message.text, shown)}")
             case AssistantMessage():
@@ -111,7 +111,7 @@ def serialised(messages: Sequence[Message], room: int) -> str:
 
 
 def mechanical(messages: Sequence[Message], room: int) -> str:
-    """A summary that needs no model: what was said and called, a line each, the newest for certain."""
+    """Return a summary written without a model: one line per message and call, the newest always included."""
     lines: list[str] = []
     earlier = ""
     for message in messages:

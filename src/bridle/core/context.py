@@ -1,4 +1,4 @@
-"""Text on its way to the model: made sound, measured, joined with its files, cut where it is too long."""
+"""Text for the model: made encodable, measured in tokens, joined with its files, and cut if too long."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ MAX_OUTPUT_BYTES = 50_000
 
 
 def sound(text: str) -> str:
-    """Text that can be written: a half of a character, as a file name or a model may hold it, becomes a mark."""
+    """Replace lone surrogates, which file names and models may contain, so that the text can be encoded as UTF-8."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def estimate_tokens(count: int) -> int:
-    """Tokens of so many characters, rounded up; a guess until the provider has counted."""
+    """Return the estimated tokens of `count` characters, rounded up; used until the provider has counted."""
     return -(-count // CHARACTERS_PER_TOKEN)
 
 
 def prompt_text(text: str, files: Sequence[File]) -> str:
-    """A prompt with its files, as the model reads it; images and documents go beside it."""
+    """Return a prompt with its text files as the model reads it; images and documents are sent separately."""
     if not files:
         return text
     attached = "\n\n".join(
@@ -34,7 +34,7 @@ def prompt_text(text: str, files: Sequence[File]) -> str:
 
 
 def cap_output(output: str) -> tuple[str, bool]:
-    """Head and tail of an output that is too long for the model, and whether anything was left out."""
+    """Return an output, cut to head and tail if it is too long for the model, and whether anything was left out."""
     lines = output.count("\n") + 1
     if lines <= MAX_OUTPUT_LINES and len(output) <= MAX_OUTPUT_BYTES // 4:
         return output, False

@@ -1,4 +1,4 @@
-"""The whole policy of the loop: what a turn has recorded decides what is done next."""
+"""The whole policy of the loop: the record of a turn determines its next action."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ UNMET = "no answer met the schema"
 
 
 def decide(turn: Turn) -> Action:
-    """Name the next action of a turn that has been recovered."""
+    """Return the next action of a turn that has been recovered."""
     action = _next(turn)
     if turn.background and isinstance(action, (CallModel, Finish)):
-        # A turn never ends before its background subagents: an answer awaits them, any other end aborts them.
+        # A turn never ends before its background subagents: an answer waits for them, any other ending aborts them.
         if isinstance(action, Finish) and action.reason in ("answered", "synthesized"):
             return Wait(turn.background)
         if isinstance(action, Finish) or action.closing is not None:
@@ -70,7 +70,7 @@ def _next(turn: Turn) -> Action:
 def _begin(turn: Turn) -> Action:
     if turn.prompted:
         return _next_step(turn, 1)
-    # Opened to compact, not to answer anybody.
+    # The turn was opened to compact, not to answer a prompt.
     return _compact(turn) if turn.crowded and not turn.compactions else Finish("answered")
 
 
@@ -84,7 +84,7 @@ def _stop(turn: Turn, halt: Halt) -> Action:
 
 
 def _answered(turn: Turn, step: Step) -> Action:
-    """The model has nothing more to do; an answer that must fit a schema may still be missing."""
+    """Return the action after a reply without calls; an answer that must fit a schema may still be missing."""
     if turn.output != "wanted":
         return Finish("answered")
     asked_enough = turn.reminded >= MAX_REMINDERS or turn.cap == 0
@@ -101,7 +101,7 @@ def _after_death(turn: Turn, step: Step) -> Action:
 
 def _again(turn: Turn, step: Step) -> Action:
     if turn.refused is not None:
-        # The step cannot be paid for any more: then the turn closes, or has closed.
+        # The step can no longer be paid for: the turn closes, or has closed.
         return _next_step(turn, step.number + 1) if step.closing is None else Finish(step.closing)
     tools: Literal["offered", "off"] = "off" if step.closing is not None or turn.cap == 0 else "offered"
     return _fitting(turn, CallModel(step.number, step.requests + 1, tools, step.closing))
@@ -112,7 +112,7 @@ def _next_step(turn: Turn, number: int) -> Action:
     if closing is None and 0 < cap <= number:
         closing = "step_cap"
     if closing is not None:
-        # A talk-only turn has no closing step, and one that cannot be paid for is not asked for.
+        # A turn without tools has no closing step, and a closing step that cannot be paid for is not requested.
         off = turn.closing_refused or cap == 0
         return Finish(closing) if off else _fitting(turn, CallModel(number, 1, "off", closing))
     if cap == 0:
@@ -122,7 +122,7 @@ def _next_step(turn: Turn, number: int) -> Action:
 
 
 def _fitting(turn: Turn, call: CallModel) -> Action:
-    """The request, or what must come before it so that it fits the window."""
+    """Return the request, or the compaction that must precede it so that it fits the window."""
     if not turn.crowded:
         return call
     return Finish("context_full") if turn.compactions >= MAX_COMPACTIONS else _compact(turn)
@@ -139,7 +139,7 @@ def _compact(turn: Turn) -> Action:
 
 
 def _side_request(turn: Turn, purpose: Literal["compaction", "synthesis"]) -> SideRequest:
-    """What is known of the errand that is due; one that was not begun is new."""
+    """Return the recorded side request for this purpose, or a new one if none has begun."""
     return (
         turn.side_request
         if turn.side_request is not None and turn.side_request.purpose == purpose

@@ -1,4 +1,4 @@
-"""Two unions: what is recorded in the journal, and what is only shown live."""
+"""Two unions of events: those recorded in the journal, and those only shown live."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bridle.core.states import CallState, RequestState
 
 
 class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is known of a session besides its parts."""
+    """Facts about a session besides its parts."""
 
     id: str
     directory: str
@@ -23,13 +23,13 @@ class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PartPut(msgspec.Struct, frozen=True, tag="put", tag_field="event"):
-    """A part is new."""
+    """A part was added."""
 
     part: Part
 
 
 class PartGrown(msgspec.Struct, frozen=True, tag="grown", tag_field="event", omit_defaults=True):
-    """Text was added at `offset`; what lies before it stands already. A thought is sealed when it is whole."""
+    """Text was added at `offset`; the text before it is already recorded. A thought gets its seal when it is whole."""
 
     id: str
     offset: int
@@ -38,7 +38,7 @@ class PartGrown(msgspec.Struct, frozen=True, tag="grown", tag_field="event", omi
 
 
 class CallMoved(msgspec.Struct, frozen=True, tag="call", tag_field="event", omit_defaults=True):
-    """A call went into another state; `changed` are the arguments that a hook has put in place of the model's."""
+    """A call changed its state; `changed` are the arguments with which a hook replaced the model's."""
 
     id: str
     state: CallState
@@ -46,20 +46,20 @@ class CallMoved(msgspec.Struct, frozen=True, tag="call", tag_field="event", omit
 
 
 class RequestMoved(msgspec.Struct, frozen=True, tag="request", tag_field="event"):
-    """A request went into another state."""
+    """A request changed its state."""
 
     id: str
     state: RequestState
 
 
 class PartRemoved(msgspec.Struct, frozen=True, tag="removed", tag_field="event"):
-    """A part left the view; the journal keeps it."""
+    """A part was removed from the view; the journal keeps it."""
 
     id: str
 
 
 class SessionPut(msgspec.Struct, frozen=True, tag="session", tag_field="event"):
-    """The session's own facts are new or changed."""
+    """The session's own facts were set or changed."""
 
     info: SessionInfo
 
@@ -77,7 +77,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def thousandths(seconds: float) -> float:
-    """A time as entries have it."""
+    """Return a time rounded as entries record it."""
     return int(seconds * 1_000 + 0.5) / 1_000
 
 
@@ -85,7 +85,7 @@ DeltaKind = Literal["text", "reasoning", "arguments", "output"]
 
 
 class PartDelta(msgspec.Struct, frozen=True, tag="delta", tag_field="event"):
-    """Text on its way: never stored, may be dropped.
+    """A piece of streamed text: never stored, and may be dropped.
 
     `arguments` belong to a call that is not recorded yet: `call` names its tool, and the first delta is empty.
     """

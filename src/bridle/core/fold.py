@@ -1,4 +1,4 @@
-"""`fold` takes one entry of the journal after the other into a session, and is its only writer."""
+"""The fold of journal entries into a session, entry by entry; nothing else changes a session."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ from bridle.core.turn import Step
 from bridle.core.undo import visible
 
 OF_THE_SESSION = (TurnStart, Prompt, Notice, Undone, Redone)
-"""What says something beyond its turn; most parts do not, and are many."""
+"""Kinds of parts that matter beyond their turn; most parts, and the most numerous, do not."""
 
 
 def fold(session: Session, entry: Entry) -> None:
-    """Take one entry of the journal."""
+    """Apply one journal entry to the session."""
     session.sequence = entry.sequence
     session.elapsed = entry.elapsed
     for event in entry.events:
@@ -58,7 +58,7 @@ def fold(session: Session, entry: Entry) -> None:
 
 
 def load(entries: Sequence[Entry]) -> Session:
-    """The session that these entries describe, from its first on."""
+    """Return the session that these entries describe, starting with its first entry."""
     session = Session()
     for entry in visible(entries):
         fold(session, entry)
@@ -125,7 +125,7 @@ def _put_in_turn(session: Session, turn: OpenTurn, part: Part) -> None:
     match part:
         case Text() if part.by == "bridle" or turn.synthesis == "due":
             if turn.prompts:
-                # A turn without a prompt only compacts: what it says of that is for the reader.
+                # A turn without a prompt only compacts: its text is for the reader.
                 session.say(AssistantMessage(part.id, (AssistantText(part.text),)))
             turn.words = [part.id]
             turn.synthesis = "done" if turn.synthesis == "due" else turn.synthesis
@@ -181,7 +181,7 @@ def _note(turn: OpenTurn, part: Notice) -> None:
 
 
 def _answer(session: Session, turn: OpenTurn, words: tuple[str, ...]) -> None:
-    """These words answer every prompt of the turn that has no answer yet."""
+    """Record this text as the answer to every prompt of the turn that has none yet."""
     for prompt in turn.prompts:
         session.answers.setdefault(prompt, words)
 
@@ -216,7 +216,7 @@ def _compact(session: Session, turn: OpenTurn, part: Compaction) -> None:
 
 
 def _forget(session: Session, turn: OpenTurn) -> None:
-    """Let go of what a summary stands for; who drives a session needs no more of it, and the journal has it all."""
+    """Drop the parts that a summary replaces: driving a session does not need them, and the journal keeps them."""
     needed = {id for words in session.answers.values() for id in words}.union(turn.words, turn.reply)
     needed.update(turn.background, turn.kept_words)
     for id, part in tuple(session.parts.items()):

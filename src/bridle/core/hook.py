@@ -1,4 +1,4 @@
-"""Hooks as they are set: a command of the user's own, and the moment of a turn at which it runs."""
+"""Hook settings: a user's command, and the moment of a turn at which it runs."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ HookEvent = Literal[
 class HookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     on: HookEvent
     command: str
-    """A shell command that gets JSON on standard input. Before a call, a status other than 0 blocks the call.
+    """A shell command that receives JSON on standard input. Before a call, an exit status other than 0 blocks the call.
 
     It may print an answer as JSON: `arguments` before a call, `output` after one, `instruction` or `add` before a
     compaction.
     """
     tool: str = "*"
-    """Only for calls of tools that fit this pattern."""
+    """Runs only for calls of tools that match this pattern."""
     seconds: float = 60.0
     sandbox: bool = True
-    """Without it the command runs outside of the sandbox, which only your own configuration may say."""
+    """False runs the command outside the sandbox; only the user's own configuration may set that."""

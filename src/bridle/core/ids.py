@@ -1,10 +1,10 @@
-"""Every id of Bridle's own: built here, read here, and nowhere else.
+"""Ids of sessions, parts, asks, items and accounts: the only place that builds and parses them.
 
-Ids are on disk: a change of one is a change of the format. `{…}` stands for a part of an id, `[…]` for what may be
-absent. Names of files, refs of git and references of models are no ids.
+Ids are stored on disk: changing one changes the format. `{…}` stands for a component of an id, `[…]` for an optional
+one. File names, git refs and model references are not ids.
 
-    item        a random id from `Seams.new_id`, such as `prm_…`, or what a caller chose
-    session     `ses_…` or what a caller chose, without `:` and `/`; a subagent's is {session}.{call}
+    item        a random id from `Seams.new_id`, like `prm_…`, or one chosen by the caller
+    session     `ses_…` or one chosen by the caller, without `:` and `/`; a subagent's is {session}.{call}
 
     Parts of a session:
     part        {turn}.start | .halt | .text | .sentinel | .finish | .closing | .pruned | .title
@@ -19,7 +19,7 @@ absent. Names of files, refs of git and references of models are no ids.
     notice      {turn | request | call}.notice.{about}[.{more}]…
     mark        undo.{sequence} | redo.{sequence}
 
-    Messages, asks and what else comes from a call or a prompt:
+    Messages, asks and other ids derived from a call or a prompt:
     message     {call}.result | .report | .attached
     ask         {call}.{permission}[.again][.changed] | {call}.answer
     address     {session}:{ask}, where a subagent asks
@@ -45,32 +45,32 @@ from typing import Literal, NamedTuple
 TurnPart = Literal["start", "halt", "text", "sentinel", "finish", "closing", "pruned", "title"]
 StepPart = Literal["start", "cut", "output", "refused.tool_calls"]
 RESERVED_SESSIONS = ("day", "month")
-"""The ledger has accounts that begin with these: a session of that name would share them."""
+"""Prefixes of ledger accounts: a session of this name would share these accounts."""
 
 
 class TurnAccount(NamedTuple):
-    """The turn that an account is for."""
+    """The turn that owns an account."""
 
     session: str
     turn: int
 
 
 class AskAddress(NamedTuple):
-    """An ask, and the session in which it came up; empty for the session that is asked about."""
+    """An ask and the session that raised it; the session is empty for the one that is being asked."""
 
     session: str
     ask: str
 
 
 class RequestReservation(NamedTuple):
-    """The request that a reservation is for, and how often it had failed."""
+    """The request that owns a reservation, and how often it had failed."""
 
     request: str
     failures: int
 
 
 class StepRequest(NamedTuple):
-    """The place of a step's request."""
+    """Turn, step and attempt of a step's request."""
 
     turn: int
     step: int
@@ -78,7 +78,7 @@ class StepRequest(NamedTuple):
 
 
 class StepAddress(NamedTuple):
-    """A step as people name it."""
+    """A step as people refer to it."""
 
     turn: int
     step: int
@@ -89,7 +89,7 @@ def turn_part_id(turn: int, part: TurnPart) -> str:
 
 
 def wanted_id(turn: int, item: str = "") -> str:
-    """Return the id of a compaction that a person wants; without an item, of the one for which a turn was opened."""
+    """Return the id of a compaction that a person requested; without an item, of the one that a turn was opened for."""
     return f"{turn}.wanted.{item}" if item else f"{turn}.wanted"
 
 
@@ -116,7 +116,7 @@ def step_request_id(turn: int, step: int, attempt: int) -> str:
 
 
 def read_step_request(id: str) -> StepRequest | None:
-    """Return the place of a step's request; None for any other request."""
+    """Return turn, step and attempt of a step's request; None for any other request."""
     numbers = id.split(".")
     if len(numbers) != len(StepRequest._fields) or not all(map(str.isdecimal, numbers)):
         return None
@@ -136,7 +136,7 @@ def compaction_request_id(compaction: str, attempt: int) -> str:
 
 
 def reply_id(request: str, failures: int) -> str:
-    """Return what the ids of a reply's parts begin with."""
+    """Return the prefix of the ids of a reply's parts."""
     return f"{request}.{failures}"
 
 
@@ -157,12 +157,12 @@ def redo_id(sequence: int) -> str:
 
 
 def message_id(call: str, message: Literal["result", "report", "attached"]) -> str:
-    """Return the id of what the model is told of a call; of what calls have attached, by the first of them."""
+    """Return the id of a message about a call; `attached` messages of a batch use its first call."""
     return f"{call}.{message}"
 
 
 def ask_id(call: str, permission: str, *, again: bool = False, changed: bool = False) -> str:
-    """Return the id of an ask; an answer to a call's first ask must not pass for one to its second."""
+    """Return the id of an ask; the answer to a call's first ask must not count for its second."""
     return f"{call}.{permission}{'.again' if again else ''}{'.changed' if changed else ''}"
 
 
@@ -172,12 +172,12 @@ def question_id(call: str) -> str:
 
 
 def subtask_id(prompt: str) -> str:
-    """Return the id, as the stream has it, of the call that hands a prompt to its subagent."""
+    """Return the id, as streamed, of the call that delegates a prompt to its subagent."""
     return f"{prompt}.subtask"
 
 
 def stored_prompt_id(prompt: str) -> str:
-    """Return the id under which the whole of a shortened prompt is stored."""
+    """Return the id under which the full text of a shortened prompt is stored."""
     return f"{prompt}.prompt"
 
 
@@ -186,12 +186,12 @@ def child_session_id(session: str, call: str) -> str:
 
 
 def is_below(id: str, above: str) -> bool:
-    """Return whether a session is a subagent of another, near or far; or whether a part is one of a request's."""
+    """Return whether a session is a direct or indirect subagent of another, or a part belongs to a request."""
     return id.startswith(f"{above}.")
 
 
 def in_tree(session: str, root: str) -> bool:
-    """Return whether a session is this one or below it; everything is below no session."""
+    """Return whether a session is this one or below it; an empty root contains every session."""
     return not root or session == root or is_below(session, root)
 
 
@@ -206,7 +206,7 @@ def recall_id(session: str, call: str) -> str:
 
 
 def ask_address(session: str, ask: str) -> str:
-    """Return the id of an ask that says where its answer goes."""
+    """Return the id of an ask together with the session that its answer goes to."""
     return f"{session}:{ask}"
 
 
@@ -216,17 +216,17 @@ def read_ask_address(id: str) -> AskAddress:
 
 
 def rejection_id(item: str, ask: str) -> str:
-    """Return the id of the answer by which a prompt rejects an ask of a subagent."""
+    """Return the id of the answer by which a prompt rejects a subagent's ask."""
     return f"{item}:{ask}"
 
 
 def asks_report_id(session: str, sequence: int) -> str:
-    """Return the id under which a parent is told what is asked below it, as the session stands now."""
+    """Return the id of the item that reports the current open asks of a session to its parent."""
     return f"{session}.asks.{sequence}"
 
 
 def end_report_id(session: str, turn: int) -> str:
-    """Return the id under which a parent is told of the end of a turn."""
+    """Return the id of the item that reports the end of a turn to the parent."""
     return f"{account_id(session, turn)}.ended"
 
 
@@ -235,34 +235,34 @@ def account_id(session: str, turn: int) -> str:
 
 
 def read_account(id: str) -> TurnAccount | None:
-    """Return the turn that an account is for; None for a day's or a month's."""
+    """Return the turn that owns an account; None for the account of a day or a month."""
     session, _, turn = id.rpartition("/")
     return TurnAccount(session, int(turn)) if turn.isdecimal() else None
 
 
 def is_account_in(account: str, root: str) -> bool:
-    """Return whether an account is of a turn of this session or of one below it; without a session, of any turn."""
+    """Return whether an account belongs to a turn of this session or below it; an empty root matches any turn."""
     found = read_account(account)
     return found is not None and in_tree(found.session, root)
 
 
 def account_range(session: str) -> tuple[str, str]:
-    """Return the bounds, the second one excluded, between which the ids of a session's accounts lie."""
+    """Return the range of a session's account ids, the upper bound excluded."""
     return f"{session}/", f"{session}0"
 
 
 def day_account_id(at: float) -> str:
-    """Return the id of the account of the day (UTC) that has this moment, in seconds since 1970."""
+    """Return the id of the account of the UTC day that contains this time, in seconds since 1970."""
     return f"day/{datetime.fromtimestamp(at, UTC):%Y-%m-%d}"
 
 
 def month_account_id(at: float) -> str:
-    """Return the id of the account of the month (UTC) that has this moment, in seconds since 1970."""
+    """Return the id of the account of the UTC month that contains this time, in seconds since 1970."""
     return f"month/{datetime.fromtimestamp(at, UTC):%Y-%m}"
 
 
 def reservation_id(request: str, failures: int = 0) -> str:
-    """Return the id of a reservation: each try of a request has one of its own."""
+    """Return the id of a reservation: each try of a request has its own."""
     return f"{request}~{failures}" if failures else request
 
 
@@ -272,12 +272,12 @@ def read_reservation(id: str) -> RequestReservation:
 
 
 def step_address(turn: int, step: int) -> str:
-    """Return a step as people name it."""
+    """Return a step as people refer to it."""
     return f"{turn}.{step}"
 
 
 def read_step_address(text: str) -> StepAddress | None:
-    """Return the step that a person named; without a turn it is one of the first. None for anything else."""
+    """Return the step that a person named, in turn 1 if no turn is given; None if the text is no step."""
     turn, dot, step = text.rpartition(".")
     if not step.isdecimal() or not (turn.isdecimal() or not dot):
         return None
@@ -285,6 +285,6 @@ def read_step_address(text: str) -> StepAddress | None:
 
 
 def looks_like_part(id: str) -> bool:
-    """Return whether an id that a caller chose begins as those do which a turn gives to its parts."""
+    """Return whether an id chosen by a caller begins like the ids that turns give to their parts."""
     number, dot, _ = id.partition(".")
     return bool(dot) and number.isdecimal()

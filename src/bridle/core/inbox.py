@@ -1,4 +1,4 @@
-"""What outsiders submit: items on their way into a session, moved into its record by the holder of the lease."""
+"""Inbox items: prompts, answers, aborts and reports submitted from outside, recorded by the lease holder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bridle.core.states import Ask, Report
 
 
 class PromptItem(msgspec.Struct, frozen=True, tag="prompt", omit_defaults=True):
-    """A prompt on its way into a session, with what it overrides."""
+    """A prompt on its way into a session, with its overrides."""
 
     id: str
     text: str
@@ -25,7 +25,7 @@ class PromptItem(msgspec.Struct, frozen=True, tag="prompt", omit_defaults=True):
 
 
 class TurnOptions(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one prompt asks of the turn that it opens; what it leaves out stays as it was."""
+    """Options of one prompt for the turn that it opens; omitted options keep their values."""
 
     agent: str | None = None
     model: str | None = None
@@ -39,7 +39,7 @@ class TurnOptions(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class AnswerItem(msgspec.Struct, frozen=True, tag="answer", omit_defaults=True):
-    """What a person said to an ask."""
+    """A person's answer to an ask."""
 
     id: str
     ask: str
@@ -48,7 +48,7 @@ class AnswerItem(msgspec.Struct, frozen=True, tag="answer", omit_defaults=True):
 
 
 class AbortItem(msgspec.Struct, frozen=True, tag="abort", omit_defaults=True):
-    """A person wants the running turn to end; `turn` 0 means whichever runs."""
+    """A person aborts the running turn; `turn` 0 means any running turn."""
 
     id: str
     turn: int = 0
@@ -64,13 +64,13 @@ class ExtendItem(msgspec.Struct, frozen=True, tag="extend"):
 
 
 class CompactItem(msgspec.Struct, frozen=True, tag="compact"):
-    """A person wants the context to be made smaller."""
+    """A person requests a compaction of the context."""
 
     id: str
 
 
 class ChildAsksItem(msgspec.Struct, frozen=True, tag="child_asks", omit_defaults=True):
-    """What is open below a call: all of it, so that the last one of these says how it stands."""
+    """All open asks below a call; the newest of these items replaces the earlier ones."""
 
     id: str
     call: str

@@ -1,4 +1,4 @@
-"""Accounts and reservations: what a tree of turns may still spend, computed the same in every journal."""
+"""Accounts and reservations: the budget left to a tree of turns, computed identically for every journal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bridle.errors import BridleError
 
 
 class TreeLimits(Limits, frozen=True, omit_defaults=True):
-    """What all turns under a root may use together, and how many of them there may be.
+    """Limits that all turns under a root share, and the allowed number of subagents.
 
     `live` counts subagents that work or await a person; one that awaits its own lends its place to the first of them.
     """
@@ -23,12 +23,12 @@ class TreeLimits(Limits, frozen=True, omit_defaults=True):
 
 
 class Account(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One row of the ledger: what a turn and everything below it has spent and holds, and a root's limits for all.
+    """One row of the ledger: spending and reservations of a turn and everything below it; on a root, the tree's limits.
 
-    `held` are the account's own reservations by id, `kept` is what its own closing request will need while it awaits
-    subagents; `reserved` and `keeps` are their sums with those of everything below it. `children` are its own
-    subagents under way, `beside` those in the background; `live` and `total` are counted on the root alone. In the
-    `background` itself, a turn is lent no place.
+    `held` are the account's own reservations by id. `kept` is the amount that its own closing request will need while
+    it awaits subagents. `reserved` and `keeps` are these sums with everything below it included. `children` are its own
+    running subagents, `beside` those in the background. `live` and `total` are counted on the root alone. A turn that
+    is itself in the `background` is lent no place.
     """
 
     id: str
@@ -49,7 +49,7 @@ class Account(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Reservation(msgspec.Struct, frozen=True):
-    """The worst case of a request that is under way; `keep` is what must be left for the closing request."""
+    """The worst case of a request in progress; `keep` must be left over for the closing request."""
 
     id: str
     amount: Spent
@@ -57,7 +57,7 @@ class Reservation(msgspec.Struct, frozen=True):
 
 
 class AccountChange(msgspec.Struct, frozen=True):
-    """What one append does to the ledger, in the same transaction; all of it to one account and its ancestors."""
+    """The change that one append makes to the ledger, in the same transaction, to one account and its ancestors."""
 
     account: str
     opens: tuple[Account, ...] = ()
@@ -66,18 +66,18 @@ class AccountChange(msgspec.Struct, frozen=True):
     reserves: Reservation | None = None
     charges: Spent = NOTHING
     keeps: Spent | None = None
-    """What is kept for the closing request from now on; a reservation of one's own ends what was kept before."""
+    """The amount kept for the closing request from now on; the account's own reservation ends the previous one."""
     starts: int = 0
-    """Subagents that get a place; less than nothing for those that give theirs back unused."""
-    beside: int = 0  # Of these, how many are in the background.
+    """Subagents that get a place; negative if they return it unused."""
+    beside: int = 0  # How many of these are in the background.
     closes: bool = False
-    """The turn ends: its place and what it kept are free."""
+    """The turn ends: its place and the amount that it kept become free."""
 
 
 class Shortage(msgspec.Struct, frozen=True):
-    """Why an amount does not fit: the limit, what fits now, and what would once other requests have settled.
+    """Why an amount does not fit: the limit, the room now, and the room once other requests have settled.
 
-    Less than nothing fits where what must be kept is more than what is left.
+    The room is negative where more must be kept than is left.
     """
 
     account: str
@@ -90,7 +90,7 @@ class Shortage(msgspec.Struct, frozen=True):
 
 
 class BudgetRefused(BridleError):
-    """The ledger has no room for this."""
+    """The ledger has no room for a reservation, a charge or a subagent."""
 
     def __init__(self, shortage: Shortage) -> None:
         super().__init__(f"no room for {shortage.limit} in account {shortage.account}")
@@ -99,14 +99,14 @@ class BudgetRefused(BridleError):
 
 @lru_cache(maxsize=1_000)
 def _bounds(limits: Limits) -> tuple[tuple[LimitName, float], ...]:
-    """Return what is bounded: of a tree all that it counts, of a turn what it shares. Asked at every request."""
+    """Return the limits to check: all that a tree counts, or those that a turn shares. Called at every request."""
     whole_tree = isinstance(limits, TreeLimits)
     rows = (row for row in ROWS if ("tree" in row.scopes if whole_tree else row.shared))
     return tuple((row.name, allowed) for row in rows if (allowed := limits.of(row.name)) is not None)
 
 
 def post(change: AccountChange, account_of: Callable[[str], Account | None]) -> dict[str, Account] | Shortage:
-    """The rows that a change makes anew, or what is short; nothing is touched."""
+    """Return the new rows that a change produces, or the shortage; changes nothing itself."""
     chain = _chain(change, account_of)
     own = chain[0]
     freed, actual, held = NOTHING, NOTHING, own.held
@@ -121,7 +121,7 @@ def post(change: AccountChange, account_of: Callable[[str], Account | None]) -> 
         held = {**held, change.reserves.id: taken}
     kept = _kept(change, own)
     rows: dict[str, Account] = {}
-    # From the root down: what the whole tree lacks is said before what one turn lacks.
+    # From the root down, so that a shortage of the tree is reported before one of a single turn.
     for account in reversed(chain):
         mine = account is own
         limits = change.limits if mine and change.limits is not None else account.limits
@@ -147,25 +147,24 @@ def post(change: AccountChange, account_of: Callable[[str], Account | None]) -> 
 
 
 def _kept(change: AccountChange, own: Account) -> Spent:
-    """What the account keeps for its closing request after this."""
+    """Return the amount that the account keeps for its closing request after the change."""
     if change.keeps is not None:
         return change.keeps
     return NOTHING if change.reserves is not None or change.closes else own.kept
 
 
 def _scope(account: Account, *, mine: bool) -> Scope:
-    """For a subagent, the budget of a turn above it is the tree's."""
+    """Return the scope of an account's limits; for a subagent, the budget of a turn above it is the tree's."""
     return "tree" if account.scope == "turn" and not mine else account.scope
 
 
 def _short(
     limits: Limits | None, wanted: Spent, used: tuple[Spent, Spent, Spent], reserved: Spent
 ) -> tuple[LimitName, float, float, float, float] | None:
-    """The first limit without room for what is wanted, beside what is used, to be kept, and reserved: what fits, what
-    is spent and what is allowed."""
+    """Return the first limit without room for the wanted amount: its name, the room now and later, spent, allowed."""
     for name, allowed in _bounds(limits) if limits is not None else ():
         amount = getattr(wanted, name)
-        # What is not wanted needs no room, even where none is left.
+        # An amount of zero needs no room, even if none is left.
         if amount:
             spent, keep, others = used
             later = allowed - (getattr(spent, name) + getattr(keep, name) + getattr(others, name))
@@ -176,7 +175,7 @@ def _short(
 
 
 def _places(change: AccountChange, chain: list[Account], rows: dict[str, Account]) -> dict[str, Account] | Shortage:
-    """The rows with subagents started, given up or ended."""
+    """Return the rows after subagents were started, given up or ended, or the shortage."""
     turns = [account for account in chain if account.scope == "turn"]
     own, root = turns[0], turns[-1]
     if change.starts:
@@ -197,12 +196,12 @@ def _places(change: AccountChange, chain: list[Account], rows: dict[str, Account
 
 
 def places(children: int, beside: int, *, lends: bool) -> int:
-    """The places that subagents take: whoever awaits its own lends its place to the first that is not `beside` it."""
+    """Return the places that subagents take: a waiting turn lends its place to the first that is not `beside` it."""
     return beside + max(0, children - beside - 1) if lends else children
 
 
 def _taken(account: Account, root: Account, children: int, beside: int) -> int:
-    """How many places more are taken, once the account has so many subagents more."""
+    """Return how many more places are taken once the account has this many more subagents."""
     lends = account is not root
     after = places(account.children + children, account.beside + beside, lends=lends)
     return after - places(account.children, account.beside, lends=lends)
@@ -214,7 +213,7 @@ def _more(rows: dict[str, Account], id: str, **counts: int) -> None:
 
 
 def _chain(change: AccountChange, account_of: Callable[[str], Account | None]) -> list[Account]:
-    """The account and its ancestors, from the turn up to the month; those that are opened again keep their sums."""
+    """Return the account and its ancestors, from turn to month; reopened accounts keep their sums."""
     opened = {account.id: account for account in change.opens} if change.opens else {}
     chain: list[Account] = []
     id: str | None = change.account

@@ -1,4 +1,4 @@
-"""Every limit is a row of one table and one comparison: what is spent against what is allowed."""
+"""The table of limits, and the comparison of the amounts spent with those allowed."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ LimitName = Literal["steps", "tool_calls", "tokens", "cost", "seconds"]
 LIMIT_NAMES: tuple[LimitName, ...] = get_args(LimitName)
 Scope = Literal["turn", "tree", "day", "month"]
 Bound = LimitName | Literal["depth", "live", "total"]
-"""Everything of which a tree may have nothing left: the limits, and the bounds on its subagents."""
+"""Everything that a tree can run out of: the limits, and the bounds on its subagents."""
 
 MAX_STEPS = 200
 WARN_AT = 0.8
 LOWEST_OUTPUT_TOKENS = 1024
 CLOSING_SECONDS = 30.0
 TIMER_SECONDS = 0.01
-"""Timers fire a little early, and recorded times are rounded: with less than this left, the time is up."""
+"""With less than this left, the time is up: timers fire a little early, and recorded times are rounded."""
 SMALL_DOLLARS = 0.1
-"""Limits below this are told with four decimals."""
+"""Limits below this are shown with four decimals."""
 
 Reason = Literal[
     "answered",
@@ -42,30 +42,30 @@ Reason = Literal[
 
 
 class Limit(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of the table: everything in which one limit differs from another."""
+    """One row of the table: all properties in which limits differ."""
 
     name: LimitName
     reason: Reason
-    """The reason with which a turn ends that has reached it."""
+    """The reason with which a turn ends when it reaches this limit."""
     headline: str
-    """The words for that ending."""
+    """The text for that ending."""
     notice: str
-    """The words for reader and model at 80 %, with `used`, `allowed`, `left` and `counted` (left, with its noun)."""
+    """The text for reader and model at 80 %, with `used`, `allowed`, `left` and `counted` (left, with its noun)."""
     noun: str
     """Its name in a sentence, as in "tool call limit"."""
     help: str = ""
-    """More for the help of its flag."""
+    """Additional text for the help of its flag."""
     extension: float
-    """The least by which one key raises it."""
+    """The smallest amount by which one key press raises it."""
     unit: Literal["count", "dollars", "seconds"] = "count"
     thousands: bool = False
-    """Shown in thousands where there is little room."""
+    """Shown in thousands where space is short."""
     scopes: tuple[Scope, ...] = ("turn",)
     """Where it can be set."""
     shared: bool = False
-    """A turn also counts what its subagents use, and what a request may need of it is reserved."""
+    """A turn also counts the use of its subagents, and requests reserve their share of it."""
     last_closes: bool = False
-    """The last one closes the turn, instead of a request beyond the limit."""
+    """The last unit closes the turn, instead of a request beyond the limit."""
 
     @property
     def whole(self) -> bool:
@@ -74,26 +74,26 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """Its name beside a number, where there is little room: "calls"."""
+        """Its name beside a number where space is short: "calls"."""
         return f"{self.noun.split()[-1]}s" if self.whole else self.noun
 
     @property
     def units(self) -> str:
-        """What is counted: "tool calls", "US dollars"."""
+        """The counted unit: "tool calls", "US dollars"."""
         return {"count": f"{self.noun}s", "dollars": "US dollars", "seconds": "seconds"}[self.unit]
 
     def exact(self, value: float) -> str:
-        """Return a number without a word for its unit."""
+        """Return a number without its unit."""
         return f"${value:.4f}" if self.unit == "dollars" else f"{value:.0f}"
 
     def amount(self, value: float, allowed: float) -> str:
-        """Return a number with its unit; money in the decimals that its limit needs."""
+        """Return a number with its unit; money has the decimals that its limit needs."""
         if self.unit == "dollars":
             return f"${value:.4f}" if allowed < SMALL_DOLLARS else f"${value:.2f}"
         return f"{value:.0f} s" if self.unit == "seconds" else f"{value:.0f}"
 
     def bound(self, allowed: float) -> str:
-        """ "25 steps", "$0.5", "120 s"."""
+        """Return a limit with its unit: "25 steps", "$0.5", "120 s"."""
         if self.unit == "dollars":
             return f"${allowed}"
         return f"{allowed:g} s" if self.unit == "seconds" else counted(int(allowed), self.noun)
@@ -155,11 +155,11 @@ ROWS = (
 LIMITS: dict[LimitName, Limit] = {row.name: row for row in ROWS}
 LIMIT_OF_REASON: dict[Reason, Limit] = {row.reason: row for row in ROWS}
 TREE_BOUNDS: dict[str, tuple[int, int]] = {"depth": (0, 3), "live": (1, 64), "total": (0, 1_000)}
-"""The least and the most that each bound of a tree may be."""
+"""The smallest and the largest allowed value of each bound of a tree."""
 
 
 class Spent(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What was used up, or is asked for: one number for each limit, in the order of the table."""
+    """Amounts used or requested: one number per limit, in the order of the table."""
 
     steps: int = 0
     tool_calls: int = 0
@@ -170,7 +170,7 @@ class Spent(msgspec.Struct, frozen=True, omit_defaults=True):
     def plus(self, other: Spent) -> Spent:
         if other is NOTHING or self is NOTHING:
             return other if self is NOTHING else self
-        # Several times a step, so not in a loop; a test sees to it that no limit is left out.
+        # Not a loop, because it runs several times per step; a test checks that no limit is missing.
         return Spent(
             self.steps + other.steps,
             self.tool_calls + other.tool_calls,
@@ -186,19 +186,19 @@ class Spent(msgspec.Struct, frozen=True, omit_defaults=True):
             self.steps - other.steps,
             self.tool_calls - other.tool_calls,
             self.tokens - other.tokens,
-            # Sums of prices drift in the last digits; a balance of nothing must read as nothing.
+            # Sums of prices drift in the last digits; a balance of zero must read as zero.
             max(0.0, round(self.cost - other.cost, 12)),
             self.seconds - other.seconds,
         )
 
     def with_subagents(self, below: Spent) -> Spent:
-        """Return a turn's own use with that of its subagents: what a tree counts and a turn does not count already."""
+        """Return a turn's own use plus the use of its subagents that the tree counts and the turn does not yet."""
         rows = (row for row in ROWS if "tree" in row.scopes and not row.shared)
         added = {row.name: self.of(row.name) + below.of(row.name) for row in rows}
         return msgspec.structs.replace(self, **added)
 
     def without_subagents(self, below: Spent) -> Spent:
-        """Return what a turn has used itself, of what it counts with its subagents."""
+        """Return a turn's own use, without the share of its subagents."""
         own = {row.name: max(0, self.of(row.name) - below.of(row.name)) for row in ROWS if row.shared}
         return msgspec.structs.replace(self, **own)
 
@@ -211,7 +211,7 @@ NOTHING = Spent()
 
 
 class Counters(Protocol):
-    """What a turn keeps count of."""
+    """The counters of a turn."""
 
     @property
     def steps(self) -> int: ...
@@ -224,12 +224,12 @@ class Counters(Protocol):
 
 
 def spent_by(turn: Counters, elapsed: float) -> Spent:
-    """Return what a turn has used by this time."""
+    """Return the amounts that a turn has used by this time."""
     return Spent(turn.steps, turn.tool_calls, turn.tokens, turn.cost, elapsed)
 
 
 class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is allowed, in the order of the table; None means that this counter is not bounded here."""
+    """The allowed amounts, in the order of the table; None means not limited here."""
 
     steps: int | None = None
     tool_calls: int | None = None
@@ -242,14 +242,14 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
         return value
 
     def reached(self, spent: Spent) -> LimitName | None:
-        """Return the first limit of which nothing is left, but for one whose last closes the turn."""
+        """Return the first exhausted limit, except one whose last unit closes the turn."""
         for name, end in _ends(self):
             if getattr(spent, name) >= end:
                 return name
         return None
 
     def nearly_reached(self, spent: Spent, known: frozenset[LimitName]) -> tuple[LimitName, ...]:
-        """Return the limits of which 80 % are spent and that are not known to be near."""
+        """Return the limits of which 80 % are spent and that are not in `known`."""
         near: tuple[LimitName, ...] = ()
         for name, mark in _marks(self):
             if getattr(spent, name) >= mark and name not in known:
@@ -257,18 +257,18 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
         return near
 
     def at_most(self, other: Limits) -> Limits:
-        """Return the smaller of both, limit by limit."""
+        """Return the smaller value of each limit."""
         both = {name: (self.of(name), other.of(name)) for name in LIMIT_NAMES}
         least = {name: min((each for each in pair if each is not None), default=None) for name, pair in both.items()}
         return msgspec.structs.replace(self, **least)
 
     def over(self, other: Limits) -> Limits:
-        """Return these limits, and the other's where these say nothing."""
+        """Return these limits, with the other's where these are not set."""
         silent = {name: other.of(name) for name in LIMIT_NAMES if self.of(name) is None}
         return msgspec.structs.replace(self, **silent)
 
     def raised(self, name: LimitName, by: float) -> Limits:
-        """Return the limits with one of them raised; one that is not set stays so."""
+        """Return the limits with one of them raised; a limit that is not set stays unset."""
         allowed = self.of(name)
         if allowed is None:
             return self
@@ -280,7 +280,7 @@ UNLIMITED = Limits()
 
 @lru_cache(maxsize=1_000)
 def _ends(limits: Limits) -> tuple[tuple[LimitName, float], ...]:
-    """Return for each limit that is set how much may be used before the turn closes. Asked at every step."""
+    """Return for each limit that is set the amount at which the turn closes. Called at every step."""
     rows = (row for row in ROWS if not row.last_closes)
     return tuple((row.name, _end(row, allowed)) for row in rows if (allowed := limits.of(row.name)) is not None)
 
@@ -291,34 +291,34 @@ def _end(row: Limit, allowed: float) -> float:
 
 @lru_cache(maxsize=1_000)
 def _marks(limits: Limits) -> tuple[tuple[LimitName, float], ...]:
-    """Return for each limit that is set how much of it may be used without a word. Asked at every step."""
+    """Return for each limit that is set the amount above which a notice is due. Called at every step."""
     return tuple((name, WARN_AT * allowed) for name in LIMIT_NAMES if (allowed := limits.of(name)))
 
 
 def limits_in(given: Any) -> Limits:
-    """Return the limits that settings of any kind have among their fields."""
+    """Return the limits found among the fields of any settings object."""
     return Limits(**{name: getattr(given, name) for name in LIMIT_NAMES if hasattr(given, name)})
 
 
 def closing_seconds(seconds: float) -> float:
-    """The time that is held back for the closing request."""
+    """Return the seconds held back for the closing request."""
     return min(CLOSING_SECONDS, seconds / 10)
 
 
 def seconds_left(seconds: float, elapsed: float) -> float:
-    """The time that is left before the closing request; never none at all, since a limit of nothing is no limit."""
+    """Return the seconds left before the closing request; never 0, because a limit of 0 means no limit."""
     return max(TIMER_SECONDS, seconds - closing_seconds(seconds) - elapsed)
 
 
 MOST = 10**15
-"""More than anything that is counted here."""
+"""More than any amount counted here."""
 
 
 def wrong_limit(name: LimitName, value: object) -> str | None:
-    """Why this value cannot be a limit, as the end of a sentence that began with its key; None if it can."""
+    """Return why this value cannot be a limit, as the end of a sentence that began with its key; None if it can."""
     row = LIMITS.get(name)
     if row is None:
-        # Programs pass any name.
+        # Programs may pass any name.
         return f"is no limit (known: {', '.join(LIMIT_NAMES)})"
     if isinstance(value, bool) or not isinstance(value, (int,) if row.whole else (int, float)):
         return f"must be a {'whole ' if row.whole else ''}number, not {value!r}"
@@ -328,14 +328,14 @@ def wrong_limit(name: LimitName, value: object) -> str | None:
         return f"must be at most {MOST}"
     if value < 0:
         return f"must not be negative, not {value!r}"
-    # What every request needs some of cannot be nothing.
+    # Every request needs some of it, so it cannot be 0.
     if value == 0 and (row.shared or not row.whole):
         return "must be more than 0: leave it out for no limit"
     return None
 
 
 def wrong_bound(name: str, value: object) -> str | None:
-    """Why this value cannot be a bound of a tree, as `wrong_limit` says it."""
+    """Return why this value cannot be a bound of a tree, in the form of `wrong_limit`."""
     least, most = TREE_BOUNDS[name]
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         return f"must be a whole number from {least} to {most}, not {value!r}"
@@ -343,10 +343,10 @@ def wrong_bound(name: str, value: object) -> str | None:
 
 
 def effective_cap(steps: int | None, ceiling: int) -> int:
-    """The number of steps that a turn may take."""
+    """Return the number of steps that a turn may take."""
     return ceiling if steps is None else min(steps, ceiling)
 
 
 def counted(number: int, noun: str) -> str:
-    """ "1 step", "2 steps"."""
+    """Return a number with its noun: "1 step", "2 steps"."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""What the model reads: messages in order, never edited while a turn runs, each put into a wire's form once."""
+"""The messages that the model reads: in order, never edited during a turn, encoded once per wire format."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Literal, Protocol, TypeVar, cast, overload
 import msgspec
 
 ATTACHMENT_CHARACTERS = 6_000
-"""What an image weighs in the estimate of a context, until the provider has counted."""
+"""The weight of an image in the estimated size of a context, until the provider has counted."""
 BYTES_TO_CHARACTERS_OF_A_DOCUMENT = 8
 
 
 class Attachment(msgspec.Struct, frozen=True):
-    """An image or a document that goes with a prompt; `data` is base64."""
+    """An image or a document sent with a prompt; `data` is base64."""
 
     name: str
     media: str
@@ -21,21 +21,21 @@ class Attachment(msgspec.Struct, frozen=True):
 
     @property
     def sort(self) -> str:
-        """What a model must be able to look at: `image` or `pdf`."""
+        """The input that a model must accept for it: `image` or `pdf`."""
         return "pdf" if self.media == "application/pdf" else self.media.partition("/")[0]
 
 
 class UserMessage(msgspec.Struct, frozen=True):
-    """A prompt, or something that Bridle tells the model."""
+    """A prompt, or a message from Bridle to the model."""
 
     id: str
     text: str
     attachments: tuple[Attachment, ...] = ()
     kind: Literal["told", "attached", "summary", "shortened"] = "told"
-    """What calls have read, the summary of a compaction, a prompt that one has shortened, or anything else."""
+    """Files that calls read, the summary of a compaction, a prompt shortened by one, or anything else."""
 
     def seen_by(self, takes: frozenset[str]) -> tuple[str, tuple[Attachment, ...]]:
-        """The text and the attachments for a model that can look at so much; what it cannot see it is told of."""
+        """Return text and attachments for a model that accepts these inputs; others are mentioned in the text."""
         seen = tuple(attached for attached in self.attachments if attached.sort in takes)
         if len(seen) == len(self.attachments):
             return self.text, seen
@@ -44,20 +44,20 @@ class UserMessage(msgspec.Struct, frozen=True):
 
 
 class AssistantText(msgspec.Struct, frozen=True):
-    """What the model said."""
+    """Text written by the model."""
 
     text: str
 
 
 class Thought(msgspec.Struct, frozen=True):
-    """What the model thought; `seal` is what its provider wants back with it, and means nothing to others."""
+    """A thought of the model; `seal` is returned to its provider, and means nothing to others."""
 
     text: str
     seal: str = ""
 
 
 class CallMessage(msgspec.Struct, frozen=True):
-    """A call as the model made it; arguments are always a JSON object."""
+    """A tool call of the model; `arguments` is always a JSON object."""
 
     id: str
     name: str
@@ -66,12 +66,12 @@ class CallMessage(msgspec.Struct, frozen=True):
 
 
 class AssistantMessage(msgspec.Struct, frozen=True):
-    """One reply, its blocks in the order in which the model wrote them."""
+    """One reply, with its blocks in the order in which the model wrote them."""
 
     id: str
     blocks: tuple[AssistantText | Thought | CallMessage, ...]
     model: str = ""
-    """Who wrote it: seals go back to that model alone."""
+    """The model that wrote it: seals are sent back to that model alone."""
 
     @property
     def text(self) -> str:
@@ -83,7 +83,7 @@ class AssistantMessage(msgspec.Struct, frozen=True):
 
 
 class ResultMessage(msgspec.Struct, frozen=True):
-    """The one result of one call."""
+    """The only result of a call."""
 
     id: str
     call: str
@@ -96,20 +96,20 @@ Message = UserMessage | AssistantMessage | ResultMessage
 
 
 class Form(Protocol):
-    """The messages in the form of one wire, which only grows."""
+    """The messages encoded for one wire; append-only."""
 
     count: int
-    """How many messages it holds; kept by `Messages.form`."""
+    """Number of messages it holds; maintained by `Messages.form`."""
 
     def add(self, message: Message) -> None:
-        """Put one more message at the end."""
+        """Append a message."""
 
 
 AnyForm = TypeVar("AnyForm", bound=Form)
 
 
 class MessageList:
-    """The messages of a session, and the forms in which wires have read them."""
+    """The messages of a session, and their encodings for the wires that have read them."""
 
     __slots__ = ("forms", "items")
 
@@ -119,7 +119,7 @@ class MessageList:
 
 
 class Messages(Sequence[Message]):
-    """The first `length` messages of a transcript: a snapshot that costs nothing to take."""
+    """The first `length` messages of a transcript: a snapshot without copying."""
 
     __slots__ = ("_length", "_transcript")
 
@@ -153,7 +153,7 @@ class Messages(Sequence[Message]):
         return isinstance(other, Messages) and list(self) == list(other)
 
     def form(self, key: str, make: Callable[[], AnyForm]) -> AnyForm:
-        """These messages in the form that `key` names: what is new is added to it, what it has is never done again."""
+        """Return these messages in the form named `key`: new messages are added, existing ones never encoded again."""
         forms = self._transcript.forms
         form = cast(AnyForm | None, forms.get(key))
         if form is None or form.count > self._length:
@@ -165,11 +165,11 @@ class Messages(Sequence[Message]):
 
 
 FRAME = 40
-"""What a wire adds to each message and call: its role, its kind, its id."""
+"""The characters that a wire adds to each message and call: role, kind, id."""
 
 
 def characters(message: Message) -> int:
-    """The size of a message for the estimate of its tokens."""
+    """Return the size of a message for the estimate of its tokens."""
     match message:
         case UserMessage():
             return FRAME + len(message.text) + sum(_weight(attached) for attached in message.attachments)

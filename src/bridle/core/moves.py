@@ -1,4 +1,4 @@
-"""What `fold` does when a step ends, a call moves or a request moves."""
+"""The fold's transitions: a step ends, a call changes its state, or a request changes its state."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ from bridle.core.turn import SideRequest
 
 REFUSALS_THAT_REPEAT = ("denied", "unasked", "rejected", "hook")
 MOST_CHANGED = 1_000
-"""Characters of changed arguments that the model is told of."""
+"""Maximum characters of changed arguments shown to the model."""
 
 BACKGROUND = "background"
-"""What the detector of repetition takes for the result of a call that has started a subagent in the background."""
+"""Result recorded by the repetition detector for a call that started a background subagent."""
 
 
 def has_result(state: CallState) -> bool:
-    """Whether the model can be told of what a call came to."""
+    """Return whether a call has a result to show to the model."""
     return isinstance(state, Ended) or (isinstance(state, Waiting) and bool(state.told))
 
 
 def begin_request(session: Session, turn: OpenTurn, request: Request) -> None:
-    """A request is about to be sent: a step's, an errand's, or one beside them."""
+    """Record that a request is about to be sent: for a step, a side request, or a title."""
     if request.purpose == "title":
         turn.title = request
         return
@@ -69,13 +69,13 @@ def begin_request(session: Session, turn: OpenTurn, request: Request) -> None:
         turn.side_request = msgspec.structs.replace(side_request, state="open", requests=side_request.requests + 1)
     else:
         assert turn.step is not None
-        # Every prompt up to here is in this request, be it the first of its step or one that is asked again.
+        # Every prompt so far is part of this request, whether it is the first of its step or a later attempt.
         turn.prompted = False
         turn.step = msgspec.structs.replace(turn.step, requests=turn.step.requests + 1, state="open")
 
 
 def finish_step(session: Session, turn: OpenTurn, finish: StepFinish) -> None:
-    """The reply is whole, or cut: what it said and asked for is known."""
+    """Apply the end of a step's request, whole or cut: its text and its calls are known."""
     assert turn.step is not None
     parts = [session.parts[id] for id in turn.reply]
     turn.batch = {part.id: part.state for part in parts if isinstance(part, Call)}
@@ -98,7 +98,7 @@ def finish_step(session: Session, turn: OpenTurn, finish: StepFinish) -> None:
     if turn.request is not None and isinstance(turn.request.state, Replied):
         usage = turn.request.state.usage
         session.count(usage)
-        # A compaction after which the provider still counts too much has gained nothing, whatever we had estimated.
+        # If the provider still counts too much after a compaction, it gained nothing, despite the estimate.
         full = 0 < turn.start.compact_at < usage.total
         turn.compactions = turn.compactions if full else 0
     _close_batch(session, turn)
@@ -115,7 +115,7 @@ def _block(part: Text | Reasoning | Call) -> AssistantText | Thought | CallMessa
 
 
 def move_call(session: Session, event: CallMoved) -> None:
-    """A call went into another state."""
+    """Apply the new state of a call."""
     call = session.call(event.id)
     turn = session.turn
     assert turn is not None
@@ -164,7 +164,7 @@ def move_call(session: Session, event: CallMoved) -> None:
 
 
 def _move_background(session: Session, turn: OpenTurn, event: CallMoved) -> None:
-    """What became of a subagent whose call has its result: the model is told of the report behind an open batch."""
+    """Apply the report of a background subagent; the model reads it after the results of an open batch."""
     state = event.state
     if isinstance(state, Waiting):
         turn.background[event.id] = state
@@ -199,7 +199,7 @@ def _approve(session: Session, turn: OpenTurn, call: Call, state: Approved) -> N
 
 
 def _count_report(turn: OpenTurn, report: Report) -> None:
-    """Tokens and money of a subagent are its parent's too; its steps and calls are its own."""
+    """Add a subagent's tokens and money to its parent's; its steps and calls remain its own."""
     turn.usage = turn.usage.plus(report.usage)
     turn.tokens += report.spent.tokens
     turn.cost += report.spent.cost
@@ -209,7 +209,7 @@ def _count_report(turn: OpenTurn, report: Report) -> None:
 
 
 def _close_batch(session: Session, turn: OpenTurn) -> None:
-    """Once every call of a step has ended: its results reach the model and the detector, in call order."""
+    """Once every call of a step has ended, pass its results to the model and the detector, in call order."""
     if not all(map(has_result, turn.batch.values())):
         return
     synthesize = bool(turn.batch)
@@ -228,7 +228,7 @@ def _close_batch(session: Session, turn: OpenTurn) -> None:
             attached += state.attached
             turn.output = state.output if state.answers else turn.output
         if isinstance(state, Waiting):
-            # The id of a subagent is always new: a task that is started again and again is a loop all the same.
+            # The id of a subagent is always new, but a task that is started again and again is still a loop.
             turn.repetition.add(call.digest, BACKGROUND)
         elif not isinstance(state, Refused):
             turn.repetition.add(call.digest, state.digest)
@@ -239,7 +239,7 @@ def _close_batch(session: Session, turn: OpenTurn) -> None:
     if malformed:
         turn.repetition.add_malformed()
     if attached:
-        # No wire takes images in every result, and all take them from a user.
+        # Not every wire accepts images in results; all accept them in user messages.
         names = ", ".join(each.name for each in attached)
         shown = message_id(next(iter(turn.batch)), "attached")
         session.say(UserMessage(shown, f"[read: {names}]", tuple(attached), "attached"))
@@ -252,7 +252,7 @@ def _close_batch(session: Session, turn: OpenTurn) -> None:
 
 
 def move_request(session: Session, event: RequestMoved) -> None:
-    """A request went into another state."""
+    """Apply the new state of a request."""
     turn = session.turn
     assert turn is not None
     request = session.parts[event.id]
@@ -302,7 +302,7 @@ def _move_errand(turn: OpenTurn, state: RequestState) -> None:
         case Open():
             turn.side_request = msgspec.structs.replace(side_request, tries=side_request.tries + 1)
         case Replied():
-            # What it said is judged by whoever sent it: a usable reply is recorded together with what it is used for.
+            # The sender judges the reply: a usable one is recorded together with its use.
             turn.side_request = msgspec.structs.replace(side_request, state="finished", blanks=side_request.blanks + 1)
             turn.cut = state.finish == "length" if side_request.purpose == "synthesis" else turn.cut
         case Cut() | Broken():

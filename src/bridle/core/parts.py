@@ -1,4 +1,4 @@
-"""What a session is made of: an append-only list of parts, of which some move from state to state."""
+"""The parts of a session: an append-only list, in which calls and requests move through states."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from bridle.core.states import CallState, Done, Failed, Open, Pending, RequestSt
 
 Purpose = Literal["step", "closing", "compaction", "synthesis", "title"]
 OUTPUT = "structured_output"
-"""The call by which a model gives an answer that must fit a schema."""
+"""Name of the call by which a model gives an answer that must fit a schema."""
 OnAsk = Literal["person", "pause", "deny", "allow"]
 
 
 class File(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A file that a person attached to a prompt: as text, or an image or a document as base64 in `data`."""
+    """A file attached to a prompt by a person: text, or an image or a document as base64 in `data`."""
 
     path: str
     text: str = ""
@@ -26,7 +26,7 @@ class File(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Delegation(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a parent gives its subagent on the way: for which call, at most which rights, at most how much time.
+    """The terms that a parent gives its subagent: for which call, at most which rights, at most how much time.
 
     `rules` are layers, each of which can only make the others stricter; `without` are tools that it may not have.
     """
@@ -43,11 +43,11 @@ class Delegation(msgspec.Struct, frozen=True, omit_defaults=True):
     priced: bool = False
     reads_only: bool = False
     background: bool = False
-    """The parent works on meanwhile, so it lends its place to nobody."""
+    """The parent continues to work, so it lends its place to no subagent."""
 
 
 class Prompt(msgspec.Struct, frozen=True, tag="prompt", tag_field="kind", omit_defaults=True):
-    """What a person, or a parent, asked for."""
+    """The request of a person or of a parent."""
 
     id: str
     text: str
@@ -60,7 +60,7 @@ class Prompt(msgspec.Struct, frozen=True, tag="prompt", tag_field="kind", omit_d
 
 
 class Text(msgspec.Struct, frozen=True, tag="text", tag_field="kind", omit_defaults=True):
-    """Words of the model, or of Bridle where the model gave none."""
+    """Text of the model, or of Bridle where the model gave none."""
 
     id: str
     text: str = ""
@@ -68,7 +68,7 @@ class Text(msgspec.Struct, frozen=True, tag="text", tag_field="kind", omit_defau
 
 
 class Reasoning(msgspec.Struct, frozen=True, tag="reasoning", tag_field="kind", omit_defaults=True):
-    """What the model thought aloud; `seal` is what its provider wants back with it."""
+    """A thought of the model; `seal` is returned to its provider with it."""
 
     id: str
     text: str = ""
@@ -76,7 +76,7 @@ class Reasoning(msgspec.Struct, frozen=True, tag="reasoning", tag_field="kind", 
 
 
 class Call(msgspec.Struct, frozen=True, tag="call", tag_field="kind", omit_defaults=True):
-    """One call of a tool, with the arguments as the model wrote them, and as a hook `changed` them, if one did.
+    """One tool call, with the arguments that the model wrote, and those `changed` by a hook, if any.
 
     `written` means that it came as text.
     """
@@ -99,7 +99,7 @@ class Call(msgspec.Struct, frozen=True, tag="call", tag_field="kind", omit_defau
 
     @property
     def child(self) -> str:
-        """The session of the subagent that the call has started; empty if there is none."""
+        """The session of the subagent that the call started; empty if there is none."""
         if isinstance(self.state, Waiting):
             return self.state.child
         report = self.state.report if isinstance(self.state, (Done, Failed)) else None
@@ -116,7 +116,7 @@ class StepStart(msgspec.Struct, frozen=True, tag="step_start", tag_field="kind",
 
 
 class StepFinish(msgspec.Struct, frozen=True, tag="step_finish", tag_field="kind", omit_defaults=True):
-    """The end of a step's request; what it asked for runs after this."""
+    """The end of a step's request; its calls run after this."""
 
     id: str
     number: int
@@ -137,7 +137,7 @@ class Request(msgspec.Struct, frozen=True, tag="request", tag_field="kind", omit
 
 
 class Notice(msgspec.Struct, frozen=True, tag="notice", tag_field="kind", omit_defaults=True):
-    """Something that the reader is told; `told` ones the model reads too."""
+    """A notice for the reader; `told` ones are also read by the model."""
 
     id: str
     about: str
@@ -145,11 +145,11 @@ class Notice(msgspec.Struct, frozen=True, tag="notice", tag_field="kind", omit_d
     told: bool = False
     limit: LimitName | None = None
     item: str = ""
-    """The item of the inbox that it answers."""
+    """The inbox item that it answers."""
 
 
 class ReservationRefused(msgspec.Struct, frozen=True, tag="refused", tag_field="kind", omit_defaults=True):
-    """The ledger had no room for a request, which `needs` this much of the limit at least."""
+    """The ledger had no room for a request, which `needs` at least this much of the limit."""
 
     id: str
     limit: LimitName
@@ -164,9 +164,9 @@ CompactionCause = Literal["usage", "overflow", "manual", "prune"]
 
 
 class Compaction(msgspec.Struct, frozen=True, tag="compaction", tag_field="kind", omit_defaults=True):
-    """The view of the model made smaller; the journal keeps everything. An open one is still to be done.
+    """A reduction of the model's view; the journal keeps everything. An open one is still to be done.
 
-    `through` is the first message that stays; before it stand the summary and the turn's own prompts, of which
+    `through` is the first message that stays. Before it stand the summary and the turn's own prompts, of which
     `shortened` are too long to stand whole. `pruned` are results whose output became a placeholder.
     """
 
@@ -183,7 +183,7 @@ class Compaction(msgspec.Struct, frozen=True, tag="compaction", tag_field="kind"
 
 
 class Changed(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A file that was changed, with the lines that came and went."""
+    """A changed file, with its added and removed lines."""
 
     path: str
     how: Literal["added", "changed", "deleted"]
@@ -192,11 +192,11 @@ class Changed(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Patch(msgspec.Struct, frozen=True, tag="patch", tag_field="kind", omit_defaults=True):
-    """What calls of a step have changed in the project's files. An open one is put before the first of them starts.
+    """The changes of a step's calls to the project's files. An open one is recorded before the first call starts.
 
-    `before` and `after` name the files as they were kept; `unkept` were changed and are not kept, since they are too
-    large or repositories of their own; `left` was there before though it was not kept, and is kept now; of that,
-    `moved` tells by what name something was there that has another one now.
+    `before` and `after` name the stored snapshots. `unkept` files were changed but not stored, because they are too
+    large or repositories of their own. `left` existed before without being stored, and is stored now. `moved` gives the
+    earlier name of those that were renamed since.
     """
 
     id: str
@@ -204,14 +204,14 @@ class Patch(msgspec.Struct, frozen=True, tag="patch", tag_field="kind", omit_def
     after: str = ""
     files: tuple[Changed, ...] = ()
     more: int = 0
-    """Files that were changed besides these."""
+    """Number of changed files not listed here."""
     unkept: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     moved: dict[str, str] = {}
     at: float = 0.0
     closed: float = 0.0
     background: bool = False
-    """A command went on in the background when this was closed."""
+    """A background command was still running when this was closed."""
     state: Literal["open", "taken", "failed"] = "open"
     detail: str = ""
 
@@ -219,7 +219,7 @@ class Patch(msgspec.Struct, frozen=True, tag="patch", tag_field="kind", omit_def
 class Undone(msgspec.Struct, frozen=True, tag="undone", tag_field="kind", omit_defaults=True):
     """A person undid everything from a turn on; the next turn makes that final.
 
-    `turns` were there, `tree` is what the files were then, `files` are those that were brought back to before.
+    `turns` existed at that time, `tree` is the snapshot of the files then, `files` are the restored ones.
     """
 
     id: str
@@ -239,7 +239,7 @@ class Redone(msgspec.Struct, frozen=True, tag="redone", tag_field="kind", omit_d
 
 
 class Extension(msgspec.Struct, frozen=True, tag="extension", tag_field="kind", omit_defaults=True):
-    """A person raised a limit of the running turn, by this item of the inbox."""
+    """A person raised a limit of the running turn, with this inbox item."""
 
     id: str
     limit: LimitName
@@ -265,7 +265,7 @@ class Sentinel(msgspec.Struct, frozen=True, tag="sentinel", tag_field="kind", om
 
 
 class TurnStart(msgspec.Struct, frozen=True, tag="turn_start", tag_field="kind", omit_defaults=True):
-    """The first edge of a turn: everything that holds until its end, whatever the configuration says later."""
+    """The start of a turn: everything that holds until its end, even if the configuration changes later."""
 
     id: str
     number: int
@@ -281,16 +281,16 @@ class TurnStart(msgspec.Struct, frozen=True, tag="turn_start", tag_field="kind",
     delegation: Delegation | None = msgspec.field(default=None, name="mandate")
     window: int = 0
     compact_at: int = 0
-    """The tokens above which the context is compacted; 0 leaves it alone."""
+    """Token count above which the context is compacted; 0 disables compaction."""
     variant: str = ""
     output: dict[str, Any] | None = None
     """The JSON schema that the answer must fit."""
     asked_tools: tuple[str, ...] = ()
-    """Tools that its agent does not have, and that were asked for with its prompt."""
+    """Tools that its agent does not have and that its prompt requested."""
 
 
 class TurnFinish(msgspec.Struct, frozen=True, tag="turn_finish", tag_field="kind", omit_defaults=True):
-    """The last edge of a turn."""
+    """The end of a turn."""
 
     id: str
     number: int

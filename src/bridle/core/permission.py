@@ -1,4 +1,4 @@
-"""Rules and a request give allow, ask or deny; the last rule that matches wins."""
+"""Permission rules: the last rule that matches an access decides on allow, ask or deny."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ VERDICTS: tuple[Verdict, ...] = ("allow", "ask", "deny")
 
 DOOM_LOOP = "doom_loop"
 EDIT_PROTECTED = "edit_protected"
-"""To write a file that a program runs or obeys later, such as AGENTS.md or .vscode."""
+"""Permission to write a file that a program later runs or obeys, for example AGENTS.md or .vscode."""
 NAMED_ALONE = frozenset({DOOM_LOOP, EDIT_PROTECTED})
-"""Permissions that no wildcard answers: only a rule that names them, or a person."""
+"""Permissions that no wildcard covers: only a rule that names them, or a person, can grant them."""
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """What to do when a permission is asked for something that fits the pattern."""
+    """The verdict for a permission whose subject matches the pattern."""
 
     permission: str
     pattern: str
@@ -36,22 +36,22 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 Reach = Literal["exact", "open", "runs", "runs_open", "any", "passes", "also", "perhaps"]
-"""How much the pattern of an access says: everything, only how it begins, or nothing; `runs` says that it names a
-program which runs others, so that only a rule that names it too can allow it, and `passes` that a program which is not
-known may run any of its words, so that a rule against these asks. `also` is the same command without options, of which
-only a rule against it speaks, and `perhaps` one of which it is not sure which words belong to options."""
+"""How much is known about an access. `exact`: the whole pattern. `open`: only its beginning. `any`: nothing. `runs` and
+`runs_open`: a program that runs others, which only a rule that names it can allow. `passes`: an unknown program may run
+any of its words, so a rule against these asks. `also`: the same command without options, to which only rules against it
+apply. `perhaps`: like `also`, but it is uncertain which words belong to options."""
 
 
 class Access(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One permission that a call needs, and for what."""
+    """One permission that a call needs, and its subject."""
 
     permission: str
     pattern: str
     reach: Reach = "exact"
     always: str = ""
-    """The pattern that a person who says always lets pass from then on, if it is not the one that was asked for."""
+    """The pattern that "always" allows from then on, if it differs from the one that was asked."""
     words: str = ""
-    """What rules are matched with, where the pattern shows more than is known for sure."""
+    """The text that rules match, where the pattern shows more than is known for sure."""
 
     @property
     def judged(self) -> str:
@@ -89,12 +89,12 @@ DEFAULT_RULES: tuple[Rule, ...] = (
 
 
 def only_a_person_answers(access: Access) -> bool:
-    """Whether an ask is left to a person where asks are allowed beforehand: loops, and what runs or steers later."""
+    """Return whether a person must answer even if asks are allowed in advance: loops, and files obeyed later."""
     return access.permission in (*NAMED_ALONE, "protected", "git_config")
 
 
 SANDBOXED_RULES: tuple[Rule, ...] = (Rule("bash", "*", "allow"),)
-"""What is allowed besides, where commands are shut in."""
+"""Additional rules where commands run in a sandbox."""
 
 
 @lru_cache(maxsize=1024)
@@ -112,16 +112,16 @@ def _piece(letter: str) -> str:
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether a wildcard pattern fits the whole text; a trailing " *" also fits the bare word before it."""
+    """Return whether a wildcard pattern matches the whole text; a trailing " *" also matches the word before it."""
     if _compiled(pattern).fullmatch(text):
         return True
     return pattern.endswith(" *") and text == pattern[:-2]
 
 
 def judge(rules: Sequence[Rule], access: Access, default: Verdict = "ask") -> Verdict:
-    """The verdict of the last rule that matches; without one, the default.
+    """Return the verdict of the last rule that matches, or the default.
 
-    Where the pattern says only how something begins, or nothing, every rule that may match has a say.
+    If only the beginning of the subject is known, or nothing, every rule that may match counts.
     """
     match access.reach:
         case "exact":
@@ -157,7 +157,7 @@ def _last(rules: Sequence[Rule], access: Access) -> Rule | None:
 
 
 def _judged_by_its_words(rules: Sequence[Rule], access: Access) -> Verdict:
-    """Ask where a rule that names a program, and does not allow it, may speak of the words of another one."""
+    """Return "ask" if a rule that names a program, and does not allow it, may apply to another's words."""
     rule = _last(rules, access)
     if rule is not None and rule.verdict == "allow" and _names(rule, access):
         return "allow"
@@ -167,7 +167,7 @@ def _judged_by_its_words(rules: Sequence[Rule], access: Access) -> Verdict:
 
 
 def _judged_if_named(rules: Sequence[Rule], access: Access) -> Verdict:
-    """The verdict of a rule that names this program and does not allow it; all others have no say."""
+    """Return the verdict of a rule that names this program and does not allow it; other rules do not count."""
     whole, unknown, _ = access.judged.partition(NOT_KNOWN)
     inner = Access(access.permission, whole)
     found = _possible(rules, inner, whole) if unknown else [_last(rules, inner)]
@@ -180,7 +180,7 @@ def _is_strict(rule: Rule) -> bool:
 
 
 def _shortened(access: Access) -> Iterator[Access]:
-    """The program with each of its words that may be the first behind the options, and all after it."""
+    """Yield the program with each word that may be the first after its options, and all words after it."""
     first, *rest = access.judged.split(" ")
     starts = [index for index, word in enumerate(rest) if not word.startswith("-")]
     for index in starts[:MOST_STARTS]:
@@ -191,21 +191,21 @@ def _shortened(access: Access) -> Iterator[Access]:
 
 def _fits(pattern: str, access: Access, verdict: Verdict = "allow") -> bool:
     if access.permission == WEBFETCH:
-        # A deny may also name a piece of an address, wherever it stands.
+        # A deny may also name any part of an address.
         return address_fits(pattern, access.pattern) or (verdict == "deny" and matches(pattern, access.pattern))
     return host_fits(pattern, access.pattern) if access.permission == HOST else matches(pattern, access.judged)
 
 
 def _names(rule: Rule, access: Access) -> bool:
-    """Whether a rule speaks of this very program, so that whoever wrote it knew what it can do."""
+    """Return whether a rule names this program, so that its author knew what the program can do."""
     return rule.pattern.startswith(access.judged.partition(" ")[0])
 
 
 def covers(saved: Access, access: Access) -> bool:
-    """Whether an access to which a person said always lets another one pass."""
+    """Return whether an access granted with "always" also covers another one."""
     if saved.permission != access.permission:
         return False
-    # What cannot be remembered by such a pattern is not covered by it either.
+    # An access that this pattern cannot store is not covered by it either.
     remembered = access.reach == "exact" or (access.reach == "runs" and access.always)
     if saved.always and remembered and _fits(saved.always, access):
         return True
@@ -221,7 +221,7 @@ def _concerns(rule: Rule, access: Access) -> bool:
 
 
 def _possible(rules: Sequence[Rule], access: Access, beginning: str) -> list[Rule | None]:
-    """Every rule that may decide about something with this beginning; None for the default."""
+    """Return every rule that may decide about a subject with this beginning; None stands for the default."""
     found: list[Rule | None] = []
     for rule in reversed(rules):
         if not _concerns(rule, access):
@@ -241,13 +241,13 @@ def _mixed(possible: Sequence[Rule | None], default: Verdict) -> Verdict:
 
 
 def strictest(verdicts: Iterable[Verdict]) -> Verdict:
-    """Deny over ask over allow."""
+    """Return the strictest verdict: deny over ask over allow."""
     found = set(verdicts)
     return "allow" if found <= {"allow"} else "ask" if found <= {"allow", "ask"} else "deny"
 
 
 def denied_outright(rules: Sequence[Rule], permission: str) -> bool:
-    """Whether every use of a permission is denied, so that its tool need not be offered."""
+    """Return whether every use of a permission is denied, so that its tool need not be offered."""
     for rule in reversed(rules):
         if rule.permission == permission or matches(rule.permission, permission):
             return rule.verdict == "deny" and rule.pattern == "*"
@@ -255,6 +255,6 @@ def denied_outright(rules: Sequence[Rule], permission: str) -> bool:
 
 
 def named_patterns(rules: Iterable[Rule], permission: str) -> tuple[str, ...]:
-    """The patterns that rules name for asking or denying a permission; a rule for everything names none."""
+    """Return the patterns that rules name to ask about or deny a permission; a rule for everything names none."""
     named = (rule.pattern for rule in rules if rule.verdict != "allow" and matches(rule.permission, permission))
     return tuple(dict.fromkeys(pattern for pattern in named if pattern.strip("*")))

@@ -1,4 +1,4 @@
-"""What tokens cost."""
+"""The cost of tokens in US dollars."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MILLION = 1_000_000
 
 
 def cost(price: Price | None, usage: Usage) -> float:
-    """US dollars for this usage; nothing where no price is known, and then no cost limit is accepted."""
+    """Return the US dollars for this usage; 0 if no price is known, in which case no cost limit is accepted."""
     if price is None:
         return 0.0
     price = _in_force(price, usage.input + usage.cache_read + usage.cache_write)
@@ -24,7 +24,7 @@ def cost(price: Price | None, usage: Usage) -> float:
 
 
 def worst_cost(price: Price | None, input_tokens: int, output_tokens: int) -> float:
-    """What a request may cost at the most: every input token at its dearest."""
+    """Return the highest possible cost of a request: every input token at the highest price."""
     if price is None:
         return 0.0
     price = _in_force(price, input_tokens)
@@ -33,5 +33,5 @@ def worst_cost(price: Price | None, input_tokens: int, output_tokens: int) -> fl
 
 
 def _in_force(price: Price, reads: int) -> Price:
-    """The price of a request that reads so many tokens."""
+    """Return the price of a request that reads this many tokens."""
     return price.beyond if price.beyond is not None and reads > price.above else price

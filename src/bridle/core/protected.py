@@ -1,4 +1,4 @@
-"""Protected places: names of files that a program runs or obeys later, each with the verdict for writing it."""
+"""Protected files: names of files that a program later runs or obeys, with the verdict for writing each."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Literal
 Protection = Literal["", "ask", "deny"]
 
 DENIED = frozenset({".git", ".bridle", "bridle.toml"})
-"""Never written by a file tool. Commands may use git, but not change what git runs or obeys."""
+"""Never written by a file tool. Commands may use git, but not change the files that git runs or obeys."""
 
 OBEYED = (
-    # Coding agents: instructions, settings, tools and servers that they start.
+    # Coding agents: instructions, settings, tools, and servers that they start.
     *("AGENTS.md", "AGENT.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", "QWEN.md", "CONTEXT.md"),
     *("opencode.json", "opencode.jsonc", ".mcp.json", ".opencode", ".claude", ".agents", ".codex"),
     *(".gemini", ".qwen", ".cursor", ".cursorrules", ".windsurf", ".windsurfrules", ".clinerules", ".roo"),
@@ -20,9 +20,9 @@ OBEYED = (
     # Editors: tasks, launchers and scripts that run when a folder is opened.
     *(".vscode", ".idea", ".zed", ".fleet", ".devcontainer", ".devcontainer.json", ".exrc", ".vimrc", ".nvimrc"),
     *(".nvim.lua", ".lvimrc", ".dir-locals.el", ".dir-locals-2.el", ".gdbinit", ".lldbinit", ".Rprofile"),
-    # Shells and version managers: run on entering a folder.
+    # Shells and version managers: run when a folder is entered.
     *(".envrc", "mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml", ".mise"),
-    # Hooks of git, by the managers that install them.
+    # Git hooks, by the managers that install them.
     *(".husky", ".githooks", ".git-hooks", "lefthook.yml", "lefthook.yaml", "lefthook.toml", ".lefthook.yml"),
     *(".lefthook.yaml", ".lefthook.toml", "lefthook-local.yml", ".pre-commit-config.yaml", ".overcommit.yml"),
     *("captainhook.json", ".huskyrc", ".huskyrc.json", ".huskyrc.js", ".simple-git-hooks.json"),
@@ -39,11 +39,11 @@ DEPENDENCIES = frozenset(
         *(".ruff_cache", ".hypothesis", ".terraform", "_build", "deps", ".stack-work", "dist-newstyle", ".dart_tool"),
     }
 )
-"""Folders that package managers and builds fill. Where git ignores such a folder, nothing in it is protected."""
+"""Folders filled by package managers and builds. Where git ignores one of them, nothing in it is protected."""
 
 
 def folded(name: str) -> str:
-    """Return a name as a file system may read it that ignores case and drops invisible characters."""
+    """Return a name as read by a file system that ignores case and drops invisible characters."""
     plain = "".join(letter for letter in unicodedata.normalize("NFKC", name) if unicodedata.category(letter) != "Cf")
     return plain.casefold().rstrip(". ")
 

@@ -1,4 +1,4 @@
-"""A call as the model wrote it becomes a call that can be run, or an error that says what is wrong."""
+"""Repair of malformed tool calls: the result can be run, or is an error that says what is wrong."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Arguments = dict[str, Any]
 Mend = Callable[[str], Any]
 
 INVALID = "invalid"
-"""The hidden tool under which other harnesses report a call that could not be read."""
+"""The hidden tool under which other harnesses report a call that could not be parsed."""
 OTHER_NAMES: dict[str, tuple[str, ...]] = {
     "filePath": ("path", "file", "filename", "targetfile", "absolutepath"),
     "path": ("directory", "dir", "dirpath", "directorypath", "targetdirectory", "folder", "filepath"),
@@ -39,20 +39,20 @@ _FENCE = re.compile(r"^\s*```[a-zA-Z]*\n(.*?)\n?```\s*$", re.DOTALL)
 
 
 class Sound(msgspec.Struct, frozen=True):
-    """The arguments are a JSON object; `note` says what was mended."""
+    """The arguments are a JSON object; `note` says what was repaired."""
 
     arguments: Arguments
     note: str = ""
 
 
 class Unsound(msgspec.Struct, frozen=True):
-    """No JSON object could be read."""
+    """No JSON object could be parsed."""
 
     error: str
 
 
 def tool_name(name: str, known: Collection[str]) -> str | None:
-    """The tool that was meant; a wrong case is forgiven."""
+    """Return the tool that the model meant, ignoring case; None if there is none."""
     if name in known:
         return name
     folded = name.casefold()
@@ -61,7 +61,7 @@ def tool_name(name: str, known: Collection[str]) -> str | None:
 
 
 def read_arguments(text: str, mend: Mend) -> Sound | Unsound:
-    """The arguments of a call; `mend` is the repairer that is asked when they are no JSON."""
+    """Parse the arguments of a call; `mend` repairs them if they are not JSON."""
     if not text.strip():
         return Sound({})
     try:
@@ -75,7 +75,7 @@ def read_arguments(text: str, mend: Mend) -> Sound | Unsound:
 
 
 def fitted(arguments: Arguments, schema: Mapping[str, Any]) -> Sound:
-    """The arguments under the names of the schema: other spellings are renamed, unknown and null ones dropped."""
+    """Return the arguments under the schema's names: other spellings are renamed, unknown and null ones dropped."""
     known = schema.get("properties") or {}
     required = schema.get("required") or ()
     kept = {key: value for key, value in arguments.items() if key in known and (value is not None or key in required)}
@@ -93,7 +93,7 @@ def fitted(arguments: Arguments, schema: Mapping[str, Any]) -> Sound:
 
 
 def _meant(key: str, known: Collection[str]) -> str:
-    """The argument that another spelling stands for; empty if none does."""
+    """Return the argument that another spelling stands for; empty if there is none."""
     plain = _plain(key)
     same = [name for name in known if _plain(name) == plain]
     other = [name for name in known if plain in OTHER_NAMES.get(name, ())]
@@ -105,13 +105,13 @@ def _plain(name: str) -> str:
 
 
 def arguments_of(text: str) -> Arguments:
-    """The arguments of a call that was recorded, which are a JSON object."""
+    """Return the arguments of a recorded call, which are a JSON object."""
     value: Arguments = msgspec.json.decode(text)
     return value
 
 
 def _sound(value: Any) -> Any:
-    """Without what a repairer lets pass and nothing could write down: half a character, and what is no number."""
+    """Remove values that a repairer accepts and that cannot be encoded: lone surrogates, and numbers like NaN."""
     if isinstance(value, str):
         return sound(value)
     if isinstance(value, float):
@@ -142,12 +142,12 @@ def _object(value: Any, note: str) -> Sound | Unsound:
 
 
 def available(tools: Collection[str]) -> str:
-    """The sentence with which an error about a call ends."""
+    """Return the sentence that ends an error about a call."""
     return f"Available tools: {', '.join(sorted(tools)) or 'none'}."
 
 
 def call_digest(name: str, arguments: Mapping[str, Any] | str, ignored: Collection[str]) -> str:
-    """The same for calls that mean the same: key order, blanks at an end and what is ignored make no other call."""
+    """Return a digest that is equal for equivalent calls: key order, blanks at the ends and `ignored` do not count."""
     if isinstance(arguments, str):
         body = arguments.encode(errors="surrogatepass")
     else:
@@ -158,5 +158,5 @@ def call_digest(name: str, arguments: Mapping[str, Any] | str, ignored: Collecti
 
 
 def result_digest(output: str) -> str:
-    """A digest of a raw result, before it is capped."""
+    """Return a digest of a raw result, before it is capped."""
     return hashlib.blake2b(output.encode(errors="surrogatepass"), digest_size=9).hexdigest()

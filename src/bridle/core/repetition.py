@@ -1,4 +1,4 @@
-"""Doom loops, seen over digests of calls and of their raw results across the steps of a turn."""
+"""Detection of doom loops: repeated calls with repeated results, and replies that repeat one sentence."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ CHANT_STRIDE = 25
 CHANT_LETTERS = 8
 
 UNKNOWN = ""
-"""The result of a call that runs in the same step: it counts as equal to any other."""
+"""Result of a call that runs in the same step; counts as equal to any other."""
 
 Pair = tuple[str, str]
 
 
 @dataclass(slots=True)
 class Repetition:
-    """The calls of a turn that ended, as far back as any pattern reaches."""
+    """The ended calls of a turn, as far back as any pattern reaches."""
 
     window: deque[Pair] = field(default_factory=lambda: deque(maxlen=WINDOW))
     seen: set[Pair] = field(default_factory=set)
@@ -35,7 +35,7 @@ class Repetition:
     malformed: int = 0
 
     def add(self, call: str, result: str) -> None:
-        """A call ended with this result."""
+        """Record a call that ended with this result."""
         pair = (call, result)
         self.window.append(pair)
         self.stale = self.stale + 1 if pair in self.seen else 0
@@ -44,11 +44,11 @@ class Repetition:
         self.malformed = 0
 
     def add_malformed(self) -> None:
-        """No call of a reply could be understood."""
+        """Record a reply in which no call could be parsed."""
         self.malformed += 1
 
     def restart(self) -> None:
-        """A person said that this is no loop: count anew."""
+        """Reset all counts, because a person said that this is no loop."""
         self.window.clear()
         self.seen.clear()
         self.seen_calls.clear()
@@ -57,7 +57,7 @@ class Repetition:
 
 
 def repeats(past: Repetition, batch: Sequence[Pair], call: str) -> bool:
-    """Whether this call, after the past and after the earlier calls of its own step, would repeat itself in vain."""
+    """Return whether this call, after past calls and the earlier ones of its step, repeats itself without progress."""
     if call not in past.seen_calls and all(pair[0] != call for pair in batch):
         return False
     recent = [*past.window, *batch][-WINDOW:]
@@ -77,7 +77,7 @@ def _completes_cycle(recent: Sequence[Pair], period: int) -> bool:
         return False
     tail = recent[-(length - 1) :]
     if period > 1 and len({pair[0] for pair in tail[:period]}) == 1:
-        # One call whose results come and go is polling, not a cycle.
+        # One call whose results alternate is polling, not a cycle.
         return False
     return all(_same(tail[at], tail[at + period]) for at in range(len(tail) - period))
 
@@ -87,7 +87,7 @@ def _same(left: Pair, right: Pair) -> bool:
 
 
 class Chant:
-    """Notices when a text says one sentence-sized chunk over and over with little between."""
+    """Detector for a text that repeats one sentence-sized chunk again and again with little in between."""
 
     __slots__ = ("_fresh", "_recent", "_ticks")
 
@@ -97,7 +97,7 @@ class Chant:
         self._ticks = 0
 
     def heard(self, text: str) -> bool:
-        """Take more text; True once it chants."""
+        """Add more text; return True once it repeats itself."""
         self._fresh += len(text)
         self._recent += text
         if self._fresh < CHANT_STRIDE:
@@ -109,18 +109,18 @@ class Chant:
         last = len(recent) - CHANT_CHUNK
         for start in range(last, max(0, last - fresh), -CHANT_STRIDE):
             chunk = recent[start : start + CHANT_CHUNK]
-            # Most often nothing before it is the same.
+            # The chunk is usually new, and then need not be counted.
             if recent.find(chunk) < start and self._chanted(chunk):
                 return True
         return False
 
     def _chanted(self, chunk: str) -> bool:
-        # A rule, a run of blanks or an empty table row is no sentence, and code may repeat itself.
+        # A horizontal rule, a run of blanks or an empty table row is no sentence, and code may repeat itself.
         if len(set(chunk)) < CHANT_LETTERS:
             return False
         place, found = -1, 0
         while found < CHANT_REPEATS:
-            # Places may overlap: a sentence that is shorter than the chunk comes back within it.
+            # Matches may overlap: a sentence shorter than the chunk recurs within it.
             place = self._recent.find(chunk, place + 1)
             if place < 0:
                 return False

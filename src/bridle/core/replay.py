@@ -1,4 +1,4 @@
-"""A recorded session decided anew: what was done must be what `decide` says, and what was counted must add up."""
+"""Verification of a recorded session: every recorded action must be what `decide` returns, every count must add up."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GRAIN = 0.001
 
 
 class ReplayDifference(msgspec.Struct, frozen=True):
-    """Where the record and the decisions part: the entry, the turn and step, and what each of them says."""
+    """The first difference between record and decisions: entry, turn and step, and both versions."""
 
     sequence: int
     turn: int
@@ -32,7 +32,7 @@ class ReplayDifference(msgspec.Struct, frozen=True):
 
 
 def verified(entries: Sequence[Entry]) -> ReplayDifference | None:
-    """The first entry that does not follow from those before it; None if all do."""
+    """Return the first entry that does not follow from those before it; None if all do."""
     session = Session()
     for place, entry in enumerate(entries):
         turn = session.running
@@ -50,7 +50,7 @@ def verified(entries: Sequence[Entry]) -> ReplayDifference | None:
 
 
 def _unlike(session: Session, turn: OpenTurn, entry: Entry, event: Recorded) -> tuple[str, str] | None:
-    """What an event begins or ends, and what should have been, if that is something else."""
+    """Return the recorded and the decided action if an event begins or ends something else than decided."""
     if isinstance(event, CallMoved):
         return _call(session, turn, entry, event)
     if not isinstance(event, PartPut):
@@ -80,7 +80,7 @@ def _asked(request: Request, turn: OpenTurn) -> str:
 
 
 def _call(session: Session, turn: OpenTurn, entry: Entry, event: CallMoved) -> tuple[str, str] | None:
-    """A call that starts, asks, waits its turn or is refused follows from a decision; the rest comes by itself."""
+    """Check a call that starts, asks, queues or is refused; its other states follow from no decision."""
     before, after = turn.batch.get(event.id), event.state
     if not isinstance(before, (Pending, Approved, Repeat, Queued)):
         return None
@@ -93,7 +93,7 @@ def _call(session: Session, turn: OpenTurn, entry: Entry, event: CallMoved) -> t
 
 
 def _compared(session: Session, entry: Entry, wanted: str) -> tuple[str, str] | None:
-    """Time goes on between a decision and its record, and is recorded to a thousandth: all of that counts."""
+    """Compare at several moments: time passes between a decision and its record, and is rounded to a thousandth."""
     moments = (session.elapsed, session.elapsed - GRAIN, entry.elapsed, entry.elapsed + GRAIN)
     if any(wanted in _words(decide(session.view(moment))) for moment in moments):
         return None
@@ -101,7 +101,7 @@ def _compared(session: Session, entry: Entry, wanted: str) -> tuple[str, str] | 
 
 
 def _words(action: Action) -> list[str]:
-    """An action as people read it, and as the record shows it: of calls, each for itself."""
+    """Return an action as words that can be compared with the record: one item per call."""
     match action:
         case CallModel(number=number, attempt=attempt, closing=closing):
             return [_step(number, attempt, closing)]
@@ -125,7 +125,7 @@ def _step(number: int, attempt: int, closing: Reason | None) -> str:
 
 
 def _miscounted(turn: OpenTurn, finish: TurnFinish) -> tuple[str, str] | None:
-    """What the turn says it has used, and what its record adds up to."""
+    """Return the use that the turn reports and the sum of its record, if they differ."""
     added = spent_by(turn, finish.spent.seconds)
     pairs = zip(astuple(added), astuple(finish.spent), strict=True)
     if all(abs(ours - theirs) < TOLERANCE for ours, theirs in pairs):

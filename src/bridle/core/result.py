@@ -1,4 +1,4 @@
-"""What became of a prompt, as far as its session tells."""
+"""The result of a prompt, derived from its session."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ EXIT_STATUS: dict[str, int] = {
     "held": 5,
     "aborted": 130,
 }
-"""Every other reason is a limit, which gives 3."""
+"""Exit status by reason; every other reason is a limit, with status 3."""
 
 
 class Result(msgspec.Struct, frozen=True):
-    """What became of a prompt."""
+    """The outcome of a prompt."""
 
     session: str
     prompt: str
@@ -46,39 +46,39 @@ class Result(msgspec.Struct, frozen=True):
     turn: int = 0
     asks: tuple[Ask, ...] = ()
     output: Any = None
-    """The answer, where it had to fit a schema; None if the turn ended without one."""
+    """The answer, if it had to fit a schema; None if the turn ended without one."""
 
     @property
     def spent(self) -> Spent:
-        """What the turn has used."""
+        """The amounts that the turn has used."""
         return spent_by(self, self.seconds)
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will become of the prompt by itself."""
+        """Whether the prompt makes no further progress by itself."""
         return self.reason not in ("paused", "held")
 
     @property
     def exit_status(self) -> int:
-        """The exit status that tells the truth about this ending."""
+        """The exit status of the command for this ending."""
         if self.reason in ("answered", "synthesized") and self.denied:
             return 4
         return EXIT_STATUS.get(self.reason, 3)
 
 
 def answers(session: Session, prompt: str) -> bool:
-    """Whether the turn that runs, or ran last, is the prompt's own."""
+    """Return whether the running or the last turn belongs to the prompt."""
     return session.turn is not None and session.prompts.get(prompt) == session.turn.start.number
 
 
 def result_of(session: Session, prompt: str) -> Result:
-    """What became of a prompt, as far as the session tells."""
+    """Return the outcome of a prompt as far as the session knows it."""
     assert session.info is not None
     id = session.info.id
     turn = session.prompts.get(prompt)
     running = session.running
     if turn is None:
-        # It waits behind another turn; what that one asks is what holds it up.
+        # The prompt waits behind another turn, whose open asks block it.
         return Result(id, prompt, "held", asks=running.asks if running is not None else ())
     if turn == 0:
         return Result(id, prompt, "recorded")

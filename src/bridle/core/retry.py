@@ -1,4 +1,4 @@
-"""When a failed request is asked again, and after how long."""
+"""Retries of failed model requests: whether to retry, and after which delay."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RETRYABLE = frozenset({408, 429, 500, 502, 503, 504, 529, *range(520, 525)})
 
 
 class RetryPolicy(msgspec.Struct, frozen=True):
-    """How patient a request is."""
+    """Limits on the retries of a request."""
 
     retries: int = 5
     total_seconds: float = 600.0
@@ -22,24 +22,24 @@ class RetryPolicy(msgspec.Struct, frozen=True):
 
 
 class RetryAfter(msgspec.Struct, frozen=True):
-    """Ask again after so many seconds."""
+    """Retry after this many seconds."""
 
     seconds: float
 
 
 class GiveUp(msgspec.Struct, frozen=True):
-    """Do not ask again."""
+    """Do not retry."""
 
     why: str
 
 
 def retryable(status: int | None, *, marked: bool | None) -> bool:
-    """Whether this failure may pass by itself: as whoever knows better has marked it, else by its status."""
+    """Return whether this failure may be temporary: as `marked` by the adapter, otherwise by its status."""
     return status in RETRYABLE if marked is None else marked
 
 
 def asked_delay(headers: Mapping[str, str], now: float) -> float | None:
-    """The seconds that the provider asked for; None where it said nothing that can be read."""
+    """Return the delay in seconds that the provider asked for; None if it gave none that can be parsed."""
     fields = {name.lower(): value.strip() for name, value in headers.items()}
     milliseconds = _number(fields.get("retry-after-ms"))
     if milliseconds is not None:
@@ -50,7 +50,7 @@ def asked_delay(headers: Mapping[str, str], now: float) -> float | None:
     seconds = _number(after)
     if seconds is not None:
         return max(0.0, seconds)
-    # Loaded only when a provider sends a date: email.utils brings sockets along.
+    # Imported only when a provider sends a date, because email.utils imports sockets.
     from email.utils import parsedate_to_datetime
 
     try:
@@ -76,7 +76,7 @@ def next_try(
     now: float,
     chance: float,
 ) -> RetryAfter | GiveUp:
-    """What to do after this many failures of one request; `chance` is a number from 0 to 1."""
+    """Return the decision after this many failures of one request; `chance` is a number from 0 to 1."""
     if failures > policy.retries:
         return GiveUp(f"gave up after {policy.retries} retries")
     asked = asked_delay(headers, now)

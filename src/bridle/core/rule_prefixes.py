@@ -1,4 +1,4 @@
-"""Pieces of texts that rules are matched with: beginnings, and words that a program may pass on as a command."""
+"""Prefix matching for rules: partly known texts, and words that a program may pass on as a command."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 NOT_KNOWN = "\ufffd"
-"""Stands for a word, or the rest of one, that is not known."""
+"""Stands for an unknown word, or the unknown rest of one."""
 _PARTS = re.compile(r"[;&|(){}\[\]<>$`\n]+")
 _STARTS = re.compile(r"(?:^|[\s=!@:+/]|(?<=\s-)\w)(?=[^\s=!@:+/])")
 _QUOTES = str.maketrans(",", " ", "'\"\\")
@@ -14,17 +14,17 @@ MOST_STARTS = 500
 
 
 def passed_on(text: str) -> Iterable[str]:
-    """Every piece of a command from which on it may be a command itself, without quotes."""
+    """Return every suffix of a command, without quotes, that may be a command itself."""
     parts = [" ".join(part.split()) for part in _PARTS.split(text.translate(_QUOTES))]
     starts = [(part, start.end()) for part in parts for start in _STARTS.finditer(part)]
     if len(starts) > MOST_STARTS:
-        # It is longer than anything that people write, and nothing is known of it.
+        # Longer than any command that people write; treated as unknown.
         return (NOT_KNOWN,)
     return (part[start:] for part, start in starts if not part.startswith(NOT_KNOWN, start))
 
 
 def after(pattern: str, beginning: str) -> set[int]:
-    """Where in a pattern one may stand when the beginning has been matched; nowhere means that it cannot match."""
+    """Return the positions in a pattern after the beginning has been matched; empty if it cannot match."""
     places = _past_stars(pattern, {0})
     for letter in beginning:
         places = {
@@ -37,7 +37,7 @@ def after(pattern: str, beginning: str) -> set[int]:
 
 
 def _past_stars(pattern: str, places: set[int]) -> set[int]:
-    """A star may stand for nothing."""
+    """Add the positions after stars, since a star may match nothing."""
     found = set(places)
     for place in places:
         while place < len(pattern) and pattern[place] == "*":

@@ -1,4 +1,4 @@
-"""A session as it stands, and what is kept ready of its last turn; `fold` is the only writer of both."""
+"""The state of a session and of its last turn; only `fold` changes it."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from bridle.core.turn import SideRequest, Step, Turn
 
 MAX_CHARACTERS_PER_TOKEN = 8.0
 MOST_MISFITS = 5
-"""Answers that do not fit their schema, before a turn has failed."""
+"""Number of answers that may miss their schema before the turn fails."""
 
 
 class OpenTurn:
-    """What the fold keeps ready of the turn that runs, or of the last one that ran."""
+    """The state that the fold keeps for the running turn, or for the last one."""
 
     def __init__(self, start: TurnStart) -> None:
         self.start = start
-        # Steps are recorded as the cap: those that were asked for, within the ceiling.
+        # Steps are recorded as the cap: the requested number, limited by the ceiling.
         self.limits = msgspec.structs.replace(start.limits, steps=start.cap)
         self.steps = 0
         self.tool_calls = 0
@@ -53,14 +53,15 @@ class OpenTurn:
         self.words: list[str] = []
         self.batch: dict[str, CallState] = {}
         self.background: dict[str, Waiting] = {}
-        """The calls whose subagents work in the background; their results are in the batch, or told already."""
+        """Calls whose subagents work in the background; their results are in the batch, or already told to the model.
+        """
         self.halt: Halt | None = None
         self.refused: ReservationRefused | None = None
         self.closing_refused = False
         self.doom = False
         self.doom_allowed: set[str] = set()
         self.granted: dict[str, tuple[Access, ...]] = {}
-        """What a person has granted to single calls, by the calls' ids."""
+        """Accesses that a person granted to single calls, by call id."""
         self.prompted = False
         self.prompts: list[str] = []
         self.warned: frozenset[LimitName] = frozenset()
@@ -79,7 +80,7 @@ class OpenTurn:
         self.side_request: SideRequest | None = None
         self.output = ""
         self.kept_words: list[str] = []
-        """The last answer that was given before its time: subagents in the background had not reported."""
+        """The last answer that came too early, before subagents in the background had reported."""
         self.kept_output = ""
         self.reminded = self.misfits = 0
         self.compactions = 0
@@ -88,20 +89,20 @@ class OpenTurn:
         self.wanted: Compaction | None = None
         self.last_compaction: Compaction | None = None
         self.patch: Patch | None = None
-        """What the calls that run now may change; none of them runs if there is none."""
+        """The patch of the calls that are running; None if none is running."""
         self.last_patch: Patch | None = None
         self.title: Request | None = None
-        """The request for a title that was made last."""
+        """The most recent request for a title."""
         self.finish: TurnFinish | None = None
 
     @property
     def cap(self) -> int:
-        """The steps that the turn may take; 0 if it only talks."""
+        """Number of steps that the turn may take; 0 if it has no tools."""
         return self.limits.steps or 0
 
     @property
     def compaction_words(self) -> str:
-        """What became of the last compaction, for the reader."""
+        """The outcome of the last compaction, for the reader."""
         part = self.last_compaction
         if part is None or part.outcome != "smaller":
             return "The context was not compacted: there was nothing to gain."
@@ -109,19 +110,19 @@ class OpenTurn:
 
     @property
     def asks(self) -> tuple[Ask, ...]:
-        """Everything that a person is asked in this turn and below it."""
+        """All open asks in this turn and below it."""
         own = tuple(state.ask for state in self.batch.values() if isinstance(state, Asking))
         return own + tuple(ask for state in self.under_way.values() for ask in state.asks)
 
     @property
     def under_way(self) -> dict[str, Waiting]:
-        """The calls whose subagents have not reported, awaited or in the background."""
+        """Calls whose subagents have not reported, awaited or in the background."""
         awaited = {id: state for id, state in self.batch.items() if isinstance(state, Waiting) and not state.told}
         return awaited | self.background
 
     @property
     def children(self) -> dict[str, str]:
-        """The sessions of subagents under way, by their calls."""
+        """The sessions of running subagents, by call."""
         return {id: state.child for id, state in self.under_way.items()}
 
     def _output_state(self) -> Literal["", "wanted", "given", "missed"]:
@@ -132,7 +133,7 @@ class OpenTurn:
         return "missed" if self.misfits >= MOST_MISFITS else "wanted"
 
     def view(self, elapsed: float, *, crowded: bool) -> Turn:
-        """The turn as `decide` sees it."""
+        """Return the turn as `decide` sees it."""
         found: dict[str, tuple[str, ...]] = {}
         for id, state in self.batch.items():
             if isinstance(state, (Pending, Approved, Repeat)):
@@ -172,7 +173,7 @@ class OpenTurn:
 
 
 class Session:
-    """Everything that is known of a session; changed by `fold` alone."""
+    """The known state of a session; changed by `fold` alone."""
 
     def __init__(self) -> None:
         self.info: SessionInfo | None = None
@@ -186,15 +187,15 @@ class Session:
         self.kept: dict[str, str] = {}
         """The last output of each tool that wants it kept."""
         self.todos: tuple[Todo, ...] = ()
-        """What is to be done, as far as a call has recorded it."""
+        """The task list, as last recorded by a call."""
         self.known_files: dict[str, str] = {}
-        """The files that the model has seen, with a digest of what they held then; empty means seen no more."""
+        """Files that the model has seen, with a digest of their content then; empty means no longer seen."""
         self.prompts: dict[str, int] = {}
         self.answers: dict[str, tuple[str, ...]] = {}
         self.undone: dict[str, Undone] = {}
-        """What can be redone, the last one first to come back."""
+        """Undone turns that can be redone; the last one is redone first."""
         self.unfinished: Undone | Redone | None = None
-        """An undo or a redo that the files have not followed yet."""
+        """An undo or a redo whose files have not been restored yet."""
         self._transcript = MessageList()
         self._held: list[Message] = []
         self.characters = 0
@@ -204,11 +205,11 @@ class Session:
         self.density = 1 / CHARACTERS_PER_TOKEN
         self.children: set[str] = set()
         self.written: dict[str, int] = {}
-        """How many replies of each model were calls written as text."""
+        """Number of replies of each model that were calls written as text."""
         self.ended: Reason | None = None
-        """How the last turn ended that had a prompt."""
+        """How the last turn with a prompt ended."""
         self.lean = False
-        """Whether parts that a summary stands for are let go."""
+        """Whether parts that a summary replaces are dropped."""
 
     @property
     def running(self) -> OpenTurn | None:
@@ -217,9 +218,9 @@ class Session:
 
     @property
     def tokens(self) -> int:
-        """The size of the context: as the provider counted it last, and an estimate of what came since.
+        """The size of the context: the provider's last count, plus an estimate of the text since.
 
-        What is known to be dense, such as many small results or Chinese, is not taken for plain English.
+        Dense text, for example many small results or Chinese, is not estimated as plain English.
         """
         if self.counted:
             since = self.characters - self.counted_characters
@@ -228,8 +229,8 @@ class Session:
         return estimate_tokens(self.characters + len(self.system)) + TOKENS_OF_A_TOOL * tools
 
     def count(self, usage: Usage) -> None:
-        """The provider has counted the context as it stands. What its first count has above our words is not ours:
-        system and tools. The rest shows how dense our words are; thoughts have no words here."""
+        """Take the provider's count of the context. The excess of its first count is system prompt and tools; the rest
+        gives the density of the text. Thoughts are left out."""
         heard = usage.total - usage.reasoning
         if not self.counted:
             self.fixed = max(0, heard - estimate_tokens(self.characters))
@@ -239,17 +240,17 @@ class Session:
         self.counted_characters = self.characters
 
     def tokens_with(self, size: int) -> int:
-        """The size of the context if its messages had so many characters; system and tools stay as they are."""
+        """Return the size of the context if its messages had `size` characters; system prompt and tools stay."""
         ours = max(0, self.tokens - self.fixed) * size / max(1, self.characters)
         return max(1, self.fixed + round(max(ours, size / MAX_CHARACTERS_PER_TOKEN)))
 
     @property
     def characters_per_token(self) -> float:
-        """How long a token of this context is, within reason: a provider's count may be nonsense."""
+        """Average length of a token of this context, within plausible bounds: a provider's count may be wrong."""
         return 1 / self.density
 
     def view(self, elapsed: float) -> Turn:
-        """The turn as `decide` sees it."""
+        """Return the turn as `decide` sees it."""
         assert self.turn is not None
         compact_at = self.turn.start.compact_at
         return self.turn.view(elapsed, crowded=0 < compact_at < self.tokens)
@@ -268,7 +269,7 @@ class Session:
         self.characters += characters(message)
 
     def tell(self, message: Message) -> None:
-        """Words for the model: behind the results of an open batch, since calls and results never part."""
+        """Add a message for the model, after the results of an open batch: calls and results stay together."""
         if self.turn is not None and self.turn.batch:
             self._held.append(message)
         else:
@@ -280,7 +281,7 @@ class Session:
         self._held.clear()
 
     def rewrite(self, messages: list[Message]) -> None:
-        """Other messages stand for the old ones; whoever holds the old ones keeps them as they were."""
+        """Replace the messages; existing snapshots of the old ones stay unchanged."""
         size = sum(characters(message) for message in messages)
         if self.counted:
             self.counted = self.tokens_with(size)

@@ -1,4 +1,4 @@
-"""The states through which calls and requests go, and what they carry."""
+"""States of calls and requests, and the data of each state."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Refusal(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Why a call was not run. A closed set, so that nobody reads text to learn it."""
+    """Why a call was not run: a closed set, so that programs need not parse text."""
 
     name: RefusalName
     limit: Bound | None = None
 
 
 class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A question to a person, as every surface shows it; `session` is where it came up, if that is a subagent's."""
+    """A question to a person, as every surface shows it; `session` names the subagent that raised it, if one did."""
 
     id: str
     text: str
@@ -68,54 +68,54 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     detail: str = ""
     session: str = ""
     kind: Literal["permission", "question"] = "permission"
-    """To a permission one says once, always or no; to a question, anything."""
+    """A permission is answered with once, always or no; a question with any text."""
     diff: str = ""
-    """What the call would change, as a unified diff."""
+    """The change that the call would make, as a unified diff."""
 
 
 class Pending(msgspec.Struct, frozen=True, tag="pending"):
-    """Asked for by the model; nothing is decided yet."""
+    """Requested by the model; nothing is decided yet."""
 
 
 class Asking(msgspec.Struct, frozen=True, tag="asking"):
-    """A person is awaited."""
+    """Waits for a person."""
 
     ask: Ask
 
 
 class Approved(msgspec.Struct, frozen=True, tag="approved", omit_defaults=True):
-    """A person said yes to this permission; the call has not started."""
+    """A person granted this permission; the call has not started."""
 
     permission: str
     always: tuple[Access, ...] = ()
     accesses: tuple[Access, ...] = ()
-    """What the yes was said to; whatever else the call turns out to need is asked for anew."""
+    """The accesses that were granted; any other access of the call is asked for again."""
 
 
 class Running(msgspec.Struct, frozen=True, tag="running"):
-    """Charged and started. Found by recovery, its outcome is unknown."""
+    """Charged and started. If recovery finds it, its outcome is unknown."""
 
 
 class Repeat(msgspec.Struct, frozen=True, tag="repeat"):
-    """Was running when the process died, and its tool is safe to repeat: charged already, to be run again."""
+    """Was running when the process died, and its tool is safe to repeat: already charged, to be run again."""
 
 
 class Queued(msgspec.Struct, frozen=True, tag="queued"):
-    """A subagent that may start, and waits for a place among those of its tree."""
+    """A subagent that may start, and waits for a place in its tree."""
 
 
 class Waiting(msgspec.Struct, frozen=True, tag="waiting", omit_defaults=True):
-    """Charged, and its subagent was started; `asks` are open below, `recalled` says that it was told to stop."""
+    """Charged, and its subagent was started; `asks` are open below, `recalled` means that it was told to stop."""
 
     child: str
     asks: tuple[Ask, ...] = ()
     recalled: bool = False
     told: str = ""
-    """In the background: the result that the model read when the subagent was started. Empty: the call is awaited."""
+    """In the background: the result that the model read when the subagent started. Empty: the call is awaited."""
 
 
 class Report(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a subagent ended, and what it and everything below it has used."""
+    """How a subagent ended, and the use of it and everything below it."""
 
     child: str
     reason: Reason
@@ -134,19 +134,19 @@ class Done(msgspec.Struct, frozen=True, tag="done", omit_defaults=True):
     report: Report | None = None
     synthesize: bool = False
     kept: bool = False
-    """Whether the output stays at hand for later calls, also when the context was compacted."""
+    """Whether the output stays available to later calls, even after a compaction."""
     seen: dict[str, str] = {}
-    """The files that the model has seen by this call, with a digest of what they hold."""
+    """Files that the model has seen through this call, with a digest of their content."""
     attached: tuple[Attachment, ...] = ()
-    """Images and documents for the model to look at."""
+    """Images and documents for the model."""
     answers: bool = False
-    """It is the answer of the turn, which must fit a schema."""
+    """The call gives the answer of the turn, which must fit a schema."""
     todos: tuple[Todo, ...] | None = None
-    """The list of what is to be done, if this call has written it."""
+    """The task list, if this call wrote it."""
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed", omit_defaults=True):
-    """Ended with an error; `output` says so to the model, with what was printed before."""
+    """Ended with an error; `output` tells it to the model, with everything printed before."""
 
     output: str
     digest: str
@@ -156,7 +156,7 @@ class Failed(msgspec.Struct, frozen=True, tag="failed", omit_defaults=True):
 
 
 class Refused(msgspec.Struct, frozen=True, tag="refused", omit_defaults=True):
-    """Never run; `output` is what the model is told."""
+    """Never run; `output` is what the model reads."""
 
     refusal: Refusal
     output: str
@@ -167,7 +167,7 @@ Ended = (Done, Failed, Refused)
 
 
 class Try(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A request that failed and is asked again at `next`, in active seconds of the turn."""
+    """A failed try; the request is sent again at `next`, in active seconds of the turn."""
 
     error: str
     next: float
@@ -177,7 +177,7 @@ class Try(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Open(msgspec.Struct, frozen=True, tag="open", omit_defaults=True):
-    """Sent, or about to be, or waiting for its next try."""
+    """Sent, about to be sent, or waiting for its next try."""
 
     tries: tuple[Try, ...] = ()
 
@@ -191,7 +191,7 @@ class Replied(msgspec.Struct, frozen=True, tag="done", omit_defaults=True):
 
 
 class Interrupted(msgspec.Struct, frozen=True, tag="interrupted", omit_defaults=True):
-    """The process died in mid-request; the worst case is charged."""
+    """The process died during the request; the worst case is charged."""
 
     tokens: int
     cost: float = 0.0
@@ -201,7 +201,7 @@ CutBy = Literal["abort", "chant", "deadline"]
 
 
 class Cut(msgspec.Struct, frozen=True, tag="cut", omit_defaults=True):
-    """Ended on purpose before the reply was whole: by an abort, by chanting, or because the turn's time was up."""
+    """Ended on purpose before the reply was whole: by an abort, repetitive text, or the end of the turn's time."""
 
     by: CutBy
     usage: Usage
@@ -209,7 +209,7 @@ class Cut(msgspec.Struct, frozen=True, tag="cut", omit_defaults=True):
 
 
 class Broken(msgspec.Struct, frozen=True, tag="failed", omit_defaults=True):
-    """Failed for good; `overflow` says that the context did not fit the model's window."""
+    """Failed for good; `overflow` means that the context did not fit the model's window."""
 
     error: str
     usage: Usage = Usage()

@@ -1,4 +1,4 @@
-"""What a session is doing, derived from its record."""
+"""The status of a session (idle, busy, retry, paused, interrupted), derived from its record."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bridle.core.states import Open
 
 
 class Status(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The state, and for a retry its number, its cause and when it comes, in active seconds of the turn."""
+    """The state; for a retry also its number, its cause and its time, in active seconds of the turn."""
 
     state: Literal["idle", "busy", "retry", "paused", "interrupted"]
     attempt: int = 0
@@ -20,10 +20,10 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def status_of(session: Session, *, held: bool) -> Status:
-    """An open ask is a pause; a scheduled try a retry; a held lease work; any other open turn was interrupted.
+    """Return paused for an open ask, retry for a scheduled try, busy for a held lease; otherwise interrupted.
 
-    An ask from the background does not pause a turn that works on. A turn that awaits subagents holds no lease:
-    whether one of them works is for its own status to say.
+    An ask from the background does not pause a turn that continues to work. A turn that awaits subagents holds no
+    lease: whether one of them works is in its own status.
     """
     turn = session.running
     if turn is None:

@@ -1,4 +1,4 @@
-"""The stream events that a model adapter may yield, and the request that it gets."""
+"""The request that a model adapter receives, and the stream events that it may yield."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bridle.core.states import Usage
 
 
 class ToolSpec(msgspec.Struct, frozen=True):
-    """A tool as the model is told of it."""
+    """A tool as described to the model."""
 
     name: str
     description: str
@@ -21,7 +21,7 @@ class ToolSpec(msgspec.Struct, frozen=True):
 
 
 class ModelRequest(msgspec.Struct, frozen=True):
-    """Everything that one request says to a model; its id is unique within its session."""
+    """The full content of one request to a model; its id is unique within its session."""
 
     id: str
     session: str
@@ -34,7 +34,7 @@ class ModelRequest(msgspec.Struct, frozen=True):
     max_output_tokens: int
     options: Mapping[str, Any]
     takes: frozenset[str] = frozenset()
-    """What the model can look at besides text."""
+    """Inputs that the model accepts besides text."""
 
 
 class Start(msgspec.Struct, frozen=True, tag="start"):
@@ -50,7 +50,7 @@ class ReasoningDelta(msgspec.Struct, frozen=True, tag="reasoning-delta"):
 
 
 class ReasoningEnd(msgspec.Struct, frozen=True, tag="reasoning-end"):
-    """A thought is over; `seal` is what the provider wants back with it, and a sealed thought may have no words."""
+    """A thought ends; `seal` is returned to the provider with it. A sealed thought may have no text."""
 
     seal: str = ""
 
@@ -82,7 +82,7 @@ class ToolInputEnd(msgspec.Struct, frozen=True, tag="tool-input-end"):
 
 
 class ToolCall(msgspec.Struct, frozen=True, tag="tool-call"):
-    """A whole call; `arguments` is the text that the model wrote, sound or not. `written` ones came as text."""
+    """A complete call; `arguments` is the text that the model wrote, valid or not. `written` ones came as text."""
 
     name: str
     arguments: str
@@ -106,7 +106,7 @@ class ToolError(msgspec.Struct, frozen=True, tag="tool-error"):
 
 
 class Alive(msgspec.Struct, frozen=True, tag="alive"):
-    """Something came that says nothing, such as a ping: the other side is still there."""
+    """An event without content, for example a ping: the connection is alive."""
 
 
 class StepBegin(msgspec.Struct, frozen=True, tag="start-step"):
@@ -114,7 +114,7 @@ class StepBegin(msgspec.Struct, frozen=True, tag="start-step"):
 
 
 class StepEnd(msgspec.Struct, frozen=True, tag="finish-step"):
-    """The provider's account of the reply."""
+    """The provider's usage and finish reason for the reply."""
 
     finish: str = "stop"
     usage: Usage | None = None
@@ -125,9 +125,9 @@ class StreamEnd(msgspec.Struct, frozen=True, tag="finish"):
 
 
 class Error(msgspec.Struct, frozen=True, tag="error"):
-    """The request failed. Adapters never raise: this is how failure arrives.
+    """The request failed. Adapters never raise; they yield this.
 
-    `retryable` is the adapter's word on whether it may pass by itself; without one the status decides.
+    `retryable` is the adapter's statement on whether the failure may be temporary; without it the status decides.
     """
 
     message: str

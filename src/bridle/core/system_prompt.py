@@ -8,6 +8,6 @@ from collections.abc import Sequence
 def system_prompt(
     *, header: str, agent: str, environment: str, instructions: Sequence[str], call: str, user: str
 ) -> str:
-    """Provider header, the agent's or the family's prompt, environment, instruction files, this call, the user."""
+    """Join provider header, agent or family prompt, environment, instruction files, this call's and the user's text."""
     pieces = (header, agent, environment, *instructions, call, user)
     return "\n\n".join(piece.strip() for piece in pieces if piece.strip())

@@ -18,11 +18,11 @@ MARKS: tuple[tuple[str, str], ...] = (
     ("◁think▷", "◁/think▷"),
     ("<|begin_of_thought|>", "<|end_of_thought|>"),
 )
-"""How open models begin and end a thought; case does not matter."""
+"""Marks with which open models begin and end a thought; case does not matter."""
 
 
 class Thinking:
-    """Takes a text piece by piece. Only thoughts at its start count: later marks are words like any others."""
+    """Splits a stream into thoughts and text. Only thoughts at its start count; later marks are plain text."""
 
     __slots__ = ("_close", "_held", "_state")
 
@@ -37,7 +37,7 @@ class Thinking:
         return self._state == "said"
 
     def take(self, text: str) -> Iterator[tuple[Kind, str]]:
-        """The pieces that are known to be text or thought; a piece that may be a mark waits for the rest of it."""
+        """Yield the pieces known to be text or thought; a piece that may be part of a mark is held back."""
         if self._state == "said":
             yield "text", text
             return
@@ -50,7 +50,7 @@ class Thinking:
                 yield found
 
     def end(self) -> Iterator[tuple[Kind, str]]:
-        """The text is over: what waited is what it looks like."""
+        """End the stream: yield the text held back."""
         held, self._held = self._held, ""
         kind: Kind = "reasoning" if self._state == "thinking" else "text"
         if self._state == "thought":
@@ -59,7 +59,7 @@ class Thinking:
             yield kind, held
 
     def _start(self) -> tuple[Kind, str] | None:
-        """Before any word: a mark begins a thought, anything else is text from here on."""
+        """Handle the start of the stream: a mark begins a thought, anything else makes the rest text."""
         bare = self._held.lstrip()
         folded = bare.casefold()
         for opening, closing in MARKS:
@@ -77,7 +77,7 @@ class Thinking:
         if place is not None:
             thought, self._held, self._state = self._held[: place.start()], self._held[place.end() :], "thought"
             return "reasoning", thought
-        # The end of what came may be the beginning of the closing mark.
+        # The last characters may be the beginning of the closing mark.
         last = self._held[-len(self._close) :].casefold()
         kept = next((size for size in range(len(last), 0, -1) if self._close.startswith(last[-size:])), 0)
         thought, self._held = self._held[: len(self._held) - kept], self._held[len(self._held) - kept :]

@@ -1,4 +1,4 @@
-"""The list of what is to be done, as the call that writes it records it."""
+"""The task list, as recorded by the call that writes it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 
-# Without a docstring, which would become part of the schema that models read.
+# No docstring, because it would become part of the schema that models read.
 class Todo(msgspec.Struct, frozen=True, omit_defaults=True):
     content: str
     status: Literal["pending", "in_progress", "completed", "cancelled"] = "pending"
@@ -16,5 +16,5 @@ class Todo(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def open_todos(todos: Iterable[Todo]) -> list[str]:
-    """Return what is still to be done."""
+    """Return the tasks that are still open."""
     return [todo.content for todo in todos if todo.status in ("pending", "in_progress")]

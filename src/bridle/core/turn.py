@@ -1,4 +1,4 @@
-"""A turn as `decide` sees it: a frozen view of what is recorded."""
+"""The frozen view of a recorded turn that `decide` works on."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Step(msgspec.Struct, frozen=True):
 
     @property
     def final(self) -> bool:
-        """It ended with words and without calls."""
+        """Whether it ended with text and without calls."""
         return self.state == "finished" and not self.calls and not self.empties and not self.cut
 
 
 class SideRequest(msgspec.Struct, frozen=True):
-    """The request beside the steps that was made last: for a summary, or for an answer from results."""
+    """The last request beside the steps: for a summary, or for an answer from results."""
 
     purpose: Literal["compaction", "synthesis"]
     state: Literal["open", "interrupted", "failed", "finished"] = "open"
@@ -43,7 +43,7 @@ class SideRequest(msgspec.Struct, frozen=True):
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """A turn as far as it is recorded; built in O(1) from what the fold keeps ready."""
+    """The recorded state of a turn; built in O(1) from the state of the fold."""
 
     number: int
     limits: Limits
@@ -60,16 +60,16 @@ class Turn(msgspec.Struct, frozen=True):
     warned: frozenset[LimitName] = frozenset()
     waiting: tuple[str, ...] = ()
     recalled: tuple[str, ...] = ()
-    """Told to stop, in the background or not."""
+    """Calls whose subagents were told to stop, in the background or not."""
     queued: tuple[str, ...] = ()
     places: bool = False
-    """A subagent of this turn has ended since the last one was started: another may have its place."""
+    """A subagent of this turn has ended since the last one was started: another may take its place."""
     synthesis: Literal["", "due", "failed", "done"] = ""
     side_request: SideRequest | None = None
     compactions: int = 0
-    """Since the last reply of a step with which the context was not too large, as its provider counted it."""
+    """Number of compactions since the last reply whose context, by the provider's count, was not too large."""
     output: Literal["", "wanted", "given", "missed"] = ""
-    """Whether the answer must fit a schema; whether the last step gave one that does, or too many did not."""
+    """Whether the answer must fit a schema, and whether the last step gave one that fits or too many did not."""
     reminded: int = 0
     """How often the model was told that its answer is missing."""
     crowded: bool = False
@@ -79,17 +79,17 @@ class Turn(msgspec.Struct, frozen=True):
 
     @property
     def cap(self) -> int:
-        """The steps that the turn may take; 0 if it only talks."""
+        """Number of steps that the turn may take; 0 if it has no tools."""
         return self.limits.steps or 0
 
     @property
     def open_calls(self) -> tuple[str, ...]:
-        """Calls that have not ended, besides those that run at this moment."""
+        """Calls that have not ended, except those that are running."""
         return self.pending + self.asking + self.queued + self.waiting + self.recalled
 
     @property
     def closing(self) -> Reason | None:
-        """The reason for which the turn is about to close, or closes already."""
+        """The reason for which the turn is closing or about to close."""
         if self.step is not None and self.step.closing is not None:
             return self.step.closing
         if self.doom:

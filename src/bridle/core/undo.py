@@ -1,4 +1,4 @@
-"""What an undo hides: the entries from a turn on, until it is taken back; the journal keeps them all."""
+"""The entries that an undo hides: all from a turn on, until a redo; the journal keeps them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bridle.core.parts import Redone, TurnStart, Undone
 
 
 def has_mark(entries: Iterable[Entry]) -> bool:
-    """Whether an undo, or the end of one, is among these."""
+    """Return whether these entries contain an undo or a redo."""
     return any(
         isinstance(event, PartPut) and isinstance(event.part, (Undone, Redone))
         for entry in entries
@@ -20,11 +20,11 @@ def has_mark(entries: Iterable[Entry]) -> bool:
 
 
 def visible(entries: Sequence[Entry]) -> Sequence[Entry]:
-    """The entries that nobody has undone, in order."""
+    """Return the entries that are not undone, in order."""
     if not has_mark(entries):
         return entries
     kept: list[Entry] = []
-    # Marks are put again when the files have followed; each counts once.
+    # Marks are recorded again once the files are restored; each counts once.
     before: dict[str, list[Entry]] = {}
     seen: set[str] = set()
     for entry in entries:
@@ -44,7 +44,7 @@ def visible(entries: Sequence[Entry]) -> Sequence[Entry]:
 
 
 def begins(entries: Sequence[Entry], turn: int) -> int:
-    """The entry with which a turn began; one behind the last, if it has not."""
+    """Return the sequence number of the entry that began a turn; one past the last entry if it has not begun."""
     for entry in entries:
         for event in entry.events:
             if isinstance(event, PartPut) and isinstance(event.part, TurnStart) and event.part.number == turn:
@@ -53,7 +53,7 @@ def begins(entries: Sequence[Entry], turn: int) -> int:
 
 
 def _without(entries: list[Entry], first: int) -> list[Entry]:
-    """The entries before the first, and of the others what is true of the session whatever was undone."""
+    """Return the entries before `first`; of later ones only facts about the session, which no undo affects."""
     kept: list[Entry] = []
     for entry in entries:
         if entry.sequence < first:

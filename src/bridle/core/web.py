@@ -1,4 +1,4 @@
-"""Web addresses in one form, and rules about them: matched by scheme, host, port and path."""
+"""Web addresses in canonical form, and rules about them: matched by scheme, host, port and path."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
 WEBFETCH, HOST = "webfetch", "host"
-"""The permissions whose patterns are addresses and names of hosts."""
+"""The permissions whose patterns are addresses and host names."""
 PORTS = {"http": 80, "https": 443}
 LONGEST_HOST = 253
 THIS_MACHINE = ("localhost", "127.0.0.1", "::1", "0.0.0.0", "::")
-"""Names and numbers that lead to the same place: a rule for one of them is for all."""
+"""Names and numbers of the local machine: a rule for one of them applies to all."""
 UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 ODD = re.compile(r"[\s\\\x00-\x20\x7f-\x9f\ud800-\udfff]")
-"""Characters that one parser drops and another one keeps."""
+"""Characters that some parsers drop and others keep."""
 SHOWN = "/?:@!$&'()*+,;=%-._~[]|^{}\"<>`"
-"""Characters of paths that stay as they are."""
+"""Characters of paths that are not escaped."""
 
 
 class Address(NamedTuple):
-    """The parts of an address by which rules are matched."""
+    """The parts of an address that rules match."""
 
     scheme: str
     host: str
@@ -33,7 +33,7 @@ class Address(NamedTuple):
 
     @property
     def place(self) -> str:
-        """The host, with its port if that is not the usual one."""
+        """The host, with its port if that is not the default."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -44,7 +44,7 @@ class Address(NamedTuple):
 
 @lru_cache(maxsize=256)
 def parsed(url: str) -> Address:
-    """Return the parts of an address in their only form; raises `ValueError` for all but plain web addresses."""
+    """Return the parts of an address in canonical form; raises `ValueError` for anything but a plain web address."""
     if ODD.search(url):
         raise ValueError("an address with characters that are read in several ways")
     parts = urlsplit(url)
@@ -62,12 +62,12 @@ def parsed(url: str) -> Address:
 
 
 def canonical(url: str) -> str:
-    """Return the only spelling of an address; raises `ValueError` as `parsed` does."""
+    """Return the canonical spelling of an address; raises `ValueError` as `parsed` does."""
     return parsed(url).url
 
 
 def host_of(text: str) -> str:
-    """Return a host in its only form: lower case, ASCII, numbers as four decimals; raises `ValueError`."""
+    """Return a host in canonical form: lower case, ASCII, numbers as four decimals; raises `ValueError`."""
     if text.startswith("["):
         number = ipaddress.IPv6Address(text[1:-1])
         if number.scope_id:
@@ -84,7 +84,7 @@ def host_of(text: str) -> str:
 
 
 def _number(host: str) -> str:
-    """An IPv4 address from any spelling that resolvers take: parts left out, octal, hexadecimal."""
+    """Return an IPv4 address from any spelling that resolvers accept: omitted parts, octal, hexadecimal."""
     labels = host.split(".")
     values = [_part(label) for label in labels]
     *before, last = values
@@ -101,7 +101,7 @@ def _part(label: str) -> int:
 
 
 def _escaped(text: str) -> str:
-    """Percent-encoding in one form: letters plain, everything else in capitals."""
+    """Return percent-encoding in one form: letters plain, everything else in capitals."""
     whole = quote(text, safe=SHOWN)
     return re.sub(r"%([0-9A-Fa-f]{2})", lambda found: _plain(found[1]), whole)
 
@@ -112,7 +112,7 @@ def _plain(code: str) -> str:
 
 
 def _without_dots(path: str) -> str:
-    """A path with `.` and `..` resolved."""
+    """Return a path with `.` and `..` resolved."""
     kept: list[str] = []
     segments = path.split("/")[1:] or [""]
     for place, segment in enumerate(segments):
@@ -126,17 +126,17 @@ def _without_dots(path: str) -> str:
 
 
 class AddressPattern(NamedTuple):
-    """A pattern about addresses, taken apart; each part is matched within its own bounds."""
+    """A parsed pattern for addresses; each part is matched separately."""
 
     scheme: str
     host: str
     port: str
-    """Empty for the usual port of the scheme."""
+    """Empty for the default port of the scheme."""
     path: str
 
 
 def address_fits(pattern: str, url: str) -> bool:
-    """Whether a pattern fits an address: a star never crosses from one part of it into the next."""
+    """Return whether a pattern matches an address: a star never crosses from one part into the next."""
     if pattern == "*":
         return True
     try:
@@ -153,7 +153,7 @@ def address_fits(pattern: str, url: str) -> bool:
 
 
 def host_fits(pattern: str, place: str) -> bool:
-    """Whether a pattern fits a host with or without its port; a star in the name does not stand for a port."""
+    """Return whether a pattern matches a host with or without its port; a star in the name does not match a port."""
     if pattern == "*":
         return True
     host, port = _place(pattern)
@@ -164,7 +164,7 @@ def host_fits(pattern: str, place: str) -> bool:
 
 
 def _names_of(host: str) -> tuple[str, ...]:
-    """All names for where a host leads that are known without asking anybody."""
+    """Return all names of a host's machine that are known without a lookup."""
     here = host in THIS_MACHINE or host.endswith(".localhost") or re.fullmatch(r"127(\.[0-9]+){3}", host)
     return (host, *THIS_MACHINE) if here else (host,)
 
@@ -180,13 +180,13 @@ def _wanted(pattern: str) -> AddressPattern:
 
 
 def _place(text: str) -> tuple[str, str]:
-    """The host of a pattern in its only form, as far as it is no wildcard, and its port."""
+    """Return the host of a pattern, in canonical form unless it has wildcards, and its port."""
     found = re.fullmatch(r"(\[[^\]]*\]|[^:\[\]]*)(?::([0-9*?]+))?", text)
     host, port = (found[1], found[2] or "") if found is not None else (text, "")
     try:
         host = host_of(host)
     except ValueError:
-        # One with wildcards, or one that no address has.
+        # A host with wildcards, or one that no address has.
         host = host.lower().removesuffix(".")
     return host, port.lstrip("0") or port
 

@@ -1,1 +1,1 @@
-"""Who drives sessions: woken, coalesced, one at a time for each session."""
+"""Engines, which drive sessions: wakes are coalesced, and each session is driven by one task at a time."""

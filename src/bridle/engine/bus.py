@@ -1,4 +1,4 @@
-"""What happens, told to whoever watches in this process."""
+"""In-process event bus: publishes journal entries and live deltas to subscribers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_WAITING = 10_000
 
 
 class Subscription:
-    """The events of one session from now on; deltas are dropped when nobody reads, entries never."""
+    """The events of one session from now on; deltas are dropped when they are not read, entries never."""
 
     def __init__(self) -> None:
         self._events: deque[Entry | Live] = deque()
@@ -27,11 +27,11 @@ class Subscription:
             self._reader.set_result(None)
 
     def waiting(self) -> Entry | Live | None:
-        """The next event if there is one already."""
+        """Return the next event if one has already come, else None."""
         return self._events.popleft() if self._events else None
 
     async def come(self, seconds: float | None, *others: asyncio.Future[Any]) -> bool:
-        """Wait for an event, for one of these, or for this long; return whether there is an event."""
+        """Wait for an event, for one of these futures, or for this long; return whether there is an event."""
         self._reader = asyncio.get_running_loop().create_future()
         await asyncio.wait([self._reader, *others], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         self._reader.cancel()
@@ -46,7 +46,7 @@ class Bus:
         self._listeners: list[Callable[[str, Entry], None]] = []
 
     def listen(self, listener: Callable[[str, Entry], None]) -> None:
-        """Call this with every entry of every session; it must be quick and must not raise."""
+        """Call `listener` with every entry of every session; it must be quick and must not raise."""
         self._listeners.append(listener)
 
     def publish(self, session: str, event: Entry | Live) -> None:

@@ -36,7 +36,7 @@ RENEW_SECONDS = 5.0
 
 @dataclass(slots=True, kw_only=True)
 class DriveSetup:
-    """What drives of one process work with, and the sessions that they have loaded."""
+    """Dependencies of all drives in one process, and the sessions that they have loaded."""
 
     journal: Journal
     turns: TurnFactory
@@ -44,18 +44,18 @@ class DriveSetup:
     seams: Seams
     actions: Callable[[ActiveTurn], Actions] = TurnActions
     live: dict[str, Session] = field(default_factory=dict)
-    """The sessions that are driven here now, under their leases."""
+    """Sessions being driven in this process, under their leases."""
     loaded: dict[str, Session] = field(default_factory=dict)
-    """The sessions that were driven or looked at here last."""
+    """Sessions recently driven or read in this process."""
     submitted: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """Ids of the items that an open turn is known to have submitted to other sessions, by its session."""
 
     async def load(self, id: str) -> Session:
-        """Return a session that is not driven here, as the journal has it now; only new entries are read."""
+        """Return a session that is not driven here, in its current journal state; only new entries are read."""
         session = self.loaded.pop(id, None) or Session()
         entries: Sequence[Entry] = await self.journal.load(id, session.sequence)
         if has_mark(entries):
-            # Something was undone or redone: what was folded before may not hold any more.
+            # An undo or a redo may invalidate the state folded so far.
             session = Session()
             entries = await self.journal.load(id)
         session.lean = True
@@ -63,7 +63,7 @@ class DriveSetup:
         return session
 
     def keep(self, id: str, session: Session) -> None:
-        """Remember a session, and forget one that was not used for long."""
+        """Cache a session, and evict one that was not used for long."""
         self.loaded[id] = session
         if len(self.loaded) > MAX_LOADED_SESSIONS:
             self.loaded.pop(next(iter(self.loaded)))
@@ -96,7 +96,7 @@ async def drive(id: str, setup: DriveSetup, engine: Engine, *, held_prompts: boo
 
 
 async def has_work(id: str, setup: DriveSetup, engine: Engine) -> bool:
-    """Return whether the inbox holds something that a drive would take now, by the session as it was last loaded."""
+    """Return whether the inbox holds an item that a drive would take now, judged by the session as last loaded."""
     items = await setup.journal.inbox(id)
     session = setup.loaded.get(id)
     if not items or session is None:
@@ -129,14 +129,14 @@ async def _drive_leased(
 
 
 async def _run(active: ActiveTurn, setup: DriveSetup) -> object:
-    """Run the open turn until it finishes or parks, with a watch over its inbox and its lease."""
+    """Run the open turn until it finishes or parks, and watch its inbox and its lease."""
     watch = begin(_watch(active, setup))
     try:
         outcome = await run_turn(setup.actions(active))
         await end_title(active)
         await active.record.flush()
     except JournalError:
-        # What has happened is written if it can be; the failure itself is told in any case.
+        # Write past events if possible; the failure itself is reported in any case.
         with suppress(JournalError):
             await active.record.flush()
         raise
@@ -148,7 +148,7 @@ async def _run(active: ActiveTurn, setup: DriveSetup) -> object:
 
 
 async def _watch(active: ActiveTurn, setup: DriveSetup) -> None:
-    """Tell the turn of new mail, and end its effects at once on an abort, or when its lease is lost."""
+    """Notify the turn of new inbox items; end its effects at once on an abort, or when its lease is lost."""
     journal, lease, clock = setup.journal, active.record.lease, setup.seams.clock
     renewed = clock.monotonic()
     while True:
@@ -170,12 +170,12 @@ async def _watch(active: ActiveTurn, setup: DriveSetup) -> None:
             active.scope.abort()
             return
         except JournalError:
-            # The turn meets the same trouble when it writes, and says so there.
+            # The turn meets the same failure when it writes, and reports it there.
             await setup.seams.sleep(WATCH_AGAIN_SECONDS)
 
 
 class Others:
-    """See `OtherSessions`: the sessions around one that is driven."""
+    """The sessions around a driven one; see `OtherSessions`."""
 
     def __init__(self, session: str, setup: DriveSetup, engine: Engine) -> None:
         self._setup = setup
@@ -191,7 +191,7 @@ class Others:
 
     async def settle_dead(self, short: Shortage) -> None:
         short_of = read_account(short.account)
-        # Where a day or a month is short, those of all sessions count.
+        # If a day or a month is short, the reservations of all sessions count.
         for account in await self._setup.journal.holding(short_of.session if short_of is not None else ""):
             holder = read_account(account.id)
             assert holder is not None, account
@@ -208,7 +208,7 @@ class Others:
 
 
 async def submit(session: str, item: InboxItem, journal: Journal, engine: Engine) -> bool:
-    """Put an item into an inbox and have its session driven; return whether the item is new."""
+    """Put an item into an inbox and wake its session; return whether the item is new."""
     enqueue = engine.enqueue(session)
     fresh = await journal.submit(session, item, wake=enqueue)
     if enqueue is None:

@@ -1,4 +1,4 @@
-"""The contract of an engine."""
+"""The contract of an engine, which drives sessions when they are woken."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ Parked = Literal["idle", "paused", "waiting", "elsewhere"]
 
 
 class Engine(Protocol):
-    """Has sessions driven, in this process or in workers, by calling `drive`.
+    """Drives sessions, in this process or in workers, by calling `drive`.
 
-    An engine keeps no state of a session: the journal has it all, so any engine may go on where another stopped.
+    An engine keeps no state of a session: the journal has it all, so any engine may continue where another stopped.
     Live deltas are not part of the contract.
     """
 
     closing: bool
-    """Whether drives of this process open no turn any more."""
+    """Whether drives of this process no longer open turns."""
 
     async def wake(self, session: str, *, held_prompts: bool = False) -> None:
-        """Have the session driven from its record as it is now, or later. Wakes coalesce.
+        """Have the session driven from its current record, now or later. Wakes coalesce.
 
         `held_prompts` also starts queued prompts that a failed turn left for the person.
         """
@@ -30,16 +30,16 @@ class Engine(Protocol):
         """Return the wake as a callback for the transaction of `Journal.submit`; None if `wake` must follow it."""
 
     async def report(self, parent: str) -> None:
-        """Wake the parent of a subagent that has reported to its inbox, unless another process sees to it."""
+        """Wake the parent of a subagent that has reported to its inbox, unless another process does so."""
 
     def drives(self, session: str) -> bool:
-        """Return whether a wake of this session is being acted on in this process."""
+        """Return whether this process is acting on a wake of this session."""
 
     async def parked(self, session: str) -> None:
-        """Return once no wake of the session that was made here is still to be acted on.
+        """Return once no wake of the session made in this process is pending.
 
         Raises the `JournalError` with which a drive in this process ended, once.
         """
 
     async def close(self) -> None:
-        """Abort the turns that are driven in this process, and return once that is recorded. May be called twice."""
+        """Abort the turns driven in this process, and return once that is recorded. May be called twice."""

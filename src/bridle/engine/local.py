@@ -1,4 +1,4 @@
-"""An engine in this process: one task for each session that is driven, wakes coalesced."""
+"""The engine of a single process: one task per driven session, wakes coalesced."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bridle.seams import begin
 
 
 class _Drive:
-    """One session under way."""
+    """A session being driven."""
 
     def __init__(self) -> None:
         self.again = True
@@ -22,16 +22,16 @@ class _Drive:
 
 
 class LocalEngine:
-    """See `Engine`."""
+    """Drives sessions as tasks of this process; see `Engine`."""
 
     def __init__(self, setup: DriveSetup) -> None:
         self.closing = False
         self._setup = setup
         self._drives: dict[str, _Drive] = {}
         self._waiting: set[str] = set()
-        """Sessions whose open turn was driven here last."""
+        """Sessions whose open turn was last driven here."""
         self._failed: dict[str, Exception] = {}
-        """Errors of drives that no waiter was told of."""
+        """Errors of drives that no waiter has received."""
 
     async def wake(self, session: str, *, held_prompts: bool = False) -> None:
         under_way = self._drives.get(session)
@@ -46,7 +46,7 @@ class LocalEngine:
         return None
 
     async def report(self, parent: str) -> None:
-        # The parent of a subagent that alone is driven here belongs to the process that waits for it.
+        # If only the subagent is driven here, its parent belongs to the process that waits for it.
         if self.drives(parent) or parent in self._waiting:
             await self.wake(parent)
 
@@ -84,7 +84,7 @@ class LocalEngine:
                 parked = await drive(session, self._setup, self, held_prompts=held)
             self._waiting.discard(session)
         except Exception as error:
-            # Told to the waiter, once; then the session may be tried again.
+            # Reported to the waiter once; then the session may be driven again.
             self._failed[session] = error
             parked = "waiting"
         finally:

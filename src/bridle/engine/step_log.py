@@ -12,11 +12,11 @@ from bridle.seams import Clock
 
 MAX_BYTES = 5_000_000
 WARNED_OF = ("tools_off", "limit", "doom_loop")
-"""Refusals of calls that could not run, whatever they would have done."""
+"""Refusals of calls that could not run, regardless of their arguments."""
 
 
 class StepLog:
-    """Writes what it hears; a log that cannot be written is let go, since the journal has everything."""
+    """Writes one line per event; stops if the file cannot be written, since the journal has everything."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path = path

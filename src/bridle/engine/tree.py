@@ -1,4 +1,4 @@
-"""Trees of sessions, read from the journal: what can go on below a session, and where a tree begins."""
+"""Trees of sessions, read from the journal: which sessions below one can continue, and where a tree begins."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bridle.turn.children import has_ended
 
 
 async def tend(id: str, setup: DriveSetup, engine: Engine, told: tuple[Ask, ...] | None = None) -> bool:
-    """Wake what can go on in the tree of a session; return False if nothing can.
+    """Wake the sessions of a tree that can continue; return False if there is none.
 
     `told` are the asks of the session that its parent knows. Raises the `JournalError` with which a drive ended.
     """
@@ -30,7 +30,7 @@ async def tend(id: str, setup: DriveSetup, engine: Engine, told: tuple[Ask, ...]
     goes_on = False
     for call, state in session.running.under_way.items() if session.running is not None else ():
         if not await _is_prompted(state.child, child_prompt_id(id, call), setup, engine):
-            # The process died between the record of the call and the prompt of its subagent: recovery submits it.
+            # The process died between recording the call and prompting its subagent: recovery submits the prompt.
             await engine.wake(id)
             return True
         goes_on = await tend(state.child, setup, engine, state.asks) or goes_on
@@ -48,9 +48,9 @@ async def _is_prompted(child: str, prompt: str, setup: DriveSetup, engine: Engin
 
 
 def _is_untold(session: Session, told: tuple[Ask, ...] | None) -> bool:
-    """Return whether the parent still waits for an ending or an ask of this session: the report was lost in a crash.
+    """Return whether the parent lacks an ending or an ask of this session: the report was lost in a crash.
 
-    The parent was looked at first: a report in its inbox would have made it go on.
+    The parent was checked first: with a report in its inbox it could continue.
     """
     if told is None:
         return False

@@ -1,1 +1,1 @@
-"""Where sessions are kept: one contract, two implementations."""
+"""Storage of sessions: one contract, implemented in memory and in SQLite."""

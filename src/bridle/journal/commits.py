@@ -1,4 +1,4 @@
-"""Commits of one process: on the spot where the way is free, else together with all others that wait."""
+"""Commits of one process: made immediately if the database is free, otherwise in groups."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from bridle.journal.sync import Sync
 from bridle.seams import Offload, uninterrupted
 
 CHECKPOINT_COMMITS = 100
-"""After so many the log is moved into the file and used again from its start: a log that grows is dearer to sync."""
+"""Commits between checkpoints. A checkpoint restarts the log, because a growing log is slower to sync."""
 
 Result = TypeVar("Result")
 
 
 class _Job:
-    """One transaction that waits for its turn; jobs that wait together are committed together."""
+    """A waiting transaction; transactions that wait together are committed together."""
 
     __slots__ = ("error", "result", "turn", "work")
 
@@ -33,10 +33,10 @@ class _Job:
 
 
 class Commits:
-    """Transactions on a database, one after the other.
+    """Runs transactions on a database, one after the other.
 
-    A commit takes microseconds and runs where it stands, since a thread costs more than it does. Commits that meet a
-    lock go through `Offload`, where all that wait are committed together; so does reaching a disk that is slow.
+    A commit takes microseconds and runs in the caller's thread, since another thread costs more than that. Commits that
+    meet a lock go through `Offload`, where all waiting ones are committed together. Syncs of a slow disk do so too.
     """
 
     def __init__(self, database: Database, offload: Offload, sync: Sync) -> None:
@@ -49,7 +49,7 @@ class Commits:
         self._commits = 0
 
     async def write(self, work: Callable[[], Result], *, full: bool) -> Result:
-        """Do the work in a transaction; `full` also waits until it would survive a power loss."""
+        """Run the work in a transaction; with `full`, wait until it would survive a power loss."""
         if self._database.read_only:
             raise JournalRefused(self._database.notice)
         if self._database.damaged:
@@ -69,7 +69,7 @@ class Commits:
         return result
 
     def _commit_here(self, work: Callable[[], Result]) -> Result:
-        """Commit on the spot; SQLite says busy if another process holds the write lock at this moment."""
+        """Commit immediately; SQLite reports busy if another process holds the write lock."""
         writer = self._database.writer
         self._begin(patient=False)
         try:
@@ -129,12 +129,12 @@ class Commits:
             return
         if self._commits >= CHECKPOINT_COMMITS:
             self._commits = 0
-            # A checkpoint that fails has lost nothing: what is committed stays in the log until the next one.
+            # A failed checkpoint loses nothing: commits stay in the log until the next one.
             with suppress(sqlite3.Error):
                 writer.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def _do(self, job: _Job) -> None:
-        """One job of several: what it raises undoes it alone."""
+        """Run one job of a group; an error rolls back this job alone."""
         writer = self._database.writer
         writer.execute("SAVEPOINT job")
         try:
@@ -142,7 +142,7 @@ class Commits:
         except sqlite3.Error:
             raise
         except Exception as error:
-            # Whatever is wrong with one job is told to its caller, and the others are committed all the same.
+            # An error of one job goes to its caller; the others are committed all the same.
             job.error = error
             writer.execute("ROLLBACK TO job")
         writer.execute("RELEASE job")

@@ -1,4 +1,4 @@
-"""One SQLite file: opened, checked, migrated, and its errors told in words."""
+"""The SQLite file of a journal: opening, checks, migrations, and error messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bridle.errors import JournalError, JournalFailed, JournalFull, JournalRefus
 
 APPLICATION_ID = 0x42726964
 PAGE_SIZE = 1024
-"""Commits are small and many, and each writes whole pages: small ones halve the bytes that reach the disk."""
+"""Commits are small and frequent, and each writes whole pages: small pages halve the bytes written to disk."""
 RESERVE_BYTES = 2 * 1024 * 1024
 BUSY_MILLISECONDS = 10_000
 HEADER_BYTES = 100
@@ -34,13 +34,13 @@ def _migrations() -> list[Path]:
 
 
 def error_code(error: Exception) -> int:
-    """SQLite's primary code; 0 for what Python's own layer found."""
+    """Return SQLite's primary error code; 0 for errors of Python's own layer."""
     return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
 
 
 def explain(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> JournalError:
-    """The error of the contract that says what SQLite said."""
-    # Python cannot even tell what SQLite says of a schema whose words are no text any more.
+    """Return the `JournalError` for an error of SQLite."""
+    # Python cannot decode SQLite's message about a schema that is no longer text.
     code = sqlite3.SQLITE_CORRUPT if isinstance(error, UnicodeDecodeError) else error_code(error)
     words = " ".join(str(error).split())
     match code:
@@ -59,7 +59,7 @@ def explain(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> JournalErr
 
 
 class Database:
-    """A writer and a reader on one file; the writer may be used by one thread at a time."""
+    """A writer and a reader on one file; only one thread at a time may use the writer."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -71,7 +71,7 @@ class Database:
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
-            # One process at a time: a second one must not find the file between two of its first pragmas.
+            # One process at a time: a second one must not see the file between its first pragmas.
             with _alone(path.with_name(path.name + ".opening")):
                 self._refuse_a_log_without_its_file()
                 self._open()
@@ -83,7 +83,7 @@ class Database:
             raise JournalFailed(f"{path}: the journal cannot be opened: {error}") from error
 
     def _refuse_a_log_without_its_file(self) -> None:
-        """SQLite takes a file of no pages for a new one, and deletes the log beside it, with all that is in it."""
+        """Refuse an empty file with a log: SQLite would treat the file as new and delete the log with its data."""
         if self.path.stat().st_size < HEADER_BYTES and self.log.exists() and self.log.stat().st_size:
             raise JournalRefused(
                 f"{self.path}: the journal is damaged (it is empty, and its log is not); nothing was changed. "
@@ -97,7 +97,7 @@ class Database:
             self._open_newer(version)
             return
         self._prepare(version)
-        # One cursor for what is written in every step: making one costs as much as what it does.
+        # One cursor for the writes of every step: creating a cursor costs as much as its work.
         self.execute = self.writer.cursor().execute
         self.reader = self._connect()
         self._keep_reserve()
@@ -134,7 +134,7 @@ class Database:
         if version == 0:
             writer.execute(f"PRAGMA page_size = {PAGE_SIZE}")
         writer.execute("PRAGMA journal_mode = WAL")
-        # Checkpoints are asked for, where they hold nobody up, instead of striking in the middle of a commit.
+        # Checkpoints run where they delay no caller, instead of in the middle of a commit.
         writer.execute("PRAGMA wal_autocheckpoint = 0")
         writer.execute("PRAGMA synchronous = NORMAL")
         for number, script in enumerate(_migrations(), 1):
@@ -156,7 +156,7 @@ class Database:
             raise
 
     def _keep_reserve(self) -> None:
-        """Hold room on the disk, so that an ending can be recorded when nothing else can."""
+        """Reserve disk space, so that an ending can be recorded on a full disk."""
         try:
             handle = os.open(self.reserve, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             try:
@@ -167,7 +167,7 @@ class Database:
             self.reserve.unlink(missing_ok=True)
 
     def free_reserve(self) -> bool:
-        """Give the reserve back to the disk; False if there was none."""
+        """Release the reserved disk space; return False if there was none."""
         try:
             self.reserve.unlink()
         except OSError:
@@ -175,14 +175,14 @@ class Database:
         return True
 
     def told(self, error: sqlite3.Error | UnicodeDecodeError) -> JournalError:
-        """What SQLite said, in words; a file that it calls damaged is left as it is from here on."""
+        """Return the `JournalError` for an error of SQLite; a file reported as damaged is not written any more."""
         explained = explain(error, self.path)
         self.damaged = self.damaged or isinstance(explained, JournalRefused)
         return explained
 
     def close(self) -> None:
         if self.damaged and self._open_handles:
-            # The last writer to leave would move the log into the file; one who may only read, and leaves last, cannot.
+            # The last writer to close would move the log into the file; a reader that closes last cannot.
             with suppress(sqlite3.Error, UnicodeDecodeError):
                 self._connect("ro").execute("SELECT count(*) FROM sqlite_schema").fetchone()
         for connection in self._open_handles:
@@ -192,7 +192,7 @@ class Database:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Hold a lock on a file while something happens that only one process may do."""
+    """Hold a file lock during work that only one process may do at a time."""
     handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -205,7 +205,7 @@ def _allocate(handle: int) -> None:
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(handle, 0, RESERVE_BYTES)
     elif os.fstat(handle).st_size < RESERVE_BYTES:
-        # Where nothing can be allocated without writing, as on macOS, zeros take the room.
+        # Where space cannot be allocated without writing, as on macOS, zeros reserve it.
         os.write(handle, bytes(RESERVE_BYTES))
 
 

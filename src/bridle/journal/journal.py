@@ -32,7 +32,7 @@ Wake = Callable[[Any], object]
 
 
 class SessionRow(msgspec.Struct, frozen=True):
-    """A session as a list shows it."""
+    """A session as shown in a list."""
 
     info: SessionInfo
     sequence: int
@@ -42,14 +42,14 @@ class SessionRow(msgspec.Struct, frozen=True):
 class Journal(Protocol):
     """Sessions, their inboxes, their leases and the ledger, in one place and one transaction.
 
-    Methods may raise `JournalError`. After `JournalFailed` the append is there whole or not at all, and only a load
-    tells which; whoever appends lets go of the session then.
-    What `append` and `submit` returned from survives the death of the process; what was durable, also a power loss.
-    A journal connects when it is first used: to construct one neither fails nor touches a file.
+    Methods may raise `JournalError`. After `JournalFailed` the append is stored whole or not at all, and only a load
+    tells which; the caller drops its session then. Once `append` or `submit` has returned, the data survives the death
+    of the process; durable data also a power loss. A journal connects on first use: constructing one neither fails nor
+    touches a file.
     """
 
     async def create(self, info: SessionInfo) -> None:
-        """Make a session with its first entry; again with the same id does nothing."""
+        """Create a session with its first entry; does nothing if the id exists."""
 
     async def append(
         self,
@@ -61,83 +61,83 @@ class Journal(Protocol):
         weight: Weight = "plain",
         before: Sequence[Entry] = (),
     ) -> None:
-        """Write one entry, those held before it, what they do to the ledger and the taking of inbox items, or nothing.
+        """Write an entry, the entries held before it, their ledger change and the taking of inbox items, or nothing.
 
-        An item may be taken that never came: then it counts as one that was there.
-        Raises `LeaseLost` if the epoch is old or the sequence is not the next, `BudgetRefused` if a reservation or a
-        charge has no room, `JournalFull` if the disk is full. Only `record.py` calls this.
+        An item that never came may be taken: it then counts as submitted. Raises `LeaseLost` if the epoch is old or the
+        sequence is not the next, `BudgetRefused` if a reservation or a charge has no room, `JournalFull` if the disk is
+        full. Only `record.py` calls this.
         """
 
     async def load(self, session: str, after: int = 0) -> list[Entry]:
-        """The entries after a sequence number, in order; raises `NoSuchSession`."""
+        """Return the entries after a sequence number, in order; raises `NoSuchSession`."""
 
     async def submit(self, session: str, item: InboxItem, *, wake: Wake | None = None) -> bool:
-        """Put an item into the inbox; durable once it returns. False if one of this id was there, taken or not.
+        """Put an item into the inbox; durable on return. Return False if its id was submitted before, taken or not.
 
         `wake` is called in the same transaction, also for an item that is not new; if it raises, nothing is submitted.
         """
 
     async def inbox(self, session: str) -> list[InboxItem]:
-        """The items that nobody took, in the order of their submission."""
+        """Return the items not yet taken, in the order of their submission."""
 
     async def acquire(self, session: str) -> Lease | None:
-        """The lease, with a new epoch; None while another holds it. Freed when its process dies."""
+        """Return the lease with a new epoch; None while another process holds it. Freed when its process dies."""
 
     async def renew(self, lease: Lease) -> None:
-        """Keep the lease for longer, where leases run out; raises `LeaseLost` if another has it."""
+        """Extend the lease, where leases expire; raises `LeaseLost` if another process has it."""
 
     async def release(self, lease: Lease) -> None:
-        """Give the lease back. May be called twice."""
+        """Release the lease. May be called twice."""
 
     async def held(self, session: str) -> bool:
-        """Whether anybody holds the lease of this session."""
+        """Return whether a process holds the lease of this session."""
 
     async def posted(self, session: str) -> None:
-        """Return once an item may have come into the inbox since the last call; may return without reason."""
+        """Return once an item may have come into the inbox since the last call; may return spuriously."""
 
     async def changed(self, session: str, since: int, *, every: bool = False) -> int:
         """Return a mark other than `since` once a turn may have ended, the lease may be free or an item may have come.
 
-        With `every`, once anything may have been recorded. It may return without reason; marks begin with 0, count for
-        one kind of call, and mean nothing to another journal. Any number of callers may wait at once.
+        With `every`, return once anything may have been recorded. May return spuriously. Marks begin with 0, and are
+        valid for one kind of call and one journal. Any number of callers may wait at once.
         """
 
     async def account(self, id: str) -> Account | None:
-        """A row of the ledger, with the reservations that it holds."""
+        """Return a row of the ledger, with the reservations that it holds."""
 
     async def holding(self, root: str) -> list[Account]:
-        """The accounts of turns of this session, and of those below it, that hold reservations; without one, of all."""
+        """Return the accounts with reservations of turns of this session and below it; without a session, of all."""
 
     async def sessions(self) -> list[SessionRow]:
-        """All sessions, the one that changed last first."""
+        """Return all sessions, the most recently changed first."""
 
     async def delete(self, lease: Lease) -> None:
-        """Forget a session, its inbox and the accounts of its turns; what days and months have spent stays.
+        """Delete a session, its inbox and the accounts of its turns; the spending of days and months stays.
 
         Raises `LeaseLost` if the epoch is old.
         """
 
     async def size(self, session: str) -> int:
-        """About how many bytes the entries of a session take."""
+        """Return the approximate size of a session's entries in bytes."""
 
     async def shrink(self) -> None:
-        """Give back the room that deleted sessions took; raises `JournalFailed` if others are writing."""
+        """Free the space of deleted sessions; raises `JournalFailed` if others are writing."""
 
     async def close(self) -> None:
-        """Let go of files and leases. Called by whoever opened the journal; may be called twice."""
+        """Release files and leases. Called by the opener of the journal; may be called twice."""
 
 
 def session_entry(info: SessionInfo, events: tuple[Recorded, ...]) -> Entry:
-    """The first entry of a session."""
+    """Return the first entry of a session."""
     return Entry(1, info.created, 0.0, events)
 
 
 def folded(id: str, entries: Sequence[Entry], onto: Session) -> Session:
-    """The session with these entries taken into it; raises `JournalRefused` if they do not fit together."""
+    """Return the session with these entries applied; raises `JournalRefused` if they do not fit together."""
     try:
         for entry in visible(entries):
             fold(onto, entry)
     except (AssertionError, LookupError, ArithmeticError, ValueError) as error:
-        # The fold trusts what was recorded by us; only a file that somebody else wrote to breaks that trust.
+        # The fold trusts its own records; only a file written by another program breaks that trust.
         raise JournalRefused(f"session {id} is damaged: its entries do not fit together ({error!r})") from error
     return onto

@@ -1,4 +1,4 @@
-"""The lease of a session on one machine: a file lock that its process cannot outlive."""
+"""The lease of a session on one machine: a file lock that ends with its process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LOOKS = 50
 
 
 def take_lock(path: Path) -> int | None:
-    """The handle of a lock that is now ours, or None while another holds it."""
+    """Acquire a lock and return its handle; None while another holds it."""
     looks = 0
     while True:
         handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -22,24 +22,24 @@ def take_lock(path: Path) -> int | None:
             looks += 1
             if looks > LOOKS:
                 return None
-            # Somebody may only have looked whether it is held, which takes a moment.
+            # Another process may hold it just for a moment, to check whether it is held.
             os.sched_yield()
             continue
-        # The holder before us removes the file as it lets go: a lock on a removed file protects nothing.
+        # The previous holder removes the file on release: a lock on a removed file protects nothing.
         if _same_file(handle, path):
             return handle
         os.close(handle)
 
 
 def drop_lock(handle: int, path: Path) -> None:
-    """Let go of a lock and leave no file behind, if the disk lets us: an unlocked file is in nobody's way."""
+    """Release a lock and remove its file if possible: an unlocked file does no harm."""
     with suppress(OSError):
         path.unlink()
     os.close(handle)
 
 
 def is_locked(path: Path) -> bool:
-    """Whether anybody holds the lock."""
+    """Return whether a process holds the lock."""
     try:
         handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:

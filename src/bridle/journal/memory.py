@@ -1,4 +1,4 @@
-"""A journal in memory: the same contract as SQLite's, for tests and for turns that nobody needs to keep."""
+"""A journal in memory, with the same contract as SQLite's: for tests and for turns that are not kept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bridle.wire import entries as wire
 
 
 class _Bell:
-    """An event that any thread may set; it is awaited in the loop in which it was made."""
+    """An event that any thread may set; it is awaited in the loop that created it."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -29,7 +29,7 @@ class _Bell:
         if asyncio.get_running_loop() is self._loop:
             self._event.set()
             return
-        # A loop that is closed has nobody left who waits.
+        # A closed loop has no waiters left.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._event.set)
 
@@ -42,18 +42,18 @@ class _Kept:
     epoch: int = 0
     held: bool = False
     bells: list[_Bell] = field(default_factory=list)
-    """Of all who wait for an item."""
+    """One for each waiter for an item."""
     ends: int = 1
-    """How often something ended."""
+    """Number of endings so far."""
     changes: int = 1
     watchers: list[_Bell] = field(default_factory=list)
-    """Of all who wait until something ends."""
+    """One for each waiter for an ending."""
     followers: list[_Bell] = field(default_factory=list)
-    """Of all who wait for any change."""
+    """One for each waiter for any change."""
 
 
 class MemoryJournal:
-    """See `Journal`. Everything is gone with the process. Any number of threads may use it at once."""
+    """Keeps sessions until the process ends; see `Journal`. Any number of threads may use it at once."""
 
     def __init__(self) -> None:
         self._sessions: dict[str, _Kept] = {}
@@ -116,7 +116,7 @@ class MemoryJournal:
 
     @staticmethod
     def _rung(kept: _Kept, *, ends: bool) -> list[_Bell]:
-        """Count a change; return the bells of those who wait for it."""
+        """Count a change; return the bells of its waiters."""
         kept.changes += 1
         rung, kept.followers = kept.followers, []
         if ends:

@@ -1,4 +1,4 @@
-"""Which journal: in memory, in a file, or one that was given."""
+"""Selection of a journal: in memory, in a file, or one that the caller provides."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from bridle.seams import Seams
 
 
 def open_journal(given: Journal | str | Path | None, durability: Literal["power", "process"], seams: Seams) -> Journal:
-    """Without one, sessions are kept in memory; a path keeps them in SQLite."""
+    """Return the given journal, one in SQLite for a path, or one in memory for None."""
     if given is None:
         return MemoryJournal()
     if isinstance(given, (str, Path)):
-        # Loaded only when sessions are kept: a turn in memory needs no database.
+        # Imported only when sessions are kept: a turn in memory needs no database.
         from bridle.journal.sqlite import SqliteJournal
 
         return SqliteJournal(Path(given).expanduser(), seams=seams, durability=durability)

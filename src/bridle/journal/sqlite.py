@@ -40,11 +40,11 @@ Result = TypeVar("Result")
 Durability = Literal["power", "process"]
 
 blob = bytearray
-"""Bytes for a column: Python asks for each plain `bytes` whether somebody has an adapter for it, which is dear."""
+"""Bytes for a column: for plain `bytes` Python looks for an adapter each time, which is slow."""
 
 
 class SqliteJournal:
-    """See `Journal`. With durability "power" intents and endings survive a power loss, else only a dead process."""
+    """A journal in SQLite. With durability "power" intents and endings survive a power loss, else a dead process."""
 
     def __init__(self, path: Path, *, seams: Seams | None = None, durability: Durability = "power") -> None:
         self._path = path
@@ -60,13 +60,13 @@ class SqliteJournal:
         self._looked: dict[str, int] = {}
         self._ticks = 0
         self._changes: dict[str, int] = {}
-        """When this process last changed a session, counted in such changes."""
+        """When this process last changed each session, as a running count of its changes."""
         self._watchers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
-        """Of those who wait until something ends."""
+        """Events of the waiters for an ending."""
         self._followers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
-        """Of those who wait for every change."""
+        """Events of the waiters for any change."""
         self._rows: dict[str, tuple[bytes, Account]] = {}
-        """Accounts as they were written last: what reads the same needs not be decoded."""
+        """Accounts as last written: a row with the same bytes need not be decoded."""
         self._closed = False
 
     @cached_property
@@ -83,7 +83,7 @@ class SqliteJournal:
 
     @property
     def notice(self) -> str:
-        """What a person must know of the file; empty if all is well."""
+        """A warning about the file for people; empty if all is well."""
         return self._database.notice
 
     def _number(self, session: str) -> int:
@@ -96,7 +96,7 @@ class SqliteJournal:
         return number
 
     def _last(self, session: str) -> tuple[int, float]:
-        """The sequence number of the last entry, and its time."""
+        """Return sequence number and time of the last entry."""
         first = self._number(session) * SESSION_SPAN
         key, at = self._read("last_entry", (first, first + SESSION_SPAN - 1))[0]
         return key - first, at
@@ -188,7 +188,7 @@ class SqliteJournal:
 
     @contextmanager
     def _sound(self, what: str) -> Iterator[None]:
-        """Whatever cannot be read in here is damaged: what was written could be read."""
+        """Raise `JournalRefused` for data that cannot be read: it was readable when written, so it is damaged."""
         try:
             yield
         except (ValueError, TypeError, LookupError) as error:
@@ -248,7 +248,7 @@ class SqliteJournal:
             writer = self._database.writer
             raised = writer.execute(QUERIES["raise_epoch"], (session,)).fetchone()
             if raised is None:
-                # Another process has deleted it since.
+                # Another process has deleted it in the meantime.
                 raise NoSuchSession(f"there is no session {session}")
             (epoch,) = raised
             first = self._numbers[session] * SESSION_SPAN
@@ -264,7 +264,7 @@ class SqliteJournal:
             raise
 
     async def renew(self, lease: Lease) -> None:
-        # The kernel keeps the lock for as long as this process lives; only a removed file can let another one in.
+        # The kernel keeps the lock while this process lives; only a removed lock file can let another process in.
         rows = self._read("epoch", (lease.session,))
         if lease.session not in self._locks or not rows or rows[0][0] != lease.epoch:
             raise LeaseLost(f"session {lease.session} is written by another process now")
@@ -281,12 +281,12 @@ class SqliteJournal:
         event = self._posted.setdefault(session, asyncio.Event())
         while not event.is_set() and self._version() == self._looked.get(session):
             await _set_within(event, POLL_SECONDS)
-        # What another process commits from here on shows as a new version at the next call.
+        # Later commits of other processes show as a new version at the next call.
         self._looked[session] = self._version()
         self._posted.pop(session, None)
 
     def _change(self, session: str, *, rests: bool) -> None:
-        """Count a change, and tell those who wait for it."""
+        """Count a change, and notify its waiters."""
         if len(self._changes) > MOST_ROWS:
             self._changes = {watched: self._changes.get(watched, 0) for watched in self._watchers}
         told = self._followers.get(session, set())
@@ -297,7 +297,7 @@ class SqliteJournal:
             event.set()
 
     def _mark(self, session: str, *, every: bool) -> int:
-        # No other process writes to a session that is locked here, and its drive looks for mail itself.
+        # No other process writes to a session that is locked here, and its drive checks the inbox itself.
         version = 0 if session in self._locks else self._version()
         sequence = self._sequences.get(session, 0) if every else 0
         return (self._changes.get(session, 0) << 32 | sequence) << 32 | version + 1
@@ -324,7 +324,7 @@ class SqliteJournal:
             return wire.decode_account(rows[0][0]) if rows else None
 
     async def holding(self, root: str) -> list[Account]:
-        # Rows are small and this is rare: it is asked only by who must wait for another's reservation.
+        # Rows are small and this is rare: only a request that waits for another's reservation reads them.
         rows = self._read("held_accounts", (root, f"{root}\U0010ffff"))
         with self._sound("an account"):
             found = [wire.decode_account(row[0]) for row in rows]
@@ -345,7 +345,7 @@ class SqliteJournal:
 
         def work() -> None:
             writer = self._database.writer
-            # The number stays taken: another process may know the session by it.
+            # The number stays taken, because another process may know the session by it.
             if not writer.execute(QUERIES["delete_session"], (number, lease.epoch)).rowcount:
                 raise LeaseLost(f"session {lease.session} is written by another process now")
             writer.execute(QUERIES["delete_entries"], (first, first + SESSION_SPAN - 1))

@@ -1,4 +1,4 @@
-"""Making what is committed survive a power loss: the log is flushed, once for all who wait."""
+"""Flushing of commits to disk so that they survive a power loss: one flush serves all waiters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ QUICK_SECONDS = 0.001
 
 
 class Sync:
-    """Flushes one file. SQLite's own FULL mode does the same, but inside the write lock, for each commit alone."""
+    """Flushes one file. SQLite's own FULL mode does the same, but inside the write lock and for each commit alone."""
 
     def __init__(self, path: Path, offload: Offload, clock: Clock) -> None:
         self._path = path
@@ -26,7 +26,7 @@ class Sync:
         self._next: asyncio.Future[None] | None = None
 
     async def reach_disk(self) -> None:
-        """Return once everything that was committed before this call is on the disk; raises `JournalFailed`."""
+        """Return once everything committed before this call is on the disk; raises `JournalFailed`."""
         if self._under_way is None and self._seconds <= QUICK_SECONDS:
             self._flush()
             return
@@ -35,7 +35,7 @@ class Sync:
         await asyncio.shield(self._next)
 
     async def _flush_apart(self) -> None:
-        """Wait for the flush that is under way, which began too early for us, then flush for all who came since."""
+        """Wait for the current flush, which began too early for this caller, then flush for all later callers."""
         if self._under_way is not None:
             await asyncio.wait([self._under_way])
         self._under_way, self._next = self._next, None
@@ -52,7 +52,7 @@ class Sync:
             _to_disk(self._handle)
         except OSError as error:
             raise JournalFailed(f"{self._path}: what was written cannot be made to last: {error}") from error
-        # What this disk takes on average decides whether it may hold up the event loop.
+        # The average time of this disk decides whether a flush may block the event loop.
         self._seconds += (self._clock.monotonic() - begun - self._seconds) / 8
 
     def close(self) -> None:

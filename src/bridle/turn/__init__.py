@@ -1,1 +1,1 @@
-"""The loop and what it does to the world."""
+"""The agent loop, and its effects: model requests, tool calls, records."""

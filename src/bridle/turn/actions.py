@@ -1,4 +1,4 @@
-"""The effects that a turn needs: one protocol and its default."""
+"""The effects of the agent loop: their protocol, and the default implementation."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ TITLE_PATIENCE_SECONDS = 2.0
 
 
 class Actions(Protocol):
-    """What `run_turn` does to the world. Each returns when its outcome is recorded, and raises only `JournalError`.
+    """The effects of `run_turn`. Each returns when its outcome is recorded, and raises only `JournalError`.
 
-    Telemetry, replay and faults wrap this; the loop knows of none of them.
+    Telemetry, replay and fault injection wrap this; the loop knows none of them.
     """
 
     async def recover(self) -> None:
-        """Settle what a dead process left. Does nothing the second time."""
+        """Settle the work that a dead process left. Does nothing the second time."""
 
     async def turn(self) -> Turn:
-        """Take the inbox, and the turn as it stands then."""
+        """Take the inbox, then return the turn in its current state."""
 
     async def call_model(self, action: CallModel) -> None:
-        """Ask for a step."""
+        """Send the request of a step."""
 
     async def run(self, calls: tuple[str, ...]) -> None:
-        """Run these calls, or refuse them, or ask a person."""
+        """Run these calls, refuse them, or ask a person."""
 
     async def settle(self, calls: tuple[str, ...], refusal: Refusal) -> None:
         """End these calls without running them."""
@@ -58,7 +58,7 @@ class Actions(Protocol):
 
 
 class TurnActions:
-    """The actions of a turn in this process."""
+    """The effects of a turn in this process."""
 
     def __init__(self, active: ActiveTurn) -> None:
         self._active = active
@@ -98,9 +98,9 @@ class TurnActions:
         return await finish(self._active, action)
 
     async def _guarded(self, effect: Awaitable[None]) -> None:
-        """Whatever goes wrong in an effect ends the turn with a word; on a full disk, from the reserve.
+        """End the turn with an error message if the effect fails; on a full disk, the reserve is used.
 
-        Only a journal that cannot be written gets through: then the turn has not ended.
+        Only a journal that cannot be written raises: then the turn has not ended.
         """
         try:
             await effect
@@ -109,13 +109,13 @@ class TurnActions:
         except JournalError:
             raise
         except Exception as error:
-            # Models, tools and settings are foreign code; no turn may hang on what they raise.
+            # Models, tools and settings are foreign code; no exception of theirs may hang a turn.
             await self._halt(str(error) if isinstance(error, ConfigError) else f"{type(error).__name__}: {error}")
 
     async def _halt(self, detail: str) -> None:
         turn = self._active.turn
         if turn.halt is not None:
-            # It is ending already, and not even that goes well: nothing is gained by saying so again and again.
+            # The turn is already ending and fails again: another halt would not help.
             raise JournalFailed(f"the turn cannot be brought to its end: {detail}")
         halt = Halt(turn_part_id(turn.start.number, "halt"), "error", detail)
         await self._active.record.append(PartPut(halt), weight="ending")

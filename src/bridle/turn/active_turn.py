@@ -1,4 +1,4 @@
-"""What the effects of a turn share: its record, its setup, the seams and the scope of its abort."""
+"""The state that the effects of a turn share: its record, setup, seams and abort scope."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from bridle.turn.setup import TurnSetup
 from bridle.turn.text_growth import Growth
 
 MOST_WRITTEN = 2
-"""Replies of a session that are calls written as text, before the model is told its tools in words."""
+"""Number of replies with calls written as text after which the model gets its tools described in the prompt."""
 
 
 @dataclass(slots=True, frozen=True)
 class Opening:
-    """A turn that may start, with its accounts and what its reader is told; or the problem that ends it at once.
+    """A turn that may start, with its accounts and notices for the reader; or the problem that ends it at once.
 
     The first account is the turn's own; those of the day and the month may stand above it.
     """
@@ -41,7 +41,7 @@ class Opening:
 
 
 class TurnFactory(Protocol):
-    """Turns a prompt into a turn, and a recorded turn back into what it works with."""
+    """Makes a turn from a prompt, and restores the setup of a recorded turn."""
 
     async def check(self, session: Session, item: PromptItem) -> None:
         """Raise `ConfigError` if the turn of a prompt could not begin: its agent, model and limits. Changes nothing."""
@@ -53,30 +53,30 @@ class TurnFactory(Protocol):
         """
 
     def restore(self, session: Session, start: TurnStart) -> TurnSetup:
-        """Return what a recorded turn works with; raises `ConfigError` if that does not exist any more."""
+        """Return the setup of a recorded turn; raises `ConfigError` if that no longer exists."""
 
 
 class OtherSessions(Protocol):
-    """The other sessions, as far as a turn has to do with them."""
+    """Access of a turn to other sessions."""
 
     submitted: set[str]
     """Ids of prompts that this session is known to have submitted to its subagents."""
 
     async def submit(self, session: str, item: InboxItem) -> bool:
-        """Put an item into the inbox of a session and have it driven; return whether the item is new."""
+        """Put an item into the inbox of a session and wake it; return whether the item is new."""
 
     async def report(self, parent: str, item: InboxItem) -> None:
         """Put a report into the inbox of the parent; the engine decides whether to wake it."""
 
     async def settle_dead(self, short: Shortage) -> None:
-        """Settle reservations that stand in the way and whose process is gone."""
+        """Settle reservations that block this one and whose process is gone."""
 
 
 class SideTask(Protocol):
-    """Something that runs beside a turn, and ends before it does."""
+    """Work that runs beside a turn, and ends before it does."""
 
     async def end(self, patience: float = 0.0) -> None:
-        """Stop it, after this many seconds if it goes on so long, and record what became of it.
+        """Stop it, after at most this many seconds of waiting, and record its outcome.
 
         May be called twice; may raise `JournalError`.
         """
@@ -84,7 +84,7 @@ class SideTask(Protocol):
 
 @dataclass(slots=True, frozen=True)
 class Ready:
-    """A call that was judged: its arguments as the tool wants them, and what it may touch."""
+    """An authorized call: its arguments as the tool expects them, and the accesses granted to it."""
 
     arguments: Any
     granted: frozenset[Access]
@@ -92,7 +92,7 @@ class Ready:
 
 @dataclass
 class ActiveTurn:
-    """A turn's effects share this, and nothing else."""
+    """The only state that the effects of a turn share."""
 
     record: Record
     turns: TurnFactory
@@ -102,15 +102,15 @@ class ActiveTurn:
     _: KW_ONLY
     held_prompts: bool = False
     ready: dict[str, Ready] = field(default_factory=dict)
-    """The calls that are about to run."""
+    """Calls that are about to run."""
     mail: bool = True
-    """Whether the inbox may hold something that was not looked at."""
+    """Whether the inbox may hold unread items."""
     reported: tuple[Ask, ...] | None = None
-    """What the parent was told last of the asks that are open here."""
+    """The open asks last reported to the parent."""
     instruction: str = ""
-    """What hooks made of the instruction for the compaction that is about to be asked for."""
+    """The instruction for the coming compaction, as changed by hooks."""
     beside: SideTask | None = None
-    """What runs beside the turn: the request for a title."""
+    """The work beside the turn: the request for a title."""
 
     @cached_property
     def session(self) -> Session:
@@ -122,13 +122,13 @@ class ActiveTurn:
 
     @property
     def model(self) -> Model:
-        """The model to ask; one that keeps writing its calls as text is told its tools in words."""
+        """The model of the turn; one that keeps writing its calls as text gets its tools in the prompt."""
         model = self.setup.model
         written = self.session.written.get(self.turn.start.model, 0)
         return model.model if model.info.calls != "unknown" or written < MOST_WRITTEN else model.worded
 
     def store(self, name: str, text: str) -> tuple[str, str]:
-        """Keep a long text in a file: its path, and the words that say where the whole is, or why it is not."""
+        """Store a long text in a file; return its path, and a sentence that says where it is or why it is missing."""
         try:
             outputs = self.setup.outputs
             if outputs is None:
@@ -139,7 +139,7 @@ class ActiveTurn:
         return path, f"the whole is in {path}"
 
     def saved(self, access: Access) -> bool:
-        """Whether a person has said always to this, or named the subagent in a prompt of this turn."""
+        """Return whether a person granted this with "always", or named the subagent in a prompt of this turn."""
         saved = any(covers(saved, access) for saved in (*self.session.always, *self.setup.permissions.approved))
         return saved or (access.permission == "task" and access.pattern in self._named())
 
@@ -149,16 +149,16 @@ class ActiveTurn:
 
     @property
     def hosts(self) -> bool:
-        """Whether somebody has allowed a host for commands: in a rule that says so, or with an always."""
+        """Whether a host is allowed for commands, by a rule or by an "always"."""
         rules = self.setup.permissions
         return rules.allows_hosts or any(
             saved.permission == "host" for saved in (*self.session.always, *rules.approved)
         )
 
     def permits(self, granted: frozenset[Access], access: Access) -> bool:
-        """Whether a call may touch this: it was judged and granted, or nobody would be asked.
+        """Return whether a call may access this: it was granted, or would need no ask.
 
-        What was granted once stands for itself alone, and not for what an always would have let pass.
+        A single grant covers exactly its access, not everything that an "always" would have covered.
         """
         verdict = self.setup.permissions.judge(access)
         if verdict == "ask":
@@ -174,12 +174,12 @@ class ActiveTurn:
 
     @cached_property
     def setup(self) -> TurnSetup:
-        """Taken once for each turn, so that nothing changes under its feet."""
+        """The setup of the turn, taken once so that nothing changes while it runs."""
         return self.turns.restore(self.session, self.turn.start)
 
 
 def capped_output(active: ActiveTurn, name: str, output: str) -> tuple[str, str]:
-    """What the model reads of an output, and the file that has the whole if that is too long."""
+    """Return the output as the model reads it, and the file with the full text if it is too long."""
     text, capped = cap_output(sound(output))
     if not capped:
         return text, ""

@@ -1,4 +1,4 @@
-"""May this call run: sound, no doom loop, permitted, or a question to a person."""
+"""Authorization of tool calls: valid, no doom loop, permitted by rules, or a question to a person."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from bridle.workspace.files import Files
 
 
 class Authority:
-    """Judges the calls of one step in their order: an earlier call of the step counts for a later one."""
+    """Judges the calls of one step in order: earlier calls of the step count for later ones."""
 
     def __init__(self, active: ActiveTurn) -> None:
         self._active = active
-        # Errors of one reply are read together: however many they are, the reply counts once.
+        # Malformed calls of one reply are reported together, so the reply counts once.
         unread = all(active.session.call(id).invalid for id in active.turn.batch)
         self._malformed = active.turn.repetition.malformed + 1 if unread else 0
         self._batch: list[Pair] = []
@@ -42,7 +42,7 @@ class Authority:
                 self._batch.append((active.session.call(id).digest, UNKNOWN))
 
     def judge(self, ids: tuple[str, ...]) -> dict[str, CallState]:
-        """The state into which each call goes: running, asking or refused."""
+        """Return the next state of each call: running, asking or refused."""
         return {id: self._judge(self._active.session.call(id)) for id in ids}
 
     def _judge(self, call: Call) -> CallState:
@@ -54,7 +54,7 @@ class Authority:
                 return doomed
         if call.invalid:
             return Refused(Refusal("invalid"), call.invalid)
-        # Whatever was recorded before, today's rules have a say: they may have changed since.
+        # Approved or not, the current rules apply: they may have changed since.
         verdict = self.permitted(call, self._active.turn.granted.get(call.id, ()))
         if not again:
             self._batch.append((call.digest, UNKNOWN))
@@ -80,7 +80,7 @@ class Authority:
         return Refused(Refusal("doom_loop"), f"not executed: {why}")
 
     def permitted(self, call: Call, granted: tuple[Access, ...]) -> CallState:
-        """What the rules and a person's word say to a call."""
+        """Return the state of a call by the rules and the grants of a person."""
         active = self._active
         tool = active.setup.toolset.tools.get(call.name)
         if tool is None:
@@ -89,11 +89,11 @@ class Authority:
             arguments = tool.check(arguments_of(call.given))
             needed = tool.accesses(arguments, active.setup.commands.directory)
         except Exception as error:
-            # A tool is foreign code, and arguments come from a model: what cannot be judged is not run.
+            # A tool is foreign code and arguments come from a model: a call that cannot be judged is not run.
             return Refused(Refusal("invalid"), f"{call.name} cannot be run with these arguments: {error}")
         asked: list[Access] = []
-        # Approvals were once recorded without what they were for: then they were for all that the call needs. That was
-        # before hooks could change arguments, for which no approval counts but their own.
+        # Old approvals did not record their accesses: they were for all that the call needs. That was before hooks
+        # could change arguments, which need an approval of their own.
         unnamed = isinstance(call.state, Approved) and call.state.permission != DOOM_LOOP and not call.changed
         old = unnamed and not granted
         for access in needed:
@@ -120,7 +120,7 @@ class Authority:
                 try:
                     diff = tool.shows(arguments, files, active.session.known_files)
                 except ToolFailed as error:
-                    # Nobody needs to be asked about what cannot be done.
+                    # No need to ask a person about a call that cannot be run.
                     return Refused(Refusal("invalid"), str(error))
                 again = any(given.permission == asked[0].permission for given in granted)
                 return Asking(self._ask(call, f"Allow {wanted}?", tuple(asked), diff, again=again))

@@ -1,4 +1,4 @@
-"""One step: its intent, its request, and what becomes of the reply."""
+"""One step of a turn: its intent, its model request, and the handling of the reply."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ HOW_TO_KEEP = 'To keep this, set in the configuration: [models."{ref}"] quirks =
 
 
 async def call_model(active: ActiveTurn, action: CallModel) -> None:
-    """Ask for one step, as often as it takes; every way out is recorded."""
+    """Request one step, with retries; every outcome is recorded."""
     step = _Step(active, action, await budget_notices(active))
     await ModelCall(active, step, reads=step.reads, steps=1 if step.is_new else 0).send()
 
 
 class _Step:
-    """See `Sender`: a step of the turn, or its closing."""
+    """The request of a step or of the closing; see `RequestKind`."""
 
     grows: Literal["recorded", "shown", "hidden"] = "recorded"
 
@@ -57,7 +57,7 @@ class _Step:
             events += [PartPut(limit_notice(turn, name, action.number, elapsed)) for name in action.warn]
             events += [PartPut(notice) for notice in self.notices]
             if action.closing is None and turn.step is not None and turn.step.cut:
-                # Time ran out in its midst, and was extended: a request must not end with the words of the model.
+                # Time ran out during the reply and was extended: a request must not end with the model's own words.
                 id = step_part_id(turn.start.number, action.number, "cut")
                 events.append(PartPut(Notice(id, "cut", WAS_CUT, told=True)))
             if turn.start.output is not None and turn.step is not None and turn.step.final:
@@ -76,7 +76,7 @@ class _Step:
         active, setup = self.active, self.active.setup
         off, wanted = self.action.tools == "off", setup.toolset.output
         tools = () if off and (setup.model.info.closing_tools == "omit" or wanted is not None) else setup.toolset.specs
-        # Where the answer must fit a schema, the closing request may still ask for it.
+        # If the answer must fit a schema, the closing request may still ask for it.
         tools += (wanted.spec,) if wanted is not None else ()
         return ModelRequest(
             id=self.id,
@@ -100,7 +100,7 @@ class _Step:
     def keep(self, max_output: int) -> Spent:
         if self.closing or self.active.turn.cap == 0:
             return NOTHING
-        # The closing request reads what this one writes, and what is reported from the background.
+        # The closing request reads the output of this one, and the reports from the background.
         reports = len(self.active.turn.background) * LOWEST_OUTPUT_TOKENS
         return closing_need(self.active, self.reads + max_output + reports)
 
@@ -121,11 +121,11 @@ class _Step:
             cut=processor.finish == "length" and not calls,
         )
         replied = RequestMoved(self.id, Replied(usage, dollars, processor.finish))
-        # What follows is the start of its calls, the next request, or the end of the turn.
+        # Next come the start of its calls, the next request, or the end of the turn.
         await self.active.record.append_with_next(*events, replied, PartPut(finish), settles=change)
 
     def _find_written(self, processor: Processor) -> list[Recorded]:
-        """Calls written as text; the reader is told once that the model is asked otherwise from here on."""
+        """Find calls written as text; the reader is told once that the model is now prompted differently."""
         active, ref = self.active, self.active.turn.start.model
         if active.setup.model.info.calls != "unknown" or not processor.find_calls():
             return []
@@ -145,7 +145,7 @@ class _Step:
         )
 
     async def lost(self, processor: Processor, broken: Broken, change: AccountChange | None) -> None:
-        # Where compaction is off, an overflow is a failure like any other.
+        # Without compaction, an overflow is a failure like any other.
         again = broken.overflow and self.active.turn.start.compact_at > 0
         broken = msgspec.structs.replace(broken, overflow=again)
         words = processor.partial() if again else processor.growth()

@@ -1,4 +1,4 @@
-"""Subagents: a call becomes a session of its own, its asks and its ending come back through the inbox."""
+"""Subagents: a call starts a session of its own, whose asks and ending return through the inbox."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _depth(turn: OpenTurn) -> int:
 
 
 def child_of(active: ActiveTurn, call: Call, busy: Collection[str]) -> Waiting | Refused:
-    """The subagent that a permitted call starts, or goes on with; or why it cannot have one."""
+    """Return the subagent that a permitted call starts or resumes, or why it cannot have one."""
     given = _arguments(active, call)
     if _depth(active.turn) >= active.setup.policy.max_depth:
         text = (
@@ -71,9 +71,9 @@ def _started(child: str, given: TaskArguments) -> Waiting:
 
 
 def keeping(active: ActiveTurn, *, starting: int = 0, heard: int = 0) -> AccountChange | None:
-    """What the closing request will need once the subagents have reported: no child may spend that.
+    """Return the reserve for the closing request after the subagents have reported: no child may spend it.
 
-    `heard` are characters of a report that is about to be recorded: results of an open batch are not in the context.
+    `heard` are characters of a report about to be recorded: results of an open batch are not in the context.
     """
     under_way = starting + len(active.turn.background)
     for state in active.turn.batch.values():
@@ -87,12 +87,12 @@ def keeping(active: ActiveTurn, *, starting: int = 0, heard: int = 0) -> Account
         reads = input_tokens(active) + estimate_tokens(heard) + under_way * LOWEST_OUTPUT_TOKENS
         return AccountChange(active.turn.start.account, keeps=closing_need(active, reads))
     except ConfigError:
-        # What the turn works with is not to be had any more: there will be no closing request.
+        # The setup of the turn no longer exists: there will be no closing request.
         return None
 
 
 async def start_children(active: ActiveTurn) -> None:
-    """See to it that every subagent of the open calls exists, has its prompt, and is driven. May be called twice."""
+    """Ensure that every subagent of the open calls exists, has its prompt, and is driven. May be called twice."""
     session, journal = active.record.lease.session, active.record.journal
     for id, child in active.turn.children.items():
         prompt = child_prompt_id(session, id)
@@ -135,9 +135,9 @@ def _delegation(active: ActiveTurn, call: str) -> Delegation:
 
 
 async def recall(active: ActiveTurn, ids: Collection[str]) -> tuple[list[Recorded], AccountChange | None]:
-    """Tell these subagents to stop; their endings are awaited, since what they spend until then is the tree's.
+    """Tell these subagents to stop; their endings are awaited, since the tree pays for their use until then.
 
-    One that never got its prompt will not end: its call does, and gives its place back.
+    One that never got its prompt will not end: its call ends instead, and returns its place.
     """
     moved: list[Recorded] = []
     never: list[str] = []
@@ -174,7 +174,7 @@ async def _was_prompted(active: ActiveTurn, child: str, prompt: str) -> bool:
 
 
 async def report_asks(active: ActiveTurn) -> None:
-    """Tell the parent what is asked here and below, whenever that has changed; the root shows it."""
+    """Report the open asks here and below to the parent whenever they change; the root shows them."""
     turn = active.session.running
     if turn is None or turn.start.delegation is None or not turn.asked:
         return
@@ -189,18 +189,18 @@ async def report_asks(active: ActiveTurn) -> None:
 
 
 def has_ended(session: Session) -> bool:
-    """Return whether the last turn of a session has ended that a parent started."""
+    """Return whether the last turn of a session was started by a parent and has ended."""
     turn = session.turn
     return turn is not None and turn.finish is not None and turn.start.delegation is not None
 
 
 def _addressed(session: str, ask: Ask) -> Ask:
-    """An ask whose id says where its answer goes."""
+    """Return an ask whose id says where its answer goes."""
     return ask if ask.session else msgspec.structs.replace(ask, id=ask_address(session, ask.id), session=session)
 
 
 async def report_end(session: Session, others: OtherSessions) -> None:
-    """Tell the parent how its subagent ended. May be called twice: the parent hears it once."""
+    """Report the ending of a subagent to its parent. May be called twice: the parent receives it once."""
     turn = session.turn
     if turn is None or turn.finish is None or turn.start.delegation is None:
         return
@@ -218,7 +218,7 @@ async def report_end(session: Session, others: OtherSessions) -> None:
 
 
 def reported(active: ActiveTurn, state: Waiting, item: ChildEndedItem) -> Done | Failed:
-    """The result of a call whose subagent has ended: how it ended, its id, and its words."""
+    """Return the result of a call whose subagent has ended: how it ended, its id, and its text."""
     report = item.report
     good = report.reason in GOOD_ENDINGS
     ending = f"{report.reason}" if good else f"NOT complete, it ended with {report.reason}: {item.headline}"

@@ -1,4 +1,4 @@
-"""How a turn closes: what the model is told, what the reader is told, and the text that is always written."""
+"""The end of a turn: the closing instruction, the notices for the reader, and the final text."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ OTHER_WORDS: dict[Reason, str] = {
 
 QUIET: tuple[Reason, ...] = ("answered", "synthesized")
 OF_OTHERS = ("tree_budget", *(row.reason for row in ROWS if "day" in row.scopes))
-"""Endings whose limit may be another's than the turn's own."""
+"""Endings whose limit may belong to another account than the turn's own."""
 
 
 def refused_call(closing: Reason | None) -> tuple[Refusal, str]:
-    """The refusal of a call that came although tools were off."""
+    """Return the refusal of a call that came although tools were off."""
     if closing is None:
         return Refusal("tools_off"), "not executed: this agent has no tools"
     row = LIMITS["steps"] if closing == "tree_budget" else LIMIT_OF_REASON.get(closing)
@@ -49,19 +49,19 @@ def refused_call(closing: Reason | None) -> tuple[Refusal, str]:
 
 
 def used(turn: OpenTurn, reason: Reason, elapsed: float) -> str:
-    """How much of the limit was used, as "25/25"; empty where nothing is counted."""
+    """Return the used part of the limit, as "25/25"; empty where nothing is counted."""
     row = LIMIT_OF_REASON.get(reason)
     if row is None:
         return ""
     spent, allowed = spent_by(turn, elapsed).of(row.name), turn.limits.of(row.name) or 0
     if row.last_closes:
-        # The one that closes is one of them, also before it has begun.
+        # The closing step counts, even before it has begun.
         spent = max(spent, min(spent + 1, allowed))
     return f"{row.exact(spent)}/{row.exact(allowed)}" + (" s" if row.unit == "seconds" else "")
 
 
 def headline(turn: OpenTurn, reason: Reason, detail: str, elapsed: float) -> str:
-    """One line that says why the turn ended early."""
+    """Return one line that says why the turn ended early."""
     if reason in LIMIT_WORDS:
         refused = turn.refused
         if refused is not None and reason != "doom_loop" and (low := too_low(refused)):
@@ -77,13 +77,13 @@ def headline(turn: OpenTurn, reason: Reason, detail: str, elapsed: float) -> str
 
 
 def closing_notice(turn: OpenTurn, reason: Reason, template: str, elapsed: float) -> Notice:
-    """The closing instruction: a message of the user's side, since an assistant's would be a prefill."""
+    """Return the closing instruction: a user message, since an assistant message would be a prefill."""
     text = template.replace("{limit}", headline(turn, reason, "", elapsed))
     return Notice(turn_part_id(turn.start.number, "closing"), "closing", text.strip(), told=True)
 
 
 def limit_notice(turn: OpenTurn, name: LimitName, number: int, elapsed: float) -> Notice:
-    """The 80 % notice, for the reader and for the model."""
+    """Return the 80 % notice, for the reader and for the model."""
     row, allowed = LIMITS[name], turn.limits.of(name) or 0
     spent = number if row.last_closes else spent_by(turn, elapsed).of(name)
     left = allowed - spent
@@ -93,7 +93,7 @@ def limit_notice(turn: OpenTurn, name: LimitName, number: int, elapsed: float) -
 
 
 def summary(turn: OpenTurn, reason: Reason, detail: str, elapsed: float, todos: Sequence[str] = ()) -> str:
-    """The text that Bridle writes from the record when the model gave none."""
+    """Return the text that Bridle writes from the record when the model gave none."""
     if turn.step is None and not turn.prompts and reason == "answered":
         return turn.compaction_words
     lines = [headline(turn, reason, detail, elapsed) + "."]
@@ -112,20 +112,20 @@ def summary(turn: OpenTurn, reason: Reason, detail: str, elapsed: float, todos: 
 
 
 async def finish(active: ActiveTurn, action: Finish) -> Finish:
-    """Final text, sentinel and TurnFinish in one append: the only place where a turn ends."""
+    """Write final text, sentinel and TurnFinish in one append: the only place where a turn ends."""
     turn, reason = active.turn, action.reason
     elapsed = active.record.elapsed
     number = turn.start.number
     events: list[Recorded] = []
     step = turn.step
-    # Words before calls are no answer: only a last step's are, or what an abort left of one.
+    # Text before calls is no answer: only the text of a last step is, or its part before an abort.
     spoken = step is not None and (step.final or step.closing is not None or step.cut or turn.cap == 0)
     spoken = spoken or reason == "synthesized"
     answer = tuple(turn.words) if spoken else ()
     answer = answer or tuple(turn.kept_words)
     output = turn.output or turn.kept_output
     if output:
-        # The answer is what fits the schema, whatever words stand beside it.
+        # The answer is the output that fits the schema, regardless of other text.
         events.append(PartPut(Text(turn_part_id(number, "text"), output, by="bridle")))
         answer = (turn_part_id(number, "text"),)
     elif not answer:
@@ -156,12 +156,12 @@ async def finish(active: ActiveTurn, action: Finish) -> Finish:
 
 
 def _pruning(active: ActiveTurn) -> list[Recorded]:
-    """Old outputs go at the end of a turn, in one block that is worth it: the next request starts from there."""
+    """Return the pruning of old outputs at the end of a turn, in one block, before the next request."""
     session, turn = active.session, active.turn
     try:
         wanted = active.setup.policy.prunes
     except ConfigError:
-        # What the turn worked with is gone; it ends all the same.
+        # The setup of the turn no longer exists; the turn ends all the same.
         return []
     gone = prunable(session.messages, session.characters_per_token) if wanted else ()
     if not gone:

@@ -1,4 +1,4 @@
-"""A compaction: a summary of what lies behind, asked for without tools, and proof that the context got smaller."""
+"""Context compaction: request a summary without tools, and apply it only if the context gets smaller."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from bridle.turn.side_request import NO_BUDGET, SideRequestKind
 
 
 async def compact(active: ActiveTurn, action: Compact) -> None:
-    """Ask for a summary, or write one from the record; either is applied only if it makes the context smaller."""
+    """Request a summary, or write one from the record; either is applied only if it makes the context smaller."""
     summary = _Summary(active, action)
     if action.by == "bridle":
         await summary.write_it_ourselves()
@@ -45,12 +45,12 @@ async def compact(active: ActiveTurn, action: Compact) -> None:
 
 
 def cause_of(turn: OpenTurn) -> CompactionCause:
-    """Why the context of a turn is to be made smaller."""
+    """Return why the context of a turn is compacted."""
     return "overflow" if turn.overflowed else "manual" if turn.wanted is not None else "usage"
 
 
 class _Summary(SideRequestKind):
-    """See `Sender`."""
+    """The request for a summary; see `RequestKind`."""
 
     grows: Literal["recorded", "shown", "hidden"] = "hidden"
 
@@ -79,7 +79,7 @@ class _Summary(SideRequestKind):
     async def whole(self, processor: Processor, usage: Usage, dollars: float, change: AccountChange) -> None:
         replied = RequestMoved(self.id, Replied(usage, dollars, processor.finish))
         if processor.calls or processor.wordless:
-            # Asked for once more, then written by us: `decide` counts.
+            # Requested once more, then written from the record: `decide` counts.
             await self.active.record.append(replied, change=change)
         else:
             await self._apply(processor.text, "model", replied, change=change)
@@ -109,7 +109,7 @@ class _Summary(SideRequestKind):
         await self.active.record.append(*events, PartPut(part), change=change)
 
     def _shortened(self) -> dict[str, str]:
-        """Prompts of the turn that would fill the window by themselves: both ends, and the whole in a file."""
+        """Return prompts of the turn that would fill the window, cut to both ends; a file has the full text."""
         room = int(self.window * PROMPT_SHARE * self.per_token)
         ours = set(self.active.turn.prompts)
         found: dict[str, str] = {}
@@ -117,7 +117,7 @@ class _Summary(SideRequestKind):
             if message.id not in ours or not isinstance(message, UserMessage):
                 continue
             if message.kind == "shortened":
-                # An earlier compaction has done it, and says where the whole is.
+                # An earlier compaction has shortened it, and names the file with the full text.
                 found[message.id] = message.text
             elif len(message.text) > room:
                 _, where = self.active.store(stored_prompt_id(message.id), message.text)

@@ -1,4 +1,4 @@
-"""A prompt that a subagent works on: the first step of its turn is a `task` call, made without asking a model."""
+"""Delegation of a prompt to a subagent: the turn's first step is a `task` call made without a model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONGEST_DESCRIPTION = 60
 
 @dataclass(frozen=True, slots=True)
 class DelegatingModel:
-    """See `Model`. Hands the prompt to its subagent; every other request goes to the model of the turn."""
+    """A `Model` that delegates the prompt to its subagent; every other request goes to the turn's model."""
 
     model: Model
     prompt: Prompt
@@ -39,7 +39,7 @@ class DelegatingModel:
         yield StreamEnd()
 
     def _unanswered(self, request: ModelRequest) -> str | None:
-        """The words of the prompt with its files, if nothing was said to it yet."""
+        """Return the text of the prompt with its files, if it has no reply yet."""
         for message in reversed(request.messages):
             if isinstance(message, AssistantMessage):
                 return None
@@ -49,7 +49,7 @@ class DelegatingModel:
 
 
 def delegating(model: Model, session: Session) -> Model:
-    """The model of the session's turn; where a subagent works on the turn's prompt, one that starts it."""
+    """Return the model of the session's turn; if a subagent works on the prompt, one that starts the subagent."""
     prompts = session.turn.prompts if session.turn is not None else ()
     prompt = session.parts.get(prompts[0]) if prompts else None
     return DelegatingModel(model, prompt) if isinstance(prompt, Prompt) and prompt.subtask else model

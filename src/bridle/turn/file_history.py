@@ -1,4 +1,4 @@
-"""What a turn asks of whoever keeps the files of projects as they were."""
+"""The contract of file snapshots, as used by a turn."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bridle.core.parts import Changed, Patch
 
 
 class Compared(msgspec.Struct, frozen=True):
-    """The files after some calls, and how they differ from those before."""
+    """The files after some calls, and their differences from before."""
 
     after: str
     files: tuple[Changed, ...] = ()
@@ -23,10 +23,10 @@ class Compared(msgspec.Struct, frozen=True):
 
 
 class FileHistory(Protocol):
-    """The files of projects as they were. Both raise `SnapshotFailed`, and may be cancelled."""
+    """Snapshots of project files. Both methods raise `SnapshotFailed`, and may be cancelled."""
 
     async def take(self, directory: Path, session: str) -> str:
-        """The name by which the files are known as they are now, until the session's next one."""
+        """Take a snapshot of the files and return its name, valid until the session's next one."""
 
     async def compare(self, directory: Path, session: str, patch: Patch) -> Compared:
-        """How the files differ now from those before a patch; both stay known as long as the session."""
+        """Compare the files with those before a patch; both snapshots are kept as long as the session."""

@@ -1,4 +1,4 @@
-"""Actions with hooks around them: steps, compactions, pauses, limits and the end of a turn."""
+"""Effects of a turn with hooks around them: steps, compactions, pauses, limits and the end of a turn."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bridle.turn.hooks import fire
 
 
 class HookedActions:
-    """See `Actions`. What hooks say here is a notice for the reader; those around calls are asked where calls run."""
+    """`Actions` that run hooks. Their output here is a notice for the reader; hooks around calls run with the calls."""
 
     def __init__(self, inner: Actions, active: ActiveTurn) -> None:
         self._inner = inner
@@ -64,7 +64,7 @@ class HookedActions:
         await self._inner.synthesize(action)
 
     async def finish(self, action: Finish) -> Finish:
-        # Before the end is recorded: after it the turn takes no more notices.
+        # Before the end is recorded, because an ended turn takes no notices.
         if action.reason == "tree_budget" or action.reason in LIMIT_OF_REASON:
             await self._fire("limit", reason=action.reason)
         await self._fire("turn_end", reason=action.reason)

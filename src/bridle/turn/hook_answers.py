@@ -1,4 +1,4 @@
-"""What hooks answer around calls and compactions: other arguments, another output, other words."""
+"""Answers of hooks around calls and compactions: changed arguments, outputs or instructions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ReplacedOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Instruction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The answer of a `before_compaction` hook: another instruction, or words at its end."""
+    """The answer of a `before_compaction` hook: another instruction, or text added to its end."""
 
     instruction: str = ""
     add: str = ""
@@ -43,7 +43,7 @@ Answer = TypeVar("Answer", Arguments, ReplacedOutput, Instruction)
 
 
 def answer_of(said: Said, kind: type[Answer]) -> Answer | str | None:
-    """The answer that a hook printed as JSON, or what is wrong with it; None for words that are meant for nobody."""
+    """Return the answer that a hook printed as JSON, or the error in it; None for any other output."""
     text = said.text.strip()
     fields = kind.__struct_fields__
     if not text.startswith("{"):
@@ -62,10 +62,10 @@ def answer_of(said: Said, kind: type[Answer]) -> Answer | str | None:
 
 
 async def ask_hooks(active: ActiveTurn, verdicts: dict[str, CallState]) -> dict[str, str]:
-    """Ask the hooks before calls, which may refuse them or change their arguments: the changed arguments by call.
+    """Run the hooks before calls, which may refuse calls or change arguments; return changed arguments by call.
 
-    Changed arguments are validated and judged by the rules like those of the model. Hooks that have changed a call
-    are not asked again about it, for example after a person has approved the change.
+    Changed arguments are validated and judged by the rules like those of the model. Hooks that have changed a call are
+    not asked again about it, for example after a person has approved the change.
     """
     changed: dict[str, str] = {}
     for id, state in verdicts.items() if active.setup.hooks else ():
@@ -95,12 +95,12 @@ def _judged_again(active: ActiveTurn, call: Call) -> CallState:
     except msgspec.ValidationError as error:
         text = f"not executed: a hook changed the arguments, and they do not fit {call.name}: {error}"
         return Refused(Refusal("hook"), text)
-    # An approval was given to other arguments: everything that these need is asked for together.
+    # The approval was for other arguments: all accesses of the new ones are asked for together.
     return Authority(active).permitted(call, ())
 
 
 def change_notices(active: ActiveTurn, changed: dict[str, str]) -> list[Recorded]:
-    """What the reader is told of changed arguments."""
+    """Return the notices about changed arguments for the reader."""
     return [
         PartPut(
             Notice(
@@ -114,7 +114,7 @@ def change_notices(active: ActiveTurn, changed: dict[str, str]) -> list[Recorded
 
 
 async def after_hooks(active: ActiveTurn, call: Call, output: Output) -> Output:
-    """What hooks make of an output: they may replace it; what they find wrong is added to what the model reads."""
+    """Return an output after the hooks: they may replace it, and their complaints are added for the model."""
     words: list[str] = []
     payload: dict[str, Any] = {"call": call.id, "failed": output.failed, "output": output.text[:HOOK_READS]}
     text = output.text
@@ -127,13 +127,13 @@ async def after_hooks(active: ActiveTurn, call: Call, output: Output) -> Output:
     if text != output.text:
         notice = Notice(notice_id(call.id, "output"), "hook", f"after_call: a hook replaced the output of {call.name}")
         await active.record.append(PartPut(notice))
-        # What was kept as the whole output is not what the model reads any more.
+        # The stored full output is no longer the one that the model reads.
         output = msgspec.structs.replace(output, text=text, stored="", digest="")
     return msgspec.structs.replace(output, text="\n\n".join([output.text, *words])) if words else output
 
 
 async def compaction_instruction(active: ActiveTurn, cause: str) -> tuple[str, list[str]]:
-    """What a compaction asks for, as hooks want it, and what the reader is told of them."""
+    """Return the instruction of a compaction as changed by hooks, and notices about the hooks for the reader."""
     template = active.setup.model.prompts["compaction"]
     payload: dict[str, Any] = {"cause": cause, "instruction": template}
     told: list[str] = []

@@ -1,4 +1,4 @@
-"""Hooks: commands of the user's own at certain moments of a turn; what they get is JSON on standard input."""
+"""Hooks: the user's own commands at certain moments of a turn, with JSON on standard input."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ MOST_SAID = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What came of one hook."""
+    """The outcome of one hook."""
 
     command: str
     status: int | None
-    """None if its time was up."""
+    """None after a timeout."""
     text: str
 
     @property
@@ -40,14 +40,14 @@ class Said:
 
 
 async def fire(active: ActiveTurn, event: HookEvent, **more: Any) -> list[Said]:
-    """Run the hooks for a moment, one after the other; those that did not end with 0."""
+    """Run the hooks for an event in order; return those that did not exit with 0."""
     return [said async for said in each_hook(active, event, "", more) if said.status != 0]
 
 
 async def each_hook(active: ActiveTurn, event: HookEvent, tool: str, more: Mapping[str, Any]) -> AsyncIterator[Said]:
-    """Run the hooks for a moment, one after the other: what came of each. None is run after an abort.
+    """Run the hooks for an event in order and yield the outcome of each. None is run after an abort.
 
-    What `more` says is read anew for each of them, so that one may be told what another has answered.
+    `more` is read again for each of them, so that one hook may see the answer of another.
     """
     for hook in active.setup.hooks:
         if hook.on != event or (tool and not matches(hook.tool, tool)):

@@ -6,11 +6,11 @@ from bridle.core.stream import ReasoningDelta, StreamEvent, TextDelta, ToolInput
 from bridle.turn.processor import Processor
 
 MOST_CHARACTERS_PER_TOKEN = 8
-"""Above the average of any text: a reply with more has ignored its limit."""
+"""Above the average of any text: a longer reply has ignored its limit."""
 
 
 class Length:
-    """The characters that a reply may still have."""
+    """The number of characters that a reply may still have."""
 
     __slots__ = ("_left",)
 
@@ -18,7 +18,7 @@ class Length:
         self._left = tokens * MOST_CHARACTERS_PER_TOKEN
 
     def hold(self, processor: Processor, event: StreamEvent) -> None:
-        """Count an event that the processor was fed. A reply that is too long ends with the finish word `length`."""
+        """Count an event that the processor was fed. A reply that is too long ends with the finish reason `length`."""
         if isinstance(event, (TextDelta, ReasoningDelta, ToolInputDelta)):
             self._left -= len(event.text)
             if self._left < 0:

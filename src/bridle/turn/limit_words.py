@@ -1,4 +1,4 @@
-"""What people and models read about a limit: its name, whose it is, and both numbers."""
+"""Texts about limits for people and models: name, owner, and both numbers."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ ABOVE = "parent turn's "
 def shared_limit(
     whose: str, name: LimitName, state: Literal["reached", "nearly reached"], spent: float, most: float
 ) -> str:
-    """ "Tree cost limit reached ($0.98 of $1.00)"."""
+    """Return a headline like "Tree cost limit reached ($0.98 of $1.00)"."""
     row = LIMITS[name]
     words = f"{whose}{row.noun} limit {state} ({row.amount(spent, most)} of {row.amount(most, most)})"
     return words[0].upper() + words[1:]
 
 
 def too_low(refused: ReservationRefused) -> str:
-    """What is said of a limit under which not even the first request fits; empty if one does."""
+    """Return the text for a limit under which not even the first request fits; empty if one does."""
     if refused.spent or refused.needs <= refused.allowed:
         return ""
     row = LIMITS[refused.limit]
@@ -34,11 +34,11 @@ def too_low(refused: ReservationRefused) -> str:
 
 
 async def budget_notices(active: ActiveTurn) -> list[Notice]:
-    """The 80 % notices of budgets that this turn shares: with its tree, with the day and the month."""
+    """Return the 80 % notices of budgets that this turn shares: with its tree, with the day and the month."""
     turn = active.turn
     own = turn.start.delegation is None and turn.below == NOTHING and not active.setup.policy.tree_cost
     if own and not active.setup.policy.tree.nearly_reached(spent_by(turn, 0.0), frozenset()):
-        # Nothing else has spent from the tree, so that the ledger need not be read at every step.
+        # Nothing else has spent from the tree, so the ledger need not be read at every step.
         return []
     found: list[Notice] = []
     id: str | None = turn.start.account

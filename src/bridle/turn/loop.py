@@ -1,4 +1,4 @@
-"""The loop: decide, act, record. It owns no state, and nothing hangs on it."""
+"""The agent loop: decide, act, record. It owns no state."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from bridle.turn.actions import Actions
 
 
 async def run_turn(act: Actions) -> Finish | Pause | Wait:
-    """Drive a turn to its end, or until a person or a subagent is awaited.
+    """Drive a turn to its end, or until it awaits a person or a subagent.
 
-    May be called at any moment by whoever holds the lease, and does the right next thing. It is never cancelled: an
-    abort ends the effect under way, and the record says so. Raises `JournalError` when the ending cannot be recorded;
-    then the turn has not ended.
+    The lease holder may call it at any moment; it continues from the record. It is never cancelled: an abort ends the
+    current effect, and the record says so. Raises `JournalError` when the ending cannot be recorded; then the turn has
+    not ended.
     """
     await act.recover()
     while True:

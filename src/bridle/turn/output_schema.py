@@ -1,4 +1,4 @@
-"""Answers that must fit a JSON schema: how the model is asked for one, and whether what it gave is one."""
+"""Answers that must fit a JSON schema: requesting, finding and validating them."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n\s*```\s*\Z", re.DOTALL)
 
 
 class OutputSchema:
-    """A schema, as a call that is captured and never run; one that is no object is asked for as a value in one."""
+    """A schema, offered as a tool call that is captured and never run; a non-object is wrapped in an object."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._schema = dict(schema)
         self._wrapped = schema.get("type") != "object" and "properties" not in schema
 
     def check(self) -> None:
-        """Raise `ConfigError` if it is no schema."""
-        # Loaded where an answer has a schema: most have none.
+        """Raise `ConfigError` if it is not a valid schema."""
+        # Imported only for an answer with a schema: most have none.
         import jsonschema
 
         try:
@@ -48,7 +48,7 @@ class OutputSchema:
 
     @property
     def tokens(self) -> int:
-        """What it adds to every request, as an estimate."""
+        """Estimated tokens that it adds to every request."""
         return estimate_tokens(len(msgspec.json.encode(self._schema)))
 
     @cached_property
@@ -60,7 +60,7 @@ class OutputSchema:
         return ToolSpec(OUTPUT, "Gives the answer, and ends the work.", asked)
 
     def captured(self, arguments: str) -> Done | Refused:
-        """What becomes of a call that gives the answer."""
+        """Return the new state of a call that gives the answer."""
         try:
             given = msgspec.json.decode(arguments or "{}")
             value = given["value"] if self._wrapped and self._has_value(given) else given
@@ -73,7 +73,7 @@ class OutputSchema:
         return Done(text, result_digest(text), answers=True)
 
     def found_in(self, text: str) -> str:
-        """The arguments of the call that a model should have made, if its words are the answer; empty if not."""
+        """Return the arguments for the call that the model should have made, if its text is the answer; else empty."""
         fenced = FENCE.match(text)
         bare = (fenced[1] if fenced else text).strip()
         try:
@@ -95,7 +95,7 @@ class OutputSchema:
 
         kind = jsonschema.validators.validator_for(self._schema)
         try:
-            # Without a way to fetch anything: a schema may name addresses and files.
+            # Without any way to fetch references: a schema may name addresses and files.
             made = kind(self._schema, registry=Registry())
             found = sorted(made.iter_errors(given), key=lambda error: list(map(str, error.path)))
         except Unresolvable as error:
@@ -104,7 +104,7 @@ class OutputSchema:
 
 
 def _references(schema: Any) -> Iterator[str]:
-    """Everything that a schema refers to."""
+    """Yield every reference in a schema."""
     if isinstance(schema, Mapping):
         for key, value in schema.items():
             if key in ("$ref", "$dynamicRef") and isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Words and calls of a reply while they arrive, and what the journal knows of the words."""
+"""Text and calls of a reply while they stream, and how much of the text is in the journal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bridle.core.thinking import Kind
 
 @dataclass(slots=True)
 class GrowingInput:
-    """A call whose arguments arrive in pieces; it is shown at once, and recorded when it is whole."""
+    """A call whose arguments are still streaming; shown at once, and recorded when it is whole."""
 
     id: str
     name: str
@@ -29,7 +29,7 @@ class GrowingInput:
 
 @dataclass(slots=True)
 class Growing:
-    """Words that arrive in pieces; they are joined when somebody reads them, so that a long reply costs its length."""
+    """Text that is still streaming; pieces are joined when read, so that a long reply costs linear time."""
 
     id: str
     kind: Kind
@@ -40,7 +40,7 @@ class Growing:
     stored: int = 0
     unsealed: bool = False
     gone: bool = False
-    """It was no text after all: the journal and the reader forget it."""
+    """It was not text after all: journal and reader drop it."""
 
     def add(self, text: str) -> None:
         self.pieces.append(text)
@@ -53,7 +53,7 @@ class Growing:
         return self.pieces[0] if self.pieces else ""
 
     def events(self) -> list[Recorded]:
-        """What the journal does not know yet."""
+        """Return the events that the journal does not have yet."""
         if self.gone:
             return [PartRemoved(self.id)]
         if self.put and self.stored == self.size and not self.unsealed:

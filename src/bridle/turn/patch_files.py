@@ -1,4 +1,4 @@
-"""The project's files around calls that may change them: kept before the first one, compared after the last."""
+"""Snapshots of the project's files around calls that may change them: before the first, and after the last."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from bridle.turn.scope import Aborted, Late
 
 TAKE_SECONDS = 20.0
 CLOSED_SECONDS = 2.0
-"""The files are compared also when a turn's time is up, but then not for longer."""
+"""Time to compare the files when the turn's time is up."""
 ABORTED_SECONDS = 1.0
-"""An abort must not wait longer for the files to be compared."""
+"""Time to compare the files after an abort."""
 ONLY_READS = re.compile(
     r"ls|cat|head|tail|grep|rg|wc|echo|printf|diff|stat|which|du|df|date|basename|dirname|cut|tr|nl|cmp|"
     r"md5sum|sha256sum|realpath|readlink|id|whoami|uname|nproc|ps|test|true|false|sleep|seq|pwd"
@@ -30,11 +30,11 @@ ONLY_READS = re.compile(
 GIT_ONLY_READS = re.compile(
     r"(status|log|diff|show|blame|ls-files|rev-parse|grep)( (?!-o|-O|--o|--ext|--textconv)\S*)*"
 )
-"""Some of their options write files, or run what the project's settings name."""
+"""Git commands that only read, without the options that write files or run programs from the project's settings."""
 
 
 async def begin_patch(active: ActiveTurn, verdicts: Mapping[str, CallState]) -> list[Recorded]:
-    """Keep the files if one of these calls may change them; what is recorded of that with the calls' start."""
+    """Snapshot the files if one of these calls may change them; return events to record with the start of the calls."""
     keeps = active.setup.snapshots
     number = active.turn.start.number
     if keeps is None or (missing := notice_id(number, "snapshot")) in active.session.parts:
@@ -52,7 +52,7 @@ async def begin_patch(active: ActiveTurn, verdicts: Mapping[str, CallState]) -> 
             step = active.turn.step.number if active.turn.step is not None else 0
             last = active.turn.last_patch
             if last is not None and last.background:
-                # What a command in the background has changed since is this session's doing too.
+                # Changes by a background command since then belong to this session too.
                 before = last.after
             id = patch_id(number, step, active.session.sequence)
             return [PartPut(Patch(id, before, at=active.seams.clock.wall()))]
@@ -64,13 +64,13 @@ async def begin_patch(active: ActiveTurn, verdicts: Mapping[str, CallState]) -> 
 
 
 def _seconds(active: ActiveTurn) -> float:
-    """How long a look at the files may take: no longer than the turn may."""
+    """Return how long a snapshot may take: no longer than the turn."""
     allowed = active.turn.limits.seconds
     return TAKE_SECONDS if allowed is None else min(TAKE_SECONDS, seconds_left(allowed, active.record.elapsed))
 
 
 def _goes_on(active: ActiveTurn) -> bool:
-    """Whether a command of this session goes on in the background, and may change files at any time."""
+    """Return whether a background command of this session is running, and may change files at any time."""
     return bool(active.setup.commands.backgrounds.of(active.record.lease.session))
 
 
@@ -90,7 +90,7 @@ def _only_reads(access: Access) -> bool:
     if access.permission != "bash":
         return access.permission == "read"
     if access.reach == "passes":
-        # Beside it stands an access that says what is run.
+        # Another access of the call says what is run.
         return True
     program, _, rest = access.pattern.partition(" ")
     reads = GIT_ONLY_READS.fullmatch(rest) if program == "git" else ONLY_READS.fullmatch(program)
@@ -98,7 +98,7 @@ def _only_reads(access: Access) -> bool:
 
 
 async def finish_patch(active: ActiveTurn) -> None:
-    """Compare the files with those before, if they were kept, and record what has changed."""
+    """Compare the files with their snapshot, if there is one, and record the changes."""
     patch = active.turn.patch
     keeps = active.setup.snapshots if patch is not None else None
     if patch is None:
@@ -111,7 +111,7 @@ async def finish_patch(active: ActiveTurn) -> None:
     try:
         compared = await active.scope.run(keeps.compare(*place), seconds)
         if isinstance(compared, Aborted):
-            # What an aborted call has done can be undone too.
+            # The changes of an aborted call can be undone too.
             compared = await asyncio.wait_for(keeps.compare(*place), ABORTED_SECONDS)
     except (SnapshotFailed, TimeoutError) as failed:
         await active.record.append(_failed(patch, str(failed) or "it took too long"))

@@ -1,4 +1,4 @@
-"""Stream events become parts: one match, and text that grows while it arrives."""
+"""Conversion of stream events to parts, with text that grows while it streams."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from bridle.turn.partial_reply import Growing, GrowingInput
 from bridle.turn.repair_call import call_part
 
 MOST_TOKENS = 20_000_000
-"""No request has ever counted more than this: whoever says so has miscounted."""
+"""No request has ever used more: a higher count is an error of the provider."""
 OUTPUT_WAS_CUT = (
     "Your output was cut at the length limit in the middle of this call's arguments, so the call was not run. "
     "Send it again with shorter arguments, or in several calls."
@@ -53,7 +53,7 @@ WAS_WRITTEN = "the call was written as text; make a tool call instead"
 
 
 class Processor:
-    """One try of one request, on its way from a stream to parts."""
+    """One try of one request, converted from a stream to parts."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Processor:
         wanted: OutputSchema | None = None,
         offered: Collection[str] = (),
     ) -> None:
-        """A call that gives what is `wanted` is captured; one that comes although there are none is refused.
+        """Capture a call that gives the `wanted` answer; refuse calls with `refusal`, if given.
 
         `offered` are the tools that the error of a malformed call names.
         """
@@ -74,7 +74,7 @@ class Processor:
         self.ended = False
         self.chanting = False
         self.left = False
-        """Nobody waits for this reply any more: what may still come is not taken."""
+        """No effect waits for this reply any more: further events are ignored."""
         self._prefix = prefix
         self._tools = tools
         self._offered = offered
@@ -88,7 +88,7 @@ class Processor:
 
     @property
     def over(self) -> bool:
-        """Whether nothing that may still come counts."""
+        """Whether all further events are ignored."""
         return self.ended or self.error is not None or self.chanting
 
     @property
@@ -96,7 +96,7 @@ class Processor:
         return bool(self._parts)
 
     def feed(self, event: StreamEvent) -> Sequence[PartDelta]:
-        """Take one event; what is to be shown of it at once comes back."""
+        """Take one event; return the deltas to show at once."""
         match event:
             case TextDelta():
                 if self._thinking.over:
@@ -134,7 +134,7 @@ class Processor:
         return shown
 
     def _flushed(self) -> list[PartDelta]:
-        """No more text follows for now: what may have been the beginning of a thought is none."""
+        """Release text held back as a possible beginning of a thought, because no more text follows for now."""
         return [self._grow(kind, words) for kind, words in self._thinking.end()]
 
     def _input_began(self, name: str, id: str) -> PartDelta:
@@ -151,7 +151,7 @@ class Processor:
         return (PartDelta(reply_part_id(self._prefix, place), offset, text, "arguments", growing.name),)
 
     def _called(self, call: ToolCall) -> None:
-        """A call is whole: it stands where its input began."""
+        """Add a complete call at the position where its input began."""
         self._growing = None
         self._put(self._inputs.pop(call.id, len(self._parts)), call)
 
@@ -180,11 +180,11 @@ class Processor:
         return PartDelta(growing.id, offset, text, kind)
 
     def growth(self) -> list[Recorded]:
-        """The words that came since the last look, for the journal."""
+        """Return the events for text that came since the last call, for the journal."""
         return [event for part in self._parts if isinstance(part, Growing) for event in part.events()]
 
     def forget_growth(self, events: list[Recorded]) -> None:
-        """These events could not be written: what they said is still to be said."""
+        """Undo `growth` for events that could not be written: their text is returned again."""
         lost = {event.part.id: 0 for event in events if isinstance(event, PartPut)}
         lost |= {event.id: event.offset for event in events if isinstance(event, PartGrown)}
         for part in self._parts:
@@ -194,11 +194,11 @@ class Processor:
                 part.unsealed = bool(part.seal)
 
     def partial(self) -> list[Recorded]:
-        """Take back what the journal knows of a try that came to nothing."""
+        """Return the events that remove the recorded parts of a failed try."""
         return [PartRemoved(part.id) for part in self._parts if isinstance(part, Growing) and part.put]
 
     def parts(self, *, whole: bool) -> list[Recorded]:
-        """Everything in the order in which it came; calls only of a reply that is whole."""
+        """Return everything in the order in which it came; calls only of a reply that is whole."""
         events: list[Recorded] = []
         self._flushed()
         if whole:
@@ -234,11 +234,11 @@ class Processor:
         return call
 
     def find_calls(self) -> bool:
-        """Words that are nothing but calls of offered tools stand for these calls; whether there were any."""
+        """Replace text that is nothing but calls of offered tools by these calls; return whether there were any."""
         spoken = [part for part in self._parts if isinstance(part, Growing)]
         if self._refusal is not None or len(spoken) < len(self._parts) or not LIKE_A_CALL.search(self.text):
             return False
-        # Loaded when a text looks like a call: few ever do.
+        # Imported when a text looks like a call, which is rare.
         from bridle.model.unparsed_calls import written_calls
 
         found = written_calls(self.text, self._offered)
@@ -248,14 +248,14 @@ class Processor:
         return bool(found)
 
     def find_output(self) -> None:
-        """Words that are the answer which was wanted stand for the call that should have given it."""
+        """Replace text that is the wanted answer by the call that should have given it."""
         arguments = self._wanted.found_in(self.text) if self._wanted is not None and not self.calls else ""
         if arguments:
             self._parts.append(ToolCall(OUTPUT, arguments, OUTPUT))
 
     @property
     def captured(self) -> int:
-        """How many calls gave the answer, or tried to."""
+        """Number of calls that gave the answer, or tried to."""
         if self._wanted is None:
             return 0
         return sum(isinstance(part, ToolCall) and part.name == OUTPUT for part in self._parts)
@@ -266,21 +266,21 @@ class Processor:
 
     @property
     def wordless(self) -> bool:
-        """No words; thoughts alone are none."""
+        """Whether the reply has no text; thoughts do not count as text."""
         return not any(isinstance(part, Growing) and part.kind == "text" and part.text.strip() for part in self._parts)
 
     @property
     def text(self) -> str:
-        """All words of the reply."""
+        """The whole text of the reply."""
         return "".join(part.text for part in self._parts if isinstance(part, Growing) and part.kind == "text")
 
     @property
     def text_id(self) -> str:
-        """The id under which the first words were shown."""
+        """The id under which the first text was shown."""
         return next(part.id for part in self._parts if isinstance(part, Growing) and part.kind == "text")
 
     def counted(self, input_estimate: int) -> Usage:
-        """The provider's usage if it makes sense; else an estimate, never nothing."""
+        """Return the provider's usage if it is plausible; else an estimate, never zero."""
         usage = self.usage
         if usage is not None and 0 < usage.total <= MOST_TOKENS and min(msgspec.structs.astuple(usage)[:5]) >= 0:
             return usage

@@ -1,4 +1,4 @@
-"""The only write path: the journal with the ledger, then the fold, then whoever watches."""
+"""The only write path of a session: journal with ledger, then fold, then subscribers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Entries = tuple[Entry, ...]
 
 
 class Record:
-    """A session under our lease: appended to in order, folded, published."""
+    """A session under this process's lease: appends in order, folds, publishes."""
 
     def __init__(self, session: Session, journal: Journal, lease: Lease, clock: Clock, publish: Publish) -> None:
         self.session = session
@@ -37,11 +37,11 @@ class Record:
 
     @property
     def elapsed(self) -> float:
-        """Active seconds of the turn up to now."""
+        """Active seconds of the turn so far."""
         return self._clock.monotonic() - self._origin
 
     def advance(self, elapsed: float) -> None:
-        """Count the time that subagents took while this turn awaited them; time never goes back."""
+        """Add the time for which this turn awaited subagents; time never goes back."""
         self._origin -= max(0.0, elapsed - self.elapsed)
 
     def _entry(self, events: tuple[Recorded, ...]) -> Entry:
@@ -59,7 +59,7 @@ class Record:
         weight: Weight = "plain",
         opens_turn: bool = False,
     ) -> None:
-        """Make these events true together. Intents raise `JournalFull`; what has happened is written at any price."""
+        """Record these events together. Intents raise `JournalFull`; past events are written even from the reserve."""
         await self._lock.acquire()
         try:
             if opens_turn:
@@ -69,22 +69,22 @@ class Record:
             full = isinstance(refused, JournalFull)
             if not full or weight != "plain":
                 if self._held and weight in ("intent", "words"):
-                    # What is refused must not take with it what has happened before.
+                    # A refused append must not lose the events held before it.
                     await self._put((), None, (), "ending" if full else "plain")
                 raise
-            # It has happened, so it is written, from the reserve; and with it that nothing more may happen.
+            # It has happened, so it is written from the reserve, together with a halt of the turn.
             await self._put((self._entry((*events, *self._halt(str(refused)))),), change, take, "ending")
         finally:
             self._lock.release()
 
     async def append_with_next(self, *events: Recorded, settles: AccountChange | None = None) -> None:
-        """The same for what is at once followed by another append, before anything else happens: one commit for both.
+        """Append events that another append follows immediately: one commit for both.
 
-        It is folded now, and published when it is written. If the process dies before that, it did not happen.
+        They are folded now, and published when written. If the process dies before that, they did not happen.
         """
         if self._lock.locked():
             async with self._lock:
-                pass  # Words are being written: what is held comes after them.
+                pass  # Text is being written: the held events come after it.
         entry = self._entry(events)
         fold(self.session, entry)
         self._held += (entry,)
@@ -92,7 +92,7 @@ class Record:
         self._change = settles or self._change
 
     async def flush(self) -> None:
-        """Write what is held, if nothing followed it after all; it has happened, so from the reserve if need be."""
+        """Write the held events if no append followed; they have happened, so from the reserve if necessary."""
         async with self._lock:
             if self._held:
                 try:
@@ -116,7 +116,7 @@ class Record:
 async def copied(
     journal: Journal, info: SessionInfo, entries: Sequence[Entry], change: AccountChange | None = None
 ) -> None:
-    """Write a session as it was recorded elsewhere; raises `LeaseLost` if somebody drives it here.
+    """Write a session as it was recorded elsewhere; raises `LeaseLost` if it is being driven here.
     `change` opens the accounts of a turn that has not ended.
     """
     await journal.create(info)
@@ -125,7 +125,7 @@ async def copied(
         raise LeaseLost(f"session {info.id} is being driven: wait for it, or abort it")
     try:
         for entry in entries:
-            # Whoever submits one of these prompts again, such as a parent that goes on, has submitted it already.
+            # A later submit of one of these prompts, for example by a resumed parent, counts as a repetition.
             parts = [event.part for event in entry.events if isinstance(event, PartPut)]
             taken = [part.id for part in parts if isinstance(part, Prompt)]
             await journal.append(lease, entry, change=change if entry is entries[-1] else None, take=taken)

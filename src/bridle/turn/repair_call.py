@@ -1,4 +1,4 @@
-"""A call as it came from the stream becomes a part that can be judged and run."""
+"""Conversion of a streamed tool call to a part that can be authorized and run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bridle.tools.tool import Tool
 def call_part(
     id: str, event: ToolCall, tools: Mapping[str, Tool], *, offered: Collection[str] = (), cut: str = ""
 ) -> Call:
-    """The part of a call; one that cannot be run carries what is wrong with it and the names of the offered tools."""
+    """Return the part of a call; one that cannot be run carries its error and the names of the offered tools."""
     name = tool_name(event.name, tools)
     if cut and not isinstance(read_arguments(event.arguments, _refuse), Sound):
         return Call(id, name or event.name, "{}", call_digest(event.name, event.arguments, ()), invalid=cut)
@@ -43,7 +43,7 @@ def call_part(
 
 
 def _checked(call: Call, arguments: Arguments, tool: Tool, offered: Collection[str]) -> Call:
-    """The call with arguments that fit its tool; arguments that fit as they are stay as the model wrote them."""
+    """Return the call with arguments that fit its tool; valid arguments stay as the model wrote them."""
     try:
         tool.check(arguments)
     except msgspec.ValidationError:
@@ -71,7 +71,7 @@ def _refuse(text: str) -> Any:
 
 
 def _mend(text: str) -> Any:
-    # Loaded only when a call is broken: most turns never need it.
+    # Imported only for a malformed call: most turns never need it.
     import json_repair
 
     return json_repair.loads(text)

@@ -1,4 +1,4 @@
-"""The calls of a step: authorised, charged, run together, capped, recorded."""
+"""Execution of a step's tool calls: authorize, charge, run together, cap, record."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def run_calls(active: ActiveTurn, ids: tuple[str, ...]) -> None:
 
 
 def _moves(active: ActiveTurn, verdicts: dict[str, CallState], changed: dict[str, str]) -> list[Recorded]:
-    """What changes; if nothing does, one call that waits on is recorded again, so that nobody tries at once anew."""
+    """Return the changed states; if there are none, record one waiting call again, to prevent a busy loop."""
     moves: list[Recorded] = []
     waiting_on: list[Recorded] = []
     for id, state in verdicts.items():
@@ -66,7 +66,7 @@ def _moves(active: ActiveTurn, verdicts: dict[str, CallState], changed: dict[str
 
 
 def _find_children(active: ActiveTurn, verdicts: dict[str, CallState], changed: dict[str, str]) -> None:
-    """Calls that start a subagent get one instead of running here. May be called twice."""
+    """Give calls that start a subagent the subagent's state instead of running them. May be called twice."""
     busy = {*active.turn.children.values(), *(state.child for state in verdicts.values() if isinstance(state, Waiting))}
     for id, state in verdicts.items():
         call = msgspec.structs.replace(
@@ -79,7 +79,7 @@ def _find_children(active: ActiveTurn, verdicts: dict[str, CallState], changed: 
 
 
 def _charge(active: ActiveTurn, verdicts: dict[str, CallState]) -> AccountChange | None:
-    """Calls are charged when they start, and subagents take their places, all in one."""
+    """Return the charge for the starting calls and the places of their subagents, as one change."""
     fresh = sum(_is_fresh(active, id, state) for id, state in verdicts.items())
     if not fresh:
         return None
@@ -97,9 +97,9 @@ def _is_fresh(active: ActiveTurn, id: str, state: CallState) -> bool:
 
 
 def _admit(active: ActiveTurn, verdicts: dict[str, CallState], short: Shortage) -> list[Recorded]:
-    """The tree has room for fewer than this step wants: the last ones wait for a place, or are refused.
+    """Let only as many calls start as the tree has room for: the last ones wait for a place, or are refused.
 
-    If it has no calls left, that closes the turn.
+    If the tree has no calls left, that closes the turn.
     """
     room = max(0, int(short.fits_now))
     children = [id for id, state in verdicts.items() if isinstance(state, Waiting)]
@@ -120,10 +120,10 @@ def _admit(active: ActiveTurn, verdicts: dict[str, CallState], short: Shortage) 
 
 
 def _without_place(active: ActiveTurn, verdicts: dict[str, CallState], late: list[str]) -> dict[str, CallState]:
-    """Calls for which the tree has no place wait for one.
+    """Queue calls for which the tree has no place.
 
-    A subagent that waited so for a place in the background would keep its own meanwhile, and a tree of those would
-    stand still: it awaits its subagents instead, and lends its place to the first.
+    A background subagent that queued for a place would keep its own meanwhile, and a tree of these would deadlock. It
+    awaits its subagents instead, and lends its place to the first.
     """
     found = {id: state for id, state in verdicts.items() if isinstance(state, Waiting) and state.told}
     if found and active.turn.start.delegation is not None:
@@ -153,7 +153,7 @@ async def _run_together(active: ActiveTurn, granted: list[str]) -> None:
     if len(granted) == 1:
         await _run_one(active, granted[0])
     elif granted:
-        # All of them come to an end, whatever happens to one: a call that is cut off in its record is lost.
+        # All of them finish, even if one fails: a call without its record is lost.
         ends = await asyncio.gather(*(_run_one(active, id) for id in granted), return_exceptions=True)
         for end in ends:
             if end is not None:
@@ -177,7 +177,7 @@ async def _run_one(active: ActiveTurn, id: str) -> None:
     turn = active.turn
     others = [state for other, state in turn.batch.items() if other != id]
     if turn.patch is None and all(isinstance(state, Ended) for state in others):
-        # The last of its step: what follows is the next request, or the end of the turn.
+        # The last call of its step: the next request or the end of the turn follows.
         await active.record.append_with_next(moved)
     else:
         await active.record.append(moved)
@@ -210,7 +210,7 @@ def _shower(active: ActiveTurn, id: str) -> Callable[[str], None]:
 
 
 def _deadline(active: ActiveTurn, tool: Tool) -> tuple[float, bool]:
-    """The seconds that this call may take, and whether it is the turn's time that bounds them."""
+    """Return the seconds that this call may take, and whether the turn's time limits them."""
     allowed = active.turn.limits.seconds
     if allowed is None:
         return tool.timeout_seconds, False
@@ -219,7 +219,7 @@ def _deadline(active: ActiveTurn, tool: Tool) -> tuple[float, bool]:
 
 
 async def _invoke(active: ActiveTurn, tool: Tool, call: Call, invocation: Invocation) -> Output:
-    """The tool's output, whatever it does; only our own cancellation gets through."""
+    """Return the tool's output or its error; only our own cancellation is raised."""
     try:
         ready = active.ready.pop(call.id)
         invocation.permits = partial(active.permits, ready.granted)
@@ -227,7 +227,7 @@ async def _invoke(active: ActiveTurn, tool: Tool, call: Call, invocation: Invoca
     except ToolFailed as error:
         return Output(str(error), failed=True)
     except (Exception, SystemExit, BaseExceptionGroup, asyncio.CancelledError) as error:
-        # A tool is foreign code: whatever it raises ends its call, never the turn.
+        # A tool is foreign code: its exceptions end its call, never the turn.
         if cancelled_by_us(error):
             raise
         return Output(f"{tool.spec.name} failed: {type(error).__name__}: {error}", failed=True)

@@ -1,4 +1,4 @@
-"""Effects that an abort or a deadline ends: each runs in a task of its own, so that the turn itself is never torn."""
+"""Cancellable effects: each runs in its own task, so that an abort or a deadline never cancels the turn itself."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from bridle.seams import begin
 Result = TypeVar("Result")
 
 GRACE_SECONDS = 1.0
-"""How long an effect may take to stop; one that does not is left behind, and the turn goes on without it."""
+"""Time for an effect to stop; after that it is abandoned, and the turn continues."""
 
 
 class Aborted:
-    """The effect was ended by an abort before it had a result."""
+    """An abort ended the effect before it had a result."""
 
 
 class Late:
-    """The effect was ended by its deadline before it had a result."""
+    """Its deadline ended the effect before it had a result."""
 
 
 ABORTED = Aborted()
@@ -27,25 +27,25 @@ LATE = Late()
 
 
 class Deadline:
-    """The moment at which an effect is late. It may be moved while the effect runs, by no more than setting it."""
+    """The moment at which an effect times out. It may be moved while the effect runs, by setting it."""
 
     __slots__ = ("at", "look")
 
     def __init__(self, at: float, look: float) -> None:
-        """It is looked at every `look` seconds; whoever moves it leaves at least as many from then on."""
+        """Check the deadline every `look` seconds; moving it must leave at least this long from then on."""
         self.at = at
         self.look = look
 
 
 class Scope:
-    """All effects of one turn that are under way."""
+    """All running effects of one turn."""
 
     def __init__(self) -> None:
         self.aborted = False
         self._effects: set[_Effect[Any]] = set()
 
     def abort(self) -> None:
-        """End every effect, and start none any more. May be called twice."""
+        """End every effect, and start no more. May be called twice."""
         self.aborted = True
         for effect in tuple(self._effects):
             effect.end(ABORTED)
@@ -53,7 +53,7 @@ class Scope:
     async def run(
         self, work: Coroutine[Any, Any, Result], until: float | Deadline | None = None
     ) -> Result | Aborted | Late:
-        """The effect's result, or why it has none; raises what the effect raised."""
+        """Run the effect; return its result, or why it has none. Raises the effect's exceptions."""
         if self.aborted:
             work.close()
             return ABORTED
@@ -76,7 +76,7 @@ class Scope:
 
 
 class _Effect(Generic[Result]):
-    """A task, and the future that says when nobody waits for it any more."""
+    """A task, and the future that is done when its waiter may continue."""
 
     __slots__ = ("ended", "loop", "over", "task", "timer", "work")
 
@@ -89,7 +89,7 @@ class _Effect(Generic[Result]):
         self.timer: asyncio.TimerHandle | None = None
 
     async def _carry(self) -> Result:
-        # Whoever waits is told from within: a callback of the task would take the loop another round.
+        # The task itself notifies the waiter: a done callback would take another round of the loop.
         try:
             return await self.work
         finally:
@@ -117,7 +117,7 @@ class _Effect(Generic[Result]):
         self.task.cancel()
 
     def _stopped(self, _: object) -> None:
-        # What had not begun yet could tell nobody.
+        # Work that had not begun could not notify its waiter.
         self.work.close()
         self._tell()
 
@@ -128,6 +128,6 @@ class _Effect(Generic[Result]):
 
 
 def cancelled_by_us(error: BaseException) -> bool:
-    """Whether this is the cancellation of the effect, and not one that foreign code raised on its own."""
+    """Return whether this is the cancellation of the effect, and not one that foreign code raised on its own."""
     task = asyncio.current_task()
     return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0

@@ -1,4 +1,4 @@
-"""A request on its way to the model, whatever it is for: reserve, stream, retry, settle."""
+"""Sending of model requests of every kind: reserve, stream, retry, settle."""
 
 from __future__ import annotations
 
@@ -23,63 +23,63 @@ from bridle.turn.scope import Aborted, Deadline, Late, cancelled_by_us
 SETTLE_POLL_SECONDS = 0.25
 DEADLINE_GRAIN_SECONDS = 1.0
 MOST_QUIET = 4
-"""Signs of life without a word are believed for so many times the idle deadline."""
+"""Keep-alive events without content extend the idle deadline up to this many times."""
 ESTIMATE_SLACK = 16
 
 
 class RequestKind(Protocol):
-    """What a request is for: what it says, and what becomes of its ways to end. Each way is recorded in one append."""
+    """The purpose of a request: its content, and the handling of its outcomes, each recorded in one append."""
 
     id: str
     grows: Literal["recorded", "shown", "hidden"]
-    """Whether words are recorded and shown as they come, only shown, or neither."""
+    """Whether streaming text is recorded and shown, only shown, or neither."""
     closing: bool
-    """Whether it may use what is held back for the closing request."""
+    """Whether it may use the amounts held back for the closing request."""
     failures: int
-    """Failed tries before this attempt, over all deaths."""
+    """Failed tries before this attempt, across restarts of the process."""
     began: float
 
     def intent(self) -> list[Recorded]:
-        """What is recorded before the request is sent."""
+        """Return the events to record before the request is sent."""
 
     def request(self, max_output: int) -> ModelRequest:
-        """What is sent."""
+        """Return the request to send."""
 
     def processor(self, prefix: str) -> Processor:
-        """Who takes the reply apart."""
+        """Return the processor for the reply."""
 
     def keep(self, max_output: int) -> Spent:
-        """What must be left for the closing request after this one."""
+        """Return the amounts that must be left for the closing request after this one."""
 
     async def whole(self, processor: Processor, usage: Usage, dollars: float, change: AccountChange) -> None:
-        """The reply is whole."""
+        """Record a whole reply."""
 
     async def cut(
         self, processor: Processor | None, by: CutBy, usage: Usage, dollars: float, change: AccountChange | None
     ) -> None:
-        """It was ended on purpose before it was whole."""
+        """Record a reply that was ended on purpose before it was whole."""
 
     async def lost(self, processor: Processor, broken: Broken, change: AccountChange | None) -> None:
-        """It failed for good."""
+        """Record a request that failed for good."""
 
     async def unaffordable(self, refused: ReservationRefused, *, begun: bool) -> None:
-        """There is no budget for it, or for another try of it."""
+        """Record that there is no budget for the request, or for another try of it."""
 
 
 def input_tokens(active: ActiveTurn) -> int:
-    """What the next request of this turn has to read, at a guess that is not low."""
+    """Return the estimated input tokens of the turn's next request; not an underestimate."""
     asked = active.setup.toolset.output.tokens if active.setup.toolset.output is not None else 0
     return active.session.tokens + ESTIMATE_SLACK + asked
 
 
 def closing_need(active: ActiveTurn, reads: int) -> Spent:
-    """What a closing request needs that reads so many tokens."""
+    """Return the amounts that a closing request needs if it reads this many tokens."""
     dollars = worst_cost(active.setup.model.info.price, reads, LOWEST_OUTPUT_TOKENS)
     return Spent(steps=1, tokens=reads + LOWEST_OUTPUT_TOKENS, cost=dollars)
 
 
 class ModelCall:
-    """One request on its way: what it costs, what it says, how often it failed."""
+    """One request being sent: its cost, its content, and its failures."""
 
     def __init__(self, active: ActiveTurn, sender: RequestKind, *, reads: int, steps: int = 0) -> None:
         self.active = active
@@ -94,7 +94,7 @@ class ModelCall:
         self._held = NOTHING
 
     async def send(self) -> None:
-        """Ask as often as it takes; every way out is recorded."""
+        """Send the request, with retries; every outcome is recorded."""
         if not await self._reserve(self.sender.intent(), reservation_id(self.sender.id)):
             return
         while await self._ask():
@@ -102,7 +102,7 @@ class ModelCall:
                 return
 
     async def _reserve_again(self) -> bool:
-        """Wait, then hold the worst case of the next try; False if it cannot be asked any more."""
+        """Wait, then reserve the worst case of the next try; return False if it cannot be sent."""
         delay = max(0.0, self.tries[-1].next - self.active.record.elapsed)
         left = self._seconds_left()
         if isinstance(await self.active.scope.run(self.active.seams.sleep(min(delay, left))), Aborted):
@@ -121,7 +121,7 @@ class ModelCall:
     async def _reserve(self, events: list[Recorded], id: str) -> bool:
         while True:
             held = Reservation(id, self._amount(self.max_output), self.sender.keep(self.max_output))
-            # Subagents in the background spend beside this request: what the closing one needs stays kept from them.
+            # Background subagents spend beside this request, so the closing request's share stays kept from them.
             keeps = held.keep if self.active.turn.background else None
             change = AccountChange(self.active.turn.start.account, reserves=held, keeps=keeps)
             try:
@@ -143,7 +143,7 @@ class ModelCall:
                 return True
 
     async def _others_settle(self, short: Shortage, *, begun: bool) -> bool:
-        """Wait a while: others hold what is missing. Their requests have deadlines, and the dead are settled here."""
+        """Wait for others to settle: their requests have deadlines, and those of dead processes are settled here."""
         await self.active.others.settle_dead(short)
         waited = await self.active.scope.run(self.active.seams.sleep(SETTLE_POLL_SECONDS))
         if not isinstance(waited, Aborted) and self._seconds_left() > 0:
@@ -153,7 +153,7 @@ class ModelCall:
         return False
 
     def _output_in(self, short: Shortage, fits: float) -> int:
-        """The output tokens for which this much room is enough, the closing request's share included."""
+        """Return the output tokens for which this room is enough, including the closing request's share."""
         price = self.active.setup.model.info.price
         reading = worst_cost(price, MILLION, 0)
         writing = worst_cost(price, 0, MILLION)
@@ -163,7 +163,7 @@ class ModelCall:
             if short.limit == "cost" and writing > 0:
                 return int((fits * MILLION - reading * self.input_estimate) / writing)
             return 0
-        # A token less to write is also one less for the closing request to read.
+        # One output token less is also one less for the closing request to read.
         if short.limit == "tokens":
             return int((fits - self.input_estimate + self.max_output) / 2)
         if short.limit == "cost" and writing + reading > 0:
@@ -183,7 +183,7 @@ class ModelCall:
         await self.sender.unaffordable(refused, begun=begun)
 
     async def _ask(self) -> bool:
-        """Stream one try and record how it ended; True if the request is to be asked again."""
+        """Stream one try and record how it ended; return True if the request is to be sent again."""
         active = self.active
         loop = asyncio.get_running_loop()
         processor = self.sender.processor(reply_id(self.sender.id, len(self.tries)))
@@ -210,7 +210,7 @@ class ModelCall:
         return False
 
     async def _stream(self, processor: Processor, deadline: Deadline, last: float) -> None:
-        """Feed the processor until the reply is whole or failed; words are kept as they come, and put the end off."""
+        """Feed the processor until the reply is whole or failed; text is recorded as it comes and defers the end."""
         active = self.active
         loop = asyncio.get_running_loop()
         limits = active.setup.model.deadlines
@@ -224,7 +224,7 @@ class ModelCall:
         try:
             async for event in events:
                 if processor.left:
-                    # The model would not stop when it was told to, and the turn went on without it.
+                    # The model ignored its cancellation, and the turn continued without it.
                     return
                 shown = processor.feed(event)
                 if shown and grows != "hidden":
@@ -243,7 +243,7 @@ class ModelCall:
                     deadline.at = min(quiet + DEADLINE_GRAIN_SECONDS, last)
                     moved = now
         except (Exception, BaseExceptionGroup, asyncio.CancelledError) as error:
-            # Adapters never raise, but a model may be anybody's code: the turn still ends with a word.
+            # Adapters never raise, but a model may be foreign code: the turn still ends with a message.
             if cancelled_by_us(error):
                 raise
             processor.feed(Error(f"the model failed: {type(error).__name__}: {error}"))
@@ -251,7 +251,7 @@ class ModelCall:
             await self._end_stream(processor, events)
 
     async def _end_stream(self, processor: Processor, events: AsyncIterator[StreamEvent]) -> None:
-        """Stop recording words and close the stream, also when the journal has failed meanwhile."""
+        """Stop recording text and close the stream, even if the journal has failed meanwhile."""
         try:
             if self.sender.grows == "recorded" and not processor.left:
                 await self.active.growth.stop()
@@ -265,7 +265,7 @@ class ModelCall:
         if allowed is None:
             return float("inf")
         share = closing_seconds(allowed)
-        # The closing step has its share from its start on, however often it is asked; all others leave that to it.
+        # The closing step has its share from its start on, over all attempts; all others leave that share to it.
         ends = max(allowed, self.sender.began + share) if self.sender.closing else allowed - share
         return max(0.0, ends - self.active.record.elapsed)
 

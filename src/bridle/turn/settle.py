@@ -1,4 +1,4 @@
-"""Results for calls that will not run or whose outcome is unknown, and the recovery of what a dead process left."""
+"""Results for calls that will not run or whose outcome is unknown, and recovery after a dead process."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ WORDS = {
 
 
 async def settle(active: ActiveTurn, calls: tuple[str, ...], refusal: Refusal) -> None:
-    """End these calls without running them; subagents under way are told to stop."""
+    """End these calls without running them; their subagents are told to stop."""
     text = WORDS.get(refusal.name, f"not executed: {refusal.name}")
     children = active.turn.children
     moved, change = await recall(active, [id for id in calls if id in children])
     unknown = Refused(Refusal("unknown_outcome"), UNKNOWN_OUTCOME)
     for id in calls:
         if id not in children:
-            # What a dead process had begun is not said to have never run.
+            # A call that a dead process had begun must not be reported as never run.
             again = isinstance(active.turn.batch[id], Repeat)
             moved.append(CallMoved(id, unknown if again else Refused(refusal, text)))
     await active.record.append(*moved, change=change)
 
 
 async def recover(active: ActiveTurn) -> None:
-    """Settle what a dead process left, and find its subagents again."""
+    """Settle the work that a dead process left, and find its subagents again."""
     await settle_left(active)
     turn = active.turn
     if turn.patch is not None:
@@ -48,13 +48,13 @@ async def recover(active: ActiveTurn) -> None:
 
 
 async def settle_left(active: ActiveTurn) -> None:
-    """Settle a request in mid-air, calls with an unknown outcome, and open reservations. Resumes nothing."""
+    """Settle an interrupted request, calls with an unknown outcome, and open reservations. Resumes nothing."""
     turn = active.session.running
     if turn is None:
         return
     events: list[Recorded] = []
     change = await left_over(active)
-    # Each try of a request has a reservation of its own, of which the last is the one that is open.
+    # Each try of a request has its own reservation; only the last one is open.
     settles = change.settles if change is not None else ()
     worst = {read_reservation(id).request: amount for id, amount in settles}
     for request in (turn.request, turn.title):
@@ -75,13 +75,13 @@ def _repeatable(active: ActiveTurn, name: str) -> bool:
     try:
         tool = active.setup.toolset.tools.get(name)
     except ConfigError:
-        # What the turn worked with is gone; then nothing is known to be safe.
+        # The setup of the turn no longer exists: no call is known to be safe.
         return False
     return tool is not None and tool.repeatable
 
 
 async def left_over(active: ActiveTurn) -> AccountChange | None:
-    """The settlement, at their worst case, of reservations whose requests nobody will finish."""
+    """Return the settlement, at the worst case, of reservations whose requests will never finish."""
     account = await active.record.journal.account(active.turn.start.account)
     if account is None or not account.held:
         return None
@@ -89,6 +89,6 @@ async def left_over(active: ActiveTurn) -> AccountChange | None:
 
 
 async def closing_account(active: ActiveTurn) -> AccountChange:
-    """What the end of a turn does to the ledger: nothing stays reserved or kept, and a subagent's place is free."""
+    """Return the ledger change at the end of a turn: nothing stays reserved, and a subagent's place is free."""
     left = await left_over(active)
     return AccountChange(active.turn.start.account, settles=left.settles if left is not None else (), closes=True)

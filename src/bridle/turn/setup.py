@@ -1,4 +1,4 @@
-"""What one turn works with, as its TurnStart says: its model, permissions, tools, commands and policy."""
+"""The setup of one turn, as its TurnStart says: model, permissions, tools, commands and policy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_VERDICTS = 1_000
 
 @dataclass(slots=True, frozen=True)
 class Deadlines:
-    """How long a request may take until its first event, between two events, and in all."""
+    """Timeouts of a request: until its first event, between two events, and in all."""
 
     first_event_seconds: float = 180.0
     idle_seconds: float = 300.0
@@ -36,7 +36,7 @@ class Deadlines:
 
 @dataclass(slots=True, frozen=True)
 class SmallModel:
-    """A model for small things."""
+    """A small model for auxiliary requests."""
 
     model: Model
     info: ModelInfo
@@ -44,7 +44,7 @@ class SmallModel:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSetup:
-    """The model of a turn, and how it is asked."""
+    """The model of a turn, and the options of its requests."""
 
     model: Model
     info: ModelInfo
@@ -59,14 +59,14 @@ class ModelSetup:
     @cached_property
     def worded(self) -> Model:
         """The model with its tools described in the prompt."""
-        # Loaded when a model needs it: most never do.
+        # Imported when a model needs it: most never do.
         from bridle.model.prompted_tools import TextCalls
 
         return TextCalls(self.model, self.info, constrained=self.info.constrained)
 
 
 class ApprovalStore(Protocol):
-    """Approvals that outlive their session. Both raise `ConfigError` if their file cannot be used."""
+    """Approvals that outlive their session. Both methods raise `ConfigError` if their file cannot be used."""
 
     def all(self) -> Sequence[Access]: ...
 
@@ -146,9 +146,9 @@ class TurnPolicy:
     """Bounds from the settings that TurnStart does not record."""
 
     ceiling: int
-    """The most steps that extensions may reach."""
+    """The maximum number of steps that extensions may reach."""
     max_depth: int = 1
-    """How deep subagents may start subagents."""
+    """Maximum depth of nested subagents."""
     tree: Limits = UNLIMITED
     """The limits of the whole tree under a root turn."""
     tree_cost: bool = False
@@ -159,7 +159,7 @@ class TurnPolicy:
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class TurnSetup:
-    """Everything that one turn works with."""
+    """The whole setup of one turn."""
 
     model: ModelSetup
     permissions: PermissionSetup
@@ -168,6 +168,6 @@ class TurnSetup:
     policy: TurnPolicy
     hooks: Sequence[HookSettings] = ()
     snapshots: FileHistory | None = None
-    """Keeps the files before they are changed; None if nothing here may change them."""
+    """Snapshots the files before they are changed; None if nothing may change them."""
     outputs: OutputFolder | None = None
-    """Keeps outputs that are too long for the model."""
+    """Stores outputs that are too long for the model."""

@@ -1,4 +1,4 @@
-"""What the requests beside the steps have in common: they offer no tools, and a failure of one ends no turn."""
+"""Common code of side requests, made besides the steps: no tools, and a failure does not end the turn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_BUDGET = Broken("no budget is left for another try")
 
 
 class SideRequestKind:
-    """The part of `Sender` that every errand shares; what it says and what becomes of its reply is its own."""
+    """The part of `RequestKind` that all side requests share; content and handling of the reply differ."""
 
     closing = False
 
@@ -40,7 +40,7 @@ class SideRequestKind:
         return [PartPut(Request(self.id, self._purpose, self._number, self._attempt, model))]
 
     def asking(self, words: str, *, system: str, max_output: int) -> ModelRequest:
-        """A request that has these words to read and nothing else."""
+        """Return a request with this text as its only message."""
         return ModelRequest(
             id=self.id,
             session=self.active.record.lease.session,

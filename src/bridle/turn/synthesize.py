@@ -1,4 +1,4 @@
-"""A synthesis: one request without tools writes the answer from the results of a step, and the turn ends."""
+"""Synthesis: one request without tools writes the answer from the results of a step, and the turn ends."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from bridle.turn.side_request import NO_BUDGET, SideRequestKind
 
 
 async def synthesize(active: ActiveTurn, action: Synthesize) -> None:
-    """Ask for the answer; if that fails it is remembered for this batch, and the loop goes on as usual."""
+    """Request the answer; a failure is recorded for this batch, and the loop continues as usual."""
     answer = _Answer(active, action)
     await ModelCall(active, answer, reads=answer.reads).send()
 
 
 class _Answer(SideRequestKind):
-    """See `Sender`."""
+    """The request for the answer; see `RequestKind`."""
 
     grows: Literal["recorded", "shown", "hidden"] = "shown"
 
@@ -42,7 +42,7 @@ class _Answer(SideRequestKind):
         self.reads = estimate_tokens(len(self.words) + len(system)) + ESTIMATE_SLACK
 
     def _words(self) -> str:
-        """What was asked, and what was found; each result gets its share of the window."""
+        """Return the prompts and the results; each result gets its share of the window."""
         turn, session = self.active.turn, self.active.session
         prompts = [
             prompt_text(part.text, part.files) for id in turn.prompts if isinstance(part := session.parts[id], Prompt)
@@ -72,7 +72,7 @@ class _Answer(SideRequestKind):
         await self.active.record.append(answer, replied, change=change)
 
     async def unaffordable(self, refused: ReservationRefused, *, begun: bool) -> None:
-        # What cannot be paid for here cannot be paid for by a further step either: the turn closes.
+        # If this cannot be paid for, a further step cannot either: the turn closes.
         events: list[Recorded] = [PartPut(refused)]
         if begun:
             events.append(RequestMoved(self.id, NO_BUDGET))

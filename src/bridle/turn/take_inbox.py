@@ -1,4 +1,4 @@
-"""The inbox becomes record: prompts, answers, aborts and extensions, each item and its part in one append."""
+"""Recording of inbox items: prompts, answers, aborts and extensions, each item and its part in one append."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from bridle.turn.active_turn import ActiveTurn
 from bridle.turn.children import keeping, reported
 
 HOLDING = ("aborted", "denied", "error")
-"""After a turn that ended so, queued prompts wait for the person."""
+"""After a turn with one of these endings, queued prompts wait for the person."""
 
 
 def startable(session: Session, items: Iterable[InboxItem], *, held_prompts: bool) -> PromptItem | None:
-    """The prompt that opens the next turn, if one may."""
+    """Return the prompt that opens the next turn; None if none may."""
     holding = session.ended in HOLDING and not held_prompts
     prompts = [item for item in items if isinstance(item, PromptItem) and item.reply]
-    # A parent's prompt is no afterthought of a person: it never waits for one.
+    # A parent's prompt never waits for a person.
     steered = [item for item in prompts if not item.queue or _of_parent(item)]
     if holding:
         return steered[0] if steered else None
@@ -47,13 +47,13 @@ def startable(session: Session, items: Iterable[InboxItem], *, held_prompts: boo
 
 
 def openable(session: Session, items: list[InboxItem], *, held_prompts: bool) -> bool:
-    """Whether anything in the inbox opens a turn."""
+    """Return whether an item in the inbox opens a turn."""
     asked = any(isinstance(item, CompactItem) for item in items)
     return asked or startable(session, items, held_prompts=held_prompts) is not None
 
 
 def recalled(items: Iterable[InboxItem]) -> bool:
-    """Whether a parent's prompt waits here with its abort behind it: opened, it ends at once, and the parent hears."""
+    """Return whether a parent's prompt is followed by its abort: its turn ends at once, and the parent is notified."""
     waiting = list(items)
     prompted = any(isinstance(item, PromptItem) and _of_parent(item) for item in waiting)
     return prompted and any(isinstance(item, AbortItem) for item in waiting)
@@ -64,7 +64,7 @@ def _of_parent(item: PromptItem) -> bool:
 
 
 def answerable(session: Session, items: Iterable[InboxItem]) -> bool:
-    """Whether anything in the inbox can move a turn that awaits a person or its subagents."""
+    """Return whether an item in the inbox can move a turn that awaits a person or its subagents."""
     if session.running is None:
         return False
     turn, view = session.running, session.view(session.elapsed)
@@ -73,20 +73,20 @@ def answerable(session: Session, items: Iterable[InboxItem]) -> bool:
 
 
 def steerable(turn: OpenTurn, view: Turn) -> bool:
-    """Whether the running turn takes a prompt now: no call is open, it does not close, and a step is left."""
+    """Return whether the running turn takes a prompt now: no call is open, it is not closing, and a step is left."""
     stops = view.halt is not None or view.closing is not None or turn.synthesis == "done"
     return not stops and not view.open_calls and (view.step is None or view.step.number < view.cap)
 
 
 async def take_inbox(active: ActiveTurn) -> None:
-    """Move what may be moved now; a decision boundary is the only time at which the record grows from outside."""
+    """Record the items that can be taken now; only at decision boundaries does the record grow from outside."""
     items = await active.record.journal.inbox(active.record.lease.session)
     if active.session.running is None:
         await _take_idle(active, items)
         return
-    # What stays, such as a queued prompt, is looked at again; it may be its turn at the next boundary.
+    # Remaining items, for example a queued prompt, are checked again at the next boundary.
     active.mail = bool(items)
-    # A report may make room for prompts that came before it: they are still taken as they came.
+    # A report may make room for earlier prompts: they are still taken in their order.
     waiting: list[InboxItem] = []
     for item in items:
         steers = isinstance(item, PromptItem) and item.reply and not item.queue
@@ -99,11 +99,11 @@ async def take_inbox(active: ActiveTurn) -> None:
 
 
 async def _take_idle(active: ActiveTurn, items: list[InboxItem]) -> None:
-    """Nothing runs: record what asks for no reply, drop what came too late, open a turn."""
+    """With no turn running, record prompts that need no reply, drop late items, and open a turn."""
     first = startable(active.session, items, held_prompts=active.held_prompts)
     for item in items:
         if item is first:
-            # What came after the prompt is meant for its turn.
+            # Items after the prompt are meant for its turn.
             break
         match item:
             case PromptItem():
@@ -119,7 +119,7 @@ async def _take_idle(active: ActiveTurn, items: list[InboxItem]) -> None:
 
 
 async def _open_to_compact(active: ActiveTurn, item: CompactItem) -> None:
-    """A turn without a prompt: it makes the context smaller, counted and recorded as any other, and ends."""
+    """Open a turn without a prompt that compacts the context and ends; counted and recorded like any other."""
     number = active.session.turns + 1
     opening = await active.turns.open(active.session, PromptItem(item.id, ""), number)
     wanted = Compaction(wanted_id(number), "manual", "open")
@@ -200,12 +200,12 @@ def _answered(active: ActiveTurn, turn: OpenTurn, item: AnswerItem) -> list[Reco
                 return [CallMoved(id, Done(text, result_digest(text)))]
             events: list[Recorded] = [CallMoved(id, _approval(state.ask, always=item.choice == "always"))]
             return [*events, *_kept(active, item, state.ask)]
-    # Answered twice, or after the turn went on: the first answer holds.
+    # Answered twice, or after the turn continued: the first answer holds.
     return []
 
 
 def _kept(active: ActiveTurn, item: AnswerItem, ask: Ask) -> list[Recorded]:
-    """An always is kept for the project; if that fails it holds for this session, and the reader is told."""
+    """Store an "always" for the project; on failure it holds for this session, and the reader is told."""
     if item.choice != "always" or active.setup.permissions.approvals is None:
         return []
     try:
@@ -239,7 +239,7 @@ async def _extend(active: ActiveTurn, turn: OpenTurn, item: ExtendItem) -> None:
         notice = Notice(id, "extension", problem, item=item.id)
         await active.record.append(PartPut(notice), take=(item.id,))
         return
-    # A whole number may come from a program; what is recorded reads back as it was written.
+    # A program may pass a whole number; the record must read back as it was written.
     by = float(min(item.by, active.setup.policy.ceiling - turn.cap) if item.limit == "steps" else item.by)
     part = Extension(id, item.limit, by, item.id)
     change = None
@@ -273,14 +273,14 @@ async def _steer(active: ActiveTurn, turn: OpenTurn, item: PromptItem) -> None:
 
 
 def _paused(turn: OpenTurn, view: Turn) -> bool:
-    """Whether a person is awaited; an ask from the background counts when nothing else can go on."""
+    """Return whether a person is awaited; an ask from the background counts when nothing else can continue."""
     awaited = view.asking or any(turn.under_way[id].asks for id in view.waiting + view.recalled)
     stuck = turn.background and all(state.asks for state in turn.background.values())
     return bool(awaited or (stuck and isinstance(decide(view), Wait)))
 
 
 async def _answer_by_prompt(active: ActiveTurn, turn: OpenTurn, item: PromptItem, asking: tuple[str, ...]) -> None:
-    """A prompt to a paused session rejects what it asks, and what is asked below it, with the prompt as feedback."""
+    """Reject the open asks here and below with a prompt to a paused session as feedback."""
     for ask in turn.asks:
         if ask.session:
             reject = AnswerItem(rejection_id(item.id, ask.id), read_ask_address(ask.id).ask, "reject", item.text)

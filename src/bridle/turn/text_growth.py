@@ -1,4 +1,4 @@
-"""Words on their way into the journal while a reply streams."""
+"""Recording of streaming text in the journal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GROWTH_SECONDS = 0.5
 
 
 class Growth:
-    """Records words half a second after they came, so that a crash loses at most a second of them."""
+    """Records text half a second after it came, so that a crash loses at most a second of it."""
 
     def __init__(self, record: Record) -> None:
         self._record = record
@@ -22,7 +22,7 @@ class Growth:
         self._task: asyncio.Task[None] | None = None
 
     def due(self, processor: Processor) -> None:
-        """This reply has new words. Replies that follow each other quickly share a timer, since one costs a little."""
+        """Schedule the recording of a reply's new text. Replies in quick succession share a timer, which saves cost."""
         self._processor = processor
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(GROWTH_SECONDS, self._flush)
@@ -46,20 +46,20 @@ class Growth:
             await self._record.append(*events, weight="words")
         except JournalError as error:
             processor.forget_growth(events)
-            # The reserve of a full disk is not for words: they come with the record of the reply.
+            # The reserve of a full disk is not for partial text: it comes with the record of the reply.
             if not isinstance(error, JournalFull):
                 raise
 
     async def leave(self, processor: Processor) -> None:
-        """Nobody waits for this reply any more, even if it goes on."""
+        """Stop recording this reply, even if it continues."""
         if self._processor is processor:
             await self.stop()
 
     async def stop(self) -> None:
-        """No words come any more; what is being written is written when this returns."""
+        """Stop recording; a write in progress is complete when this returns."""
         self._processor = None
         task, self._task = self._task, None
         if task is not None:
-            # An append that is under way must end before the next one may begin; its failure is the turn's.
+            # An append in progress must end before the next one may begin; its failure is the turn's.
             await asyncio.wait([task])
             task.result()

@@ -1,4 +1,4 @@
-"""A title for the session, asked of a small model beside the turn; if it fails, nothing else does."""
+"""Session titles, written by a small model beside the turn; a failure affects nothing else."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LONGEST = 80
 
 
 def begin_title(active: ActiveTurn) -> None:
-    """Ask for a title beside the request that follows, if the session has none."""
+    """Request a title beside the next request, if the session has none."""
     turn, info = active.turn, active.session.info
     if active.beside is not None or turn.title is not None or info is None or info.title:
         return
@@ -48,14 +48,14 @@ def begin_title(active: ActiveTurn) -> None:
 
 
 async def end_title(active: ActiveTurn, *, patience: float = 0.0) -> None:
-    """See to it that nothing runs beside the turn any more; what it cost is recorded then.
+    """Ensure that nothing runs beside the turn any more; its cost is recorded then.
 
-    A title that is still on its way gets `patience` seconds, as far as the turn has them.
+    A title that is still streaming gets `patience` seconds, if the turn has them.
     """
     if active.beside is not None:
         allowed = active.turn.limits.seconds if patience else None
         left = patience if allowed is None else max(0.0, min(patience, allowed - active.record.elapsed))
-        # What the journal refuses it also refuses to the turn, which says so.
+        # The journal refuses the same to the turn, which reports it.
         with suppress(JournalError):
             await active.beside.end(left)
 
@@ -65,7 +65,7 @@ def _paid(active: ActiveTurn) -> bool:
 
 
 class Title:
-    """One request, tried once, in a task of its own."""
+    """One request, tried once, in its own task."""
 
     def __init__(self, active: ActiveTurn, small: SmallModel, words: str) -> None:
         self._active = active
@@ -80,11 +80,11 @@ class Title:
 
     def begin(self) -> None:
         self._task = begin(self._ask())
-        # Whoever ends it is told of a failure; nobody else needs to read of it.
+        # Marks a failure as retrieved, so that asyncio does not log it: `end` raises it.
         self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     async def end(self, patience: float = 0.0) -> None:
-        """Let it stop, but not for long: a model that does not listen is left behind. May be called twice."""
+        """Let it stop, but not for long: a model that ignores its cancellation is abandoned. May be called twice."""
         if self._task is None:
             return
         task, self._task = self._task, None
@@ -98,10 +98,10 @@ class Title:
             raise failure
 
     async def _ask(self) -> None:
-        """Reserve, ask, settle; no room means no title."""
+        """Reserve, request, settle; without budget there is no title."""
         active, price = self._active, self._small.info.price
         most = Spent(tokens=self._reads + MOST_WRITTEN, cost=worst_cost(price, self._reads, MOST_WRITTEN))
-        # The step beside it comes first, and its closing request too.
+        # The step beside it, and its closing request, have priority.
         need = closing_need(active, input_tokens(active))
         held = Reservation(self._id, most, need.plus(need))
         request = PartPut(Request(self._id, "title", 0, 1, self._small.info.ref))
@@ -117,7 +117,7 @@ class Title:
             async with asyncio.timeout(TITLE_SECONDS):
                 await self._stream(self._processor)
         except (Exception, SystemExit, BaseExceptionGroup) as error:
-            # Models are foreign code, and a title is worth no trouble.
+            # Models are foreign code, and a title must cause no failure.
             problem = f"{type(error).__name__}: {error}"
         if self._open:
             await self._settle(problem)
@@ -148,7 +148,7 @@ class Title:
                 await close()
 
     async def _settle(self, problem: str = "", *, aborted: bool = False) -> None:
-        """Record how it went, what it cost, and the title if there is one."""
+        """Record the outcome, the cost, and the title if there is one."""
         active, processor = self._active, self._processor
         self._open = False
         usage = processor.counted(self._reads)
@@ -172,7 +172,7 @@ class Title:
 
 
 def _cleaned(text: str) -> str:
-    """The first line of a reply, without what models put around a title."""
+    """Return the first line of a reply, without the decoration that models put around a title."""
     lines = [line.strip() for line in sound(text).splitlines() if line.strip()]
     words = " ".join(lines[0].split()).strip("\"'`*#“”« »").removeprefix("Title:").strip() if lines else ""
     return words if len(words) <= LONGEST else words[: LONGEST - 1].rstrip() + "…"

@@ -1,1 +1,1 @@
-"""Encodings of what leaves the process: journal entries and public events."""
+"""JSON encodings of data that leaves the process: journal entries and public events."""

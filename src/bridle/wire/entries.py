@@ -1,4 +1,4 @@
-"""Core types to JSON and back: one schema for the journal, the command line and whoever reads either."""
+"""JSON encoding of journal entries: one schema for the journal, the command line and their readers."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ decode_account = _account.decode
 
 
 def encode_events(entry: Entry) -> bytes:
-    """The events of an entry; its other fields are columns."""
+    """Encode the events of an entry; its other fields are columns."""
     return _encoder.encode(entry.events)

@@ -27,7 +27,7 @@ class PublicEvent(msgspec.Struct, frozen=True, tag_field="type", forbid_unknown_
 
 
 class EntryEvent(PublicEvent, frozen=True, kw_only=True):
-    """An event that is told of a journal entry or of a delta.
+    """An event for a journal entry or a delta.
 
     The last event of an entry has its sequence number in the journal of the session that is followed.
     """
@@ -311,7 +311,7 @@ Event = (
 
 
 def result_event(result: Result, reason: EndReason) -> ResultEvent:
-    """Return the last event of a run; its reason is not the result's where the run was interrupted."""
+    """Return the last event of a run; `reason` differs from the result's if the run was interrupted."""
     return ResultEvent(
         result.session,
         reason=reason,

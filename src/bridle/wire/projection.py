@@ -1,4 +1,4 @@
-"""Recorded entries and live deltas become public events: a pure fold, without I/O and without a clock."""
+"""The projection of recorded entries and live deltas to public events: a pure fold, without I/O or clock."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class _TodoList(msgspec.Struct):
 class EventStream:
     """The events of one session, in order.
 
-    `session` is what the follower knows already; entries are folded into it in place. With `prompt`, only the turn
-    that answers this prompt is told. Entries that are known already give no events. Deltas that belong to nothing
-    open, or repeat what was told, give none either.
+    `session` is the state that the follower knows; entries are folded into it in place. With `prompt`, only the turn
+    that answers this prompt is shown. Known entries give no events. Deltas that belong to nothing open, or repeat
+    earlier ones, give none either.
     """
 
     def __init__(self, id: str, session: Session | None = None, prompt: str = "") -> None:
@@ -68,15 +68,15 @@ class EventStream:
         self._title = self.session.info.title if self.session.info is not None else ""
         self._status: Status | None = None
         self._started: set[str] = set()
-        """The calls whose subagents were told of."""
+        """Calls whose subagents were already announced."""
         self._asks: dict[str, dict[str, states.Ask]] = {}
-        """The open asks that were told, by their calls."""
+        """Open asks already shown, by call."""
         self._shown: dict[str, int] = {}
-        """How many characters of a part were told, while that may be more than the record has."""
+        """Number of characters shown of a part, while that may exceed the record."""
 
     @classmethod
     def resumed(cls, id: str, session: Session) -> EventStream:
-        """Return a stream for a follower who was told everything up to this session's last entry."""
+        """Return a stream for a follower that has seen everything up to this session's last entry."""
         stream = cls(id, session)
         stream._status = status_of(session, held=True)
         turn = session.running
@@ -87,7 +87,7 @@ class EventStream:
         return stream
 
     def of_entry(self, entry: Entry) -> list[Event]:
-        """Take one entry of the journal and return what it tells; the last event carries the sequence number."""
+        """Apply one journal entry and return its events; the last one carries the sequence number."""
         if entry.sequence <= self.session.sequence:
             return []
         fold(self.session, entry)
@@ -103,7 +103,7 @@ class EventStream:
         return events
 
     def of_delta(self, delta: PartDelta) -> list[Event]:
-        """Take text on its way and return what is new of it."""
+        """Take a streamed delta and return the events for its new text."""
         if not self._tells() or not self._awaits(delta):
             return []
         events: list[Event] = []
@@ -112,7 +112,7 @@ class EventStream:
             part = self.session.parts.get(delta.part)
             known = known if known is not None else len(part.text) if isinstance(part, WORDS) else 0
             if known < delta.offset:
-                # A delta was dropped: the record brings what is missing.
+                # A delta was dropped: the record provides the missing text.
                 return []
         elif delta.kind == "arguments" and known is None:
             use = ToolUseEvent(self.id, id=delta.part, tool=delta.call, input=None, state="pending")
@@ -123,7 +123,7 @@ class EventStream:
         return not self.prompt or answers(self.session, self.prompt)
 
     def _awaits(self, delta: PartDelta) -> bool:
-        """Whether a delta belongs to a call that runs, or to the reply that streams now."""
+        """Return whether a delta belongs to a running call, or to the reply that is streaming."""
         turn = self.session.running
         if turn is None:
             return False
@@ -135,7 +135,7 @@ class EventStream:
         return is_below(delta.part, reply_id(request.id, len(request.state.tries)))
 
     def _grown(self, delta: PartDelta, known: int) -> Iterator[Event]:
-        """What is new to a follower who knows this many characters of the part."""
+        """Yield the text that is new to a follower who knows this many characters of the part."""
         end = delta.offset + len(delta.text)
         self._shown[delta.part] = max(known, end)
         if known < end:
@@ -143,7 +143,7 @@ class EventStream:
             yield DeltaEvent(self.id, part=delta.part, kind=delta.kind, offset=known, text=text)
 
     def _removed(self, entry: Entry) -> Iterator[Event]:
-        """The parts of a reply that failed or ended, as far as they were told and are not in the record."""
+        """Yield the parts of a failed or ended reply that were shown and are not in the record."""
         gone = {event.id: None for event in entry.events if isinstance(event, record.PartRemoved)}
         for event in entry.events:
             if isinstance(event, record.RequestMoved):
@@ -207,7 +207,7 @@ class EventStream:
                 return
 
     def _words(self, part: parts.Text | parts.Reasoning) -> Iterator[Event]:
-        """Text as far as it is recorded; the text of Bridle and of a synthesis is whole at once."""
+        """Yield text as far as it is recorded; the text of Bridle and of a synthesis is whole at once."""
         yield from self._grown(PartDelta(part.id, 0, part.text, _kind(part)), self._shown.get(part.id, 0))
         turn = self.session.turn
         synthesis = turn is not None and turn.synthesis == "done" and part.id in turn.words
@@ -290,7 +290,7 @@ class EventStream:
             yield TodosEvent(self.id, todos=todos)
 
     def _ask(self, call: parts.Call, ask: states.Ask) -> AskEvent:
-        """An ask, with the session in which it came up: a subagent's may be answered there or here."""
+        """Return an ask with the session that raised it: a subagent's may be answered there or here."""
         wider = tuple(f"{access.permission}: {access.always or access.pattern}" for access in ask.accesses)
         return AskEvent(
             ask.session or self.id,
@@ -305,7 +305,7 @@ class EventStream:
 
 
 def compaction_text(part: parts.Compaction) -> str:
-    """Return what became of a compaction, in words."""
+    """Return the outcome of a compaction as text."""
     if part.outcome != "smaller":
         return "context not compacted: nothing to gain"
     return f"context compacted: {part.before} → {part.after} tokens"
@@ -326,7 +326,7 @@ def _kind(part: parts.Part | None) -> Literal["text", "reasoning"]:
 
 
 def _asks(state: states.CallState) -> dict[str, states.Ask]:
-    """The open asks of a call and of the subagent that it waits for."""
+    """Return the open asks of a call and of the subagent that it waits for."""
     if isinstance(state, states.Asking):
         return {state.ask.id: state.ask}
     return {ask.id: ask for ask in state.asks} if isinstance(state, states.Waiting) else {}
@@ -337,7 +337,7 @@ def _input(call: parts.Call) -> Any:
 
 
 def _todos(call: parts.Call) -> tuple[TodoItem, ...] | None:
-    """The list of tasks that a call has written, if it has written one."""
+    """Return the task list that a call wrote; None if it wrote none."""
     if call.name != TODO_TOOL:
         return None
     try:
