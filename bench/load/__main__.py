@@ -23,7 +23,7 @@ from bridle.core.events import Entry
 from bridle.core.messages import ResultMessage
 from bridle.core.stream import ModelRequest
 
-PAGE = Path("docs/benchmarks-load.md")
+PAGE = Path("docs/evidence/benchmarks-load.md")
 SESSIONS = 200
 PROCESSES = 8
 STEPS = 10

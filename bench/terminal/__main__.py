@@ -23,7 +23,7 @@ from bridle.core.states import Done, Replied, Running, Usage
 from bridle.surfaces.cli.screen import Screen
 from bridle.surfaces.tui.app import BridleApp
 
-PAGE = Path("docs/benchmarks-terminal.md")
+PAGE = Path("docs/evidence/benchmarks-terminal.md")
 DELTAS = 20_000
 PARTS = 5_000
 SIZE = (140, 44)

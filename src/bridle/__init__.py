@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bridle.testing.scripted import Reply, ScriptedModel, call
     from bridle.tools.tool import Output, tool
 
-__version__ = "0.1.0"
+    __version__: str
 
 _PLACES = {
     "Agent": "bridle.library.agent",
@@ -65,8 +65,21 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import public names on first use, so that importing Bridle is cheap."""
+    if name == "__version__":
+        return _version()
     if name not in _PLACES:
         raise AttributeError(f"module 'bridle' has no attribute {name!r}")
     if refusal := unsupported():
         raise ImportError(refusal)
     return getattr(import_module(_PLACES[name]), name)
+
+
+def _version() -> str:
+    """Return the version of the installed package, whose only source is pyproject.toml."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("bridle")
+    except PackageNotFoundError:
+        # A source tree on the path that was never installed.
+        return "unknown"

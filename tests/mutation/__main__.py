@@ -1,4 +1,4 @@
-"""Make every mutant, run the tests that should notice it, and write what was found into docs/mutants.md."""
+"""Make every mutant, run the tests that should notice it, and write what was found into docs/evidence/mutants.md."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from mutation.change import Mutant, mutants, untouched
 
 TESTS = Path(__file__).parent.parent
 ROOT = TESTS.parent
-TABLE = ROOT / "docs" / "mutants.md"
+TABLE = ROOT / "docs" / "evidence" / "mutants.md"
 EQUIVALENT = Path(__file__).parent / "equivalent.toml"
 MODULES = {
     "core/decide.py": (
@@ -132,7 +132,7 @@ def _run(mutant: Mutant) -> None:
 
 
 def table(survivors: Sequence[Mutant]) -> str:
-    """What docs/mutants.md says."""
+    """What docs/evidence/mutants.md says."""
     known, every = reasons(), all_mutants()
     rows, lost = [], []
     for module in MODULES:

@@ -1,7 +1,7 @@
-"""Faults planted into the source one at a time: each breaks a row of docs/seeds.md, and the row's own test must see it.
+"""Faults planted into the source one at a time, each against a row of docs/evidence/requirements.md and its test.
 
 `scripts/seeds` plants each fault into a copy of the source, runs the named test against that copy, and writes
-docs/seed-faults.md. It exits with 1 if one is missed.
+docs/evidence/requirement-faults.md. It exits with 1 if one is missed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import msgspec
 from support.data import load
 from support.paths import ROOT
 
-PAGE = ROOT / "docs" / "seed-faults.md"
+PAGE = ROOT / "docs" / "evidence" / "requirement-faults.md"
 PATIENCE_SECONDS = 60
 ASSERTED = re.compile(r"^E\s+(assert\b|AssertionError|Failed: DID NOT RAISE)", re.MULTILINE)
 
@@ -114,9 +114,9 @@ def row_of(fault: Fault, *, seen: bool) -> str:
     return f"| {fault.row} | {shown(fault)} | {fault.test} | {'yes' if seen else '**no**'} |"
 
 
-HEAD = """# Faults planted against the seeds
+HEAD = """# Faults planted against the requirements
 
-Made by `scripts/seeds`: each fault breaks what a row of [seeds.md](seeds.md) asks for, and the test that the row names
+Made by `scripts/seeds`. Each fault breaks one row of [requirements.md](requirements.md). The test that the row names
 must fail by an assertion of its own.
 
 | # | what was broken | test | caught |

@@ -1,7 +1,7 @@
 """Faults planted into Bridle one at a time: a simulation that does not see them proves nothing.
 
 Run `scripts/faults` to plant each into a copy of the source, look for the first seed that shows it, and write the table
-in docs/faults.md. The tests replay that seed.
+in docs/evidence/simulation-faults.md. The tests replay that seed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from support.readable import readable
 
 from sim.planted import FAULTS, Fault
 
-TABLE = ROOT / "docs" / "faults.md"
+TABLE = ROOT / "docs" / "evidence" / "simulation-faults.md"
 SEEDS = 2_000
 """Worlds that are tried for each."""
 PATIENCE_SECONDS = 10

@@ -231,6 +231,6 @@ def test_a_long_run_goes_on_where_it_was_stopped(tmp_path):
 
 
 def test_the_page_names_every_invariant():
-    page = (Path(__file__).parent.parent.parent / "docs" / "simulation.md").read_text()
+    page = (Path(__file__).parent.parent.parent / "docs" / "evidence" / "simulation.md").read_text()
     rows = [f"| `{held.__name__}` | {' '.join((held.__doc__ or '').split())} |" for held in INVARIANTS]
     assert [line for line in page.splitlines() if line.startswith("| `")] == rows

@@ -18,7 +18,7 @@ from bridle.core.permission import Access, judge
 from bridle.testing.scripted import Scenario, read_scenario
 from bridle.wire.events import lines_schema
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "evidence").glob("*.md"))]
 
 
 def blocks(page, language):
@@ -146,7 +146,8 @@ def test_every_scenario_is_valid(tmp_path):
 
 
 def test_links_and_tests_that_the_documents_name_are_there():
-    for page in [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "AGENTS.md", ROOT / "GLOSSARY.md"]:
+    others = ("ARCHITECTURE", "AGENTS", "CHANGELOG", "CONTRIBUTING", "GLOSSARY", "SECURITY")
+    for page in [*PAGES, *(ROOT / f"{name}.md" for name in others)]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
     named = re.findall(r"`tests/((?:\w+/)*\w+\.py)`", (ROOT / "ARCHITECTURE.md").read_text())
@@ -155,7 +156,8 @@ def test_links_and_tests_that_the_documents_name_are_there():
 
 
 def test_every_promise_names_tests_that_are_there():
-    promises = [each for each in (ROOT / "docs" / "guarantees.md").read_text().split("\n\n") if each.startswith("**")]
+    page = (ROOT / "docs" / "evidence" / "guarantees.md").read_text()
+    promises = [each for each in page.split("\n\n") if each.startswith("**")]
     assert len(promises) >= 25
     for promise in promises:
         named = re.findall(r"`([a-z_/]+\.py)::(test_[a-z0-9_]+)`", promise)
@@ -164,7 +166,7 @@ def test_every_promise_names_tests_that_are_there():
 
 
 def test_every_security_fix_names_tests_that_are_there():
-    page = (ROOT / "docs" / "security-fixes.md").read_text()
+    page = (ROOT / "docs" / "evidence" / "security-fixes.md").read_text()
     rows = [line for line in page.splitlines() if line.startswith("| ") and ".py::" in line]
     assert len(rows) >= 25
     for row in rows:
