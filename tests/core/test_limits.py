@@ -10,6 +10,7 @@ from bridle.config.settings import AgentLimits, Allowance, LimitSettings, TreeSe
 from bridle.core.ledger import TreeLimits
 from bridle.core.limits import (
     LIMIT_NAMES,
+    LIMITS,
     LOWEST_OUTPUT_TOKENS,
     MOST,
     NOTHING,
@@ -76,6 +77,32 @@ def test_each_row_has_its_own_ending_and_words_and_can_be_set_for_a_turn():
         ("cost", "US dollars"),
         ("time", "seconds"),
     ]
+
+
+def test_each_row_says_what_people_read_and_how_it_is_counted():
+    told = [
+        (row.headline, row.notice, row.help, row.extension, row.thousands, row.shared, row.last_closes) for row in ROWS
+    ]
+    assert told == [
+        (
+            "step limit reached",
+            "Step {used}/{allowed}, {counted} remaining",
+            "; the last one closes. 0 only talks",
+            5,
+            False,
+            False,
+            True,
+        ),
+        ("tool budget exhausted", "Tool call {used}/{allowed}, {left} remaining", "", 20, False, False, False),
+        ("token budget exhausted", "{used} of {allowed} tokens used", "", 50000, True, True, False),
+        ("cost budget exhausted", "{used} of {allowed} spent", "", 0.5, False, True, False),
+        ("time budget exhausted", "{used} of {allowed} seconds used", "", 120, False, False, False),
+    ]
+
+
+def test_small_amounts_of_money_are_told_with_four_decimals():
+    cost = LIMITS["cost"]
+    assert [cost.amount(0.05, allowed) for allowed in (0.0999, 0.1, 1.0)] == ["$0.0500", "$0.05", "$0.05"]
 
 
 def test_a_turn_counts_something_for_each_row():
