@@ -23,6 +23,7 @@ from bridle.core.limits import (
     Scope,
     Spent,
     closing_seconds,
+    counted,
     effective_cap,
     limits_in,
     seconds_left,
@@ -103,6 +104,10 @@ def test_each_row_says_what_people_read_and_how_it_is_counted():
 def test_small_amounts_of_money_are_told_with_four_decimals():
     cost = LIMITS["cost"]
     assert [cost.amount(0.05, allowed) for allowed in (0.0999, 0.1, 1.0)] == ["$0.0500", "$0.05", "$0.05"]
+
+
+def test_one_of_something_is_singular():
+    assert [counted(number, "tool call") for number in (0, 1, 2)] == ["0 tool calls", "1 tool call", "2 tool calls"]
 
 
 def test_a_turn_counts_something_for_each_row():
