@@ -13,6 +13,7 @@ from bridle.core.limits import Spent
 from bridle.core.permission import Access
 from bridle.core.states import Usage
 from bridle.core.stream import ToolSpec
+from bridle.core.todos import Todo
 from bridle.seams import Seams
 from bridle.testing.scripted import Scripted, ScriptedError
 from bridle.tools.todowrite import TOOL as TODOWRITE
@@ -34,7 +35,6 @@ from bridle.wire.events import (
     StepStartEvent,
     SubagentEvent,
     TextEvent,
-    TodoItem,
     TodosEvent,
     ToolStartEvent,
     ToolUseEvent,
@@ -309,7 +309,7 @@ STORIES = {
             *called("todowrite", '{"todos":[{"content":"Look","status":"in_progress"}]}'),
             ToolStartEvent(ONE, id=CALL, tool="todowrite", input=TODOS, sequence=5),
             ToolUseEvent(ONE, id=CALL, tool="todowrite", input=TODOS, state="done", output="[>] Look"),
-            TodosEvent(ONE, todos=(TodoItem("Look", "in_progress"),), sequence=6),
+            TodosEvent(ONE, todos=(Todo("Look", "in_progress"),), sequence=6),
             *said("Planned.", 7),
             *over(9, Spent(2, 1, 24)),
         ],

@@ -16,6 +16,7 @@ from bridle.core.limits import Bound, Reason, Spent
 from bridle.core.parts import Changed, CompactionCause
 from bridle.core.result import Result
 from bridle.core.states import RefusalName, Usage
+from bridle.core.todos import Todo
 
 EndReason = Reason | Literal["paused", "held", "recorded", "interrupted"]
 
@@ -224,18 +225,10 @@ class SubagentEvent(EntryEvent, frozen=True, kw_only=True, tag="subagent"):
     spent: Spent | UnsetType = UNSET
 
 
-class TodoItem(msgspec.Struct, frozen=True):
-    """An item of a list of tasks."""
-
-    content: str
-    status: Literal["pending", "in_progress", "completed", "cancelled"] = "pending"
-    priority: Literal["high", "medium", "low"] = "medium"
-
-
 class TodosEvent(EntryEvent, frozen=True, kw_only=True, tag="todos"):
     """The whole list of tasks, as the model wrote it last."""
 
-    todos: tuple[TodoItem, ...]
+    todos: tuple[Todo, ...]
 
 
 class CompactionEvent(EntryEvent, frozen=True, kw_only=True, tag="compaction"):

@@ -36,7 +36,6 @@ from bridle.wire.events import (
     SubagentEvent,
     TextEvent,
     TitleEvent,
-    TodoItem,
     TodosEvent,
     ToolStartEvent,
     ToolUseEvent,
@@ -45,12 +44,7 @@ from bridle.wire.events import (
     UndoEvent,
 )
 
-TODO_TOOL = "todowrite"
 WORDS = (parts.Text, parts.Reasoning)
-
-
-class _TodoList(msgspec.Struct):
-    todos: tuple[TodoItem, ...]
 
 
 class EventStream:
@@ -285,9 +279,8 @@ class EventStream:
         if state.report is not None:
             child, reason, spent = state.report.child, state.report.reason, state.report.spent
             yield SubagentEvent(self.id, call=call.id, child=child, state="ended", reason=reason, spent=spent)
-        todos = _todos(call) if isinstance(state, states.Done) and state.kept else None
-        if todos is not None:
-            yield TodosEvent(self.id, todos=todos)
+        if isinstance(state, states.Done) and state.todos is not None:
+            yield TodosEvent(self.id, todos=state.todos)
 
     def _ask(self, call: parts.Call, ask: states.Ask) -> AskEvent:
         """Return an ask with the session that raised it: a subagent's may be answered there or here."""
@@ -334,14 +327,3 @@ def _asks(state: states.CallState) -> dict[str, states.Ask]:
 
 def _input(call: parts.Call) -> Any:
     return msgspec.json.decode(call.arguments)
-
-
-def _todos(call: parts.Call) -> tuple[TodoItem, ...] | None:
-    """Return the task list that a call wrote; None if it wrote none."""
-    if call.name != TODO_TOOL:
-        return None
-    try:
-        return msgspec.json.decode(call.given, type=_TodoList).todos
-    except msgspec.ValidationError:
-        # A caller's own tool may have the same name and other arguments.
-        return None
