@@ -7,7 +7,7 @@ pytest.register_assert_rewrite("support")
 
 def pytest_addoption(parser):
     parser.addoption("--only-slow-in", action="append", default=[], metavar="PATH", help="leave out its quick tests")
-    parser.addoption("--share", default="1/1", metavar="N/OF", help="run only every so many-th test, from the N-th on")
+    parser.addoption("--share", default="1/1", metavar="N/OF", help="run one share of the tests: share N of OF")
 
 
 def pytest_collection_modifyitems(config, items):

@@ -20,11 +20,11 @@ def test_a_run_has_a_flag_for_every_limit_behind_the_variant():
     shown = flags("run")
     place = [flag for flag, _ in shown].index("--variant") + 1
     assert shown[place : place + 5] == [
-        ("--steps", "At most so many steps; the last one closes. 0 only talks."),
-        ("--max-tool-calls", "At most so many tool calls."),
-        ("--max-tokens", "At most so many tokens."),
-        ("--max-cost", "At most so many US dollars."),
-        ("--max-seconds", "At most so many seconds."),
+        ("--steps", "Limit on steps; the last one closes. 0 only talks."),
+        ("--max-tool-calls", "Limit on tool calls."),
+        ("--max-tokens", "Limit on tokens."),
+        ("--max-cost", "Limit on US dollars."),
+        ("--max-seconds", "Limit on seconds."),
     ]
 
 

@@ -74,7 +74,7 @@ def create(
     prompt: Annotated[str, typer.Option(help="Its words; without them, read from standard input.")] = "",
     mode: Annotated[str, typer.Option(help="primary, subagent or all.")] = "all",
     model: Annotated[str | None, typer.Option(help="PROVIDER/MODEL.")] = None,
-    steps: Annotated[int | None, typer.Option(help="At most so many steps.", min=0)] = None,
+    steps: Annotated[int | None, typer.Option(help="Limit on steps.", min=0)] = None,
     user: Annotated[bool, typer.Option("--user", help="For all your projects.")] = False,
     dir: Dir = Path(),
 ) -> None:

@@ -29,7 +29,7 @@ from bridle.surfaces.shared.attachments import attached
 Format = Literal["text", "json"]
 
 
-@limit_flags("variant", "max_", lambda limit: f"At most so many {limit.units}{limit.help}.")
+@limit_flags("variant", "max_", lambda limit: f"Limit on {limit.units}{limit.help}.")
 def run(
     prompt: Annotated[list[str] | None, typer.Argument(help="The prompt; also read from standard input.")] = None,
     agent: Annotated[str | None, typer.Option(help="Who runs.")] = None,
