@@ -8,17 +8,23 @@ from typing import TYPE_CHECKING, Any
 from bridle.errors import unsupported
 
 if TYPE_CHECKING:
-    from bridle.config.settings import Settings
-    from bridle.core.agent import Price
-    from bridle.core.ledger import TreeLimits
-    from bridle.core.limits import Limits
-    from bridle.core.permission import Rule
-    from bridle.core.result import Result
-    from bridle.errors import BridleError, ConfigError, ToolFailed
-    from bridle.library.agent import Agent
-    from bridle.runtime import Runtime, RuntimeConfig
-    from bridle.testing.scripted import Reply, ScriptedModel, call
-    from bridle.tools.tool import Output, tool
+    from bridle.config.settings import Settings as Settings
+    from bridle.core.agent import Price as Price
+    from bridle.core.ledger import TreeLimits as TreeLimits
+    from bridle.core.limits import Limits as Limits
+    from bridle.core.permission import Rule as Rule
+    from bridle.core.result import Result as Result
+    from bridle.errors import BridleError as BridleError
+    from bridle.errors import ConfigError as ConfigError
+    from bridle.errors import ToolFailed as ToolFailed
+    from bridle.library.agent import Agent as Agent
+    from bridle.runtime import Runtime as Runtime
+    from bridle.runtime import RuntimeConfig as RuntimeConfig
+    from bridle.testing.scripted import Reply as Reply
+    from bridle.testing.scripted import ScriptedModel as ScriptedModel
+    from bridle.testing.scripted import call as call
+    from bridle.tools.tool import Output as Output
+    from bridle.tools.tool import tool as tool
 
     __version__: str
 
@@ -42,25 +48,7 @@ _PLACES = {
     "tool": "bridle.tools.tool",
 }
 
-__all__ = [
-    "Agent",
-    "BridleError",
-    "ConfigError",
-    "Limits",
-    "Output",
-    "Price",
-    "Reply",
-    "Result",
-    "Rule",
-    "Runtime",
-    "RuntimeConfig",
-    "ScriptedModel",
-    "Settings",
-    "ToolFailed",
-    "TreeLimits",
-    "call",
-    "tool",
-]
+__all__ = list(_PLACES)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Who runs, and what users bring for it: agents, instructions, commands and settings, by the real command line."""
+"""Definitions from users and projects: agents, instructions, commands and settings, by the real command line."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What `bridle config`, `init` and `doctor` say of settings: where each comes from, what is wrong, and no secret."""
+"""`bridle config`, `init` and `doctor`: the origin of each setting, problems, and no secrets."""
 
 import json
 
@@ -78,7 +78,7 @@ def test_the_published_schema_is_the_one_of_the_settings(home):
     ],
     ids=["claude", "agents_md", "over_the_users", "opencode"],
 )
-def test_a_broken_definition_of_somebody_who_is_there_anyway_is_an_error(home, files):
+def test_a_broken_definition_of_an_existing_agent_is_an_error(home, files):
     write(home.folder, {".config/bridle/agents/rev.md": "---\npermission: {edit: deny}\n---\nRev."})
     write(home.project, files)
     done = home.run("agents", "--trust")

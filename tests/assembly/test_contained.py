@@ -127,7 +127,7 @@ def test_a_model_changes_nothing_that_a_command_outside_of_the_sandbox_runs(home
     assert not (home.project / "PWNED").exists()
 
 
-def test_a_command_outside_of_the_sandbox_is_refused_where_nobody_can_tell_what_it_runs(home):
+def test_a_command_outside_of_the_sandbox_is_refused_if_its_programs_cannot_be_determined(home):
     own(home, '[[hooks]]\non = "step_start"\ncommand = "sh ./chec?.sh"\nsandbox = false\n')
     done = home.run("run", "--model", home.script({"text": "Done."}), "go")
     assert done.returncode == 2

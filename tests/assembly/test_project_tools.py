@@ -1,4 +1,4 @@
-"""What a project and its user bring: approvals, trust, Python tools, skills and hooks, by the real command line."""
+"""Extensions of a project and its user: approvals, trust, Python tools, skills and hooks, by the real command line."""
 
 import asyncio
 import json
@@ -109,7 +109,7 @@ def test_a_tool_file_that_cannot_be_loaded_is_named_and_left_out(home, text):
 SETTING = "[limits]\ntool_calls = 900\n"
 
 
-def test_what_a_project_sets_counts_once_it_is_trusted(home):
+def test_settings_of_a_project_apply_once_it_is_trusted(home):
     (home.project / "bridle.toml").write_text(SETTING)
     assert "raises limits.tool_calls to 900" in home.run("run", "--model", home.script("x"), "go").stderr
     assert home.run("trust").stdout == f"  raises limits.tool_calls to 900\n{home.project} is trusted, as it is now\n"
@@ -276,7 +276,7 @@ def test_their_allow_loosens_nothing_and_damage_is_told(home):
     assert "its permissions are ignored" in home.run("run", "--model", home.script("hi"), "go").stderr
 
 
-def test_after_an_edit_a_formatter_tidies_and_diagnostics_speak(home):
+def test_formatters_and_diagnostics_run_after_an_edit(home):
     config = home.folder / ".config" / "bridle"
     config.mkdir(parents=True)
     (config / "config.toml").write_text(
@@ -302,7 +302,7 @@ def doctor(home):
     return [line.strip() for line in home.run("doctor").stdout.splitlines()]
 
 
-def test_the_doctor_says_what_is_in_force(home):
+def test_the_doctor_lists_the_protections_in_force(home):
     said = doctor(home)
     assert "✗ no sandbox: it is switched off" in said and "✓ every file makes sense" in said
     assert [line for line in said if line[:1] not in "✓✗"] == [
@@ -348,7 +348,7 @@ def test_fifty_planted_secrets_reach_no_command_and_no_file(home, sandbox):
     assert [line for line in lines if line in seen] == []
 
 
-def test_what_a_project_brings_through_a_linked_folder_is_pinned_too(home):
+def test_files_of_a_project_in_a_linked_folder_are_pinned_too(home):
     (home.project / ".bridle").mkdir()
     real = home.project / "real"
     real.mkdir()
@@ -362,7 +362,7 @@ def test_what_a_project_brings_through_a_linked_folder_is_pinned_too(home):
     assert "it has changed since" in home.run("doctor").stdout
 
 
-def test_tools_are_what_their_file_says_whatever_lies_compiled_beside_it(tmp_path):
+def test_tools_are_loaded_from_source_and_never_from_compiled_files(tmp_path):
     """A repository may bring compiled code that does something else, and an edit may be too quick to show."""
     file = tmp_path / "weigh.py"
     file.write_text("def weigh() -> str:\n    return 'another'\n")

@@ -1,4 +1,4 @@
-"""Files that nobody would write: never a traceback, and never more authority than without them."""
+"""Generated settings files: never a traceback, and never more permissions than without them."""
 
 import json
 import os
@@ -136,7 +136,7 @@ def test_an_untrusted_project_gains_nothing(files):
 
 @FUZZED
 @given(LINES, LINES)
-def test_a_deny_and_a_cap_hold_whatever_stands_around_them(before, after):
+def test_a_deny_and_a_cap_hold_among_any_other_rules(before, after):
     """Either the definition is refused, or what it says counts: never the one without the other."""
     head = f"{before}\npermission:\n  bash: deny\nsteps: 3\n{after}"
     with project({".opencode/agent/careful.md": f"---\n{head}\n---\nBe careful.\n"}) as folder:
@@ -174,7 +174,7 @@ def test_a_cap_is_a_whole_number_or_an_error(key, value):
 
 
 @pytest.mark.parametrize("depth", [50, 5_000])
-def test_what_is_nested_too_deeply_is_refused_in_words(depth):
+def test_deeply_nested_files_are_refused_with_a_message(depth):
     deep = "[" * depth + "]" * depth
     with project(
         {"opencode.json": f'{{"agent": {deep}}}', ".opencode/agent/x.md": f"---\ntools: {deep}\n---\nx"}

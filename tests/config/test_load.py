@@ -97,7 +97,7 @@ def test_a_project_that_says_nothing_of_a_low_ceiling_is_told_nothing_of_it(worl
     assert [notice for notice in raised.notices if "behavior.ceiling is ignored" in notice]
 
 
-def test_settings_above_are_read_only_from_folders_that_nobody_else_can_write_to(world):
+def test_settings_above_are_read_only_from_folders_that_others_cannot_write_to(world):
     assert read(world, project="[limits]\ntool_calls = 3\n").settings.limits.tool_calls == 3
     (world[0] / "project").chmod(0o1777)
     assert read(world, project="[limits]\ntool_calls = 3\n").settings.limits.tool_calls == 200

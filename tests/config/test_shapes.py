@@ -1,4 +1,4 @@
-"""Files that users already have, in every shape: what comes out of them, and what is said where they make no sense."""
+"""Files of other programs in every version: the imported settings, and the messages about invalid files."""
 
 import os
 

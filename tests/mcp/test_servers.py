@@ -1,4 +1,4 @@
-"""Servers of tools in a turn: real ones over both transports; some hang, flood, end, or change what they offer."""
+"""MCP servers in a turn: real ones over both transports; some hang, flood, end, or change what they offer."""
 
 import asyncio
 import signal
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.mcp_served import listening
-from support.mcp_world import SERVER, World, habit, seen, stdio
+from support.mcp_world import OK, SERVER, World, described, habit, raw, seen, stdio
 from support.paths import TESTS
 
 from bridle import call
@@ -98,7 +98,7 @@ def test_resources_are_listed_and_read(place):
     ]
 
 
-def test_what_is_known_is_offered_without_starting_the_server(place):
+def test_known_tools_are_offered_without_starting_the_server(place):
     started = place / "started"
     world = World(place, stable=stdio(started))
     world.turn("Done.")
@@ -112,13 +112,13 @@ def test_what_is_known_is_offered_without_starting_the_server(place):
 
 
 def test_a_server_that_hangs_delays_a_turn_by_the_wait_and_no_more(place):
-    world = World(place, stable=stdio(), slow=habit("hang"))
-    world.wait = 4.0
-    began = time.monotonic()
+    world = World(place, stable=stdio())
+    world.turn("Done.")
+    world.servers["slow"] = habit("hang")
+    world.wait = 0.3
     turn = world.turn(call("stable_add", a=1, b=1), "Done.")
     assert (turn.reason, turn.outputs) == ("answered", ["2"])
     assert turn.told == ["mcp server slow has not answered yet: its tools are left out of this turn"]
-    assert time.monotonic() - began < 12
     assert alive(place) == []
 
 
@@ -133,9 +133,9 @@ def test_a_server_that_floods_is_ended_and_the_turn_goes_on(place, kind):
     assert alive(place) == []
 
 
-def test_a_server_that_complains_for_ever_costs_little_and_says_so(place):
+def test_endless_output_on_stderr_does_not_block_a_turn(place):
     world = World(place, loud=habit("complain"))
-    world.wait = 3.0
+    world.wait = 1.0
     turn = world.turn("Done.")
     assert turn.told == ["mcp server loud has not answered yet: its tools are left out of this turn"]
     assert alive(place) == []
@@ -148,14 +148,22 @@ def test_a_server_that_ends_at_once_says_why(place):
     assert turn.told[1] == "mcp server typo: it cannot be started: there is no program no-such-program"
 
 
+def test_a_server_that_cannot_be_started_for_any_reason_says_why(place):
+    turn = World(place, lost=stdio(folder="~no-such-user/project")).turn("Done.")
+    assert len(turn.told) == 1
+    assert turn.told[0].startswith("mcp server lost: it cannot be started: '~no-such-user/project' is no path")
+
+
 def test_a_server_that_ends_in_a_call_is_started_again_a_few_times(place):
     started = place / "started"
-    world = World(place, stable=stdio(started))
-    turn = world.turn(call("stable_leave"), call("stable_add", a=1, b=1), "Done.")
-    assert (turn.states, turn.outputs[1]) == (["Failed", "Done"], "2")
-    assert started.read_text().count("started") == 2
-    turn = world.turn(*[call("stable_leave") for _ in range(2)], call("stable_add", a=1, b=2), "Done.")
-    assert turn.outputs[-1] == "3"
+    leave = f'os._exit(3) if asked["params"]["name"] == "leave" else {OK}'
+    count = f"open({str(started)!r}, 'a').write('started ')"
+    world = World(place, stable=raw(place, described(("leave", "Ends."), ("stay", "Stays.")), leave, count))
+    turn = world.turn(call("stable_leave"), call("stable_stay"), "Done.")
+    assert (turn.states, turn.outputs[1]) == (["Failed", "Done"], "ok")
+    assert started.read_text() == "started started "
+    turn = world.turn(*[call("stable_leave") for _ in range(2)], call("stable_stay"), "Done.")
+    assert turn.outputs[-1] == "ok"
 
 
 def test_a_call_that_takes_too_long_fails_and_the_server_can_be_used_again(place):
@@ -168,9 +176,11 @@ def test_changed_definitions_wait_for_a_persons_word(place):
     world = World(place, stable=stdio())
 
     async def play():
-        async with world.runtime(call("stable_grow"), call("stable_wait", seconds=1.5), "Grown.") as runtime:
+        async with world.runtime(call("stable_grow"), "Grown.") as runtime:
             first = await world.prompted(runtime)
-            world.model._replies = world.model._replies[2:]
+            while runtime.servers.links["stable"].pin.offered is None:
+                await asyncio.sleep(0.02)
+            world.model._replies = world.model._replies[1:]
             second = await world.prompted(runtime)
             before = world.seen()[0]
             runtime.servers.accept("stable")
@@ -178,7 +188,7 @@ def test_changed_definitions_wait_for_a_persons_word(place):
             return first, second, before, third, world.seen()[0]
 
     first, second, before, third, after = asyncio.run(play())
-    assert (first.outputs, first.told) == (["grown", "done"], [])
+    assert (first.outputs, first.told) == (["grown"], [])
     assert (second.outputs, second.told) == (
         [],
         [
@@ -202,7 +212,7 @@ def test_a_tool_that_changes_in_the_middle_of_a_turn_is_not_called(place):
     ]
 
 
-def test_a_local_server_is_shut_in(place):
+def test_a_local_server_runs_in_the_sandbox(place):
     outside = place / "outside"
     world = World(place, stable=seen(place, environment={"GIVEN": "{env:SECRET_TOKEN}"}))
     world.mode = "required"
@@ -222,6 +232,7 @@ def test_a_local_server_is_shut_in(place):
 
 @pytest.mark.parametrize("mode", ["off", "required"])
 def test_no_server_outlives_a_killed_bridle(place, mode):
+    called = place / "project" / "called"
     program = f"""
 import asyncio, sys
 sys.path[:0] = {[str(TESTS)]!r}
@@ -231,14 +242,13 @@ from bridle import call
 place = Path({str(place)!r})
 world = World(place, stable=seen(place))
 world.mode = {mode!r}
-world.turn(call("stable_wait", seconds=60), "never")
+world.turn([call("stable_touch", path={str(called)!r}), call("stable_wait", seconds=60)], "never")
 """
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 20
-    while not alive(place) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    time.sleep(1.5)
-    assert alive(place)
+    deadline = time.monotonic() + 60
+    while not called.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert called.exists() and alive(place)
     process.send_signal(signal.SIGKILL)
     process.wait()
     deadline = time.monotonic() + 3

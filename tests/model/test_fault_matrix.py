@@ -16,6 +16,7 @@ from bridle.core.agent import AgentDefinition
 from bridle.core.parts import Call, Halt, Request
 from bridle.core.states import Broken, Open, Replied
 from bridle.seams import Seams
+from bridle.turn import send_request
 
 CELLS = {**fault_connections.CELLS, **fault_streams.CELLS}
 RECORDING_SECONDS = 0.3
@@ -86,7 +87,8 @@ def words(session):
 
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("id", CELLS)
-def test_cell(id, wire):
+def test_cell(id, wire, monkeypatch):
+    monkeypatch.setattr(send_request, "DEADLINE_GRAIN_SECONDS", 0.3)
     make, expected = CELLS[id]
     result, session, server, waits, ran = looked(wire, make(wire))
     assert (result.reason, server.requests, tuple(sorted(ran, key=ran.index))) == (

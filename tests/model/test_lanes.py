@@ -19,6 +19,7 @@ from bridle.core.messages import Messages, UserMessage
 from bridle.core.stream import Error, ModelRequest, StreamEnd
 from bridle.model.http import Lane, failure
 from bridle.testing.scripted import Reply
+from bridle.turn import send_request
 
 DONE = Reply(text="Done.")
 REQUEST = ModelRequest("1.1.1", "s", "step", "m", "", Messages([UserMessage("p", "go")]), (), "auto", 100, {})
@@ -266,10 +267,11 @@ def test_a_kind_of_proxy_that_cannot_be_spoken_to_is_named(monkeypatch):
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_signs_of_life_are_believed_for_a_while(wire):
+def test_signs_of_life_are_believed_for_a_while(wire, monkeypatch):
+    monkeypatch.setattr(send_request, "DEADLINE_GRAIN_SECONDS", 0.3)
     whole = events(wire, DONE)
     sign = b'event: ping\ndata: {"type": "ping"}\n\n' if wire == "messages" else b": still here\n\n"
-    signs = [piece for _ in range(20) for piece in (sign, 0.1)]
+    signs = [piece for _ in range(10) for piece in (sign, 0.1)]
 
     async def work():
         async with RawServer(wire, [Answer([*whole[:2], *signs, *whole[2:]])]) as server:
@@ -284,5 +286,5 @@ def test_signs_of_life_are_believed_for_a_while(wire):
             await lane.close()
             return result.reason, server.requests
 
-    # Two seconds of pings: longer than the idle deadline and its grain, shorter than four times that.
+    # One second of pings: longer than the idle deadline and its grain, shorter than four times that.
     assert asyncio.run(asyncio.wait_for(work(), 20)) == ("answered", 1)

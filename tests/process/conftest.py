@@ -38,7 +38,8 @@ def port(monkeypatch):
     """A server on loopback; every name leads there, as if the world were that small."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Stable)
     server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    # A short poll interval, since `shutdown` waits for it.
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     port = server.server_address[1]
     real = socket.getaddrinfo
 

@@ -27,13 +27,13 @@ OWN_ERROR = re.compile(r"\b(Assertion|Attribute|Index|Key|Name|NotImplemented|Ru
 
 
 def at_most_once(tree: Tree) -> None:
-    """A call that may not be repeated starts at most once; one whose end is recorded never starts again."""
+    """A call that is not safe to repeat starts at most once, and a call with a recorded end never starts again."""
     assert [key for key, times in tree.world.started.items() if key.startswith("act") and times > 1] == []
     assert tree.world.ran_after_end == []
 
 
 def started_is_recorded(tree: Tree) -> None:
-    """No tool starts whose call is not in the journal as started."""
+    """A tool starts only after the journal has recorded the start of its call."""
     began = {
         f"{id}/{event.id}"
         for id in tree.sessions
@@ -44,7 +44,7 @@ def started_is_recorded(tree: Tree) -> None:
 
 
 def unknown_is_said(tree: Tree) -> None:
-    """A call that started and has no recorded end is told as of unknown outcome, never as done."""
+    """A call that started and has no recorded end is reported as unknown outcome, never as done."""
     for id, made in tree.parts(Call):
         ran = any(key.split(" ", 1)[1] == f"{id}/{made.id}" for key in tree.world.started)
         if ran and isinstance(made.state, Refused):
@@ -52,28 +52,28 @@ def unknown_is_said(tree: Tree) -> None:
 
 
 def ack_durable(tree: Tree) -> None:
-    """Whatever was published is in the journal, as it was published."""
+    """Every published event is in the journal, as it was published."""
     for session, sequence, events in tree.disk.published:
         assert tree.entries[session][sequence - 1].events == events, (session, sequence)
     assert tree.disk.lost == []
 
 
 def peer_once(tree: Tree) -> None:
-    """What a server of tools did once it does not do again, and nothing is called that was not accepted as it is."""
+    """An MCP server never repeats an effect, and only accepted, unchanged tools are called."""
     if tree.world.fetched is not None:
         assert [key for key, times in tree.world.fetched.done.items() if times > 1] == []
         assert tree.world.fetched.unlike == []
 
 
 def single_writer(tree: Tree) -> None:
-    """Whoever writes to a session has its latest lease; sequences have no gap and no fork."""
+    """Every write to a session is made under its latest lease, and sequence numbers have no gap and no fork."""
     assert tree.disk.stale == []
     for id, entries in tree.entries.items():
         assert [entry.sequence for entry in entries] == list(range(1, len(entries) + 1)), id
 
 
 def perm(tree: Tree) -> None:
-    """No tool runs that a rule of its own turn or of any turn above it denies."""
+    """No tool runs that a rule of its turn, or of any turn above it, denies."""
     for key in tree.world.started:
         name, _, which = key.partition(" ")
         id, _, call_id = which.partition("/")
@@ -85,7 +85,7 @@ def perm(tree: Tree) -> None:
 
 
 def answers_hold(tree: Tree) -> None:
-    """What a person rejected does not run."""
+    """A rejected call does not run."""
     ran = {key.split(" ", 1)[1] for key in tree.world.started}
     for ask, choice in tree.plan.answers.items():
         session, _, id = ask.rpartition(":")
@@ -94,7 +94,7 @@ def answers_hold(tree: Tree) -> None:
 
 
 def asked_first(tree: Tree) -> None:
-    """What the rules want a person asked for runs only with that person's word, for this call or for always."""
+    """A call that needs approval runs only with an approval, for this call or a permanent one."""
     said = {}
     for ask, choice in tree.plan.answers.items():
         session, _, which = ask.rpartition(":")
@@ -129,7 +129,7 @@ def _always(tree: Tree, said: dict[str, str], id: str, name: str) -> bool:
 
 
 def no_surprises(tree: Tree) -> None:
-    """Whatever fails was made to fail by the world: no error of Bridle's own ends a turn, a call or a drive."""
+    """Every failure was caused by the world: no error in Bridle itself ends a turn, a call or a drive."""
     told = [part.detail for _, part in tree.parts(Halt)]
     told += [part.state.error for _, part in tree.parts(Request) if isinstance(part.state, Broken)]
     told += [part.state.output for _, part in tree.parts(Call) if isinstance(part.state, (Failed, Refused))]
@@ -138,7 +138,7 @@ def no_surprises(tree: Tree) -> None:
 
 
 def no_secret(tree: Tree) -> None:
-    """The key of a provider is nowhere in the record, also where the provider repeats it."""
+    """A provider's key is nowhere in the record, even if the provider repeats it."""
     for id, entries in tree.entries.items():
         assert not any(SECRET.encode() in wire.encode_events(entry) for entry in entries), id
 
@@ -158,7 +158,7 @@ def replay(tree: Tree) -> None:
 
 
 def time_flows(tree: Tree) -> None:
-    """A turn's active time never goes back, and awaiting a subagent counts as long as the subagent worked."""
+    """The active time of a turn never decreases, and waiting for a subagent counts for as long as it worked."""
     for id, entries in tree.entries.items():
         last, turn = 0.0, 0
         for entry in entries:

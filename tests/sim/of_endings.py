@@ -40,7 +40,7 @@ LATE_SECONDS = 1.5
 
 
 def budget_exact(tree: Tree) -> None:
-    """Calls that were charged never exceed the budget, extensions included."""
+    """Charged calls never exceed the budget, extensions included."""
     for (id, number), finish in tree.finishes.items():
         allowed = tree.starts[id, number].limits.tool_calls
         if allowed is not None:
@@ -49,12 +49,12 @@ def budget_exact(tree: Tree) -> None:
 
 
 def budget_monotone(tree: Tree) -> None:
-    """What is spent never falls, in any process and after any death."""
+    """Spending never decreases, in any process and after any death."""
     assert tree.disk.falls == []
 
 
 def overshoot(tree: Tree) -> None:
-    """Every reservation fits its limits; so tokens and money exceed none but by what a request read unforeseen."""
+    """Every reservation fits its limits, so tokens and cost exceed a limit only by input that was underestimated."""
     assert tree.disk.over == []
     for (id, number), start in tree.starts.items():
         account = tree.account(id, number)
@@ -87,7 +87,7 @@ def _beyond(tree: Tree, request: ModelRequest) -> int:
 
 
 def tree_bounds(tree: Tree) -> None:
-    """Depth, places and the number of subagents stay within what the root allows."""
+    """Depth, live subagents and their total number stay within the limits of the root."""
     plan = tree.plan
     begun: Counter[int] = Counter()
     for start in tree.starts.values():
@@ -106,7 +106,7 @@ def tree_bounds(tree: Tree) -> None:
 
 
 def one_terminal(tree: Tree) -> None:
-    """Every turn that began has one finish, and a sentinel exactly if it ended early; the last word is never empty."""
+    """Every turn has one finish, a sentinel exactly if it ended early, and a final text that is never empty."""
     assert set(tree.finishes) == set(tree.starts)
     for id in tree.sessions:
         ended = [event.part.number for event in tree.events(id) if puts(event, TurnFinish)]
@@ -118,7 +118,7 @@ def one_terminal(tree: Tree) -> None:
 
 
 def truth(tree: Tree) -> None:
-    """The exit status is 0 exactly if the prompt was answered and nothing was kept back for want of a person."""
+    """The exit status is 0 exactly if the prompt was answered and no call was denied for want of a user to ask."""
     for result in tree.results:
         good = result.reason in ("answered", "synthesized", "recorded") and not result.denied
         assert (result.exit_status == 0) == good, result
@@ -155,12 +155,12 @@ def _was_answered(tree: Tree, session: str, turn: int) -> bool:
 
 
 def liveness(tree: Tree) -> None:
-    """Once everything works again, every turn comes to its end, and soon."""
+    """Once everything works again, every turn ends soon."""
     assert tree.plan.health.took <= LIVENESS_SECONDS, tree.plan.health
 
 
 def prompts_answered(tree: Tree) -> None:
-    """Every prompt was taken once, is in a request unless its turn was stopped, and has an ending."""
+    """Every prompt is taken once, appears in a request unless its turn was stopped, and has an ending."""
     session = tree.sessions[SESSION]
     assert sorted(session.prompts) == sorted(tree.plan.prompts)
     assert all(result.ended for result in tree.results)
@@ -190,7 +190,7 @@ def _unread(events: list[Any]) -> set[int]:
 
 
 def queue_is_queue(tree: Tree) -> None:
-    """A queued prompt opens a turn of its own, others are steered into one; each kind is taken as it came."""
+    """A queued prompt opens its own turn, other prompts are steered, and each kind is taken in its order."""
     queued = {item.id for _, item in tree.plan.wishes if isinstance(item, PromptItem) and item.queue}
     first: dict[int, str] = {}
     for event in tree.events(SESSION):
@@ -203,7 +203,7 @@ def queue_is_queue(tree: Tree) -> None:
 
 
 def children_reported(tree: Tree) -> None:
-    """Every subagent's turn is reported to the call that started it, as it ended, with its words and all it used."""
+    """Every subagent's turn is reported to the call that started it, with its ending, its text and its usage."""
     reports: dict[tuple[str, str], Any] = {}
     for id, made in tree.parts(Call):
         assert isinstance(made.state, Ended), (id, made.id)
@@ -238,7 +238,7 @@ def children_reported(tree: Tree) -> None:
 
 
 def abort(tree: Tree) -> None:
-    """Once an abort is recorded, nothing starts any more in that turn, and it is over within two seconds."""
+    """After a recorded abort nothing starts in that turn, and the turn ends within two seconds."""
     for id, entries in tree.entries.items():
         halted: dict[int, Any] = {}
         for entry in entries:
@@ -259,7 +259,7 @@ def abort(tree: Tree) -> None:
 
 
 def in_time(tree: Tree) -> None:
-    """No turn takes longer than it may, but for what an effect needs to stop; its closing request has its share."""
+    """A turn exceeds its time limit only while an effect stops, and keeps time for its closing request."""
     for (id, number), finish in tree.finishes.items():
         allowed = tree.starts[id, number].limits.seconds
         if allowed is not None:
@@ -280,7 +280,7 @@ def in_time(tree: Tree) -> None:
 
 
 def ledger(tree: Tree) -> None:
-    """Nothing stays reserved or kept, no place stays taken, and the ledger says the same as the record."""
+    """After the end nothing is reserved, kept or occupied, and the ledger equals the record."""
     for account in tree.history.accounts.values():
         assert (account.reserved, account.held) == (NOTHING, {}), account
         assert (account.kept, account.keeps, account.children, account.live) == (NOTHING, NOTHING, 0, 0), account

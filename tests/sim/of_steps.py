@@ -30,7 +30,7 @@ from sim.tree import Tree, puts, turn_of
 
 
 def cap(tree: Tree) -> None:
-    """No turn takes more steps than its cap, over all deaths; numbers rise by one."""
+    """A turn never makes more steps than its cap, over all process deaths, and step numbers increase by one."""
     steps: dict[tuple[str, int], list[int]] = {}
     for id, step in tree.parts(StepStart):
         start = tree.starts[id, turn_of(step)]
@@ -42,7 +42,7 @@ def cap(tree: Tree) -> None:
 
 
 def cap0(tree: Tree) -> None:
-    """An agent that only talks starts no tool and no subagent, and takes one step."""
+    """A talk-only agent makes one step and starts no tool and no subagent."""
     for (id, number), start in tree.starts.items():
         if start.cap == 0 and not any(where == id for where, _ in tree.parts(Extension)):
             ran = [made for where, made in tree.parts(Call) if where == id and turn_of(made) == number]
@@ -51,7 +51,7 @@ def cap0(tree: Tree) -> None:
 
 
 def last_no_tools(tree: Tree) -> None:
-    """The closing request offers nothing, and no call of its step starts."""
+    """The closing request offers no tools, and no call of its step starts."""
     for request in tree.world.requests:
         if request.purpose != "step":
             assert request.tool_choice == "none", request.id
@@ -63,18 +63,18 @@ def last_no_tools(tree: Tree) -> None:
 
 
 def no_prefill(tree: Tree) -> None:
-    """Every request ends with words of the user's side or with results, and none is empty."""
+    """Every request ends with a user message or with tool results, and none is empty."""
     for request in tree.world.requests:
         assert isinstance(request.messages[-1], (UserMessage, ResultMessage)), request.id
 
 
 def wire_valid(tree: Tree) -> None:
-    """Every request could be sent: calls and results paired, ids unique, roles in order."""
+    """Every request is valid: calls and results are paired, ids are unique, roles alternate correctly."""
     assert tree.world.invalid == []
 
 
 def no_partials(tree: Tree) -> None:
-    """Words of a request that came to nothing are not in the view."""
+    """Partial output of a failed request is not in the view."""
     for id, session in tree.sessions.items():
         for part in session.parts.values():
             if isinstance(part, (Text, Reasoning)) and getattr(part, "by", "model") == "model":
@@ -83,7 +83,7 @@ def no_partials(tree: Tree) -> None:
 
 
 def heard_as_said(tree: Tree) -> None:
-    """A reply is taken for whole exactly if it was, with its words, calls and counts, whatever it came through."""
+    """A reply is recorded as complete exactly if it was sent completely, with its text, calls and usage."""
     for id, request in tree.parts(Request):
         said = tree.plan.said.get(f"{id} {request.id}", [])
         if request.purpose not in ("step", "closing"):
@@ -128,7 +128,7 @@ def _sound(reply: Any) -> bool:
 
 
 def prefix_stable(tree: Tree) -> None:
-    """Each request of a session begins with what the one before it said, unless a compaction lies between."""
+    """Each request of a session begins with the content of the previous one, unless a compaction lies between."""
     for id, requests in tree.requests.items():
         made_smaller = [part for where, part in tree.parts(Compaction) if where == id and part.outcome == "smaller"]
         # Whoever has lost its lock unawares sends what it has recorded after its successor has asked already.
@@ -143,7 +143,7 @@ def prefix_stable(tree: Tree) -> None:
 
 
 def retry_bound(tree: Tree) -> None:
-    """At most five retries of one request over all deaths, and nothing stays open."""
+    """A request is retried at most five times over all deaths, and no request stays open."""
     for _, request in tree.parts(Request):
         assert not isinstance(request.state, Open), request
     for id, requests in tree.requests.items():
@@ -155,7 +155,7 @@ def retry_bound(tree: Tree) -> None:
 
 
 def attempts_bound(tree: Tree) -> None:
-    """A request that is cut off by deaths is asked at most three times for it."""
+    """A request that is cut off by process deaths is asked at most three times."""
     for id in tree.sessions:
         cut_off: Counter[str] = Counter()
         for event in tree.events(id):
@@ -165,7 +165,7 @@ def attempts_bound(tree: Tree) -> None:
 
 
 def patience(tree: Tree) -> None:
-    """A request that failed is asked again if that may help, as late as its provider wants, and not given up before."""
+    """A failed request is retried if that may help, no earlier than its provider wants, and not given up before."""
     for id in tree.sessions:
         failures: Counter[str] = Counter()
         tries: dict[str, tuple[Any, ...]] = {}
@@ -208,7 +208,7 @@ def _outlook(tree: Tree, id: str, request: str, reply: Any) -> tuple[bool, float
 
 
 def compaction_progress(tree: Tree) -> None:
-    """At most two compactions without a reply after which the context has room; an applied one gains a fifth."""
+    """At most two compactions in a row end with a full context, and an applied one gains a fifth."""
     for id in tree.sessions:
         since = 0
         for event in tree.events(id):
@@ -225,7 +225,7 @@ def compaction_progress(tree: Tree) -> None:
 
 
 def compaction_safe(tree: Tree) -> None:
-    """The prompts of the turn stand in each of its requests, the window is never exceeded, and no summary is empty."""
+    """Every request holds the prompts of its turn and fits the window, and no summary is empty."""
     for id, part in tree.parts(Compaction):
         assert part.outcome != "smaller" or part.cause == "prune" or part.summary.strip(), (id, part)
     counted = any("fill" in mood for mood in tree.plan.moods)
@@ -242,7 +242,7 @@ def compaction_safe(tree: Tree) -> None:
 
 
 def pruned_is_placeholder(tree: Tree) -> None:
-    """Outputs that were removed are marked as that."""
+    """Pruned outputs are marked as pruned."""
     for session in tree.sessions.values():
         gone = {name for part in session.parts.values() if isinstance(part, Compaction) for name in part.pruned}
         for message in session.messages:
@@ -251,7 +251,7 @@ def pruned_is_placeholder(tree: Tree) -> None:
 
 
 def doom(tree: Tree) -> None:
-    """The same call with the same result never runs a third time in a row without a person's word."""
+    """The same call with the same result never runs a third time in a row without approval."""
     ran = {"doom_loop", "limit", "tools_off", "aborted", "superseded", "invalid"}
     for id in tree.sessions:
         events = tree.events(id)

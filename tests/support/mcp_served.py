@@ -16,12 +16,12 @@ def listening(script: Path, *words: str) -> Iterator[str]:
         port = free.getsockname()[1]
     process = subprocess.Popen([sys.executable, script, *words, str(port)], stderr=subprocess.DEVNULL)
     try:
-        for _ in range(100):
+        for _ in range(1_000):
             try:
                 socket.create_connection(("127.0.0.1", port)).close()
                 break
             except OSError:
-                time.sleep(0.1)
+                time.sleep(0.02)
         yield f"http://127.0.0.1:{port}/mcp"
     finally:
         process.kill()

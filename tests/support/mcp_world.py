@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import sys
@@ -21,6 +22,26 @@ from support.paths import TESTS
 
 SERVER = TESTS / "support" / "mcp_server.py"
 ALLOWED: AnyPermissions = {"*": "allow"}
+LOOP = """
+import json, os, sys, time
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    method, answer = asked["method"], {{}}
+    if method == "initialize":
+        answer = {{"result": {{"protocolVersion": "2025-06-18", "capabilities": {{"tools": {{}}}},
+                  "serverInfo": {{"name": "raw", "version": "1"}}}}}}
+    elif method == "tools/list":
+        answer = {{"result": {{"tools": {tools}}}}}
+        {before_list}
+    elif method == "tools/call":
+        answer = {called}
+    else:
+        answer = {{"error": {{"code": -32601, "message": "unknown"}}}}
+    print(json.dumps({{"jsonrpc": "2.0", "id": asked["id"], **answer}}), flush=True)
+"""
+OK = '{"result": {"content": [{"type": "text", "text": "ok"}]}}'
 
 
 class World:
@@ -91,6 +112,20 @@ def seen(place: Path, **more: Any) -> McpServer:
     """A server that commands in the sandbox can see, also where these tests lie in a folder that is hidden there."""
     copied = str(shutil.copy(SERVER, place / "server.py"))
     return McpServer(command=[sys.executable, copied, "stdio"], **more)
+
+
+def described(*pairs: tuple[str, str]) -> str:
+    """Tools by name and description, as a `raw` server lists them."""
+    return json.dumps(
+        [{"name": name, "description": words, "inputSchema": {"type": "object"}} for name, words in pairs]
+    )
+
+
+def raw(place: Path, tools: str, called: str = OK, before_list: str = "pass", name: str = "raw.py") -> McpServer:
+    """A server without the library, which starts at once and answers a call with the expression `called`."""
+    path = place / name
+    path.write_text(LOOP.format(tools=tools, called=called, before_list=before_list))
+    return McpServer(command=[sys.executable, str(path)])
 
 
 def habit(name: str, **more: Any) -> McpServer:

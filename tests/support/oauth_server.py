@@ -17,8 +17,8 @@ from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyHttpUrl
 
-SHORT = 2
-"""Seconds that an access token holds: a stored login must be able to get another one."""
+LASTS = 600
+"""Seconds that an access token holds."""
 
 
 class Gatekeeper(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
@@ -64,14 +64,14 @@ class Gatekeeper(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToke
             token=access,
             client_id=client.client_id,
             scopes=scopes,
-            expires_at=int(time.time()) + SHORT,
+            expires_at=int(time.time()) + LASTS,
             resource=resource,
         )
         self.refresh[refresh] = RefreshToken(
             token=refresh, client_id=client.client_id, scopes=scopes, resource=resource
         )
         return OAuthToken(
-            access_token=access, refresh_token=refresh, token_type="Bearer", expires_in=SHORT, scope=" ".join(scopes)
+            access_token=access, refresh_token=refresh, token_type="Bearer", expires_in=LASTS, scope=" ".join(scopes)
         )
 
     async def exchange_authorization_code(

@@ -35,9 +35,6 @@ class ShownNotices(msgspec.Struct, frozen=True):
     notices: tuple[str, ...] = ()
 
 
-Shown = dict[str, ShownNotices]
-
-
 def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
@@ -71,18 +68,17 @@ class ProjectAccess:
         """Return the notices not shown since the project's files last changed, and record them as shown."""
         if not notices:
             return ()
-        shown = JsonStore(state_home(self._environment) / "shown.json", Shown, {})
+        shown = JsonStore(state_home(self._environment) / "shown.json", dict[str, ShownNotices])
         fresh: list[str] = []
 
-        def change(table: Shown) -> Shown:
+        def change(before: ShownNotices | None) -> ShownNotices:
             now = fingerprint(self.root)
-            before = table.get(str(self.root), ShownNotices(now))
-            known = before.notices if before.fingerprint == now else ()
+            known = before.notices if before is not None and before.fingerprint == now else ()
             fresh.extend(notice for notice in dict.fromkeys(notices) if _digest(notice) not in known)
-            return {**table, str(self.root): ShownNotices(now, (*known, *map(_digest, fresh)))}
+            return ShownNotices(now, (*known, *map(_digest, fresh)))
 
         try:
-            shown.change(change)
+            shown.change(str(self.root), change)
         except ConfigError:
             # The record cannot be read or written, so every notice counts as new.
             return tuple(notices)
@@ -98,22 +94,16 @@ class ProjectAccess:
 
     def in_force(self) -> list[tuple[bool, str]]:
         """Return the protections in force here: for each, whether it is available, and its description."""
-        loaded = load(self.directory, environment=self._environment)
-        mode = loaded.settings.sandbox.mode
+        mode = load(self.directory, environment=self._environment).settings.sandbox.mode
         program, why_not = sandbox_program()
         shut_in = bool(program) and mode != "off"
-        sandbox = (
-            f"commands run in a sandbox ({program})" if shut_in else f"no sandbox: {why_not or 'it is switched off'}"
-        )
+        contained = f"commands run in a sandbox ({program})"
         walk = "the kernel walks paths" if kernel_resolves() else "paths are walked step by step"
-        found = [(bool(shutil.which(name)), name) for name in ("git",)]
+        git = shutil.which("git") is not None
         return [
-            (shut_in, sandbox),
+            (shut_in, contained if shut_in else f"no sandbox: {why_not or 'it is switched off'}"),
             (True, f"files are reached by handle: {walk}"),
-            *(
-                (there, f"{name} is {'there' if there else 'missing: apt-get install ' + name}")
-                for there, name in found
-            ),
+            (git, "git is there" if git else "git is missing: apt-get install git"),
             (True, f"this project is {TRUST_WORDS[self.state()]}"),
             (True, f"{len(self.approvals())} approvals for good (`bridle permissions`)"),
         ]

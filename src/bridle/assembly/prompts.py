@@ -72,9 +72,8 @@ def agent_switch(before: TurnStart | None, agent: AgentDefinition, number: int) 
     """Return the notice to the model if another agent continues the session."""
     if before is None or before.agent == agent.name:
         return ()
-    rights = "you may change files now, as far as the rules allow"
-    if NO_EDITS in agent.permission:
-        rights = "you must not change any file now"
+    allowed, denied = "you may change files now, as far as the rules allow", "you must not change any file now"
+    rights = denied if NO_EDITS in agent.permission else allowed
     text = f"[From here on you are the agent {agent.name}, no longer {before.agent}: {rights}.]"
     return (Notice(notice_id(number, "agent"), "agent", text, told=True),)
 

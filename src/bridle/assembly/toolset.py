@@ -100,7 +100,10 @@ class Toolset:
         there = self.all(agent)
         tools = {name: there[name] for name in names if name in there}
         if "task" in tools and tools["task"].starts_child:
-            tools = {**tools, "task": task_tool(subagents)} if subagents else _without(tools, "task")
+            # In place, so that the order of the tools stays as the turn recorded it.
+            tools |= subagent_tools(subagents)
+            if not subagents:
+                del tools["task"]
         return tools
 
     def _unused_editors(self, info: ModelInfo) -> frozenset[str]:
@@ -137,16 +140,11 @@ def subagent_tools(subagents: Mapping[str, str]) -> dict[str, Tool]:
 
 def allowed_subagents(described: Mapping[str, str], layers: Sequence[Sequence[Rule]]) -> dict[str, str]:
     """Return the subagents that no layer of rules denies, with their descriptions."""
-    denied = {name for name in described for rules in layers if _denies(rules, name)}
-    return {name: words for name, words in described.items() if name not in denied}
-
-
-def _denies(rules: Sequence[Rule], subagent: str) -> bool:
-    return judge(rules, Access("task", subagent), default="allow") == "deny"
-
-
-def _without(tools: Mapping[str, Tool], name: str) -> dict[str, Tool]:
-    return {each: tool for each, tool in tools.items() if each != name}
+    return {
+        name: words
+        for name, words in described.items()
+        if all(judge(rules, Access("task", name), default="allow") != "deny" for rules in layers)
+    }
 
 
 def extra_tools(agent: AgentDefinition, chosen: Sequence[str]) -> tuple[str, ...]:

@@ -82,8 +82,7 @@ class SettingsTurns:
     async def check(self, session: Session, item: PromptItem) -> None:
         options = item.options or TurnOptions()
         await self.models.prepare(self._reference(session, options))
-        choice = self._choice(session, item, session.turns + 1)
-        self._rules(choice.agent)
+        self._rules(self._choice(session, item, session.turns + 1).agent)
 
     async def open(self, session: Session, item: PromptItem, number: int) -> Opening:
         options = item.options or TurnOptions()
@@ -154,7 +153,8 @@ class SettingsTurns:
         variant = variant or (agent.variant if agent.variant in info.variants else "")
         model_options(info, agent, variant)
         limits, told = turn_limits(self.settings, options, agent, number)
-        if limits.cost is not None or limits_tree_cost(self.settings) or _priced(options.delegation):
+        delegated_price = options.delegation is not None and options.delegation.priced
+        if limits.cost is not None or limits_tree_cost(self.settings) or delegated_price:
             need_price(info)
         output = options.output if options.output is not None else agent.output
         if output is not None:
@@ -170,13 +170,14 @@ class SettingsTurns:
         )
 
     def _agent(self, session: Session, options: TurnOptions) -> AgentDefinition:
+        name = self._agent_name(session, options)
+        if name not in self.agents:
+            raise ConfigError(f"there is no agent {name!r} (known: {', '.join(sorted(self.agents))})")
+        return self.agents[name]
+
+    def _agent_name(self, session: Session, options: TurnOptions) -> str:
         before = session.turn.start.agent if session.turn is not None else ""
-        name = options.agent or before or self.settings.agent
-        try:
-            return self.agents[name]
-        except KeyError:
-            known = ", ".join(sorted(self.agents))
-            raise ConfigError(f"there is no agent {name!r} (known: {known})") from None
+        return options.agent or before or self.settings.agent
 
     def recorded_agent(self, name: str) -> AgentDefinition:
         """Return the agent that a recorded turn names, or an empty definition if it no longer exists."""
@@ -184,11 +185,9 @@ class SettingsTurns:
 
     def _reference(self, session: Session, options: TurnOptions) -> str | None:
         """Return the reference of the model for a turn with these options; None if one has to be chosen."""
-        before = session.turn.start if session.turn is not None else None
-        if chosen := options.model or (before.model if before is not None else None):
+        if chosen := options.model or (session.turn.start.model if session.turn is not None else None):
             return chosen
-        name = options.agent or (before.agent if before is not None else "") or self.settings.agent
-        own = self.recorded_agent(name).model
+        own = self.recorded_agent(self._agent_name(session, options)).model
         own = self.models.alias(own) if own in ALIASES else own
         inherited = options.delegation.model if options.delegation is not None else None
         return own or inherited or self.settings.model
@@ -202,10 +201,8 @@ class SettingsTurns:
 
     def _news(self, session: Session, number: int) -> Iterator[Notice]:
         """Yield notices about instructions and changed tools that this session has not had yet."""
-        news = [
-            *(("mcp", text) for text in self.toolset.news()),
-            *(("instructions", text) for text in self.user.news()),
-        ]
+        given = {"mcp": self.toolset.news(), "instructions": self.user.news()}
+        news = [(about, text) for about, texts in given.items() for text in texts]
         told = {part.text for part in session.parts.values() if isinstance(part, Notice)} if news else set()
         for place, (about, text) in enumerate(news):
             if text not in told:
@@ -292,10 +289,6 @@ class SettingsTurns:
             without=self.toolset.withheld(agent, start),
             output=OutputSchema(start.output) if start.output is not None else None,
         )
-
-
-def _priced(delegation: Delegation | None) -> bool:
-    return delegation is not None and delegation.priced
 
 
 def _account(session: Session, number: int) -> str:

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+import msgspec
+
+from bridle.config.merge import as_rules
 from bridle.config.settings import AgentSettings, AnyPermissions, Settings
 from bridle.core.agent import AgentDefinition
 from bridle.core.limits import limits_in
@@ -25,46 +28,11 @@ def prompt_file(name: str) -> str:
 
 @cache
 def builtin_agents() -> Mapping[str, AgentDefinition]:
-    """Return the agents that need no configuration."""
-    looks_only = (Rule("edit", "*", "deny"),)
-    agents = (
-        AgentDefinition("build", "Does the work: reads, edits and runs.", None, mode="primary"),
-        AgentDefinition(
-            "plan",
-            "Looks and plans; changes no file.",
-            prompt_file("plan.md"),
-            permission=looks_only,
-            mode="primary",
-            reads_only=True,
-        ),
-        AgentDefinition(
-            "refactorer", "Small changes that keep behaviour; 5 steps.", prompt_file("refactorer.md"), steps=5
-        ),
-        AgentDefinition("architect", "Looks at the whole and plans; 20 steps.", prompt_file("architect.md"), steps=20),
-        AgentDefinition(
-            "general",
-            "Any piece of work that can be told in one prompt.",
-            prompt_file("general.md"),
-            mode="subagent",
-        ),
-        AgentDefinition(
-            "explore",
-            "Finds things in the project and reports where they are; changes nothing.",
-            prompt_file("explore.md"),
-            permission=(*looks_only, Rule("bash", "*", "deny")),
-            mode="subagent",
-            reads_only=True,
-        ),
-        *(
-            AgentDefinition(name, words, prompt_file(f"{name}.md"), mode="primary", hidden=True)
-            for name, words in (
-                ("compaction", "Writes the summary that stands for a long conversation."),
-                ("title", "Names a session."),
-                ("synthesis", "Writes one answer from several results."),
-            )
-        ),
-    )
-    return {agent.name: agent for agent in agents}
+    """Return the agents that need no configuration; a prompt of None selects the prompt for the model family."""
+    given = msgspec.toml.decode((_PROMPTS / "agents.toml").read_bytes())
+    prompts = {name: None if name == "build" else prompt_file(f"{name}.md") for name in given}
+    tables = {name: {**fields, "name": name, "prompt": prompts[name]} for name, fields in given.items()}
+    return msgspec.convert(tables, dict[str, AgentDefinition])
 
 
 def all_agents(settings: Settings, origins: Mapping[str, str]) -> dict[str, AgentDefinition]:
@@ -131,10 +99,4 @@ def rules(permission: AnyPermissions, agent: AgentDefinition, *, sandboxed: bool
 
 def rules_of(permission: AnyPermissions) -> tuple[Rule, ...]:
     """Return the rules of a settings table, in its order."""
-    if isinstance(permission, list):
-        return tuple(Rule(given.permission, given.pattern, given.verdict) for given in permission)
-    found: list[Rule] = []
-    for name, value in permission.items():
-        patterns = {"*": value} if isinstance(value, str) else value
-        found += [Rule(name, pattern, verdict) for pattern, verdict in patterns.items()]
-    return tuple(found)
+    return tuple(Rule(**rule) for rule in as_rules(msgspec.to_builtins(permission)))

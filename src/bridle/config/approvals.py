@@ -9,14 +9,12 @@ from bridle.config.json_store import JsonStore
 from bridle.core.permission import DOOM_LOOP, Access
 from bridle.errors import ConfigError
 
-Table = dict[str, list[Access]]
-
 
 class Approvals:
     """The approvals of one project, in the user's file for all projects."""
 
     def __init__(self, path: Path, project: Path) -> None:
-        self._kept: JsonStore[Table] = JsonStore(path, Table, {})
+        self._kept = JsonStore(path, dict[str, list[Access]])
         self._project = str(project.resolve())
 
     def all(self) -> list[Access]:
@@ -26,26 +24,21 @@ class Approvals:
     def add(self, accesses: Iterable[Access]) -> None:
         """Store approvals. Those for doom loops are skipped, because each loop has to be approved anew."""
         fresh = [access for access in accesses if access.permission != DOOM_LOOP]
-
-        def change(table: Table) -> Table:
-            known = table.get(self._project, [])
-            return {**table, self._project: [*known, *(access for access in fresh if access not in known)]}
-
         if fresh:
-            self._kept.change(change)
+            self._kept.change(self._project, lambda known: list(dict.fromkeys([*(known or []), *fresh])))
 
     def revoke(self, number: int | None) -> list[Access]:
         """Remove the approval with this number (from 1), or all, and return the removed ones; raises `ConfigError`."""
         gone: list[Access] = []
 
-        def change(table: Table) -> Table:
-            known = table.get(self._project, [])
+        def change(given: list[Access] | None) -> list[Access]:
+            known = given or []
             if number is not None and not 0 < number <= len(known):
                 raise ConfigError(f"there is no approval {number}: this project has {len(known)}")
             gone.extend(known if number is None else [known[number - 1]])
-            return {**table, self._project: [access for access in known if access not in gone]}
+            return [access for access in known if access not in gone]
 
-        self._kept.change(change)
+        self._kept.change(self._project, change)
         return gone
 
 

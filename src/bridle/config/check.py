@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, get_args, get_origin
 import msgspec
 
 from bridle.config.settings import STEP_SPELLINGS, Settings
-from bridle.config.untrusted_project import leaves
+from bridle.config.untrusted_project import is_number, leaves
 from bridle.core.limits import LIMIT_NAMES, TREE_BOUNDS, LimitName, wrong_bound, wrong_limit
 
 MOST_WAIT = 600
@@ -49,10 +49,10 @@ def _wrong_limits(key: str, value: Any) -> Iterator[str]:
             yield from _wrong(limit, value)
     if section == "tree" and name in TREE_BOUNDS and (problem := wrong_bound(name, value)) is not None:
         yield problem
-    if section == "mcp" and (name != "start_wait" or not _is_number(value) or not 0 <= value <= MOST_WAIT):
-        is_wait = name == "start_wait"
-        wanted = f"a number of seconds up to {MOST_WAIT}" if is_wait else "a table with a command or a url"
-        yield f"must be {wanted}, not {value!r}"
+    if section == "mcp" and name != "start_wait":
+        yield f"must be a table with a command or a url, not {value!r}"
+    elif section == "mcp" and not (is_number(value) and 0 <= value <= MOST_WAIT):
+        yield f"must be a number of seconds up to {MOST_WAIT}, not {value!r}"
 
 
 def _wrong_step(key: str, value: Any) -> Iterator[str]:
@@ -99,10 +99,6 @@ def _alone(path: list[str], value: Any, table: Mapping[str, Any]) -> dict[str, A
     return {}
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
 def _unknown(table: Mapping[str, Any], schema: Any, prefix: str) -> Iterator[Problem]:
     if not (isinstance(schema, type) and issubclass(schema, msgspec.Struct)):
         return
@@ -110,8 +106,8 @@ def _unknown(table: Mapping[str, Any], schema: Any, prefix: str) -> Iterator[Pro
     for key, value in table.items():
         if key not in known:
             near = difflib.get_close_matches(key, known, 1)
-            hint = f"did you mean {prefix}{near[0]}?" if near else f"(known: {', '.join(known)})"
-            yield Problem(f"{prefix}{key}", f"is not known; {hint}" if near else f"is not known {hint}")
+            hint = f"; did you mean {prefix}{near[0]}?" if near else f" (known: {', '.join(known)})"
+            yield Problem(f"{prefix}{key}", f"is not known{hint}")
         elif isinstance(value, Mapping):
             yield from _below(value, known[key], f"{prefix}{key}.")
 

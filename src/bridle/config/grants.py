@@ -36,7 +36,13 @@ DEEDS = {
 }
 WITH_SECRETS = ("read", "grep", "edit")
 """Permissions that by default ask for `.env` files."""
-CARE = {"formatters": "formatter", "diagnostics": "diagnostic"}
+CHOSEN = {
+    "model": "asks the model {}",
+    "small_model": "asks the model {} for titles",
+    "agent": "begins with the agent {}",
+}
+RUN = {"hooks": ("hook", "on"), "formatters": ("formatter", "files"), "diagnostics": ("diagnostic", "files")}
+"""The commands of a project, and the key that says when they run."""
 
 
 class Granted(NamedTuple):
@@ -53,13 +59,12 @@ def granted(rest: Table, permission: Any, user: Table) -> Granted:
     """
     mine = (*DEFAULT_RULES, *_rules(user.get("permission")))
     rights = [f"may {deed}" for deed in _deeds(_rules(permission), mine)]
-    agents = rest.get("agents")
-    for name, fields in agents.items() if isinstance(agents, Mapping) else ():
-        if isinstance(fields, Mapping):
-            own = builtin_agents().get(name)
-            theirs = _rules(_at(user, "agents", name, "permission"))
-            before = (*mine, *(own.permission if own is not None else ()), *theirs)
-            rights += [f"agent {name} may {deed}" for deed in _deeds(_rules(fields.get("permission")), before)]
+    known = dict(_named(user.get("agents")))
+    for name, fields in _named(rest.get("agents")):
+        own = builtin_agents().get(name)
+        theirs = _rules(known.get(name, {}).get("permission"))
+        before = (*mine, *(own.permission if own is not None else ()), *theirs)
+        rights += [f"agent {name} may {deed}" for deed in _deeds(_rules(fields.get("permission")), before)]
     others: list[str] = []
     for section, value in rest.items():
         others += _SECTIONS.get(section, _plain)(section, value)
@@ -108,18 +113,11 @@ def _secrets(rule: Rule) -> str:
 
 def _plain(section: str, value: Any) -> Iterator[str]:
     for key, each in leaves({section: value}) if value != {} else ():
-        if key.startswith(MAY_ONLY_LOWER):
-            yield f"raises {key} to {value_in_words(key, each)}"
-        else:
-            yield f"sets {key} to {value_in_words(key, each)}"
+        yield f"{'raises' if key.startswith(MAY_ONLY_LOWER) else 'sets'} {key} to {value_in_words(key, each)}"
 
 
-def _model(section: str, value: Any) -> Iterator[str]:
-    yield f"asks the model {value}" if section == "model" else f"asks the model {value} for titles"
-
-
-def _agent(section: str, value: Any) -> Iterator[str]:
-    yield f"begins with the agent {value}"
+def _chosen(section: str, value: Any) -> Iterator[str]:
+    yield CHOSEN[section].format(value)
 
 
 def _instructions(section: str, value: Any) -> Iterator[str]:
@@ -128,14 +126,12 @@ def _instructions(section: str, value: Any) -> Iterator[str]:
         yield f"fetches instructions from {redacted(str(name))}" if address else f"reads instructions from {name}"
 
 
-def _hooks(section: str, value: Any) -> Iterator[str]:
-    for hook in _tables(value):
-        yield f"runs the hook `{hook.get('command')}` ({hook.get('on')})"
-
-
-def _care(section: str, value: Any) -> Iterator[str]:
-    for care in _tables(value):
-        yield f"runs the {CARE[section]} `{care.get('command')}` on {care.get('files')}"
+def _run(section: str, value: Any) -> Iterator[str]:
+    name, key = RUN[section]
+    for entry in value if isinstance(value, list) else ():
+        if isinstance(entry, Mapping):
+            when = f"({entry.get(key)})" if key == "on" else f"on {entry.get(key)}"
+            yield f"runs the {name} `{entry.get('command')}` {when}"
 
 
 def _servers(section: str, value: Any) -> Iterator[str]:
@@ -226,16 +222,9 @@ def _shell(section: str, value: Any) -> Iterator[str]:
     yield from (f"passes {name} to commands" for name in passes) if isinstance(passes, list) else _plain(section, value)
 
 
-def _tables(value: Any) -> list[Table]:
-    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
-
-
 def _named(value: Any) -> list[tuple[str, Table]]:
-    return [(name, each) for name, each in value.items() if isinstance(each, Mapping)] if _is_table(value) else []
-
-
-def _is_table(value: Any) -> bool:
-    return isinstance(value, Mapping)
+    entries = value.items() if isinstance(value, Mapping) else ()
+    return [(name, each) for name, each in entries if isinstance(each, Mapping)]
 
 
 def _substituted(key: str, value: Any) -> Iterator[str]:
@@ -245,20 +234,10 @@ def _substituted(key: str, value: Any) -> Iterator[str]:
             yield f"reads the {what} {place[2].partition(':-')[0]} for {key}"
 
 
-def _at(table: Any, *path: str) -> Any:
-    for name in path:
-        table = table.get(name) if isinstance(table, Mapping) else None
-    return table
-
-
 _SECTIONS: dict[str, Callable[[str, Any], Iterator[str]]] = {
-    "model": _model,
-    "small_model": _model,
-    "agent": _agent,
+    **dict.fromkeys(CHOSEN, _chosen),
     "instructions": _instructions,
-    "hooks": _hooks,
-    "formatters": _care,
-    "diagnostics": _care,
+    **dict.fromkeys(RUN, _run),
     "mcp": _servers,
     "providers": _providers,
     "models": _models,

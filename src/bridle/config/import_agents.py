@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from bridle.config.import_claude import claude_rule
+from bridle.config.import_claude import claude_rule, claude_tool
+from bridle.config.merge import as_rules
 from bridle.config.settings import STEP_SPELLINGS, AgentSettings
 from bridle.core.permission import Verdict
 from bridle.errors import ConfigError
@@ -19,23 +21,6 @@ Table = dict[str, Any]
 OURS = frozenset(field.name for field in msgspec.structs.fields(AgentSettings))
 RENAMED = {"system": "prompt", "disabled": "disable", "permissions": "permission"}
 ACTIONS = {"write": "edit", "patch": "edit", "multiedit": "edit", "shell": "bash", "subagent": "task"}
-CLAUDE_TOOLS = {
-    "Read": "read",
-    "Write": "write",
-    "Edit": "edit",
-    "MultiEdit": "edit",
-    "NotebookEdit": "edit",
-    "Bash": "bash",
-    "Grep": "grep",
-    "Glob": "glob",
-    "LS": "list",
-    "WebFetch": "webfetch",
-    "TodoWrite": "todowrite",
-    "Task": "task",
-    "Agent": "task",
-    "Skill": "skill",
-    "AskUserQuestion": "question",
-}
 CLAUDE_KNOWN = frozenset(
     {"name", "description", "tools", "disallowedTools", "model", "maxTurns", "permissionMode", "color", "prompt"}
 )
@@ -103,7 +88,7 @@ def _only(given: list[str], rules: list[Table]) -> list[str]:
     narrowed: list[Table] = []
     for name in given:
         tool, bracket, _ = name.partition("(")
-        ours = tool if tool == "*" else _tool(tool)
+        ours = tool if tool == "*" else claude_tool(tool)
         if ours is None:
             continue
         found.append(ours)
@@ -115,16 +100,8 @@ def _only(given: list[str], rules: list[Table]) -> list[str]:
     return sorted(set(found))
 
 
-def _tool(name: str) -> str | None:
-    if name.startswith("mcp__"):
-        server, _, tool = name.removeprefix("mcp__").partition("__")
-        return f"{server}_{tool}" if tool else f"{server}_*"
-    return CLAUDE_TOOLS.get(name)
-
-
 def _ruled(name: str, verdict: Verdict) -> list[Table]:
-    rules = claude_rule(name, verdict, Path("~").expanduser())
-    return [{"permission": rule.permission, "pattern": rule.pattern, "verdict": rule.verdict} for rule in rules]
+    return [msgspec.structs.asdict(rule) for rule in claude_rule(name, verdict, Path("~").expanduser())]
 
 
 def permissions(given: Any, where: str) -> list[Table]:
@@ -132,26 +109,31 @@ def permissions(given: Any, where: str) -> list[Table]:
     if isinstance(given, str):
         return [{"permission": "*", "pattern": "*", "verdict": given}]
     if isinstance(given, list):
-        rules: list[Table] = []
-        for place, rule in enumerate(given):
-            if not isinstance(rule, Mapping) or not isinstance(rule.get("action"), str):
-                raise ConfigError(f"{where}[{place}] must have an action, a resource and an effect")
-            action = ACTIONS.get(rule["action"], rule["action"])
-            verdict, pattern = rule.get("effect"), rule.get("resource", "*")
-            rules.append({"permission": action, "pattern": pattern, "verdict": verdict})
-        return rules
+        return [_rule(rule, f"{where}[{place}]") for place, rule in enumerate(given)]
     if not isinstance(given, Mapping):
         raise ConfigError(f"{where} must be a table, a list or a word, not {given!r}")
-    found: list[Table] = []
-    several: dict[str, int] = {}
-    for key, value in given.items():
-        name = ACTIONS.get(str(key), str(key))
-        several[name] = several.get(name, 0) + 1
-        patterns = value if isinstance(value, Mapping) else {"*": value}
-        found += [{"permission": name, "pattern": str(pattern), "verdict": word} for pattern, word in patterns.items()]
+    found = [{**rule, "permission": _permission(rule["permission"])} for rule in as_rules(given)]
+    several = Counter(_permission(str(name)) for name in given)
     # Several of their permissions may map to one of ours: a denial by any of them must win.
     again = [rule for rule in found if several[rule["permission"]] > 1 and rule["verdict"] == "deny"]
     return found + again
+
+
+def _rule(given: Any, where: str) -> Table:
+    if not isinstance(given, Mapping) or not isinstance(given.get("action"), str):
+        raise ConfigError(f"{where} must have an action, a resource and an effect")
+    pattern, verdict = given.get("resource", "*"), given.get("effect")
+    return {"permission": _permission(given["action"]), "pattern": pattern, "verdict": verdict}
+
+
+def _permission(action: str) -> str:
+    return ACTIONS.get(action, action)
+
+
+def not_taken(keys: Iterable[Any], where: str = "") -> list[str]:
+    """Return a notice with the unsupported keys, if there are any."""
+    named = ", ".join(map(str, keys))
+    return [f"{where}not taken over: {named}"] if named else []
 
 
 def names(given: Any) -> list[str]:

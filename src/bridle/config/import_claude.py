@@ -15,20 +15,30 @@ from bridle.workspace.bounded_read import SETTINGS_BYTES, read_bounded
 
 FILES = (".claude/settings.json", ".claude/settings.local.json")
 TOOLS = {
-    "Bash": ("bash",),
-    "Read": ("read", "grep"),
-    "Edit": ("edit",),
-    "Write": ("edit",),
-    "MultiEdit": ("edit",),
-    "NotebookEdit": ("edit",),
-    "Grep": ("grep",),
-    "Glob": ("glob",),
-    "LS": ("list",),
-    "WebFetch": ("webfetch",),
-    "Task": ("task",),
-    "Agent": ("task",),
-    "Skill": ("skill",),
+    "Read": "read",
+    "Write": "write",
+    "Edit": "edit",
+    "MultiEdit": "edit",
+    "NotebookEdit": "edit",
+    "Bash": "bash",
+    "Grep": "grep",
+    "Glob": "glob",
+    "LS": "list",
+    "WebFetch": "webfetch",
+    "TodoWrite": "todowrite",
+    "Task": "task",
+    "Agent": "task",
+    "Skill": "skill",
+    "AskUserQuestion": "question",
 }
+PERMISSIONS: dict[str, tuple[str, ...]] = {
+    "read": ("read", "grep"),
+    "write": ("edit",),
+    "todowrite": (),
+    "question": (),
+}
+"""The permissions of a tool, where they are not just its name; for two tools no rule is taken over."""
+SERVERS = "mcp__"
 ORDER: tuple[Verdict, ...] = ("allow", "ask", "deny")
 """Claude Code uses the reverse order, where the first match wins; in Bridle the last match wins."""
 
@@ -66,22 +76,25 @@ def claude_rule(text: str, verdict: Verdict, home: Path) -> list[Rule]:
     parsed = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text, flags=re.DOTALL)
     if parsed is None:
         return []
-    name, given = parsed[1], parsed[2]
-    if name.startswith("mcp__"):
-        return [Rule(_server_tool(name), "*", verdict)]
-    patterns = _patterns(name, given, home)
-    return [Rule(permission, pattern, verdict) for permission in TOOLS.get(name, ()) for pattern in patterns]
+    tool = claude_tool(parsed[1])
+    if tool is None:
+        return []
+    patterns = ["*"] if parsed[1].startswith(SERVERS) else _patterns(tool, parsed[2], home)
+    return [Rule(permission, each, verdict) for permission in PERMISSIONS.get(tool, (tool,)) for each in patterns]
 
 
-def _server_tool(name: str) -> str:
-    server, _, tool = name.removeprefix("mcp__").partition("__")
+def claude_tool(name: str) -> str | None:
+    """Return Bridle's name for a tool of Claude Code, or for the tools of a server; None if there is none."""
+    if not name.startswith(SERVERS):
+        return TOOLS.get(name)
+    server, _, tool = name.removeprefix(SERVERS).partition("__")
     return f"{server}_{tool or '*'}"
 
 
-def _patterns(name: str, given: str | None, home: Path) -> list[str]:
+def _patterns(tool: str, given: str | None, home: Path) -> list[str]:
     if not given or given in ("*", "**"):
         return ["*"]
-    match TOOLS.get(name, ("",))[0]:
+    match tool:
         case "bash":
             beginning = given.removesuffix(":*")
             return [beginning, f"{beginning} *"] if given.endswith(":*") else [given]

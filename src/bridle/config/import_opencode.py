@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 
-from bridle.config.import_agents import Table, agent_from_opencode, permissions
+from bridle.config.import_agents import Table, agent_from_opencode, not_taken, permissions
 from bridle.config.import_servers import servers_from_opencode
 from bridle.config.settings import CommandSettings
+from bridle.config.untrusted_project import is_number
 from bridle.errors import ConfigError
 from bridle.values.options import layered
 from bridle.values.provider import Provider
@@ -33,42 +34,36 @@ TAKEN = frozenset(
 MODEL_KEYS = frozenset({"id", "modalities", "limit", "cost", "options", "variants"})
 MODEL_SILENT = frozenset({"name", "family", "release_date", "last_updated", "knowledge", "status", "experimental"})
 PROVIDER_KEYS = frozenset({"npm", "package", "options", "models", "name", "api", "env", "id"})
-OPTION_KEYS = frozenset({"baseURL", "apiKey", "headers", "timeout", "headerTimeout", "chunkTimeout"})
+TIMEOUTS = {"timeout": "request_seconds", "headerTimeout": "first_event_seconds", "chunkTimeout": "idle_seconds"}
 COMMAND_KEYS = ("template", "description", "agent", "model", "subtask")
 
 
 def from_opencode(content: Table, path: Path) -> tuple[Table, list[str]]:
     """Convert an OpenCode configuration; return the table and the problems. Raises `ConfigError` with the key."""
-    table: Table = {}
     problems: list[str] = []
-    for theirs, ours in (("model", "model"), ("small_model", "small_model"), ("default_agent", "agent")):
-        if isinstance(content.get(theirs), str):
-            table[ours] = content[theirs]
+    names = {"model": "model", "small_model": "small_model", "agent": "default_agent"}
+    table: Table = {ours: content[theirs] for ours, theirs in names.items() if isinstance(content.get(theirs), str)}
     if isinstance(content.get("instructions"), list):
         table["instructions"] = [_place(path.parent, str(name)) for name in content["instructions"]]
-    table |= _agents(content, path, problems)
-    table |= _permission(content)
-    table |= _commands(content, problems)
-    found, unknown = servers_from_opencode(content.get("mcp"))
-    table |= {"mcp": found} if found else {}
+    sections = {
+        "agents": _agents(content, path, problems),
+        "permission": _permission(content),
+        "commands": _commands(content, problems),
+    }
+    sections["mcp"], unknown = servers_from_opencode(content.get("mcp"))
     problems += unknown
-    providers, models = _providers(content.get("provider") or content.get("providers"), problems)
-    table |= {"providers": providers} if providers else {}
-    table |= {"models": models} if models else {}
+    given = content.get("provider") or content.get("providers")
+    sections["providers"], sections["models"] = _providers(given, problems)
+    table |= {name: section for name, section in sections.items() if section}
     table |= _rest(content, problems)
-    left = sorted(set(content) - TAKEN - SILENT)
-    if left:
-        problems.append(f"not taken over: {', '.join(left)}")
-    return table, problems
+    return table, [*problems, *not_taken(sorted(set(content) - TAKEN - SILENT))]
 
 
 def _place(folder: Path, pattern: str) -> str:
     """Return a pattern relative to the folder of its file, with the folder's own name escaped."""
-    return (
-        pattern
-        if pattern.startswith(("~", "/")) or is_address(pattern)
-        else f"{escape(str(folder))}/{pattern.removeprefix('./')}"
-    )
+    if pattern.startswith(("~", "/")) or is_address(pattern):
+        return pattern
+    return f"{escape(str(folder))}/{pattern.removeprefix('./')}"
 
 
 def _agents(content: Table, path: Path, problems: list[str]) -> Table:
@@ -80,18 +75,16 @@ def _agents(content: Table, path: Path, problems: list[str]) -> Table:
             if section == "mode":
                 made.setdefault("mode", "primary")
             agents[name] = layered(agents.get(name, {}), made)
-            if unknown:
-                problems.append(f"{where}: not taken over: {', '.join(unknown)}")
-    return {"agents": agents} if agents else {}
+            problems += not_taken(unknown, f"{where}: ")
+    return agents
 
 
-def _permission(content: Table) -> Table:
+def _permission(content: Table) -> list[Table]:
     """Convert their rules; a tool switched off for all agents is denied regardless of other rules."""
     both = [content[key] for key in ("permission", "permissions") if content.get(key) is not None]
     rules = [rule for each in both for rule in permissions(each, "permission")]
     off = {name: "deny" for name, on in _table(content, "tools").items() if on is False}
-    rules += permissions(off, "tools")
-    return {"permission": rules} if rules else {}
+    return rules + permissions(off, "tools")
 
 
 def _commands(content: Table, problems: list[str]) -> Table:
@@ -107,7 +100,7 @@ def _commands(content: Table, problems: list[str]) -> Table:
                 problems.append(f"{section}.{name} is left out: {error}")
                 continue
             found[name] = table
-    return {"commands": found} if found else {}
+    return found
 
 
 def _providers(given: Any, problems: list[str]) -> tuple[Table, Table]:
@@ -133,7 +126,9 @@ def _providers(given: Any, problems: list[str]) -> tuple[Table, Table]:
             problems.append(f"provider.{name} has its key in this file: a variable or `bridle auth login` is safer")
         providers |= {name: table} if table else {}
         problems += _left(f"provider.{name}", fields, PROVIDER_KEYS)
-        problems += _left(f"provider.{name}.options", fields.get("options"), OPTION_KEYS)
+        problems += _left(
+            f"provider.{name}.options", fields.get("options"), ("baseURL", "apiKey", "headers", *TIMEOUTS)
+        )
         found, more = _models(f"provider.{name}.models", fields.get("models"))
         models |= {f"{name}/{model}": table for model, table in found}
         problems += more
@@ -142,8 +137,8 @@ def _providers(given: Any, problems: list[str]) -> tuple[Table, Table]:
 
 def _left(where: str, given: Any, known: Collection[str]) -> list[str]:
     """Return a notice with the unsupported keys, if there are any."""
-    left = sorted(str(key) for key in given if key not in known) if isinstance(given, Mapping) else []
-    return [f"{where}: not taken over: {', '.join(left)}"] if left else []
+    keys = given if isinstance(given, Mapping) else ()
+    return not_taken(sorted(str(key) for key in keys if key not in known), f"{where}: ")
 
 
 def _provider(npm: Any, fields: Mapping[str, Any]) -> Table:
@@ -160,12 +155,8 @@ def _provider(npm: Any, fields: Mapping[str, Any]) -> Table:
         table |= {"key_env": variable} if key == f"{{env:{variable}}}" and variable.isidentifier() else {"key": key}
     if isinstance(given.get("headers"), Mapping):
         table["headers"] = {str(name): str(value) for name, value in given["headers"].items()}
-    for theirs, ours in (
-        ("timeout", "request_seconds"),
-        ("headerTimeout", "first_event_seconds"),
-        ("chunkTimeout", "idle_seconds"),
-    ):
-        if isinstance(given.get(theirs), (int, float)) and not isinstance(given[theirs], bool) and given[theirs] > 0:
+    for theirs, ours in TIMEOUTS.items():
+        if is_number(given.get(theirs)) and given[theirs] > 0:
             table[ours] = given[theirs] / 1000
     return table
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import msgspec
 
+from bridle.config.import_agents import Table, not_taken
 from bridle.config.settings import McpServer
-
-Table = dict[str, Any]
 
 CLAUDE_KEYS = frozenset({"type", "command", "args", "env", "url", "headers", "description"})
 OPENCODE_KEYS = frozenset(
@@ -39,8 +38,7 @@ def _taken(given: Any, convert: Callable[[Any], Table], known: frozenset[str]) -
             problems.append(f"the server {name} is left out: {error}")
             continue
         kept[str(name)] = table
-        left = sorted(str(key) for key in server if key not in known)
-        problems += [f"the server {name}: not taken over: {', '.join(left)}"] if left else []
+        problems += not_taken(sorted(str(key) for key in server if key not in known), f"the server {name}: ")
     return kept, problems
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,19 +19,16 @@ from bridle.workspace.instructions import NAME as AGENTS_MD
 
 CLAUDE_SERVERS = ".mcp.json"
 OPENCODE = ("opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc")
-FOLDERS: tuple[tuple[str, Callable[[Path], Iterator[Found]]], ...] = (
-    (".claude/agents", claude_agents),
-    (".claude/commands", commands),
-    (".opencode/mode", opencode_agents),
-    (".opencode/modes", opencode_agents),
-    (".opencode/agent", opencode_agents),
-    (".opencode/agents", opencode_agents),
-    (".opencode/command", commands),
-    (".opencode/commands", commands),
-    (".bridle/agents", opencode_agents),
-    (".bridle/commands", commands),
-)
-"""Folders of definitions; later ones win."""
+Reader = Callable[[Path], Iterator[Found]]
+DEFINITIONS: dict[str, dict[str, Reader]] = {
+    ".claude": {"agents": claude_agents, "commands": commands},
+    ".opencode": {
+        **dict.fromkeys(("mode", "modes", "agent", "agents"), opencode_agents),
+        **dict.fromkeys(("command", "commands"), commands),
+    },
+    ".bridle": {"agents": opencode_agents, "commands": commands},
+}
+"""The folders of definitions of each program; later ones win."""
 
 
 class Imported(NamedTuple):
@@ -45,55 +42,52 @@ class Imported(NamedTuple):
     error: str = ""
     """Why nothing could be imported."""
 
+    def told(self) -> list[str]:
+        """Return all problems with the file."""
+        return [f"{self.path}: {problem}" for problem in (*self.problems, *filter(None, [self.error]))]
+
 
 def imported(folder: Path) -> Iterator[Imported]:
     """Yield the imports from one folder of a project, in increasing priority."""
     multiple = folder / AGENTS_MD
     if multiple.is_file():
         yield from (Imported(*found) for found in agents_md(multiple))
-    claude = folder / CLAUDE_SERVERS
-    if claude.is_file():
-        yield _guarded(claude, _claude)
+    yield from _read(folder / CLAUDE_SERVERS, _claude)
     for name in OPENCODE:
-        yield from _opencode(folder / name)
-    for name, read in FOLDERS:
-        if (folder / name).is_dir():
-            yield from (Imported(*found) for found in read(folder / name))
+        yield from _read(folder / name, from_opencode)
+    yield from _definitions({program: folder / program for program in DEFINITIONS})
 
 
-def _claude(path: Path) -> tuple[Table, list[str]]:
-    servers, problems = servers_from_claude(read_json(path).get("mcpServers"))
+def _definitions(folders: Mapping[str, Path]) -> Iterator[Imported]:
+    """Yield the agents and commands in the folders of each program."""
+    for program, readers in DEFINITIONS.items():
+        for name, read in readers.items():
+            if (folders[program] / name).is_dir():
+                yield from (Imported(*found) for found in read(folders[program] / name))
+
+
+def _claude(content: Table, path: Path) -> tuple[Table, list[str]]:
+    servers, problems = servers_from_claude(content.get("mcpServers"))
     return {"mcp": servers} if servers else {}, problems
 
 
-def _guarded(path: Path, read: Callable[[Path], tuple[Table, list[str]]]) -> Imported:
+def _read(path: Path, convert: Callable[[Table, Path], tuple[Table, list[str]]]) -> Iterator[Imported]:
+    """Yield the import from a JSON file, if it exists."""
+    if not path.is_file():
+        return
     try:
-        return Imported(path, *read(path))
+        yield Imported(path, *convert(read_json(path), path))
     except (ConfigError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
         # A foreign file may contain anything; every failure becomes a message.
-        return Imported(path, {}, [], error=str(error).removeprefix(f"{path}: "))
+        yield Imported(path, {}, [], error=str(error).removeprefix(f"{path}: "))
 
 
 def imported_for_user(home: Path, own: Path) -> Iterator[Imported]:
     """Yield the imports from the user's own folders; `own` is Bridle's."""
     opencode = home / ".config" / "opencode"
     for name in OPENCODE[:2]:
-        yield from _opencode(opencode / name)
-    for folder, read in (
-        (home / ".claude" / "agents", claude_agents),
-        (home / ".claude" / "commands", commands),
-        *((opencode / name, opencode_agents) for name in ("mode", "modes", "agent", "agents")),
-        *((opencode / name, commands) for name in ("command", "commands")),
-        (own / "agents", opencode_agents),
-        (own / "commands", commands),
-    ):
-        if folder.is_dir():
-            yield from (Imported(*found) for found in read(folder))
-
-
-def _opencode(path: Path) -> Iterator[Imported]:
-    if path.is_file():
-        yield _guarded(path, lambda path: from_opencode(read_json(path), path))
+        yield from _read(opencode / name, from_opencode)
+    yield from _definitions({".claude": home / ".claude", ".opencode": opencode, ".bridle": own})
 
 
 def read_json(path: Path) -> Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -13,49 +13,54 @@ import msgspec
 
 from bridle.errors import ConfigError
 
-Content = TypeVar("Content")
+Value = TypeVar("Value")
 
 
-class JsonStore(Generic[Content]):
-    """A JSON file that only the user can read. Raises `ConfigError` with its path if it cannot be read or written."""
+class JsonStore(Generic[Value]):
+    """A JSON file of values by key, which only the user can read. Methods raise `ConfigError` with its path."""
 
-    def __init__(self, path: Path, schema: type[Content], empty: Content) -> None:
+    def __init__(self, path: Path, schema: type[dict[str, Value]]) -> None:
         self._path = path
         self._schema = schema
-        self._empty = empty
 
-    def read(self) -> Content:
+    def read(self) -> dict[str, Value]:
         try:
             return msgspec.json.decode(self._path.read_bytes(), type=self._schema)
         except (FileNotFoundError, NotADirectoryError):
-            return self._empty
+            return {}
         except (OSError, msgspec.MsgspecError) as error:
             raise ConfigError(f"{self._path}: cannot be read: {error}; remove it to begin anew") from error
 
-    def change(self, change: Callable[[Content], Content]) -> Content:
-        """Read, change and write the content under a lock; return the new content."""
+    def change(self, key: str, change: Callable[[Value | None], Value]) -> Value:
+        """Replace the value of a key by the result of `change`, and return it; a missing value is None."""
+        with self._writing() as table:
+            table[key] = change(table.get(key))
+        return table[key]
+
+    def remove(self, key: str) -> bool:
+        """Remove a key; return False if it was missing."""
+        with self._writing() as table:
+            return table.pop(key, None) is not None
+
+    @contextmanager
+    def _writing(self) -> Iterator[dict[str, Value]]:
+        """Lock the file, yield its content to be changed, and write it."""
         try:
-            with self._alone():
-                content = change(self.read())
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = self._opened(f".{self._path.name}.lock", os.O_RDWR)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                table = self.read()
+                yield table
                 fresh = self._path.with_name(f".{self._path.name}.{os.getpid()}")
-                with suppress(FileNotFoundError):
-                    fresh.unlink()
-                handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-                with os.fdopen(handle, "wb") as file:
-                    file.write(msgspec.json.format(msgspec.json.encode(content), indent=1))
+                fresh.unlink(missing_ok=True)
+                with os.fdopen(self._opened(fresh.name, os.O_WRONLY | os.O_EXCL), "wb") as file:
+                    file.write(msgspec.json.format(msgspec.json.encode(table), indent=1))
                 fresh.replace(self._path)
-                return content
+            finally:
+                os.close(lock)
         except OSError as error:
             raise ConfigError(f"{self._path}: cannot be written: {error}") from error
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(
-            self._path.with_name(f".{self._path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600
-        )
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(handle)
+    def _opened(self, name: str, flags: int) -> int:
+        return os.open(self._path.with_name(name), flags | os.O_CREAT | os.O_NOFOLLOW, 0o600)

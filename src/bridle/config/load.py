@@ -106,8 +106,7 @@ class _Brought:
 
 def _brought(directory: Path, user: Table, state: TrustState) -> _Brought:
     """Read the project's files for other programs, and over them its `bridle.toml`."""
-    brought = _Brought()
-    brought.files = [file for folder in reversed(project_folders(directory)) for file in imported(folder)]
+    brought = _Brought(files=_imported(directory))
     tables = [(str(file.path), file.table) for file in brought.files]
     own = _project_file(directory)
     if own is not None:
@@ -134,13 +133,17 @@ def _brought(directory: Path, user: Table, state: TrustState) -> _Brought:
     return brought
 
 
+def _imported(directory: Path) -> list[Imported]:
+    return [file for folder in reversed(project_folders(directory)) for file in imported(folder)]
+
+
 def _bounded(origin: str, table: Table, user: Table, notices: list[str]) -> Table:
     """Return a project's table without the settings that no project may make, even if trusted."""
     table, outside = contained(table)
     why = "is ignored: only your own configuration lets a command out of the sandbox"
     notices += [f"{origin}: {key} {why}" for key in outside]
     if (_ceiling(table) or 0) > (_ceiling(user) or MAX_STEPS):
-        table = _without_ceiling(table)
+        table["behavior"] = {key: value for key, value in table["behavior"].items() if key != "ceiling"}
         notices.append(f"{origin}: behavior.ceiling is ignored: only your own configuration may raise it")
     if table.pop("sessions", None) is not None:
         # All projects share the journal.
@@ -171,7 +174,7 @@ def _told(files: Sequence[Imported], settings: Settings, *, trusted: bool) -> li
         known = [name for name in file.broken if name in settings.agents or name in builtin_agents()]
         if trusted and (file.error or known):
             raise ConfigError(f"{file.path}: {file.error or file.problems[0]}")
-        found += [f"{file.path}: {problem}" for problem in (*file.problems, *filter(None, [file.error]))]
+        found += file.told()
     return found
 
 
@@ -192,10 +195,8 @@ def faults(directory: Path, *, environment: Mapping[str, str] | None = None) -> 
             line = line_of(text, problem.key)
             found.append(f"{path}{f':{line}' if line else ''}: {problem.text}")
     own = list(imported_for_user(person(environment), config_home(environment)))
-    own += [file for folder in reversed(project_folders(directory)) for file in imported(folder)]
-    for file in own:
-        found += [f"{file.path}: {words}" for words in (*file.problems, *filter(None, [file.error]))]
-        found += [f"{file.path}: {problem.text}" for problem in problems(file.table)]
+    for file in (*own, *_imported(directory)):
+        found += [*file.told(), *(f"{file.path}: {problem.text}" for problem in problems(file.table))]
     return found + [f"environment: {problem.text}" for problem in problems(_from_environment(environment))]
 
 
@@ -308,10 +309,6 @@ def _ceiling(table: Table) -> int | None:
     behavior = table.get("behavior")
     value = behavior.get("ceiling") if isinstance(behavior, dict) else None
     return value if isinstance(value, int) else None
-
-
-def _without_ceiling(table: Table) -> Table:
-    return {**table, "behavior": {key: value for key, value in table["behavior"].items() if key != "ceiling"}}
 
 
 def _check(origin: str, table: Table) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bridle.config.import_agents import Table, agent_from_claude, agent_from_opencode
+from bridle.config.import_agents import Table, agent_from_claude, agent_from_opencode, not_taken
 from bridle.errors import ConfigError
 from bridle.workspace.bounded_read import read_bounded, read_text
 from bridle.workspace.frontmatter import Document, document, fields
@@ -61,8 +61,7 @@ def _agent(path: Path, name: str, made: Any) -> Found:
     except ConfigError as error:
         names = (name, *NAMED.findall(text))
         return path, {}, [f"the agent {name} is left out: {error}"], names
-    problems = [f"not taken over: {', '.join(unknown)}"] if unknown else []
-    return path, {"agents": {called: table}}, problems, ()
+    return path, {"agents": {called: table}}, not_taken(unknown), ()
 
 
 def commands(folder: Path) -> Iterator[Found]:
@@ -80,9 +79,8 @@ def commands(folder: Path) -> Iterator[Found]:
             del table["model"]
         if read.head.get("subtask") is True:
             table["subtask"] = True
-        left = sorted(str(key) for key in read.head if key not in (*known, "subtask"))
-        problems = [f"not taken over: {', '.join(left)}"] if left else []
-        yield path, {"commands": {name: {**table, "template": read.body.strip()}}}, problems, ()
+        left = sorted(key for key in read.head if key not in (*known, "subtask"))
+        yield path, {"commands": {name: {**table, "template": read.body.strip()}}}, not_taken(left), ()
 
 
 def agents_md(path: Path) -> Iterator[Found]:
@@ -105,8 +103,7 @@ def agents_md(path: Path) -> Iterator[Found]:
             yield path, {}, [f"the agent {name} is left out: {error}"], () if name in seen else (name,)
             continue
         seen.add(name)
-        problems = [f"{name}: not taken over: {', '.join(unknown)}"] if unknown else []
-        yield path, {"agents": {name: table}}, problems, ()
+        yield path, {"agents": {name: table}}, not_taken(unknown, f"{name}: "), ()
 
 
 def definitions_in(path: Path) -> bytes:

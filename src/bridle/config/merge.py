@@ -28,13 +28,13 @@ def _join(table: Table, given: Sequence[Any]) -> None:
 
 
 def as_rules(permission: Any) -> list[Table]:
-    """Return permissions as a list of rules, in their order."""
+    """Return permissions in any notation as a list of rules, in their order; anything else has no rules."""
     if isinstance(permission, list):
-        return permission
+        return [dict(rule) for rule in permission if isinstance(rule, Mapping)]
     found: list[Table] = []
-    for name, value in permission.items():
+    for name, value in permission.items() if isinstance(permission, Mapping) else ():
         patterns = value if isinstance(value, Mapping) else {"*": value}
-        found += [{"permission": name, "pattern": pattern, "verdict": verdict} for pattern, verdict in patterns.items()]
+        found += [{"permission": str(name), "pattern": str(key), "verdict": word} for key, word in patterns.items()]
     return found
 
 

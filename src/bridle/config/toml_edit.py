@@ -42,9 +42,8 @@ def add_server(path: Path, name: str, server: McpServer) -> None:
     try:
         tomllib.loads(whole.replace("\r\n", "\n"))
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(
-            f"{path}: nothing can be added at its end ({error}): write {lines[0]} there yourself"
-        ) from error
+        words = f"{path}: nothing can be added at its end ({error}): write {lines[0]} there yourself"
+        raise ConfigError(words) from error
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = path.with_name(f".{path.name}.{os.getpid()}")

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from bridle.config.import_settings import CLAUDE_SERVERS, OPENCODE
-from bridle.config.import_settings import FOLDERS as DEFINITIONS
+from bridle.config.import_settings import CLAUDE_SERVERS, DEFINITIONS, OPENCODE
 from bridle.config.json_store import JsonStore
 from bridle.config.markdown import definitions_in
 from bridle.errors import ConfigError
@@ -18,7 +17,7 @@ from bridle.workspace.bounded_read import read_bounded
 from bridle.workspace.instructions import NAME as AGENTS_MD
 
 FILES = ("bridle.toml", CLAUDE_SERVERS, *OPENCODE)
-FOLDERS = (".bridle", *(name for name, _ in DEFINITIONS if not name.startswith(".bridle")))
+FOLDERS = (".bridle", *(f"{own}/{name}" for own in (".claude", ".opencode") for name in DEFINITIONS[own]))
 TOOLS = ".bridle/tools"
 MOST_BYTES = 50_000_000
 DECLINED = "no:"
@@ -29,7 +28,7 @@ class Trust:
     """The user's trust decisions. Methods raise `ConfigError` if files cannot be used."""
 
     def __init__(self, path: Path) -> None:
-        self._kept: JsonStore[dict[str, str]] = JsonStore(path, dict[str, str], {})
+        self._kept = JsonStore(path, dict[str, str])
 
     def state(self, project: Path) -> TrustState:
         """Return the user's decision on a project in its present state."""
@@ -43,20 +42,19 @@ class Trust:
 
     def give(self, project: Path) -> None:
         """Trust a project in its present state."""
-        pinned = fingerprint(project)
-        self._kept.change(lambda table: {**table, str(project.resolve()): pinned})
+        self._pin(project, "")
 
     def decline(self, project: Path) -> None:
         """Record that the user declined; do not ask again until the project changes."""
-        pinned = DECLINED + fingerprint(project)
-        self._kept.change(lambda table: {**table, str(project.resolve()): pinned})
+        self._pin(project, DECLINED)
+
+    def _pin(self, project: Path, decision: str) -> None:
+        pinned = decision + fingerprint(project)
+        self._kept.change(str(project.resolve()), lambda _: pinned)
 
     def take(self, project: Path) -> bool:
         """Remove the decision on a project; return False if there was none."""
-        name = str(project.resolve())
-        known = name in self._kept.read()
-        self._kept.change(lambda table: {key: value for key, value in table.items() if key != name})
-        return known
+        return self._kept.remove(str(project.resolve()))
 
 
 def project_folders(directory: Path) -> list[Path]:

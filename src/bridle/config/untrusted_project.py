@@ -8,11 +8,16 @@ from typing import Any
 import msgspec
 
 from bridle.config.agents import builtin_agents
+from bridle.config.merge import as_rules
 from bridle.config.settings import STEP_SPELLINGS, Settings
 
 Table = dict[str, Any]
 
 MAY_ONLY_LOWER = ("behavior.max_steps", "behavior.ceiling", "limits.", "tree.")
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -34,11 +39,8 @@ def untrusted(project: Table, user: Table) -> tuple[Table, Table]:
     rest: Table = {}
     for key, value in leaves({name: section for name, section in project.items() if name != "agents"}):
         bound = mine.get(key, defaults.get(key))
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if key.startswith(MAY_ONLY_LOWER) and (not number or bound is None or value <= bound):
-            kept[key] = value
-        else:
-            rest[key] = value
+        lowers = key.startswith(MAY_ONLY_LOWER) and _lower(value, bound)
+        (kept if lowers else rest)[key] = value
     more = given.items() if isinstance(given, Mapping) else ()
     others = {name: fields for name, fields in more if fields != agents.get(name, {})}
     return _with_agents(_unflattened(project, kept), agents), _with_agents(_unflattened(project, rest), others)
@@ -79,20 +81,12 @@ def _bounds(name: str, user: Table) -> Table:
     own = builtin_agents().get(name)
     steps = _steps(mine) or (own.steps if own is not None else None) or behavior["max_steps"] or behavior["ceiling"]
     calls = [limits[key] for key in ("tool_calls", "subagent_tool_calls") if limits[key] is not None]
-    found = {"steps": steps, **limits, "tool_calls": min(calls, default=None)}
-    return {**found, **(mine.get("limits") or {}), "steps": steps}
+    return {**limits, "tool_calls": min(calls, default=None), **(mine.get("limits") or {}), "steps": steps}
 
 
 def _denies(permission: Any) -> list[Table]:
     """Return the denying rules, in any notation."""
-    found: list[Table] = []
-    if isinstance(permission, Mapping):
-        for name, value in permission.items():
-            patterns = value if isinstance(value, Mapping) else {"*": value}
-            found += [{"permission": str(name), "pattern": str(key), "verdict": word} for key, word in patterns.items()]
-    elif isinstance(permission, list):
-        found = [dict(rule) for rule in permission if isinstance(rule, Mapping)]
-    return [rule for rule in found if rule.get("verdict") == "deny"]
+    return [rule for rule in as_rules(permission) if rule.get("verdict") == "deny"]
 
 
 def _steps(bounds: Mapping[str, Any]) -> Any:
@@ -101,8 +95,7 @@ def _steps(bounds: Mapping[str, Any]) -> Any:
 
 def _lower(value: Any, bound: Any) -> bool:
     """Return whether a value does not exceed a bound; non-numbers pass, because they are reported elsewhere."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return not number or bound is None or not isinstance(bound, (int, float)) or value <= bound
+    return not is_number(value) or bound is None or not isinstance(bound, (int, float)) or value <= bound
 
 
 def _unflattened(table: Mapping[str, Any], kept: Mapping[str, Any], prefix: str = "") -> Table:

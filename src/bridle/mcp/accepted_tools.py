@@ -110,7 +110,7 @@ class AcceptedTools:
     """The pins of all servers, in one file of the user. Methods raise `ConfigError` if it cannot be used."""
 
     def __init__(self, path: Path) -> None:
-        self._kept: JsonStore[dict[str, Pin]] = JsonStore(path, dict[str, Pin], {})
+        self._kept = JsonStore(path, dict[str, Pin])
 
     def all(self) -> dict[str, Pin]:
         return self._kept.read()
@@ -118,22 +118,21 @@ class AcceptedTools:
     def take(self, key: str, offer: Offer, now: float) -> Pin:
         """Record a server's current offer and return its pin. The first offer is accepted; later changes are not."""
 
-        def change(pins: dict[str, Pin]) -> dict[str, Pin]:
-            accepted = pins[key].accepted if key in pins else offer
-            return {**pins, key: Pin(accepted, offer if offer != accepted else None, now)}
+        def change(pin: Pin | None) -> Pin:
+            accepted = pin.accepted if pin is not None else offer
+            return Pin(accepted, offer if offer != accepted else None, now)
 
-        return self._kept.change(change)[key]
+        return self._kept.change(key, change)
 
     def accept(self, key: str, seen: Pin) -> None:
         """Accept a server's current offer; raises `ConfigError` if it is not the one in `seen`."""
 
-        def change(pins: dict[str, Pin]) -> dict[str, Pin]:
-            pin = pins.get(key)
+        def change(pin: Pin | None) -> Pin:
             if pin is None or pin.offered is None or pin.offered != seen.offered:
                 raise ConfigError("it offers something else by now: look at it again")
-            return {**pins, key: Pin(pin.offered, None, pin.seen)}
+            return Pin(pin.offered, None, pin.seen)
 
-        self._kept.change(change)
+        self._kept.change(key, change)
 
 
 def key_of(name: str, server: McpServer, directory: Path) -> str:

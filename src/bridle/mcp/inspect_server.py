@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bridle.errors import ServerFailed
 from bridle.mcp.server_link import Link
@@ -44,7 +44,6 @@ async def look(link: Link, *, closely: bool = False) -> Look:
     return seen._replace(complaints=link.complaints)
 
 
-def _asked_for(prompt: object) -> str:
-    arguments = getattr(prompt, "arguments", None) or ()
-    words = [f"{given.name}=…" if given.required else f"[{given.name}=…]" for given in arguments]
-    return " ".join([str(getattr(prompt, "name", "")), *words])
+def _asked_for(prompt: Any) -> str:
+    words = [f"{given.name}=…" if given.required else f"[{given.name}=…]" for given in prompt.arguments or ()]
+    return " ".join([prompt.name, *words])

@@ -50,7 +50,7 @@ class Tokens:
 
     def __init__(self, path: Path, key: str, server: McpServer, clock: Clock) -> None:
         self._clock = clock
-        self._kept: JsonStore[dict[str, Stored]] = JsonStore(path, dict[str, Stored], {})
+        self._kept = JsonStore(path, dict[str, Stored])
         self._key = key
         self._server = server
 
@@ -98,9 +98,7 @@ class Tokens:
 
     def forget(self) -> bool:
         """Delete the stored login; return False if there was none."""
-        known = self._key in self._kept.read()
-        self._kept.change(lambda table: {key: kept for key, kept in table.items() if key != self._key})
-        return known
+        return self._kept.remove(self._key)
 
     @property
     def stored(self) -> bool:
@@ -111,10 +109,7 @@ class Tokens:
         return self._kept.read().get(self._key, Stored())
 
     def _change(self, **fields: str | float | None) -> None:
-        def change(table: dict[str, Stored]) -> dict[str, Stored]:
-            return {**table, self._key: msgspec.structs.replace(table.get(self._key, Stored()), **fields)}
-
-        self._kept.change(change)
+        self._kept.change(self._key, lambda kept: msgspec.structs.replace(kept or Stored(), **fields))
 
 
 def login(
@@ -169,16 +164,14 @@ class _Back:
         try:
             self._server = await asyncio.start_server(self._serve, "127.0.0.1", PORT, limit=16_384)
         except OSError as error:
-            raise ServerFailed(
-                f"port {PORT} on loopback is needed for the login, and cannot be had: {error}"
-            ) from error
+            raise ServerFailed(f"the login needs port {PORT} on loopback, which cannot be used: {error}") from error
 
     async def result(self) -> AuthorizationCodeResult:
         try:
             async with asyncio.timeout(WAIT_SECONDS):
                 return await self._answer
         except TimeoutError:
-            raise ServerFailed(f"nobody has logged in within {WAIT_SECONDS:g} s") from None
+            raise ServerFailed(f"no login within {WAIT_SECONDS:g} s") from None
         finally:
             if self._server is not None:
                 self._server.close()

@@ -16,7 +16,6 @@ from bridle.config.settings import McpServer
 from bridle.errors import ConfigError, ServerFailed
 from bridle.mcp.accepted_tools import AcceptedTools, Definition, Pin, key_of
 from bridle.process.containment import Containment, contain
-from bridle.process.protected_places import PlaceWatch
 from bridle.process.sandbox import Openings
 from bridle.seams import Seams, begin, in_thread
 from bridle.tools.bash import NO_NETWORK
@@ -78,15 +77,16 @@ class Link:
         async with self._connecting:
             if self._connection is not None and self._connection.alive:
                 return self._connection
-            await self._let_go()
             try:
+                await self._let_go()
                 async with asyncio.timeout(CONNECT_SECONDS if self._show is None else LOGIN_SECONDS):
                     return await self._connect()
             except TimeoutError:
                 await self._fail(f"it did not answer within {CONNECT_SECONDS:g} s")
             except ServerFailed as error:
                 await self._fail(str(error))
-            except (ConfigError, OSError, ValueError, RuntimeError) as error:
+            except Exception as error:
+                # The settings, the system and the library raise many kinds of errors: each is reported, none is lost.
                 await self._fail(f"it cannot be started: {error}")
             except asyncio.CancelledError:
                 # Its offer was not compared with the accepted one, so the connection must not be used.
@@ -169,53 +169,49 @@ class Link:
 
     async def call(self, definition: Definition, arguments: dict[str, Any], show: Callable[[str], None]) -> Any:
         """Call a tool and return its result; raises `ServerFailed`, also if the tool differs from the accepted one."""
-        connection = await self.connected()
-        if self.pin is None or self.pin.now.tools.get(definition.name) != definition:
-            raise ServerFailed(
-                f"{definition.name} is no longer what was accepted. A person has to look at it: "
-                f"`bridle mcp approve {self.name}`"
-            )
 
         async def progress(done: float, total: float | None, message: str | None) -> None:
             show(f"{message or f'{done:g}' + (f' of {total:g}' if total else '')}\n")
 
-        return await self._asked(
-            connection, lambda client: client.call_tool(definition.name, arguments, progress_callback=progress)
-        )
+        def ask(client: Any) -> Any:
+            if self.pin is None or self.pin.now.tools.get(definition.name) != definition:
+                raise ServerFailed(
+                    f"{definition.name} is no longer what was accepted. A person has to look at it: "
+                    f"`bridle mcp approve {self.name}`"
+                )
+            return client.call_tool(definition.name, arguments, progress_callback=progress)
+
+        return await self._asked(ask)
 
     async def resources(self) -> list[tuple[str, str]]:
         """Return the URIs and names of the server's resources; raises `ServerFailed`."""
-        connection = await self.connected()
-        listed = await self._asked(connection, lambda client: client.list_resources())
+        listed = await self._asked(lambda client: client.list_resources())
         return [(str(resource.uri), resource.name) for resource in listed.resources]
 
     async def resource(self, uri: str) -> Sequence[Any]:
-        connection = await self.connected()
-        return tuple((await self._asked(connection, lambda client: client.read_resource(uri))).contents)
+        return tuple((await self._asked(lambda client: client.read_resource(uri))).contents)
 
     async def prompts(self) -> list[Any]:
-        connection = await self.connected()
-        return list((await self._asked(connection, lambda client: client.list_prompts())).prompts)
+        return list((await self._asked(lambda client: client.list_prompts())).prompts)
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> list[Any]:
-        connection = await self.connected()
-        return list((await self._asked(connection, lambda client: client.get_prompt(name, arguments))).messages)
+        return list((await self._asked(lambda client: client.get_prompt(name, arguments))).messages)
 
-    async def _asked(self, connection: Connection, ask: Callable[[Any], Any]) -> Any:
-        """Return the server's answer; raises `ServerFailed` if it ends, floods, is too slow or answers nonsense."""
+    async def _asked(self, ask: Callable[[Any], Any]) -> Any:
+        """Connect, ask and return the answer; raises `ServerFailed` if the server ends, floods, is slow or is wrong."""
+        connection = await self.connected()
         from bridle.mcp.connection import told
 
-        client = await connection.client()
-        asking = begin(ask(client))
+        asking = begin(ask(await connection.client()))
         over = begin(connection.over())
         try:
             async with asyncio.timeout(self.server.seconds):
                 await asyncio.wait([asking, over], return_when=asyncio.FIRST_COMPLETED)
-                if asking.done():
-                    answer = asking.result()
-                    self._starts.clear()
-                    return answer
+            if not asking.done():
                 raise ServerFailed(connection.failure or "it has ended")
+            answer = asking.result()
+            self._starts.clear()
+            return answer
         except TimeoutError:
             raise ServerFailed(f"it did not answer within {self.server.seconds:g} s") from None
         except ServerFailed:
@@ -231,18 +227,18 @@ class Link:
     def _way(self) -> Any:
         from bridle.mcp.transport import Remote
 
-        server, around = self.server, self._around
+        server = self.server
         if bool(server.command) == bool(server.url):
             raise ConfigError("it needs a command or a url, and not both")
-        fill = {name: self._filled(value) for name, value in self._values().items()}
+        values = server.headers if server.url else server.environment
+        fill = {name: self._filled(value) for name, value in values.items()}
         if server.url:
             if any(not value.isprintable() for value in fill.values()):
                 raise ConfigError("a header has a line break or another control character in it")
             url = self._filled(server.url)
-            auth = self._auth(url)
-            return Remote(url, server.transport == "sse", fill, auth, server.seconds).opened
+            return Remote(url, server.transport == "sse", fill, self._auth(url), server.seconds).opened
         words = [self._filled(word) for word in server.command]
-        self._started = self._command(words, {**around.known, **fill})
+        self._started = self._command(words, {**self._around.known, **fill})
         return self._started.opened
 
     def _filled(self, text: str) -> str:
@@ -256,18 +252,13 @@ class Link:
             text = text.replace(secret, "[…]")
         return text
 
-    def _values(self) -> Mapping[str, str]:
-        return self.server.headers if self.server.url else self.server.environment
-
     def _auth(self, url: str) -> Any:
         if any(name.lower() == "authorization" for name in self.server.headers):
             return None
         from bridle.mcp.login import login
 
-        names = ("client_id", "client_secret", "scope")
-        server = msgspec.structs.replace(
-            self.server, **{name: self._filled(getattr(self.server, name)) for name in names}
-        )
+        given = {name: self._filled(getattr(self.server, name)) for name in ("client_id", "client_secret", "scope")}
+        server = msgspec.structs.replace(self.server, **given)
         return login(self.key, url, server, self._around.auth, self._around.seams.clock, show=self._show)
 
     def _command(self, words: list[str], environment: dict[str, str]) -> Started:
@@ -275,7 +266,7 @@ class Link:
 
         around = self._around
         place = located(around.directory, self.server.folder or ".")
-        watch: PlaceWatch | None = None
+        watch = None
         sandbox = around.commands.sandbox(f"mcp-{re.sub(r'[^A-Za-z0-9_-]', '_', self.name)}")
         if sandbox is None or not self.server.sandbox:
             program = shutil.which(words[0], path=environment.get("PATH"))
@@ -292,8 +283,8 @@ class Link:
                 permits=around.commands.permits,
                 lasting=True,
             )
-            command, environment = [*contained.words, *words], contained.environment
-            watch = contained.watch
+            command = [*contained.words, *words]
+            environment, watch = contained.environment, contained.watch
         return Started(
             command=command,
             folder=place.path,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from html import escape
 from pathlib import Path
 
@@ -85,10 +86,9 @@ class Servers:
 
     @staticmethod
     async def _look(link: Link) -> None:
-        try:
+        # The link remembers why it failed.
+        with suppress(ServerFailed):
             await link.connected()
-        except ServerFailed as error:
-            link.problem = str(error)
 
     def tools(self, taken: Mapping[str, Tool]) -> dict[str, Tool]:
         """Return the accepted tools whose names are not in `taken`."""

@@ -57,6 +57,8 @@ class Started:
     bounds: Mapping[str, int] = field(default_factory=dict)
     protected: protected_places.PlaceWatch | None = None
     complaints: str = ""
+    _silent: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once its stderr has ended."""
 
     @asynccontextmanager
     async def opened(self, watch: OutputWatch) -> AsyncIterator[Streams]:
@@ -113,13 +115,15 @@ class Started:
                 except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                     return
             # The server ended or sent an overlong line; leave time to read the reason from stderr.
-            await asyncio.sleep(LAST_WORDS_SECONDS)
+            with anyio.move_on_after(LAST_WORDS_SECONDS):
+                await self._silent.wait()
             watch.gone()
 
     async def _complaints(self, piped: OutputStream) -> None:
         while chunk := await piped.errors.read(CHUNK):
             self.complaints = (self.complaints + chunk.decode("utf-8", errors="replace"))[-KEPT_COMPLAINTS:]
             await asyncio.sleep(COMPLAINT_PAUSE_SECONDS)
+        self._silent.set()
 
     async def _speak(self, pipe: Any, out_of: Any, into: Any) -> None:
         loop = asyncio.get_running_loop()

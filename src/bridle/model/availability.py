@@ -15,7 +15,7 @@ import msgspec
 
 from bridle.core.agent import ModelInfo, Price
 from bridle.errors import ConfigError
-from bridle.model.catalog import listed, model_info
+from bridle.model.catalog import able_models, listed, model_info
 from bridle.model.choose import favourite, keyed, servers
 from bridle.model.embedded import EMBEDDED, HOW, WEIGHTS, WINDOW, has_engine, weights
 from bridle.model.http import BAD_HEADER, UNSENT, Lane
@@ -76,12 +76,8 @@ def _with_named(found: list[Reach], providers: Providers, named: Sequence[str]) 
 
 def _models(name: str, wire: str) -> tuple[ModelInfo, ...]:
     """Return a provider's models that can call tools: the default one first, then by newest."""
-    known = listed().get(name)
-    if known is None:
-        return ()
     first = favourite(name)
-    able = [entry.id for entry in known.entries() if entry.tool_call and entry.status != "deprecated"]
-    ordered = [id for id in able if id == first] + [id for id in able if id != first]
+    ordered = sorted(able_models(name), key=lambda id: id != first)
     return tuple(model_info(name, id, wire) for id in ordered)
 
 

@@ -93,6 +93,13 @@ def listed() -> dict[str, ListedModel]:
     return msgspec.json.decode(gzip.decompress(packed), type=dict[str, ListedModel])
 
 
+def able_models(provider: str) -> list[str]:
+    """Return the names of a provider's models that can call tools and are not deprecated, the newest first."""
+    known = listed().get(provider)
+    entries = known.entries() if known is not None else []
+    return [entry.id for entry in entries if entry.tool_call and entry.status != "deprecated"]
+
+
 def known_provider(name: str) -> Provider | None:
     """Return a listed provider that uses one of our wires at its own address; None if it does not."""
     found = listed().get(name)

@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from bridle.errors import ConfigError
-from bridle.model.catalog import listed
+from bridle.model.catalog import able_models
 from bridle.model.embedded import EMBEDDED, weights
 from bridle.model.local_servers import SERVERS, LocalServer, probe
 from bridle.model.providers import BUILT_IN, Providers, is_local
@@ -65,21 +65,16 @@ def keyed(providers: Providers) -> list[tuple[str, str]]:
 
 def favourite(provider: str) -> str | None:
     """Return the default model of a provider; None if none is known."""
-    known = listed().get(provider)
-    if known is None:
-        return None
     pattern = re.compile(FAVOURITES.get(provider, ".*"))
-    able = [entry for entry in known.entries() if entry.tool_call and entry.status != "deprecated"]
-    return next((entry.id for entry in able if pattern.fullmatch(entry.id)), able[0].id if able else None)
+    able = able_models(provider)
+    return next((id for id in able if pattern.fullmatch(id)), able[0] if able else None)
 
 
 def newest(providers: Providers, family: str) -> str | None:
     """Return the newest Claude model of a family, from a provider with a key; Anthropic comes first."""
     names = sorted((name for name, _ in keyed(providers)), key=lambda name: name != "anthropic")
     for name in names:
-        known = listed().get(name)
-        able = [entry for entry in known.entries() if entry.tool_call and entry.status != "deprecated"] if known else []
-        found = next((entry.id for entry in able if re.search(rf"claude.*\b{family}\b", entry.id)), None)
+        found = next((id for id in able_models(name) if re.search(rf"claude.*\b{family}\b", id)), None)
         if found is not None:
             return f"{name}/{found}"
     return None

@@ -216,7 +216,7 @@ async def talk(
             if reply.done:
                 await _drain(chunks)
                 break
-    for event in _ended(reply):
+    for event in _guarded(reply, reply.end()):
         yield event
 
 
@@ -225,7 +225,7 @@ def _joined(reply: StreamedReply, found: list[bytes]) -> Iterator[StreamEvent]:
     words: list[str] = []
     kind: type[TextDelta | ReasoningDelta] = TextDelta
     for data in found:
-        for event in _read(reply, data):
+        for event in _guarded(reply, reply.read(data)):
             if isinstance(event, (TextDelta, ReasoningDelta)) and (not words or type(event) is kind):
                 kind = type(event)
                 words.append(event.text)
@@ -238,19 +238,12 @@ def _joined(reply: StreamedReply, found: list[bytes]) -> Iterator[StreamEvent]:
         yield kind("".join(words))
 
 
-def _read(reply: StreamedReply, data: bytes) -> Iterator[StreamEvent]:
+def _guarded(reply: StreamedReply, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
+    """Yield the events of a parser. A server may send anything: unforeseen input becomes an ordinary failure."""
     try:
-        yield from reply.read(data)
+        yield from events
     except (LookupError, TypeError, ValueError, AttributeError, msgspec.MsgspecError, RecursionError) as error:
-        # A server may send anything; unforeseen input is an ordinary failure.
         reply.failed = True
-        yield Error(f"the provider sent something that makes no sense: {error!r}", retryable=True)
-
-
-def _ended(reply: StreamedReply) -> Iterator[StreamEvent]:
-    try:
-        yield from reply.end()
-    except (LookupError, TypeError, ValueError, AttributeError, msgspec.MsgspecError, RecursionError) as error:
         yield Error(f"the provider sent something that makes no sense: {error!r}", retryable=True)
 
 

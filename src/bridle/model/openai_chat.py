@@ -370,10 +370,5 @@ def usage_of(raw: Any) -> Usage | None:
         # Some servers count reasoning tokens only in the total.
         writes, thought = writes + missing, max(thought, missing)
     cached = inner(raw, "prompt_tokens_details").get("cached_tokens", raw.get("prompt_cache_hit_tokens"))
-    return disjoint(
-        reads,
-        writes,
-        cache_read=cached,
-        cache_write=inner(raw, "prompt_tokens_details").get("cache_write_tokens"),
-        reasoning=thought,
-    )
+    written = inner(raw, "prompt_tokens_details").get("cache_write_tokens")
+    return disjoint(reads, writes, cache_read=cached, cache_write=written, reasoning=thought)

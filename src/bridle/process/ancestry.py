@@ -71,15 +71,13 @@ def _above() -> Iterator[int]:
 
 
 def _parent(pid: str) -> int:
-    try:
-        # The program's name is in parentheses and may contain any characters.
-        return int((PROC / pid / "stat").read_bytes().rpartition(b")")[2].split()[1])
-    except (OSError, ValueError, IndexError):
-        return 0
+    # The program's name is in parentheses and may contain any characters.
+    fields = _read(pid, "stat").rpartition(b")")[2].split()
+    return int(fields[1]) if len(fields) > 1 else 0
 
 
 def _is_supervisor(pid: int) -> bool:
-    words = _read(pid, "cmdline").split(b"\0")
+    words = _read(str(pid), "cmdline").split(b"\0")
     words = words[: words.index(b"--")] if b"--" in words else words
     python = bool(words) and PurePosixPath(os.fsdecode(words[0])).name.startswith("python")
     scripts = (PurePosixPath(os.fsdecode(word)) for word in words[1:])
@@ -128,8 +126,8 @@ def _is_held(path: Path) -> bool:
     return False
 
 
-def _read(pid: int, name: str) -> bytes:
+def _read(pid: str, name: str) -> bytes:
     try:
-        return (PROC / str(pid) / name).read_bytes()
+        return (PROC / pid / name).read_bytes()
     except OSError:
         return b""

@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -19,19 +19,11 @@ from bridle.core.protected import DEPENDENCIES, OBEYED, protection
 from bridle.process.program_lookup import outside
 from bridle.process.protected_places import GIT_FILES, PlaceDifference, PlaceWatch, Survey, read_file
 from bridle.process.sandbox import CLOSED, MOST_MOUNTS, Layout, Openings, Sandbox, fitted
-from bridle.workspace.git_place import GitPlace, git_place, named_by_config
+from bridle.workspace.git_place import ISOLATED, GitPlace, git_place, named_by_config
 
 Permits = Callable[[Access], bool]
 MOST_INDEX = 64 << 20
 ROOT_FILES = ("bridle.toml", ".bridle")
-ISOLATED = {
-    "LC_ALL": "C",
-    "HOME": "/nonexistent",
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": "/dev/null",
-    "GIT_ATTR_NOSYSTEM": "1",
-    "GIT_OPTIONAL_LOCKS": "0",
-}
 
 
 class Containment(Protocol):
@@ -63,19 +55,6 @@ class Contained:
         return tuple(str(path.relative_to(self.layout.project)) for path in self.layout.masked)
 
 
-@dataclass(slots=True)
-class _Found:
-    """The files of a project that match a mask."""
-
-    project: str
-    masks: re.Pattern[str] | None
-    files: list[str] = field(default_factory=list)
-
-    def see(self, path: str) -> None:
-        if self.masks is not None and self.masks.fullmatch(path[len(self.project) + 1 :]):
-            self.files.append(path)
-
-
 def contain(
     sandbox: Sandbox,
     project: Path,
@@ -97,7 +76,7 @@ def contain(
     git = shutil.which("git", path=outside(environment.get("PATH", ""), project) or os.defpath)
     place = git_place(project)
     named = (*named_by_config(place, git, environment), *sandbox.protected)
-    named = tuple(path for path in named if _is_within(path, (project, *place.folders)))
+    named = tuple(path for path in named if any(map(path.is_relative_to, (project, *place.folders))))
     allowed = tuple(str(path) for path in opened.protected)
     watch = PlaceWatch(
         str(project),
@@ -111,13 +90,12 @@ def contain(
         ask_git=_ask_git(sandbox, place, git) if git is not None and (place.folders or place.locked) else (),
         environment={**ISOLATED, "PATH": os.defpath},
     )
-    found = _Found(str(project), _compiled(sandbox.masks))
-    survey = Survey(watch, found.see)
+    survey = Survey(watch, _compiled(sandbox.masks))
     named += tuple(path for path in _obeyed_below(survey, git) if path.is_relative_to(project) and path != project)
     absent = (path for path in sandbox.hidden if path.is_relative_to(project) and not os.path.exists(path))
     watch.more = tuple(str(path) for path in (*named, *absent, *_behind_links(survey)))
     watch.allowed = (*allowed, *(path for path in survey.found if _may_write(path, project, permits)))
-    masked = [Path(path) for path in found.files if not _may_read(path, project, allowed, permits)]
+    masked = [Path(path) for path in survey.masked if not _may_read(path, project, allowed, permits)]
     masked = [*(path for path in masked if not os.path.islink(path)), *map(Path, survey.closed)]
     layout = _layout(survey, place, _denied(place, named, project, allowed), masked, lasting=lasting)
     layout = replace(layout, folder=folder)
@@ -154,10 +132,6 @@ def _behind_links(survey: Survey) -> Iterable[Path]:
             yield target
 
 
-def _is_within(path: Path, tops: Iterable[Path]) -> bool:
-    return any(path.is_relative_to(top) for top in tops)
-
-
 def _compiled(masks: Sequence[str]) -> re.Pattern[str] | None:
     return re.compile("|".join(f"(?:{wildcard(mask)})" for mask in masks), re.DOTALL) if masks else None
 
@@ -171,7 +145,7 @@ def _may_read(path: str, project: Path, allowed: Sequence[str], permits: Permits
 
 
 def _may_write(path: str, project: Path, permits: Permits) -> bool:
-    inside = path.startswith(f"{project}/") and not _in_git(path)
+    inside = path.startswith(f"{project}/") and ".git" not in path.split("/")
     return inside and permits(Access(EDIT_PROTECTED, path[len(str(project)) + 1 :]))
 
 
@@ -212,10 +186,6 @@ def _standing(survey: Survey, place: GitPlace, project: Path, *, every: bool) ->
     tracked = b"".join(index or b"" for index in indexes)
     tops = (path for path in map(Path, survey.found) if path.parent == project and path.name != ".git")
     return [path for path in tops if survey.found[str(path)].kind != "link" and os.fsencode(path.name) not in tracked]
-
-
-def _in_git(path: str) -> bool:
-    return ".git" in path.split("/")
 
 
 WORDS = {

@@ -12,6 +12,7 @@ from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
@@ -119,10 +120,10 @@ class Survey:
     def __init__(
         self,
         watch: PlaceWatch,
-        seen: Callable[[str], None] | None = None,
+        masks: re.Pattern[str] | None = None,
         opens: Callable[[str], bool] | None = None,
     ) -> None:
-        """`seen` is called with the path of every other file; `opens` may make an unreadable folder readable."""
+        """`masks` match the other files to collect, by path; `opens` may make an unreadable folder readable."""
         self.found: dict[str, PlaceEntry] = {}
         self.repositories: set[str] = set()
         """Git folders below the root that are not the project's own."""
@@ -130,8 +131,10 @@ class Survey:
         """Whether everything was inspected; a project may be too large for that."""
         self.closed: set[str] = set()
         """The user's own folders that could not be read, or lie too deep."""
+        self.masked: list[str] = []
+        """Unprotected files that the masks match."""
         self.watch = watch
-        self._seen = seen
+        self._masks = masks
         self._opens = opens
         self._entries = 0
         self._bytes = 0
@@ -188,8 +191,8 @@ class Survey:
             self._put(entry.path, os.path.dirname(entry.path))
         elif is_folder:
             (passed if entry.name in self.watch.dependencies else waiting).append(entry.path)
-        elif self._seen is not None:
-            self._seen(entry.path)
+        elif self._masks is not None and self._masks.fullmatch(entry.path[len(self.watch.root) + 1 :]):
+            self.masked.append(entry.path)
 
     def _repository(self, folder: str) -> None:
         self.repositories.add(folder)

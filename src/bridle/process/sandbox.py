@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from bridle.process.program_lookup import outside
-from bridle.process.sandbox_home import Home
+from bridle.process.sandbox_home import Home, mounts
 
 PROBE_SECONDS = 10.0
 SOCKETS = ("/run", "/var/run", "/var/lib/docker")
@@ -20,12 +20,8 @@ SOCKETS = ("/run", "/var/run", "/var/lib/docker")
 RESOLVERS = ("/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf", "/run/nscd")
 HOMES = ("/home", "/root")
 SYSTEM_SECRETS = (
-    "/etc/shadow",
-    "/etc/gshadow",
-    "/etc/ssl/private",
-    "/etc/sudoers",
-    "/etc/sudoers.d",
-    "/etc/krb5.keytab",
+    *("/etc/shadow", "/etc/gshadow", "/etc/ssl/private"),
+    *("/etc/sudoers", "/etc/sudoers.d", "/etc/krb5.keytab"),
 )
 """Readable only for root, and so for commands if root started Bridle."""
 MOST_MOUNTS = 64
@@ -33,13 +29,8 @@ MOST_MOUNTS = 64
 SMALL, LARGE = str(64 << 20), str(1 << 30)
 SESSION_VARIABLES = frozenset(
     {
-        "DBUS_SESSION_BUS_ADDRESS",
-        "SSH_AUTH_SOCK",
-        "SSH_AGENT_PID",
-        "GPG_AGENT_INFO",
-        "DISPLAY",
-        "WAYLAND_DISPLAY",
-        "XAUTHORITY",
+        *("DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO"),
+        *("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"),
     }
 )
 
@@ -114,28 +105,14 @@ class Sandbox:
         temporary.mkdir(mode=0o700, parents=True, exist_ok=True)
         words = [self.program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
         words += ["--share-net"] if opened.network else []
-        words += [
-            "--ro-bind",
-            "/",
-            "/",
-            "--dev",
-            "/dev",
-            "--size",
-            LARGE,
-            "--tmpfs",
-            "/dev/shm",
-            "--remount-ro",
-            "/dev",
-        ]
+        words += ["--ro-bind", "/", "/", "--dev", "/dev"]
+        words += ["--size", LARGE, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
         words += ["--proc", "/proc", "--bind", str(temporary), "/tmp"]
         words += self._without_sockets(network=opened.network)
         words += self._without_homes(network=opened.network or opened.fetches)
-        for path in _real(self.programs):
-            if _is_covered(path):
-                words += ["--ro-bind", path, path]
+        words += mounts("--ro-bind", (path for path in _real(self.programs) if _is_covered(path)))
         words += self._project(layout)
-        for path in _real((*self.writable, *opened.writable)):
-            words += ["--bind", path, path]
+        words += mounts("--bind", _real((*self.writable, *opened.writable)))
         words += self._pinned(layout)
         words += self._locked(layout)
         words += self._hidden(layout)
@@ -143,21 +120,12 @@ class Sandbox:
 
     @staticmethod
     def _without_sockets(*, network: bool) -> list[str]:
-        words: list[str] = []
-        for path in SOCKETS:
-            if os.path.isdir(path) and not os.path.islink(path):
-                words += ["--size", SMALL, "--tmpfs", path]
-        for path in RESOLVERS if network else ():
-            words += ["--ro-bind-try", path, path]
-        return words
+        return [*_emptied(SOCKETS), *mounts("--ro-bind-try", RESOLVERS if network else ())]
 
     def _without_homes(self, *, network: bool) -> list[str]:
         """Return mounts that hide all homes, then show the parts of the user's own that commands need."""
-        words: list[str] = []
         home = self.home.folder
-        for path in HOMES:
-            if os.path.isdir(path) and not os.path.islink(path) and Path(path) != home:
-                words += ["--size", SMALL, "--tmpfs", path]
+        words = _emptied(path for path in HOMES if Path(path) != home)
         if home == Path("/") or not os.path.isdir(home):
             return words
         words += ["--size", LARGE, *self.home.words(self.programs, network=network)]
@@ -170,30 +138,24 @@ class Sandbox:
         project, home = layout.project, self.home.folder
         bind = "--ro-bind" if self.read_only else "--bind"
         if not home.is_relative_to(project):
-            paths = _real((project, *layout.writable))
-            return [word for path in paths for word in (bind, path, path)]
+            return mounts(bind, _real((project, *layout.writable)))
         # The project contains the home: of the home, only entries without a leading dot are mounted.
-        words = [bind, str(project), str(project)] if project != home else []
-        words += self.home.words(self.programs, network=False) if project != home else []
-        for path in sorted(home.iterdir()) if os.path.isdir(home) else ():
-            if not path.name.startswith(".") and not os.path.islink(path):
-                words += [bind, str(path), str(path)]
-        return words
+        words = mounts(bind, [project]) + self.home.words(self.programs, network=False) if project != home else []
+        entries = sorted(home.iterdir()) if os.path.isdir(home) else []
+        return words + mounts(bind, (path for path in entries if path.name[0] != "." and not os.path.islink(path)))
 
     def _pinned(self, layout: Layout) -> list[str]:
         """Return mounts for the folders above masked or hidden paths, so that a command cannot move these elsewhere."""
         bind, project = "--ro-bind" if self.read_only else "--bind", layout.project
         kept = [Path(path) for path in _real((*layout.masked, *self.hidden, *self.own))]
         above = {folder for path in kept for folder in path.parents if folder.is_relative_to(project)}
-        return [word for path in sorted(map(str, above - {project})) for word in (bind, path, path)]
+        return mounts(bind, sorted(map(str, above - {project})))
 
     def _locked(self, layout: Layout) -> list[str]:
         """Return read-only mounts for protected paths and the folders that Bridle runs from, and masks."""
-        words: list[str] = []
         roots = [path.resolve() for path in (layout.project, *layout.writable, *self.writable)]
         own = [path for path in _real(self.own) if any(Path(path).is_relative_to(root) for root in roots)]
-        for path in (*map(str, layout.locked), *own):
-            words += ["--ro-bind-try", path, path]
+        words = mounts("--ro-bind-try", (*layout.locked, *own))
         closed = self.scratch / "closed"
         for path in map(str, layout.masked):
             if os.path.isdir(path):
@@ -211,8 +173,7 @@ class Sandbox:
         hidden = _real((*secrets, *away, *self.hidden))
         for path in hidden:
             words += ["--size", SMALL, "--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
-        for path in _real(self.readable):
-            words += ["--ro-bind", path, path]
+        words += mounts("--ro-bind", _real(self.readable))
         for path in hidden:
             words += ["--remount-ro", path] if os.path.isdir(path) else []
         return words
@@ -221,6 +182,12 @@ class Sandbox:
         """Return an environment without variables for desktop programs, and with Bridle's own caches."""
         kept = {name: value for name, value in environment.items() if name not in SESSION_VARIABLES}
         return {**kept, **self.home.variables(network=opened.network or opened.fetches), "TMPDIR": "/tmp"}
+
+
+def _emptied(folders: Iterable[str]) -> list[str]:
+    """Return mounts that replace folders with small empty ones."""
+    present = (path for path in folders if os.path.isdir(path) and not os.path.islink(path))
+    return [word for path in present for word in ("--size", SMALL, "--tmpfs", path)]
 
 
 def _is_covered(path: str) -> bool:
@@ -265,24 +232,8 @@ def sandbox_program() -> tuple[str, str]:
     found = shutil.which("bwrap", path=outside(os.environ.get("PATH", os.defpath), Path.cwd()))
     if found is None:
         return "", "bubblewrap is not installed (Debian: apt-get install bubblewrap)"
-    command = [
-        found,
-        "--unshare-all",
-        "--cap-drop",
-        "ALL",
-        "--ro-bind",
-        "/",
-        "/",
-        "--proc",
-        "/proc",
-        "--dev",
-        "/dev",
-        "--size",
-        SMALL,
-        "--tmpfs",
-        "/tmp",
-        "/bin/true",
-    ]
+    command = [found, "--unshare-all", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
+    command += ["--size", SMALL, "--tmpfs", "/tmp", "/bin/true"]
     try:
         done = subprocess.run(command, capture_output=True, timeout=PROBE_SECONDS, check=False, cwd="/")
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from bridle.values.secrets import without_logins
+from bridle.workspace.git_place import user_settings
 
 TOOL_CHAINS = (
     *(".local/bin", "bin", ".local/lib", ".local/pipx", ".local/share/pipx", ".local/share/uv/python"),
@@ -93,7 +93,6 @@ GIT_NAMES = (
     r"^(user\.(name|email)|init\.defaultbranch|core\.(autocrlf|eol|quotepath)|safe\.directory|pull\.(rebase|ff)|"
     r"merge\.conflictstyle|diff\.(algorithm|renames)|rebase\.autosquash|http\.(sslcainfo|sslverify|proxy))$"
 )
-GIT_SECONDS = 5.0
 
 
 def plain_settings(home: Path) -> dict[str, str]:
@@ -126,35 +125,16 @@ def _small(path: Path) -> str:
 def git_identity(git: str | None, environment: Mapping[str, str]) -> str:
     """Return a git configuration with the user's name and a few harmless settings; it turns off signing."""
     lines = ["[commit]", "\tgpgsign = false", "[tag]", "\tgpgsign = false"]
-    for key, value in _user_settings(git, environment):
+    found = user_settings(git, GIT_NAMES, environment, "--global") if _is_askable(environment) else ()
+    for key, content in found:
         section, _, name = key.rpartition(".")
+        value = content.decode("utf-8", errors="replace")
         plain = value if section == "user" else without_logins(value)
         if plain is None:
             continue
         value = plain.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
         lines += [f"[{section}]", f'\t{name} = "{value}"']
     return "\n".join(lines) + "\n"
-
-
-def _user_settings(git: str | None, environment: Mapping[str, str]) -> Iterable[tuple[str, str]]:
-    if git is None or not _is_askable(environment):
-        return
-    kept = {name: environment[name] for name in ("HOME", "XDG_CONFIG_HOME") if name in environment}
-    try:
-        done = subprocess.run(
-            [git, "config", "--global", "-z", "--get-regexp", GIT_NAMES],
-            capture_output=True,
-            cwd="/",
-            env={**kept, "PATH": os.defpath, "GIT_DIR": "/nonexistent"},
-            timeout=GIT_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return
-    for piece in done.stdout.decode("utf-8", errors="replace").split("\0"):
-        key, found, value = piece.partition("\n")
-        if found:
-            yield key, value
 
 
 def _is_askable(environment: Mapping[str, str]) -> bool:
@@ -164,6 +144,11 @@ def _is_askable(environment: Mapping[str, str]) -> bool:
     return not any(
         os.path.exists(path) and not os.path.isfile(path) for path in (f"{home}/.gitconfig", f"{above}/git/config")
     )
+
+
+def mounts(kind: str, paths: Iterable[Path | str]) -> list[str]:
+    """Return the words that mount each path at its own place, in this kind of mount."""
+    return [word for path in map(str, paths) for word in (kind, path, path)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,17 +171,15 @@ class Home:
         home = str(self.folder)
         words = ["--tmpfs", home]
         seen = [self.folder / name for name in (*TOOL_CHAINS, *CACHES)]
-        for path in dict.fromkeys((*seen, *(path for path in programs if path.is_relative_to(self.folder)))):
-            words += ["--ro-bind-try", str(path), str(path)] if os.path.exists(path) else []
+        shown = dict.fromkeys((*seen, *(path for path in programs if path.is_relative_to(self.folder))))
+        words += mounts("--ro-bind-try", (path for path in shown if os.path.exists(path)))
         for cache in OWN_CACHES:
             if self._is_own(cache, network=network):
                 own = str(self.caches / cache.name)
                 words += ["--bind", own, own if cache.variable else f"{home}/{cache.place}"]
         for name, path in self.settings.items():
             words += ["--ro-bind", str(path), f"{home}/{name}"]
-        for path in self.opened:
-            words += ["--ro-bind-try", str(path), str(path)]
-        return words
+        return words + mounts("--ro-bind-try", self.opened)
 
     def linked_away(self) -> list[Path]:
         """Return the targets outside the home of hidden entries that are links: secrets may lie elsewhere."""

@@ -89,13 +89,9 @@ def report(handle: int, found: list[PlaceDifference]) -> None:
 
 def outlived(inner: int) -> int | None:
     """Wait for the end of the inner process; wake it if a command has stopped it or the lifeline has closed."""
-    poll = select.poll()
-    poll.register(LIFELINE, select.POLLIN | select.POLLHUP)
-    ended = os.pidfd_open(inner) if hasattr(os, "pidfd_open") else -1
-    if ended >= 0:
-        poll.register(ended, select.POLLIN)
+    poll, tells_end = watching(inner, LIFELINE)
     while True:
-        events = [handle for handle, _ in poll.poll(LOOK_MILLISECONDS if ended < 0 else WAKE_MILLISECONDS)]
+        events = [handle for handle, _ in poll.poll(WAKE_MILLISECONDS if tells_end else LOOK_MILLISECONDS)]
         status, _ = buried(inner)
         if status is not None:
             return status
@@ -106,16 +102,22 @@ def outlived(inner: int) -> int | None:
                 os.kill(inner, signal.SIGCONT)
 
 
+def watching(child: int, *handles: int) -> tuple[select.poll, bool]:
+    """Return a poll on these handles and on the end of a child, and whether it tells that end: some systems cannot."""
+    poll = select.poll()
+    for handle in handles:
+        poll.register(handle, select.POLLIN | select.POLLHUP)
+    if not hasattr(os, "pidfd_open"):
+        return poll, False
+    poll.register(os.pidfd_open(child), select.POLLIN)
+    return poll, True
+
+
 def kept(child: int, bounds: dict[str, int], outer: int) -> int | None:
     """Wait until the command, the lifeline or the outer process ends, or a bound is exceeded."""
-    ended = os.pidfd_open(child) if hasattr(os, "pidfd_open") else -1
-    poll = select.poll()
-    poll.register(LIFELINE, select.POLLIN | select.POLLHUP)
-    poll.register(outer, select.POLLIN | select.POLLHUP)
-    if ended >= 0:
-        poll.register(ended, select.POLLIN)
+    poll, tells_end = watching(child, LIFELINE, outer)
     bound = Bound(bounds)
-    pause = SWEEP_MILLISECONDS if ended < 0 else LOOK_MILLISECONDS if bound.any else None
+    pause = SWEEP_MILLISECONDS if not tells_end else LOOK_MILLISECONDS if bound.any else None
     status: int | None = None
     while status is None:
         events = [handle for handle, _ in poll.poll(pause)]
@@ -260,16 +262,13 @@ def children(pid: int) -> list[int]:
 
 
 def read(path: str) -> bytes:
-    try:
+    with contextlib.suppress(OSError):
         handle = os.open(path, os.O_RDONLY)
-    except OSError:
-        return b""
-    try:
-        return os.read(handle, 1 << 20)
-    except OSError:
-        return b""
-    finally:
-        os.close(handle)
+        try:
+            return os.read(handle, 1 << 20)
+        finally:
+            os.close(handle)
+    return b""
 
 
 if __name__ == "__main__":

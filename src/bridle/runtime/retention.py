@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
+from itertools import accumulate
 from pathlib import Path
 
 from bridle.core.action import Wait
 from bridle.core.decide import decide
-from bridle.core.ids import in_tree, is_below
+from bridle.core.ids import in_tree
 from bridle.core.session import Session
 from bridle.errors import JournalRefused, LeaseLost, NoSuchSession
 from bridle.journal.journal import SessionRow
 from bridle.runtime.runtime import Runtime
-from bridle.runtime.session_reader import children_in
+from bridle.runtime.session_reader import own_children
 
 DAY = 86_400.0
 
@@ -39,7 +40,7 @@ async def delete_session(runtime: Runtime, session: str) -> list[str]:
     if state is not None:
         await end_background(runtime, session, state)
     gone: list[str] = []
-    for child in sorted(await _children(runtime, session)):
+    for child in await _children(runtime, session):
         try:
             gone += await delete_session(runtime, child)
         except NoSuchSession:
@@ -56,10 +57,9 @@ async def delete_session(runtime: Runtime, session: str) -> list[str]:
 async def _children(runtime: Runtime, session: str) -> list[str]:
     """Return the subagents of a session, including undone turns, but not those that a fork shares with its origin."""
     try:
-        entries = await runtime.journal.load(session)
+        return own_children(session, await runtime.journal.load(session))
     except JournalRefused:
         return []
-    return [child for child in children_in(entries) if is_below(child, session)]
 
 
 async def size_of(runtime: Runtime, session: str) -> int:
@@ -90,15 +90,10 @@ async def expired(runtime: Runtime, *, days: float = 0, megabytes: float = 0) ->
 
 async def _too_much(runtime: Runtime, rows: Iterable[SessionRow], most: float) -> list[str]:
     """Return the sessions beyond the size limit; rows come newest first, and the newest is always kept."""
-    gone: list[str] = []
     sizes = {row.info.id: await size_of(runtime, row.info.id) for row in await runtime.sessions()}
-    total = 0
-    for place, row in enumerate(rows):
-        id = row.info.id
-        total += sum(size for other, size in sizes.items() if in_tree(other, id))
-        if total > most and place:
-            gone.append(id)
-    return gone
+    ids = [row.info.id for row in rows]
+    totals = accumulate(sum(size for other, size in sizes.items() if in_tree(other, id)) for id in ids)
+    return [id for id, total in zip(ids, totals, strict=True) if total > most and id != ids[0]]
 
 
 async def _unfinished(runtime: Runtime, session: str) -> bool:

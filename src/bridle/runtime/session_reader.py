@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from bridle.config.settings import Settings
 from bridle.core.events import CallMoved, Entry, Live, PartDelta, PartPut
-from bridle.core.ids import day_account_id, month_account_id
+from bridle.core.ids import day_account_id, is_below, month_account_id
 from bridle.core.inbox import PromptItem
 from bridle.core.ledger import Account
 from bridle.core.limits import NOTHING
-from bridle.core.parts import Call, Extension, Notice, Prompt, TurnFinish
+from bridle.core.parts import Call, Extension, Notice, Part, Prompt, TurnFinish
 from bridle.core.result import Result, result_of
 from bridle.core.session import Session
 from bridle.core.states import Waiting
@@ -194,14 +194,12 @@ class SessionReader:
         """Return the user's cost of today and of this month in US dollars, each with its limit if one is set."""
         now = self.seams.clock.wall()
         given = self.settings.limits
-        found: list[tuple[str, float, float | None]] = []
-        for words, id, limit in (
-            ("today", day_account_id(now), given.daily.cost),
-            ("this month", month_account_id(now), given.monthly.cost),
-        ):
-            account = await self.journal.account(id)
-            found.append((words, account.spent.cost if account is not None else 0.0, limit))
-        return found
+        today = await self.journal.account(day_account_id(now))
+        month = await self.journal.account(month_account_id(now))
+        return [
+            ("today", today.spent.cost if today is not None else 0.0, given.daily.cost),
+            ("this month", month.spent.cost if month is not None else 0.0, given.monthly.cost),
+        ]
 
     async def sessions(self) -> list[SessionRow]:
         """Return all sessions, the most recently changed first."""
@@ -254,10 +252,8 @@ class SessionReader:
         except JournalRefused:
             # The session is damaged; opening it reports that.
             return True
-        for entry in entries:
-            if any(isinstance(event, PartPut) and isinstance(event.part, Prompt) for event in entry.events):
-                return True
-        return bool(await self.waiting_prompts(row.info.id))
+        prompted = any(isinstance(part, Prompt) for part in parts_put(entries))
+        return prompted or bool(await self.waiting_prompts(row.info.id))
 
     async def last_session(self, wanted: str = "") -> str:
         """Return this directory's most recently changed session with a prompt; raises `ConfigError` without one."""
@@ -285,7 +281,7 @@ class SessionReader:
         if row.sequence == 1:
             return True
         last = await self.journal.load(row.info.id, max(0, row.sequence - LAST_ENTRIES))
-        return any(isinstance(event, PartPut) and isinstance(event.part, TurnFinish) for event in last[-1].events)
+        return any(isinstance(part, TurnFinish) for part in parts_put(last[-1:]))
 
     async def subagents(self, session: Session, ended: dict[str, Branch]) -> tuple[Branch, ...]:
         """Return the tree of subagents of a session; `ended` caches finished branches between calls."""
@@ -326,6 +322,11 @@ class SessionReader:
         return account
 
 
+def own_children(session: str, entries: Sequence[Entry]) -> list[str]:
+    """Return the subagents that a session started itself, without those that its origin started before a fork."""
+    return sorted(child for child in children_in(entries) if is_below(child, session))
+
+
 def children_in(entries: Sequence[Entry]) -> dict[str, set[str]]:
     """Return the subagents that these entries started, with their calls; undone ones included."""
     found: dict[str, set[str]] = {}
@@ -334,3 +335,8 @@ def children_in(entries: Sequence[Entry]) -> dict[str, set[str]]:
             if isinstance(event, CallMoved) and isinstance(event.state, Waiting):
                 found.setdefault(event.state.child, set()).add(event.id)
     return found
+
+
+def parts_put(entries: Iterable[Entry]) -> list[Part]:
+    """Return the parts that these entries recorded, in order; a part that was recorded again is repeated."""
+    return [event.part for entry in entries for event in entry.events if isinstance(event, PartPut)]

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from bridle.core.events import CallMoved, Entry, PartPut, Recorded, SessionPut
+from bridle.core.events import CallMoved, Entry, PartPut, Recorded, SessionInfo, SessionPut
 from bridle.core.ids import account_id, is_below, read_account
 from bridle.core.limits import Limits
 from bridle.core.parts import Call, Extension, Redone, TurnFinish, TurnStart, Undone
 from bridle.core.session import Session
 from bridle.core.states import Approved, Asking, CallState, Pending, Waiting
 from bridle.errors import ConfigError
+
+
+def with_info(entries: Sequence[Entry], change: Callable[[SessionInfo], SessionInfo]) -> tuple[Entry, ...]:
+    """Return the entries with every recorded information about the session changed."""
+    return _mapped(entries, lambda event: SessionPut(change(event.info)) if isinstance(event, SessionPut) else event)
+
+
+def moved(entries: Sequence[Entry], directory: str) -> tuple[Entry, ...]:
+    """Return the entries of a session, moved to this directory."""
+    return with_info(entries, lambda info: msgspec.structs.replace(info, directory=directory))
+
+
+def _mapped(entries: Iterable[Entry], change: Callable[[Recorded], Recorded]) -> tuple[Entry, ...]:
+    return tuple(msgspec.structs.replace(entry, events=tuple(map(change, entry.events))) for entry in entries)
 
 
 def disarmed(entries: Sequence[Entry], directory: str) -> tuple[Entry, ...]:
@@ -24,7 +38,7 @@ def disarmed(entries: Sequence[Entry], directory: str) -> tuple[Entry, ...]:
     """
     found: list[Entry] = []
     ended: int | None = None
-    for entry in reversed(entries):
+    for entry in reversed(moved(entries, directory)):
         events: list[Recorded] = []
         for event in reversed(entry.events):
             part = event.part if isinstance(event, PartPut) else None
@@ -33,7 +47,7 @@ def disarmed(entries: Sequence[Entry], directory: str) -> tuple[Entry, ...]:
             elif isinstance(part, (Undone, Redone)):
                 # A redo can restore hidden turns: a turn has ended only if its end is restored with it.
                 ended = None
-            events.append(_disarmed(event, directory, ended=ended is not None))
+            events.append(_disarmed(event, ended=ended is not None))
             if isinstance(part, TurnStart):
                 if ended not in (None, part.number):
                     raise ConfigError(f"turn {ended} has an end and no beginning")
@@ -42,9 +56,7 @@ def disarmed(entries: Sequence[Entry], directory: str) -> tuple[Entry, ...]:
     return tuple(reversed(found))
 
 
-def _disarmed(event: Recorded, directory: str, *, ended: bool) -> Recorded:
-    if isinstance(event, SessionPut):
-        return SessionPut(msgspec.structs.replace(event.info, directory=directory))
+def _disarmed(event: Recorded, *, ended: bool) -> Recorded:
     if isinstance(event, CallMoved):
         return msgspec.structs.replace(event, state=_state(event.state, ended=ended))
     if isinstance(event, PartPut) and isinstance(event.part, Call):
@@ -72,23 +84,20 @@ def _state(state: CallState, *, ended: bool) -> CallState:
 
 def bounded(entries: Sequence[Entry], open_turn: int, limits: Limits) -> tuple[Entry, ...]:
     """Return the entries with these limits for the open turn of this number; its extensions are set to 0."""
-    found: list[Entry] = []
     begun = False
-    for entry in entries:
-        events: list[Recorded] = []
-        for event in entry.events:
-            part = event.part if isinstance(event, PartPut) else None
-            if isinstance(part, TurnStart):
-                begun = part.number == open_turn
-            if begun and isinstance(part, TurnStart):
-                steps, rest = limits.steps or 0, msgspec.structs.replace(limits, steps=None)
-                events.append(PartPut(msgspec.structs.replace(part, cap=steps, limits=rest)))
-            elif begun and isinstance(part, Extension):
-                events.append(PartPut(msgspec.structs.replace(part, by=0.0)))
-            else:
-                events.append(event)
-        found.append(msgspec.structs.replace(entry, events=tuple(events)))
-    return tuple(found)
+    steps, rest = limits.steps or 0, msgspec.structs.replace(limits, steps=None)
+
+    def bound(event: Recorded) -> Recorded:
+        nonlocal begun
+        part = event.part if isinstance(event, PartPut) else None
+        if isinstance(part, TurnStart):
+            begun = part.number == open_turn
+            return PartPut(msgspec.structs.replace(part, cap=steps, limits=rest)) if begun else event
+        if begun and isinstance(part, Extension):
+            return PartPut(msgspec.structs.replace(part, by=0.0))
+        return event
+
+    return _mapped(entries, bound)
 
 
 def check_open_turn(id: str, state: Session, carried: set[str], ceiling: int) -> None:

@@ -11,20 +11,20 @@ import msgspec
 
 from bridle.assembly.limits import accounts_of
 from bridle.core.context import sound
-from bridle.core.events import Entry, PartPut, SessionInfo, SessionPut
+from bridle.core.events import Entry, SessionInfo, SessionPut
 from bridle.core.ids import is_below
 from bridle.core.ledger import Account, AccountChange, places
 from bridle.core.limits import NOTHING, UNLIMITED, spent_by
-from bridle.core.parts import TurnStart
 from bridle.core.permission import Access
 from bridle.core.repair import arguments_of
 from bridle.core.session import OpenTurn, Session
+from bridle.core.undo import begins
 from bridle.errors import ConfigError, JournalRefused, NoSuchSession
 from bridle.journal.journal import folded, session_entry
 from bridle.runtime.argument_checks import file_bytes, fitting, safe_name, session_id
 from bridle.runtime.runtime import Runtime
-from bridle.runtime.session_reader import children_in
-from bridle.runtime.strip_authority import bounded, check_open_turn, disarmed
+from bridle.runtime.session_reader import own_children
+from bridle.runtime.strip_authority import bounded, check_open_turn, disarmed, moved, with_info
 from bridle.turn.record import Record, copied
 from bridle.values.secrets import redacted
 
@@ -61,13 +61,12 @@ async def export_session(runtime: Runtime, session: str, *, redact: bool = False
     waiting = [session]
     while waiting:
         id = waiting.pop(0)
-        entries = await runtime.journal.load(id)
-        state = await runtime.load(id)
+        entries = moved(await runtime.journal.load(id), DIRECTORY)
+        state = folded(id, entries, Session())
         assert state.info is not None
-        info = msgspec.structs.replace(state.info, directory=DIRECTORY)
-        found.append(Carried(info, tuple(_placed(entry, DIRECTORY) for entry in entries), _outputs(runtime, id)))
+        found.append(Carried(state.info, entries, _outputs(runtime, id)))
         known = {row.info.id for row in await runtime.sessions()} if _unborn(state) else set()
-        waiting += [child for child in _below(id, entries) if child in known or child not in _unborn(state)]
+        waiting += [child for child in own_children(id, entries) if child in known or child not in _unborn(state)]
     raw = msgspec.json.encode(Bundle(VERSION, tuple(found), redact))
     root = str(runtime.outputs) if runtime.outputs is not None else ""
     if root:
@@ -172,10 +171,11 @@ def _within_bounds(runtime: Runtime, carried: Carried, state: Session) -> Carrie
 def _check_children(runtime: Runtime, id: str, state: Session) -> None:
     """Raise `ConfigError` if an open turn has subagents that the rules here do not allow."""
     turn = state.running
-    for call in turn.children if turn is not None else ():
-        assert turn is not None
+    if turn is None:
+        return
+    agent = runtime.turns.recorded_agent(turn.start.agent)
+    for call in turn.children:
         wanted = Access("task", str(arguments_of(state.call(call).arguments).get("subagent_type", "")))
-        agent = runtime.turns.recorded_agent(turn.start.agent)
         if runtime.turns.verdict(wanted, agent) != "allow":
             raise ConfigError(
                 f"session {id}: its open turn has started {wanted.pattern}, which your rules do not allow"
@@ -225,7 +225,7 @@ def _tree(bundle: Bundle) -> list[str]:
     for id in found:
         entries = carried[id].entries if id in carried else ()
         unborn = _unborn(folded(id, entries, Session())) if entries else ()
-        found += [child for child in _below(id, entries) if child in carried or child not in unborn]
+        found += [child for child in own_children(id, entries) if child in carried or child not in unborn]
     return found
 
 
@@ -234,13 +234,8 @@ def _unborn(state: Session) -> Collection[str]:
     return state.running.children.values() if state.running is not None else ()
 
 
-def _below(id: str, entries: Sequence[Entry]) -> list[str]:
-    """The sessions that a session has started itself: those of one that it was forked from are not its own."""
-    return sorted(child for child in children_in(entries) if is_below(child, id))
-
-
 async def _directory(runtime: Runtime, id: str) -> str:
-    """The directory in which an imported session works: where it did, if it is here, and else this one."""
+    """Return the directory of an imported session: the one it has here already, or else the runtime's."""
     try:
         info = (await runtime.load(id)).info
     except NoSuchSession:
@@ -249,7 +244,7 @@ async def _directory(runtime: Runtime, id: str) -> str:
 
 
 async def _missing(runtime: Runtime, carried: Carried) -> Sequence[Entry]:
-    """The entries that are not there yet."""
+    """Return the entries that the journal lacks; raises `ConfigError` if it has others under this id."""
     id = carried.info.id
     try:
         known = tuple(await runtime.journal.load(id))
@@ -259,21 +254,21 @@ async def _missing(runtime: Runtime, carried: Carried) -> Sequence[Entry]:
     if _compared(id, known[:common]) != _compared(id, carried.entries[:common]):
         raise ConfigError(f"session {id} is there already, and not the same")
     rest = carried.entries[len(known) :]
-    if rest and disarmed(known, "") != tuple(_placed(entry, "") for entry in known):
-        # What was allowed here must not be used by what comes from elsewhere.
+    if rest and disarmed(known, "") != moved(known, ""):
+        # Imported entries must not use permissions that were granted here.
         raise ConfigError(f"session {id} is there already, and was allowed something here: delete it to import it")
     return rest
 
 
 def _compared(id: str, entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    """Entries without what an import changes: another day's settings may have given an open turn other bounds."""
+    """Return the entries without what an import changes: an earlier import may have set other limits."""
     plain = disarmed(entries, "")
     turn = folded(id, plain, Session()).running
     return bounded(plain, turn.start.number, UNLIMITED) if turn is not None else plain
 
 
 def _begun(carried: Carried) -> SessionInfo:
-    """What a session was when it began, which is how it is made anew; raises `ConfigError`."""
+    """Return the first recorded information about a session, with which it is created; raises `ConfigError`."""
     first = carried.entries[0].events[:1] if carried.entries else ()
     if not first or not isinstance(first[0], SessionPut):
         raise ConfigError(f"session {carried.info.id} does not begin at its beginning")
@@ -292,7 +287,7 @@ def _store(runtime: Runtime, carried: Carried) -> None:
 
 
 async def fork_session(runtime: Runtime, session: str, turn: int | None = None) -> str:
-    """A new session with the same history up to a turn, or to the end of the last one that has finished: its id."""
+    """Create a session with the same history up to a turn, by default the last finished one; return its id."""
     entries = await runtime.journal.load(session)
     state = await runtime.load(session)
     assert state.info is not None
@@ -300,32 +295,14 @@ async def fork_session(runtime: Runtime, session: str, turn: int | None = None) 
         turn = state.turns if state.running is not None else state.turns + 1
     if not 1 <= turn <= state.turns + 1:
         raise ConfigError(f"session {session} has {state.turns} turns: there is no turn {turn} to fork at")
-    kept = [entry for entry in entries[1:] if entry.sequence < _begins(entries, turn)]
-    info = msgspec.structs.replace(
-        state.info, id=runtime.seams.new_id("ses"), created=runtime.seams.clock.wall(), parent=""
-    )
-    await copied(runtime.journal, info, [_renamed(entry, info) for entry in kept])
-    return info.id
+    kept = [entry for entry in entries[1:] if entry.sequence < begins(entries, turn)]
+    id, created = runtime.new_id(), runtime.seams.clock.wall()
 
+    def renamed(info: SessionInfo) -> SessionInfo:
+        return msgspec.structs.replace(info, id=id, created=created, parent="")
 
-def _placed(entry: Entry, directory: str) -> Entry:
-    """An entry of a session that works in another directory."""
-    events = tuple(
-        SessionPut(msgspec.structs.replace(event.info, directory=directory)) if isinstance(event, SessionPut) else event
-        for event in entry.events
-    )
-    return msgspec.structs.replace(entry, events=events)
-
-
-def _renamed(entry: Entry, info: SessionInfo) -> Entry:
-    """An entry for another session."""
-    events = tuple(
-        SessionPut(msgspec.structs.replace(event.info, id=info.id, created=info.created, parent=""))
-        if isinstance(event, SessionPut)
-        else event
-        for event in entry.events
-    )
-    return msgspec.structs.replace(entry, events=events)
+    await copied(runtime.journal, renamed(state.info), with_info(kept, renamed))
+    return id
 
 
 async def rename_session(runtime: Runtime, session: str, title: str) -> None:
@@ -338,15 +315,6 @@ async def rename_session(runtime: Runtime, session: str, title: str) -> None:
         await record.append(SessionPut(msgspec.structs.replace(state.info, title=title)))
 
 
-def _begins(entries: Sequence[Entry], turn: int) -> int:
-    """The entry with which a turn began; one behind the last, if it has not."""
-    for entry in entries:
-        for event in entry.events:
-            if isinstance(event, PartPut) and isinstance(event.part, TurnStart) and event.part.number == turn:
-                return entry.sequence
-    return len(entries) + 1
-
-
 def read_bundle(path: Path) -> bytes:
-    """What a file or standard input (`-`) holds; raises `ConfigError`."""
+    """Return the content of a file or of standard input (`-`); raises `ConfigError`."""
     return file_bytes(path, str(path), MOST_BYTES)

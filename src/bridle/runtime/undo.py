@@ -19,7 +19,7 @@ from bridle.core.undo import begins, visible
 from bridle.errors import ConfigError, NoSuchSession, SnapshotFailed
 from bridle.runtime.retention import end_background
 from bridle.runtime.runtime import Runtime
-from bridle.runtime.session_reader import children_in
+from bridle.runtime.session_reader import children_in, parts_put
 from bridle.runtime.sessions import Reverted
 from bridle.snapshots.plan import Span
 from bridle.snapshots.snapshots import Planned, Snapshots
@@ -140,15 +140,15 @@ def _left(planned: Planned | None, moved: Mapping[str, str]) -> tuple[str, ...]:
 async def diff(runtime: Runtime, session: str, turn: int = 0) -> str:
     """Return the file changes of a session or one turn as a diff; raises `ConfigError` if they are not known."""
     entries = visible(await runtime.journal.load(session))
-    state = load_session(entries)
     if turn and begins(entries, turn) > entries[-1].sequence:
         raise ConfigError(f"session {session} has no turn {turn}")
     found = await _found(runtime, session, entries, turn or 1, only=bool(turn))
     if not found.spans:
         return ""
-    assert state.info is not None
+    info = load_session(entries).info
+    assert info is not None
     try:
-        return await _kept(runtime).diff(Path(state.info.directory), found.spans)
+        return await _kept(runtime).diff(Path(info.directory), found.spans)
     except SnapshotFailed as failed:
         raise ConfigError(str(failed)) from failed
 
@@ -189,16 +189,12 @@ async def _taken_back(runtime: Runtime, record: Record, undone: Undone) -> UndoT
 
 def _put(entries: Sequence[Entry], id: str) -> int:
     """Return the sequence number of the entry that first recorded a part."""
-    return next(
-        entry.sequence
-        for entry in entries
-        if any(isinstance(event, PartPut) and event.part.id == id for event in entry.events)
-    )
+    return next(entry.sequence for entry in entries if any(part.id == id for part in parts_put([entry])))
 
 
 def _turn(session: Session, entries: Sequence[Entry], to: str) -> int:
     """Return the number of the turn that `to` names; raises `ConfigError`."""
-    starts = [event.part.number for event in _puts(entries) if isinstance(event.part, TurnStart)]
+    starts = [part.number for part in parts_put(entries) if isinstance(part, TurnStart)]
     if not starts:
         raise ConfigError("there is no turn to undo")
     if not to:
@@ -211,13 +207,9 @@ def _turn(session: Session, entries: Sequence[Entry], to: str) -> int:
     return turn
 
 
-def _puts(entries: Sequence[Entry]) -> list[PartPut]:
-    return [event for entry in entries for event in entry.events if isinstance(event, PartPut)]
-
-
 def _words(entries: Sequence[Entry], turn: int) -> str:
     """Return the text of the first prompt of a turn."""
-    prompts = (event.part for event in _puts(entries) if isinstance(event.part, Prompt))
+    prompts = (part for part in parts_put(entries) if isinstance(part, Prompt))
     return next((prompt.text for prompt in prompts if prompt.turn == turn), "")
 
 
@@ -266,7 +258,7 @@ class _Changes:
 
 async def _gather(runtime: Runtime, session: str, entries: Sequence[Entry], found: _Changes) -> None:
     found.sessions.append(session)
-    found.patches += {event.part.id: event.part for event in _puts(entries) if isinstance(event.part, Patch)}.values()
+    found.patches += {part.id: part for part in parts_put(entries) if isinstance(part, Patch)}.values()
     for child, calls in children_in(entries).items():
         try:
             below = await runtime.journal.load(child)
@@ -281,7 +273,7 @@ def _for_calls(entries: Sequence[Entry], calls: set[str]) -> list[Entry]:
     chosen: list[Entry] = []
     inside = False
     for entry in entries:
-        for start in (event.part for event in _puts([entry]) if isinstance(event.part, TurnStart)):
+        for start in (part for part in parts_put([entry]) if isinstance(part, TurnStart)):
             inside = start.delegation is not None and start.delegation.call in calls
         if inside:
             chosen.append(entry)

@@ -14,35 +14,20 @@ from bridle.errors import SnapshotFailed
 from bridle.process.program_lookup import outside
 from bridle.snapshots.git_process import Leash
 from bridle.snapshots.named_pipes import pipe_for_git
+from bridle.workspace.git_place import ISOLATED
 
 CONFIGURED = (
-    "core.autocrlf=false",
-    "core.safecrlf=false",
-    "core.symlinks=true",
-    "core.fileMode=true",
-    "core.ignoreCase=false",
-    "core.quotePath=false",
-    "core.fsmonitor=false",
-    "core.untrackedCache=false",
-    "core.protectNTFS=false",
-    "core.protectHFS=false",
-    "core.hooksPath=/dev/null",
-    "core.logAllRefUpdates=false",
-    "core.bare=false",
-    "gc.auto=0",
-    "gc.autoDetach=false",
+    *("core.autocrlf=false", "core.safecrlf=false", "core.symlinks=true", "core.fileMode=true"),
+    *("core.ignoreCase=false", "core.quotePath=false", "core.fsmonitor=false", "core.untrackedCache=false"),
+    *("core.protectNTFS=false", "core.protectHFS=false", "core.hooksPath=/dev/null", "core.logAllRefUpdates=false"),
+    *("core.bare=false", "gc.auto=0", "gc.autoDetach=false"),
 )
 ALONE = {
-    "LC_ALL": "C",
-    "GIT_CONFIG_GLOBAL": "/dev/null",
+    **ISOLATED,
     "GIT_CONFIG_SYSTEM": "/dev/null",
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_ATTR_NOSYSTEM": "1",
     "GIT_LITERAL_PATHSPECS": "1",
-    "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_NO_LAZY_FETCH": "1",
-    "HOME": "/nonexistent",
 }
 BYTES_AS_THEY_ARE = "* -text -eol -ident -filter -working-tree-encoding\n"
 """Overrides attributes of the project that would make git store other bytes than the file has."""

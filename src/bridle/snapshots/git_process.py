@@ -8,7 +8,6 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 
 from bridle.errors import SnapshotFailed
 
@@ -30,9 +29,7 @@ class Leash:
     def __enter__(self) -> Leash:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.end("it is over")
         if self._watcher is not None:
             self._watcher.wait()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from collections import deque
 from pathlib import Path
+
+from bridle.process.protected_places import entries
 
 READ_BY_GIT = (".gitignore", ".gitattributes", ".gitmodules")
 MOST_ENTRIES = 200_000
@@ -13,15 +14,14 @@ MOST_ENTRIES = 200_000
 
 def pipe_for_git(tree: Path, project: Path) -> str:
     """Return the first of these pipes in a project or its parent folders, relative to the tree; empty if none."""
-    above = [folder for folder in project.parents if folder.is_relative_to(tree)] if project != tree else []
-    for folder in above:
-        for name in READ_BY_GIT:
-            if _is_pipe(folder / name):
-                return str((folder / name).relative_to(tree))
+    above = (folder for folder in project.parents if folder.is_relative_to(tree))
+    for path in (folder / name for folder in above for name in READ_BY_GIT):
+        if _is_pipe(path):
+            return str(path.relative_to(tree))
     waiting = deque([str(project)])
     seen = 0
     while waiting and seen < MOST_ENTRIES:
-        for entry in _entries(waiting.popleft()):
+        for entry in entries(waiting.popleft()):
             seen += 1
             if entry.name in READ_BY_GIT:
                 if _is_pipe(Path(entry.path)):
@@ -37,11 +37,3 @@ def _is_pipe(path: Path) -> bool:
         return stat.S_ISFIFO(path.stat().st_mode)
     except OSError:
         return False
-
-
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as found:
-            return list(found)
-    except OSError:
-        return []

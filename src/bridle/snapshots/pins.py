@@ -46,14 +46,18 @@ class Facts(msgspec.Struct, frozen=True):
 
     def covering(self, path: str) -> str:
         """Return the known name at this path or the nearest one above it; empty if there is none."""
-        name = quoted(path)
-        known = {*self.large, *self.others}
-        while name:
-            for found in (name, f"{name}/"):
-                if found in known:
-                    return found
-            name = name.rpartition("/")[0]
-        return ""
+        return covering({*self.large, *self.others}, path)
+
+
+def covering(known: Collection[str], path: str) -> str:
+    """Return the known name, in its quoted form, at this path or nearest above it; empty if there is none."""
+    name = quoted(path)
+    while name:
+        for found in (name, f"{name}/"):
+            if found in known:
+                return found
+        name = name.rpartition("/")[0]
+    return ""
 
 
 def quoted(name: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from bridle.snapshots.pins import SnapshotPins, quoted
+from bridle.snapshots.pins import SnapshotPins, covering
 from bridle.snapshots.repository import Held, Repository, Taken, seen_at
 
 MOST_BELOW = 10_000
@@ -65,7 +65,7 @@ def changes(repository: Repository, spans: Sequence[Span]) -> RestorePlan:
     seen: dict[str, set[Held]] = {}
     for span in joined(spans):
         for move in repository.moves(span.before, span.after):
-            if not move.before.blob and _covered(span.left, move.path):
+            if not move.before.blob and covering(span.left, move.path):
                 found.left.add(move.path)
                 continue
             states = seen.setdefault(move.path, {move.before})
@@ -75,15 +75,6 @@ def changes(repository: Repository, spans: Sequence[Span]) -> RestorePlan:
             found.first.setdefault(move.path, move.before)
             found.last[move.path] = move.after
     return found
-
-
-def _covered(left: Collection[str], path: str) -> bool:
-    name = quoted(path)
-    while name:
-        if name in left or f"{name}/" in left:
-            return True
-        name = name.rpartition("/")[0]
-    return False
 
 
 def plan_undo(

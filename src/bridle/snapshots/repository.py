@@ -15,7 +15,7 @@ from bridle.core.context import sound
 from bridle.core.parts import Changed
 from bridle.errors import SnapshotFailed
 from bridle.snapshots.git import Git
-from bridle.workspace.bounded_read import read_head
+from bridle.workspace.bounded_read import head_or_nothing
 from bridle.workspace.git_place import git_folders
 
 AT_ONCE = 400
@@ -181,9 +181,11 @@ class Repository:
         if self.known.general is None:
             self.known.general = self._general()
         own = (folder / "info" / "exclude" for folder in git_folders(self.git.tree))
-        rules = b"\n".join([*(_read(path) for path in (self.known.general, *own)), *self._our_data()])
+        rules = b"\n".join(
+            [*(head_or_nothing(path, MOST_RULES) for path in (self.known.general, *own)), *self._our_data()]
+        )
         ours = self.git.folder / "info" / "exclude"
-        if _read(ours) != rules:
+        if head_or_nothing(ours, MOST_RULES) != rules:
             ours.write_bytes(rules)
 
     def _our_data(self) -> Iterator[bytes]:
@@ -286,19 +288,7 @@ def _copied(source: Path, target: Path) -> bool:
 
 
 def _behind_link(root: Path, name: str) -> bool:
-    folder = root
-    for part in Path(name).parts[:-1]:
-        folder = folder / part
-        if folder.is_symlink():
-            return True
-    return False
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return read_head(path, MOST_RULES)
-    except OSError:
-        return b""
+    return any((root / folder).is_symlink() for folder in Path(name).parents[:-1])
 
 
 def _split(printed: bytes) -> list[str]:

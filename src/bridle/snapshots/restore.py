@@ -49,28 +49,12 @@ def _remove(root: Path, name: str) -> None:
     """Remove a file without following links, and then its empty parent folders."""
     inner = PurePosixPath(name)
     try:
-        folder = open_below(root, inner.parent, NAME_ONLY)
+        with open_below(root, inner.parent, NAME_ONLY) as folder, suppress(FileNotFoundError, IsADirectoryError):
+            os.unlink(inner.name, dir_fd=folder)
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
         raise SnapshotFailed(f"{name} cannot be removed: {error.strerror}") from error
-    try:
-        with suppress(FileNotFoundError, IsADirectoryError):
-            os.unlink(inner.name, dir_fd=folder)
-    except OSError as error:
-        raise SnapshotFailed(f"{name} cannot be removed: {error.strerror}") from error
-    finally:
-        os.close(folder)
-    for above in inner.parents:
-        if not above.parts:
-            break
-        with suppress(OSError):
-            _remove_folder(root, above)
-
-
-def _remove_folder(root: Path, inner: PurePosixPath) -> None:
-    folder = open_below(root, inner.parent, NAME_ONLY)
-    try:
-        os.rmdir(inner.name, dir_fd=folder)
-    finally:
-        os.close(folder)
+    for above in inner.parents[:-1]:
+        with suppress(OSError), open_below(root, above.parent, NAME_ONLY) as folder:
+            os.rmdir(above.name, dir_fd=folder)

@@ -305,21 +305,7 @@ Event = (
 
 def result_event(result: Result, reason: EndReason) -> ResultEvent:
     """Return the last event of a run; `reason` differs from the result's if the run was interrupted."""
-    return ResultEvent(
-        result.session,
-        reason=reason,
-        text=result.text,
-        output=result.output,
-        steps=result.steps,
-        tool_calls=result.tool_calls,
-        tokens=result.tokens,
-        cost=result.cost,
-        seconds=result.seconds,
-        files=result.files,
-        denied=result.denied,
-        cut=result.cut,
-        detail=result.detail,
-    )
+    return msgspec.structs.replace(msgspec.convert(result, ResultEvent, from_attributes=True), reason=reason)
 
 
 def lines_schema() -> dict[str, Any]:

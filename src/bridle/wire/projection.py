@@ -16,33 +16,7 @@ from bridle.core.ids import is_below, reply_id
 from bridle.core.result import answers
 from bridle.core.session import Session
 from bridle.core.status import Status, status_of
-from bridle.wire.events import (
-    AskEndEvent,
-    AskEvent,
-    CompactionEvent,
-    DeltaEvent,
-    Event,
-    NoticeEvent,
-    PatchEvent,
-    PromptEvent,
-    ReasoningEvent,
-    RedoEvent,
-    RemovedEvent,
-    RetryEvent,
-    SentinelEvent,
-    StatusEvent,
-    StepFinishEvent,
-    StepStartEvent,
-    SubagentEvent,
-    TextEvent,
-    TitleEvent,
-    TodosEvent,
-    ToolStartEvent,
-    ToolUseEvent,
-    TurnFinishEvent,
-    TurnStartEvent,
-    UndoEvent,
-)
+from bridle.wire import events as public
 
 WORDS = (parts.Text, parts.Reasoning)
 
@@ -80,7 +54,7 @@ class EventStream:
             stream._asks = {call: asks for call, state in open_calls.items() if (asks := _asks(state))}
         return stream
 
-    def of_entry(self, entry: Entry) -> list[Event]:
+    def of_entry(self, entry: Entry) -> list[public.Event]:
         """Apply one journal entry and return its events; the last one carries the sequence number."""
         if entry.sequence <= self.session.sequence:
             return []
@@ -96,11 +70,11 @@ class EventStream:
             events[-1] = msgspec.structs.replace(events[-1], sequence=entry.sequence)
         return events
 
-    def of_delta(self, delta: PartDelta) -> list[Event]:
+    def of_delta(self, delta: PartDelta) -> list[public.Event]:
         """Take a streamed delta and return the events for its new text."""
         if not self._tells() or not self._awaits(delta):
             return []
-        events: list[Event] = []
+        events: list[public.Event] = []
         known = self._shown.get(delta.part)
         if delta.kind in ("text", "reasoning"):
             part = self.session.parts.get(delta.part)
@@ -109,8 +83,7 @@ class EventStream:
                 # A delta was dropped: the record provides the missing text.
                 return []
         elif delta.kind == "arguments" and known is None:
-            use = ToolUseEvent(self.id, id=delta.part, tool=delta.call, input=None, state="pending")
-            events.append(use)
+            events.append(public.ToolUseEvent(self.id, id=delta.part, tool=delta.call, input=None, state="pending"))
         return [*events, *self._grown(delta, max(known or 0, delta.offset))]
 
     def _tells(self) -> bool:
@@ -128,15 +101,15 @@ class EventStream:
             return False
         return is_below(delta.part, reply_id(request.id, len(request.state.tries)))
 
-    def _grown(self, delta: PartDelta, known: int) -> Iterator[Event]:
+    def _grown(self, delta: PartDelta, known: int) -> Iterator[public.Event]:
         """Yield the text that is new to a follower who knows this many characters of the part."""
         end = delta.offset + len(delta.text)
         self._shown[delta.part] = max(known, end)
         if known < end:
             text = delta.text[known - delta.offset :]
-            yield DeltaEvent(self.id, part=delta.part, kind=delta.kind, offset=known, text=text)
+            yield public.DeltaEvent(self.id, part=delta.part, kind=delta.kind, offset=known, text=text)
 
-    def _removed(self, entry: Entry) -> Iterator[Event]:
+    def _removed(self, entry: Entry) -> Iterator[public.Event]:
         """Yield the parts of a failed or ended reply that were shown and are not in the record."""
         gone = {event.id: None for event in entry.events if isinstance(event, record.PartRemoved)}
         for event in entry.events:
@@ -146,9 +119,9 @@ class EventStream:
         for id in removed:
             self._shown.pop(id, None)
         if removed:
-            yield RemovedEvent(self.id, parts=removed)
+            yield public.RemovedEvent(self.id, parts=removed)
 
-    def _recorded(self, event: record.Recorded) -> Iterator[Event]:
+    def _recorded(self, event: record.Recorded) -> Iterator[public.Event]:
         match event:
             case record.PartPut(part=part):
                 yield from self._part(part)
@@ -158,18 +131,20 @@ class EventStream:
             case record.CallMoved(id=id, state=state):
                 yield from self._call(self.session.call(id), state)
             case record.RequestMoved(state=states.Open(tries=(*_, last) as tries)):
-                yield RetryEvent(self.id, attempt=len(tries), message=last.error, status=last.status, next=last.next)
+                yield public.RetryEvent(
+                    self.id, attempt=len(tries), message=last.error, status=last.status, next=last.next
+                )
             case record.SessionPut(info=info):
                 if info.title != self._title:
                     self._title = info.title
-                    yield TitleEvent(self.id, title=info.title)
+                    yield public.TitleEvent(self.id, title=info.title)
             case record.RequestMoved() | record.PartRemoved():
                 return
 
-    def _part(self, part: parts.Part) -> Iterator[Event]:
+    def _part(self, part: parts.Part) -> Iterator[public.Event]:
         match part:
             case parts.StepStart(number=number, cap=cap, closing=closing):
-                yield StepStartEvent(self.id, number=number, cap=cap, closing=closing)
+                yield public.StepStartEvent(self.id, number=number, cap=cap, closing=closing)
             case parts.StepFinish():
                 yield from self._step(part)
             case parts.Text() | parts.Reasoning():
@@ -177,50 +152,50 @@ class EventStream:
             case parts.Compaction():
                 yield from self._compaction(part)
             case parts.Notice(about=about, text=text):
-                yield NoticeEvent(self.id, about=about, text=text)
+                yield public.NoticeEvent(self.id, about=about, text=text)
             case parts.Sentinel(reason=reason, text=text, mark=mark):
-                yield SentinelEvent(self.id, kind=mark, reason=reason, text=text)
+                yield public.SentinelEvent(self.id, kind=mark, reason=reason, text=text)
             case parts.Call(state=state):
                 yield from self._call(part, state)
             case parts.Patch(files=files, more=more):
                 if files:
-                    yield PatchEvent(self.id, files=files, more=more)
+                    yield public.PatchEvent(self.id, files=files, more=more)
             case parts.Undone(turn=turn, restored=restored):
-                yield UndoEvent(self.id, turn=turn, restored=restored)
+                yield public.UndoEvent(self.id, turn=turn, restored=restored)
             case parts.Redone(restored=restored):
-                yield RedoEvent(self.id, restored=restored)
+                yield public.RedoEvent(self.id, restored=restored)
             case parts.Prompt(id=id, turn=turn, text=text, files=attached):
                 paths = tuple(file.path for file in attached)
-                yield PromptEvent(self.id, id=id, turn=turn, text=text, files=paths)
+                yield public.PromptEvent(self.id, id=id, turn=turn, text=text, files=paths)
             case parts.TurnStart(number=number, agent=agent, model=model, cap=cap):
-                yield TurnStartEvent(self.id, number=number, agent=agent, model=model, cap=cap)
+                yield public.TurnStartEvent(self.id, number=number, agent=agent, model=model, cap=cap)
             case parts.TurnFinish(number=number, reason=reason, detail=detail, spent=spent):
                 self._shown.clear()
-                yield TurnFinishEvent(self.id, number=number, reason=reason, detail=detail, spent=spent)
+                yield public.TurnFinishEvent(self.id, number=number, reason=reason, detail=detail, spent=spent)
             case parts.Request() | parts.ReservationRefused() | parts.Extension() | parts.Halt():
                 return
 
-    def _words(self, part: parts.Text | parts.Reasoning) -> Iterator[Event]:
+    def _words(self, part: parts.Text | parts.Reasoning) -> Iterator[public.Event]:
         """Yield text as far as it is recorded; the text of Bridle and of a synthesis is whole at once."""
         yield from self._grown(PartDelta(part.id, 0, part.text, _kind(part)), self._shown.get(part.id, 0))
         turn = self.session.turn
         synthesis = turn is not None and turn.synthesis == "done" and part.id in turn.words
         if isinstance(part, parts.Text) and (part.by == "bridle" or synthesis):
-            yield TextEvent(self.id, part=part.id, text=part.text, by=part.by)
+            yield public.TextEvent(self.id, part=part.id, text=part.text, by=part.by)
 
-    def _step(self, finish: parts.StepFinish) -> Iterator[Event]:
+    def _step(self, finish: parts.StepFinish) -> Iterator[public.Event]:
         turn = self.session.turn
         assert turn is not None
         for id in turn.reply:
             self._shown.pop(id, None)
             part = self.session.parts[id]
             if isinstance(part, parts.Text) and part.text:
-                yield TextEvent(self.id, part=id, text=part.text, by="model")
+                yield public.TextEvent(self.id, part=id, text=part.text, by="model")
             elif isinstance(part, parts.Reasoning) and part.text:
-                yield ReasoningEvent(self.id, part=id, text=part.text)
+                yield public.ReasoningEvent(self.id, part=id, text=part.text)
         state = turn.request.state if turn.request is not None else None
         replied = state if isinstance(state, states.Replied) else None
-        yield StepFinishEvent(
+        yield public.StepFinishEvent(
             self.id,
             number=finish.number,
             calls=finish.calls,
@@ -229,38 +204,42 @@ class EventStream:
             finish=replied.finish if replied is not None else "",
         )
 
-    def _compaction(self, part: parts.Compaction) -> Iterator[Event]:
-        yield CompactionEvent(self.id, cause=part.cause, outcome=part.outcome, before=part.before, after=part.after)
+    def _compaction(self, part: parts.Compaction) -> Iterator[public.Event]:
+        yield public.CompactionEvent(
+            self.id, cause=part.cause, outcome=part.outcome, before=part.before, after=part.after
+        )
         if part.cause != "prune" and part.outcome != "open":
-            yield NoticeEvent(self.id, about="compaction", text=compaction_text(part))
+            yield public.NoticeEvent(self.id, about="compaction", text=compaction_text(part))
 
-    def _call(self, call: parts.Call, state: states.CallState) -> Iterator[Event]:
+    def _call(self, call: parts.Call, state: states.CallState) -> Iterator[public.Event]:
         asks, told = _asks(state), self._asks.pop(call.id, {})
         if asks:
             self._asks[call.id] = asks
         for ask in told.values():
             if ask.id not in asks:
-                yield AskEndEvent(self.id, id=ask.id, call=call.id)
+                yield public.AskEndEvent(self.id, id=ask.id, call=call.id)
         yield from self._moved(call, state)
         for ask in asks.values():
             if ask.id not in told:
                 yield self._ask(call, ask)
 
-    def _moved(self, call: parts.Call, state: states.CallState) -> Iterator[Event]:
+    def _moved(self, call: parts.Call, state: states.CallState) -> Iterator[public.Event]:
         match state:
             case states.Running():
-                yield ToolStartEvent(self.id, id=call.id, tool=call.name, input=_input(call))
+                yield public.ToolStartEvent(self.id, id=call.id, tool=call.name, input=_input(call))
             case states.Waiting(child=child, told=told):
                 if call.id not in self._started:
                     self._started.add(call.id)
-                    yield ToolUseEvent(
+                    yield public.ToolUseEvent(
                         self.id, id=call.id, tool=call.name, input=_input(call), state="waiting", child=child
                     )
-                    yield SubagentEvent(self.id, call=call.id, child=child, state="started", background=bool(told))
+                    yield public.SubagentEvent(
+                        self.id, call=call.id, child=child, state="started", background=bool(told)
+                    )
             case states.Done() | states.Failed():
                 yield from self._ended(call, state)
             case states.Refused(refusal=refusal, output=output):
-                yield ToolUseEvent(
+                yield public.ToolUseEvent(
                     self.id,
                     id=call.id,
                     tool=call.name,
@@ -273,19 +252,21 @@ class EventStream:
             case states.Pending() | states.Asking() | states.Approved() | states.Repeat() | states.Queued():
                 return
 
-    def _ended(self, call: parts.Call, state: states.Done | states.Failed) -> Iterator[Event]:
+    def _ended(self, call: parts.Call, state: states.Done | states.Failed) -> Iterator[public.Event]:
         how: Literal["done", "failed"] = "done" if isinstance(state, states.Done) else "failed"
-        yield ToolUseEvent(self.id, id=call.id, tool=call.name, input=_input(call), state=how, output=state.output)
+        yield public.ToolUseEvent(
+            self.id, id=call.id, tool=call.name, input=_input(call), state=how, output=state.output
+        )
         if state.report is not None:
             child, reason, spent = state.report.child, state.report.reason, state.report.spent
-            yield SubagentEvent(self.id, call=call.id, child=child, state="ended", reason=reason, spent=spent)
+            yield public.SubagentEvent(self.id, call=call.id, child=child, state="ended", reason=reason, spent=spent)
         if isinstance(state, states.Done) and state.todos is not None:
-            yield TodosEvent(self.id, todos=state.todos)
+            yield public.TodosEvent(self.id, todos=state.todos)
 
-    def _ask(self, call: parts.Call, ask: states.Ask) -> AskEvent:
+    def _ask(self, call: parts.Call, ask: states.Ask) -> public.AskEvent:
         """Return an ask with the session that raised it: a subagent's may be answered there or here."""
         wider = tuple(f"{access.permission}: {access.always or access.pattern}" for access in ask.accesses)
-        return AskEvent(
+        return public.AskEvent(
             ask.session or self.id,
             id=ask.id,
             call=call.id,
@@ -304,8 +285,8 @@ def compaction_text(part: parts.Compaction) -> str:
     return f"context compacted: {part.before} → {part.after} tokens"
 
 
-def _status_event(session: str, status: Status) -> StatusEvent:
-    return StatusEvent(
+def _status_event(session: str, status: Status) -> public.StatusEvent:
+    return public.StatusEvent(
         session,
         state=status.state,
         attempt=status.attempt or UNSET,

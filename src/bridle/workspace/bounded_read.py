@@ -5,10 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
 SETTINGS_BYTES = 1_000_000
 """Limit for settings, definitions and schemas, which people write by hand."""
@@ -17,30 +14,28 @@ STREAM = ("-", "/dev/stdin")
 
 def read_bounded(path: Path, most: int) -> bytes:
     """Return the content of a file. Raises `OSError` for a device, a pipe, a folder, or more bytes than `most`."""
-    with _opened(path) as file:
-        if os.fstat(file.fileno()).st_size > most:
-            raise _too_large(most)
-        # It may grow in the meantime, and some kernel files report no size.
-        return _within(file.read(most + 1), most)
+    return _within(read_head(path, most + 1), most)
 
 
 def read_head(path: Path, most: int) -> bytes:
     """Return the first bytes of a file, at most `most`. Raises `OSError` for a device, a pipe or a folder."""
-    with _opened(path) as file:
-        return file.read(most)
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
     # A pipe without a writer must not block this; O_NONBLOCK does not affect regular files.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise OSError("it is no regular file")
         with os.fdopen(handle, "rb", closefd=False) as file:
-            yield file
+            return file.read(most)
     finally:
         os.close(handle)
+
+
+def head_or_nothing(path: Path, most: int) -> bytes:
+    """Return the first bytes of a file, at most `most`; empty if it is no regular file or cannot be read."""
+    try:
+        return read_head(path, most)
+    except OSError:
+        return b""
 
 
 def read_text(path: Path, most: int = SETTINGS_BYTES, encoding: str = "utf-8") -> str:
@@ -61,9 +56,5 @@ def read_stream(most: int) -> bytes:
 
 def _within(content: bytes, most: int) -> bytes:
     if len(content) > most:
-        raise _too_large(most)
+        raise OSError(f"it is larger than {most:,} bytes")
     return content
-
-
-def _too_large(most: int) -> OSError:
-    return OSError(f"it is larger than {most:,} bytes")

@@ -10,7 +10,7 @@ import shutil
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
@@ -83,10 +83,7 @@ def _is_private(path: Path, project: Path) -> bool:
 
 def is_link(project: Path, given: str) -> bool:
     """Return whether the path itself, and not only one of its folders, is a link."""
-    try:
-        return os.path.islink(project / given)
-    except (OSError, ValueError):
-        return False
+    return os.path.islink(project / given)
 
 
 def accesses(permission: str, place: Place) -> tuple[Access, ...]:
@@ -109,10 +106,7 @@ def beyond(place: Place) -> str:
 
 def is_folder(place: Place) -> bool:
     """Return whether a place is a folder; False if it cannot be inspected, or if no file can have this name."""
-    try:
-        return os.path.isdir(place.path)
-    except OSError:
-        return False
+    return os.path.isdir(place.path)
 
 
 def _has_other_names(place: Place) -> bool:
@@ -174,11 +168,7 @@ class Files:
     @contextmanager
     def opened(self, place: Place) -> Iterator[int]:
         """Open a regular file and yield its handle; raises `ToolFailed` for anything else."""
-        try:
-            handle = open_below(place.root, place.inner, os.O_RDONLY)
-        except OSError as error:
-            raise self._why(place, error) from error
-        try:
+        with self._explained(place), open_below(place.root, place.inner, os.O_RDONLY) as handle:
             found = os.fstat(handle)
             if stat.S_ISDIR(found.st_mode):
                 raise ToolFailed(f"{place.shown} is a folder.")
@@ -188,10 +178,6 @@ class Files:
             if place.inside and _shared(found, place) and self.permits is not None and not self.permits(shared):
                 raise ToolFailed(f"{place.shown} is a hard link and may be a file from outside.")
             yield handle
-        except OSError as error:
-            raise self._why(place, error) from error
-        finally:
-            os.close(handle)
 
     def mode(self, place: Place) -> int:
         """Return the mode of a regular file; raises `ToolFailed` if it is read-only."""
@@ -213,16 +199,9 @@ class Files:
 
     def entries(self, place: Place, most: int) -> list[str] | None:
         """Return at most `most` names in a folder, folders with a slash; None if it is not a folder."""
-        try:
-            handle = open_below(place.root, place.inner, os.O_RDONLY | os.O_DIRECTORY)
-        except NotADirectoryError:
-            return None
-        except OSError as error:
-            raise self._why(place, error) from error
-        try:
-            return sorted(_names(handle, most))
-        finally:
-            os.close(handle)
+        with self._explained(place), suppress(NotADirectoryError):
+            return sorted(_names(place.root, place.inner, most))
+        return None
 
     def reaches(self, place: Place) -> bool:
         """Return whether this exact place exists, with no link on the way."""
@@ -232,53 +211,38 @@ class Files:
             return False
 
     def is_there(self, place: Place) -> bool:
-        try:
-            os.close(open_below(place.root, place.inner, NAME_ONLY))
-        except FileNotFoundError:
-            return False
-        except OSError as error:
-            raise self._why(place, error) from error
-        return True
+        with self._explained(place), suppress(FileNotFoundError), open_below(place.root, place.inner, NAME_ONLY):
+            return True
+        return False
 
     def write(self, place: Place, content: bytes, mode: int | None = None) -> None:
         """Write a whole file or leave everything as it was. Creates its folders and keeps its mode."""
         self._refuse_protected(place)
         if not place.inner.name:
             raise ToolFailed(f"{place.shown} is a folder.")
-        try:
-            folder = folder_below(place.root, place.inner.parent)
-        except OSError as error:
-            raise self._why(place, error) from error
         fresh = f".bridle-{os.urandom(8).hex()}"
-        try:
-            before = self._before(folder, place)
-            kept = self._put(folder, fresh, content, before, mode)
-            if not kept and before is not None and before.st_nlink == 1:
-                # The new file would change the owner, so the old one is overwritten in place.
-                self._overwrite(folder, place.inner.name, content)
-                os.unlink(fresh, dir_fd=folder)
-                return
-            os.rename(fresh, place.inner.name, src_dir_fd=folder, dst_dir_fd=folder)
-        except OSError as error:
-            with suppress(FileNotFoundError):
-                os.unlink(fresh, dir_fd=folder)
-            raise self._why(place, error) from error
-        finally:
-            os.close(folder)
+        with self._explained(place), folder_below(place.root, place.inner.parent) as folder:
+            try:
+                before = self._before(folder, place)
+                kept = self._put(folder, fresh, content, before, mode)
+                if kept or before is None or before.st_nlink > 1:
+                    os.rename(fresh, place.inner.name, src_dir_fd=folder, dst_dir_fd=folder)
+                else:
+                    # The new file would change the owner, so the old one is overwritten in place.
+                    self._overwrite(folder, place.inner.name, content)
+                    os.unlink(fresh, dir_fd=folder)
+            except OSError:
+                with suppress(FileNotFoundError):
+                    os.unlink(fresh, dir_fd=folder)
+                raise
 
     def delete(self, place: Place) -> None:
         """Remove a regular file."""
         self._refuse_protected(place)
-        try:
-            folder = open_below(place.root, place.inner.parent, NAME_ONLY)
-            try:
-                if self._before(folder, place) is None:
-                    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-                os.unlink(place.inner.name, dir_fd=folder)
-            finally:
-                os.close(folder)
-        except OSError as error:
-            raise self._why(place, error) from error
+        with self._explained(place), open_below(place.root, place.inner.parent, NAME_ONLY) as folder:
+            # A missing file is left to `unlink`, which reports it.
+            self._before(folder, place)
+            os.unlink(place.inner.name, dir_fd=folder)
 
     @staticmethod
     def _before(folder: int, place: Place) -> os.stat_result | None:
@@ -295,23 +259,20 @@ class Files:
     @staticmethod
     def _overwrite(folder: int, name: str, content: bytes) -> None:
         handle = os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=folder)
-        try:
-            os.ftruncate(handle, 0)
-            _write_all(handle, content)
-        finally:
-            os.close(handle)
+        with os.fdopen(handle, "wb") as file:
+            file.truncate(0)
+            file.write(content)
 
     @staticmethod
     def _put(folder: int, name: str, content: bytes, before: os.stat_result | None, mode: int | None) -> bool:
         """Write a new file; return False if it could not be given to the owner of the previous one."""
-        handle = os.open(
-            name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=folder
-        )
-        try:
-            _write_all(handle, content)
-            if before is None and mode is not None:
-                os.fchmod(handle, mode & 0o777)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        handle = os.open(name, flags, 0o666, dir_fd=folder)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
             if before is None:
+                if mode is not None:
+                    os.fchmod(handle, mode & 0o777)
                 return True
             try:
                 os.fchown(handle, before.st_uid, before.st_gid)
@@ -320,8 +281,14 @@ class Files:
                 return os.fstat(handle).st_uid == before.st_uid
             os.fchmod(handle, stat.S_IMODE(before.st_mode) & 0o777)
             return True
-        finally:
-            os.close(handle)
+
+    @contextmanager
+    def _explained(self, place: Place) -> Iterator[None]:
+        """Turn an `OSError` about a place into `ToolFailed`."""
+        try:
+            yield
+        except OSError as error:
+            raise self._why(place, error) from error
 
     def _why(self, place: Place, error: OSError) -> ToolFailed:
         match error.errno:
@@ -335,16 +302,11 @@ class Files:
 
     def _missing(self, place: Place) -> ToolFailed:
         """Return the error for a missing file, with similar names."""
-        parent = Place(place.root, place.inner.parent, place.project)
         names: list[str] = []
         with suppress(OSError):
-            handle = open_below(parent.root, parent.inner, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                names = _names(handle, 10_000)
-            finally:
-                os.close(handle)
+            names = _names(place.root, place.inner.parent, 10_000)
         near = difflib.get_close_matches(place.inner.name, [name.rstrip("/") for name in names], 3)
-        meant = ", ".join(Place(place.root, parent.inner / name, place.project).shown for name in near)
+        meant = ", ".join(replace(place, inner=place.inner.parent / name).shown for name in near)
         return ToolFailed(f"{place.shown} does not exist." + (f" Did you mean {meant}?" if meant else ""))
 
 
@@ -353,14 +315,9 @@ def _mode_for_another_group(mode: int) -> int:
     return mode & 0o707 | (mode & 0o007) << 3 & mode & 0o070
 
 
-def _write_all(handle: int, content: bytes) -> None:
-    view = memoryview(content)
-    while view:
-        view = view[os.write(handle, view) :]
-
-
-def _names(folder: int, most: int) -> list[str]:
-    with os.scandir(folder) as entries:
+def _names(root: Path, inner: PurePosixPath, most: int) -> list[str]:
+    """Return at most `most` names in a folder below a root, folders with a slash; raises `OSError`."""
+    with open_below(root, inner, os.O_RDONLY | os.O_DIRECTORY) as folder, os.scandir(folder) as entries:
         return [
             f"{entry.name}/" if entry.is_dir(follow_symlinks=False) else entry.name for entry in islice(entries, most)
         ]

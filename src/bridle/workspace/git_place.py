@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from bridle.workspace.bounded_read import read_head
+from bridle.workspace.bounded_read import head_or_nothing
 
 MOST_BYTES = 65_536
 MOST_CONFIG = 1 << 20
@@ -20,12 +20,15 @@ ESSENTIAL = ("HEAD", "objects", "refs")
 STEERING = ("config", "hooks", "info", "commondir", "worktrees", "modules")
 """Entries that are never links in an ordinary git folder."""
 NAMES_FILES = r"^(core\.hookspath|include\.path|includeif\..*\.path)$"
-ALONE = {
+ISOLATED = {
+    "LC_ALL": "C",
+    "HOME": "/nonexistent",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": "/dev/null",
-    "HOME": "/nonexistent",
-    "GIT_DIR": "/nonexistent",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
 }
+"""Environment in which git reads no settings of the user or the system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +96,7 @@ def _text(file: Path) -> str:
     """Return the text of a small regular file; empty for anything else."""
     if os.path.islink(file) or not os.path.isfile(file):
         return ""
-    try:
-        return read_head(file, MOST_BYTES).decode("utf-8", errors="replace").replace("\0", "")
-    except OSError:
-        return ""
+    return head_or_nothing(file, MOST_BYTES).decode("utf-8", errors="replace").replace("\0", "")
 
 
 def obeyed_around(path: Path, project: Path, git: str | None) -> tuple[Path, ...]:
@@ -126,21 +126,42 @@ def hooks_of_user(git: str | None, home: str, config: str) -> tuple[str, ...]:
     """Return the values of `core.hooksPath` in the user's own configuration; git applies them to each work tree."""
     own = (Path(config or f"{home}/.config", "git", "config"), Path(home, ".gitconfig"), Path("/etc/gitconfig"))
     text = "".join(_text(Path(os.path.realpath(path))) for path in own).lower()
-    if git is None or ("hookspath" not in text and "include" not in text):
+    if "hookspath" not in text and "include" not in text:
         return ()
-    kept = {name: value for name, value in (("HOME", home), ("XDG_CONFIG_HOME", config)) if value}
+    found = user_settings(git, r"^core\.hookspath$", {"HOME": home, "XDG_CONFIG_HOME": config})
+    return tuple(os.fsdecode(value) for _, value in found if value)
+
+
+def user_settings(
+    git: str | None, pattern: str, environment: Mapping[str, str], *scope: str
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the user's own git settings that match a pattern, as key and value; git sees no repository."""
+    kept = {name: environment[name] for name in ("HOME", "XDG_CONFIG_HOME") if environment.get(name)}
+    return _settings(git, [*scope, "--get-regexp", pattern], kept)
+
+
+def _settings(
+    git: str | None, question: list[str], environment: Mapping[str, str], content: bytes = b""
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the keys and values that `git config` prints; none if there is no git, or if it fails."""
+    if git is None:
+        return
     try:
         done = subprocess.run(
-            [git, "config", "-z", "--get-all", "core.hooksPath"],
+            [git, "config", "-z", *question],
+            input=content,
             capture_output=True,
             cwd="/",
-            env={**kept, "PATH": os.defpath, "GIT_DIR": "/nonexistent"},
+            env={**environment, "PATH": os.defpath, "GIT_DIR": "/nonexistent"},
             timeout=GIT_SECONDS,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return ()
-    return tuple(os.fsdecode(value) for value in done.stdout.split(b"\0") if value)
+        return
+    for piece in done.stdout.split(b"\0"):
+        key, has_value, value = piece.partition(b"\n")
+        if has_value:
+            yield os.fsdecode(key).lower(), value
 
 
 def named_by_config(place: GitPlace, git: str | None, environment: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
@@ -167,26 +188,9 @@ def named_by_config(place: GitPlace, git: str | None, environment: Mapping[str, 
 
 
 def _named(file: Path, git: str | None) -> Iterator[tuple[str, str]]:
-    try:
-        content = read_head(file, MOST_CONFIG)
-    except OSError:
-        return
+    content = head_or_nothing(file, MOST_CONFIG)
     lowered = content.lower()
-    if git is None or (b"include" not in lowered and b"hookspath" not in lowered):
-        return
-    try:
-        done = subprocess.run(
-            [git, "config", "--file", "-", "--no-includes", "-z", "--get-regexp", NAMES_FILES],
-            input=content,
-            capture_output=True,
-            cwd="/",
-            env={**ALONE, "PATH": os.defpath},
-            timeout=GIT_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return
-    for piece in done.stdout.split(b"\0"):
-        key, has_value, value = piece.partition(b"\n")
-        if has_value and value:
-            yield os.fsdecode(key).lower(), os.fsdecode(value)
+    if b"include" in lowered or b"hookspath" in lowered:
+        question = ["--file", "-", "--no-includes", "--get-regexp", NAMES_FILES]
+        found = _settings(git, question, ISOLATED, content)
+        yield from ((key, os.fsdecode(value)) for key, value in found if value)

@@ -6,7 +6,8 @@ import ctypes
 import errno
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path, PurePosixPath
 
@@ -47,13 +48,20 @@ def _openat2(folder: int, path: bytes, flags: int) -> int:
     return handle
 
 
-def open_below(root: Path, inner: PurePosixPath, flags: int) -> int:
-    """Return a handle on a path below a folder, with no link on the way; raises `OSError`."""
+@contextmanager
+def open_below(root: Path, inner: PurePosixPath, flags: int) -> Iterator[int]:
+    """Open a path below a folder, with no link on the way, until the context ends; raises `OSError`."""
+    handle = _open_below(root, inner, _careful(flags))
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _open_below(root: Path, inner: PurePosixPath, flags: int) -> int:
     base = os.open(root, FOLDER | os.O_CLOEXEC)
     try:
-        if kernel_resolves():
-            return _openat2(base, os.fsencode(str(inner)), _careful(flags))
-        return _open_by_steps(base, inner, flags)
+        return _openat2(base, os.fsencode(inner), flags) if kernel_resolves() else _open_by_steps(base, inner, flags)
     finally:
         os.close(base)
 
@@ -70,7 +78,7 @@ def _open_by_steps(base: int, inner: PurePosixPath, flags: int) -> int:
     try:
         for name in folders:
             folder = _further(folder, name)
-        return _opened(last, _careful(flags), folder)
+        return _opened(last, flags, folder)
     finally:
         os.close(folder)
 
@@ -93,15 +101,15 @@ def _opened(name: str, flags: int, folder: int) -> int:
     return handle
 
 
-def folder_below(root: Path, inner: PurePosixPath) -> int:
-    """Return a handle on a folder below another one; creates it if it is missing. Raises `OSError`."""
+@contextmanager
+def folder_below(root: Path, inner: PurePosixPath) -> Iterator[int]:
+    """Open a folder below another one until the context ends; creates it if it is missing. Raises `OSError`."""
     folder = os.open(root, FOLDER | os.O_CLOEXEC)
-    for name in inner.parts:
-        try:
+    try:
+        for name in inner.parts:
             with suppress(FileExistsError):
                 os.mkdir(name, dir_fd=folder)
             folder = _further(folder, name)
-        except OSError:
-            os.close(folder)
-            raise
-    return folder
+        yield folder
+    finally:
+        os.close(folder)

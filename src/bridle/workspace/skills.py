@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from bridle.errors import ConfigError
-from bridle.workspace.bounded_read import read_head
+from bridle.workspace.bounded_read import head_or_nothing, read_head
 from bridle.workspace.frontmatter import document
 
 MOST_SKILLS = 200
@@ -29,12 +29,10 @@ class Skill(msgspec.Struct, frozen=True):
     @property
     def outside(self) -> Path | None:
         """Return the real file if it or its folder is a link out of an untrusted project; else None."""
-        real = (self.folder / "SKILL.md").resolve()
-        inside = self.within is None or real.is_relative_to(self.within.resolve())
-        return None if inside and self._folder_inside() else real
-
-    def _folder_inside(self) -> bool:
-        return self.within is None or self.folder.resolve().is_relative_to(self.within.resolve())
+        if self.within is None:
+            return None
+        top, folder, real = (path.resolve() for path in (self.within, self.folder, self.folder / "SKILL.md"))
+        return None if real.is_relative_to(top) and folder.is_relative_to(top) else real
 
 
 def find_skills(folders: Iterable[Path], within: Path | None = None) -> dict[str, Skill]:
@@ -68,10 +66,7 @@ def skill_text(skill: Skill) -> str:
 
 def _head(path: Path) -> dict[str, str]:
     """Return the fields of the front matter. Accepts colons that strict YAML refuses."""
-    try:
-        text = read_head(path, MOST_BYTES).decode("utf-8", errors="replace")
-    except OSError:
-        return {}
+    text = head_or_nothing(path, MOST_BYTES).decode("utf-8", errors="replace")
     try:
         fields = document(text).head
     except ConfigError:

@@ -168,7 +168,4 @@ def _finish(view: TurnView, session: Session, below: Mapping[str, Sequence[Entry
         for call in step.calls:
             if call.child in below:
                 turns = gathered(below[call.child], below)
-                mandates = ((turn, turn.start.delegation) for turn in turns)
-                call.below = [
-                    turn for turn, delegation in mandates if delegation is not None and delegation.call == call.call.id
-                ]
+                call.below = [turn for turn in turns if (by := turn.start.delegation) and by.call == call.call.id]

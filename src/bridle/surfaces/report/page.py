@@ -18,14 +18,7 @@ from bridle.core.limits import NOTHING, ROWS, Limit, Spent
 from bridle.core.parts import Patch, Reasoning, TurnFinish
 from bridle.surfaces.report.escape import quoted, text
 from bridle.surfaces.report.gather import CallRow, StepRow, TurnView
-from bridle.surfaces.report.picture import (
-    duration,
-    limits_chart,
-    state_style,
-    state_words,
-    timeline,
-    tokens_chart,
-)
+from bridle.surfaces.report.picture import duration, limits_chart, state_style, state_words, timeline, tokens_chart
 from bridle.surfaces.shared.call_summary import telling
 from bridle.surfaces.shared.limit_levels import short, used_words
 from bridle.values.secrets import redacted
@@ -181,9 +174,7 @@ def _patch(patch: Patch) -> Iterator[str]:
 
 
 def _call(call: CallRow, name: str, most: int) -> Iterator[str]:
-    took = ""
-    if call.began is not None and call.ended is not None:
-        took = f" · {duration(call.ended - call.began)}"
+    took = f" · {duration(call.ended - call.began)}" if call.began is not None and call.ended is not None else ""
     yield f'<details class="call"><summary><i class="dot {state_style(call)}"></i><b>{text(call.call.name)}</b> '
     yield f"<code>{text(_line(telling(call.call.arguments), 120))}</code>"
     yield f'<span class="took">{state_words(call)}{took}</span></summary>'

@@ -97,19 +97,13 @@ def _bar(bar: Bar, y: float, scale: float) -> str:
 
 
 def _lanes(turn: TurnView, offset: float = 0.0, name: str = "model") -> Iterator[TimelineLane]:
-    requests = [_request(step, offset, turn.seconds) for step in turn.steps]
-    yield TimelineLane(name, requests)
+    yield TimelineLane(name, [_request(step, offset, turn.seconds) for step in turn.steps])
     calls = [call for step in turn.steps for call in step.calls if call.began is not None]
-    shown = 0
-    for row, lane in enumerate(_beside(calls)):
-        if row >= MOST_LANES:
-            break
+    for row, lane in enumerate(_beside(calls)[:MOST_LANES]):
         yield TimelineLane("calls" if not row else "", [_call(call, offset, turn.seconds) for call in lane])
-    for call in calls:
-        for below in call.below:
-            if shown < MOST_LANES:
-                shown += 1
-                yield from _lanes(below, offset + (call.began or 0.0), f"↳ {below.start.agent}"[:12])
+    children = [(call, below) for call in calls for below in call.below]
+    for call, below in children[:MOST_LANES]:
+        yield from _lanes(below, offset + (call.began or 0.0), f"↳ {below.start.agent}"[:12])
 
 
 def _request(step: StepRow, offset: float, seconds: float) -> Bar:
@@ -146,8 +140,7 @@ def _beside(calls: Sequence[CallRow]) -> list[list[CallRow]]:
     lanes: list[list[CallRow]] = []
     for call in calls:
         began = call.began or 0.0
-        free = (lane for lane in lanes if (lane[-1].ended or began) <= began)
-        lane = next(free, None)
+        lane = next((lane for lane in lanes if (lane[-1].ended or began) <= began), None)
         if lane is None:
             lanes.append(lane := [])
         lane.append(call)
@@ -200,14 +193,11 @@ def limits_chart(turn: TurnView) -> str:
         parts += [_across(style, y), _words("axis", left - 6, y + 4, "end", f"{share:.0%}")]
     for tick in _ticks(span, 6):
         x = left + tick * across
-        parts.append(
-            f'<text class="axis" x="{x:.1f}" y="{CHART_HEIGHT - 6}" text-anchor="middle">{duration(tick)}</text>'
-        )
+        parts.append(_words("axis", x, CHART_HEIGHT - 6, "middle", duration(tick)))
     for line in lines:
         path = " ".join(f"{left + at * across:.1f},{bottom - share * up:.1f}" for at, share in _stairs(line.points))
         parts.append(f'<polyline class="line {line.name}" points="{path}"><title>{text(line.name)}</title></polyline>')
-    legend = "".join(f'<span class="key {line.name}">{text(line.name)} {text(line.words)}</span>' for line in lines)
-    return "".join([*parts, "</svg>", f'<p class="legend">{legend}</p>'])
+    return "".join([*parts, _legend((line.name, f"{line.name} {line.words}") for line in lines)])
 
 
 def _stairs(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
@@ -240,9 +230,7 @@ def tokens_chart(turn: TurnView) -> str:
     for share in (0.0, 0.5, 1.0):
         y = bottom - share * most * up
         parts.append(f'<line class="grid" x1="{left}" y1="{y:.1f}" x2="{WIDTH - 12}" y2="{y:.1f}"/>')
-        parts.append(
-            f'<text class="axis" x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{short(share * most)}</text>'
-        )
+        parts.append(_words("axis", left - 6, y + 4, "end", short(share * most)))
     for place, step in enumerate(steps):
         parts.append(_column(step, left + place * each, each, bottom, up))
         if place % max(1, -(-len(steps) // 12)) == 0:

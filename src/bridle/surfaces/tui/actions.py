@@ -24,7 +24,7 @@ class SessionActions(PlainApp):
     runtime: Backend
     chat: Chat
 
-    async def _tried(self, work: Callable[[], Awaitable[str]]) -> None:
+    async def _tried(self, work: Callable[[], Awaitable[object]]) -> None:
         if not self.chat.begun:
             self.notify("there is nothing yet: a session begins with its first prompt")
             return
@@ -33,7 +33,7 @@ class SessionActions(PlainApp):
         except BridleError as error:
             self.notify(line(str(error)), severity="error", timeout=20)
             return
-        if said:
+        if isinstance(said, str):
             self.notify(said)
 
     async def action_extend(self) -> None:
@@ -64,19 +64,14 @@ class SessionActions(PlainApp):
         await self._tried(work)
 
     async def action_diff(self) -> None:
-        async def work() -> str:
+        async def work() -> None:
             shown = await self.runtime.diff(self.chat.id_of_session)
             await self.push_screen(DialogText("What this session has changed", diff_text(shown or "nothing")))
-            return ""
 
         await self._tried(work)
 
     async def action_compact(self) -> None:
-        async def work() -> str:
-            await self.runtime.compact(self.chat.id_of_session)
-            return ""
-
-        await self._tried(work)
+        await self._tried(lambda: self.runtime.compact(self.chat.id_of_session))
 
     async def action_fresh(self) -> None:
         await self.chat.fresh()

@@ -57,7 +57,7 @@ class BridleApp(SessionActions):
         self.register_theme(CONTRAST)
         self.theme = THEMES[self.runtime.preferences().theme]
         await self.push_screen(self.chat)
-        self.watch(self.chat, "headline", self._entitle)
+        self.watch(self.chat, "headline", lambda words: self.send(2, words))
         for notice in self.runtime.new_notices():
             self.notify(line(notice), severity="warning", timeout=15)
         for other in await self.runtime.interrupted():
@@ -66,17 +66,17 @@ class BridleApp(SessionActions):
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         yield from super().get_system_commands(screen)
-        yield SystemCommand("New session", "Begin anew", self.action_fresh)
-        yield SystemCommand("Fork", "A new session with the same history", self.action_fork)
+        yield SystemCommand("New session", "Start a new session", self.action_fresh)
+        yield SystemCommand("Fork", "Start a new session with the same history", self.action_fork)
         yield SystemCommand("Compact", "Make the context smaller", self.action_compact)
-        yield SystemCommand("Diff", "What this session has changed", self.action_diff)
-        yield SystemCommand("Undo", "The last turn and its files", self.action_undo)
-        yield SystemCommand("Redo", "Take the last undo back", self.action_redo)
-        yield SystemCommand("Copy", "The last answer, to the clipboard", self.action_copy_answer)
-        yield SystemCommand("Subagents", "Whom this session has started", self.action_subagents)
-        yield SystemCommand("Background", "Commands that go on", self.action_backgrounds)
-        yield SystemCommand("Resume", "Go on with an interrupted turn", self.action_resume)
-        yield SystemCommand("Contrast theme", "For eyes that want it", self.action_contrast)
+        yield SystemCommand("Diff", "Show the files changed by this session", self.action_diff)
+        yield SystemCommand("Undo", "Undo the last turn and its file changes", self.action_undo)
+        yield SystemCommand("Redo", "Revert the last undo", self.action_redo)
+        yield SystemCommand("Copy", "Copy the last answer to the clipboard", self.action_copy_answer)
+        yield SystemCommand("Subagents", "Show the subagents of this session", self.action_subagents)
+        yield SystemCommand("Background", "Show background commands", self.action_backgrounds)
+        yield SystemCommand("Resume", "Resume an interrupted turn", self.action_resume)
+        yield SystemCommand("Contrast theme", "Use colors with high contrast", self.action_contrast)
 
     def action_contrast(self) -> None:
         self.theme = CONTRAST.name
@@ -143,9 +143,6 @@ class BridleApp(SessionActions):
         if not self._focused:
             self.bell()
             self.send(9, line(event.words)[:120])
-
-    def _entitle(self, words: str) -> None:
-        self.send(2, words)
 
     def on_app_blur(self, _: events.AppBlur) -> None:
         self._focused = False

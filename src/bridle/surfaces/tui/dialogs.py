@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
@@ -56,12 +57,11 @@ class Picker(ModalScreen[str | None]):
         if options.highlighted is not None:
             self.dismiss(options.get_option_at_index(options.highlighted).id)
 
-    def on_key(self, event: object) -> None:
-        key = getattr(event, "key", "")
+    def on_key(self, event: events.Key) -> None:
         options = self.query_one("#choices", OptionList)
-        if key == "down":
+        if event.key == "down":
             options.action_cursor_down()
-        elif key == "up":
+        elif event.key == "up":
             options.action_cursor_up()
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:

@@ -74,22 +74,16 @@ class Editor(TextArea):
 
     async def _on_key(self, event: events.Key) -> None:
         if self._completions.display and event.key in ("tab", "down", "up", "escape"):
-            event.prevent_default()
-            event.stop()
             self._complete(event.key)
         elif event.key == "enter":
-            event.prevent_default()
-            event.stop()
             self._send()
         elif event.key in ("shift+enter", "alt+enter", "ctrl+j"):
-            event.prevent_default()
-            event.stop()
             self.insert("\n")
-        elif event.key in ("up", "down") and self._recalls(event.key):
-            event.prevent_default()
-            event.stop()
-        else:
+        elif event.key not in ("up", "down") or not self._recalls(event.key):
             await super()._on_key(event)
+            return
+        event.prevent_default()
+        event.stop()
 
     def _send(self) -> None:
         words = self.text.strip()
@@ -138,10 +132,8 @@ class Editor(TextArea):
 
     def _matching(self, word: str) -> Iterator[str]:
         wanted = word[1:].casefold()
-        if word.startswith("/"):
-            names = [name for name in self._known() if name.startswith("/")]
-        else:
-            names = [name for name in self._known() if name.startswith("@")]
+        names = [name for name in self._known() if name.startswith(word[0])]
+        if word[0] == "@":
             names += [f"@{path}" for path in self._paths()]
         begin = [name for name in names if name[1:].casefold().startswith(wanted) and name != word]
         inside = [name for name in names if wanted and wanted in name[1:].casefold() and name not in begin]

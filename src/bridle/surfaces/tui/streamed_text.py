@@ -95,8 +95,7 @@ class WordsView(Widget):
         if self._set_for == (width, self.app.theme) or not width:
             return
         self._set_for = (width, self.app.theme)
-        whole = "\n".join(self._wholes)
-        self._set_lines = self._lines(whole, width, joined=False)
+        self._set_lines = self._lines("\n".join(self._wholes), width, joined=False)
         self._tail_lines = self._lines(self._tail, width, joined=True)
 
     def _lines(self, words: str, width: int, *, joined: bool) -> list[Strip]:
@@ -112,11 +111,8 @@ class WordsView(Widget):
 
     def _typesetter(self) -> Console:
         """Return the console that renders Markdown in the theme's colors."""
-        if self._setter is None or self._setter[0] != self.app.theme:
-            self._setter = (self.app.theme, self._made_for_theme())
-        return self._setter[1]
-
-    def _made_for_theme(self) -> Console:
+        if self._setter is not None and self._setter[0] == self.app.theme:
+            return self._setter[1]
         colours = self.app.theme_variables
         styles = {
             **{f"markdown.h{level}": f"bold {colours['primary']}" for level in range(1, 7)},
@@ -129,7 +125,9 @@ class WordsView(Widget):
             "markdown.link_url": "underline",
         }
         known = {name: style for name, style in styles.items() if not style.startswith("auto")}
-        return Console(file=io.StringIO(), color_system="truecolor", force_terminal=True, theme=Theme(known))
+        console = Console(file=io.StringIO(), color_system="truecolor", force_terminal=True, theme=Theme(known))
+        self._setter = (self.app.theme, console)
+        return console
 
     def get_content_width(self, container: Size, viewport: Size) -> int:
         return container.width

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.message import Message
@@ -55,8 +57,8 @@ class TranscriptView(VerticalScroll):
         self._views.clear()
         await self.remove_children(".part")
         parts = [part for part in session.parts.values() if _shown(part)]
-        self._older, recent = parts[:-AT_ONCE], parts[-AT_ONCE:]
-        await self.mount_all([view for part in recent if (view := self._made(part)) is not None])
+        self._older = parts[:-AT_ONCE]
+        await self.mount_all(self._made(parts[-AT_ONCE:]))
         self._offer_older()
         self.anchor()
 
@@ -78,16 +80,14 @@ class TranscriptView(VerticalScroll):
     async def show_older(self) -> None:
         """Show some older parts."""
         some, self._older = self._older[-AT_ONCE:], self._older[:-AT_ONCE]
-        views = [view for part in some if (view := self._made(part)) is not None]
-        await self.mount_all(views, after=self.query_one("#older"))
+        await self.mount_all(self._made(some), after=self.query_one("#older"))
         self._offer_older()
 
-    def _made(self, part: Part) -> Widget | None:
-        view = view_of(part)
-        if view is not None:
-            view.add_class("part")
-            self._views[part.id] = view
-        return view
+    def _made(self, parts: Iterable[Part]) -> list[Widget]:
+        """Return the widgets of the parts that are shown."""
+        views = {part.id: view for part in parts if _shown(part) and (view := view_of(part)) is not None}
+        self._views |= views
+        return [view.add_class("part") for view in views.values()]
 
     async def take(self, event: Entry | Live) -> None:
         """Apply an entry or a live delta. Entries that were already applied are ignored."""
@@ -115,9 +115,7 @@ class TranscriptView(VerticalScroll):
             return
         if view is None:
             view = ThoughtView() if delta.kind == "reasoning" else WordsView()
-            view.add_class("part")
-            self._views[delta.part] = view
-            await self.mount(view)
+            await self._mount(delta.part, view)
         if isinstance(view, (WordsView, ThoughtView)):
             view.grow(delta.offset, delta.text)
         elif isinstance(view, CallView):
@@ -157,10 +155,8 @@ class TranscriptView(VerticalScroll):
         elif isinstance(part, Call) and isinstance(view := self._views.get(part.id), CallView):
             view.call = part
             view.move(part.state, self.session.elapsed)
-        elif part.id not in self._views and _shown(part):
-            view = self._made(part)
-            if view is not None:
-                await self.mount(view)
+        elif part.id not in self._views:
+            await self.mount_all(self._made([part]))
         if isinstance(part, Prompt):
             welcome = self._views.pop("welcome", None)
             if welcome is not None:
@@ -169,11 +165,10 @@ class TranscriptView(VerticalScroll):
 
     async def _drop_unfinished(self, request: str) -> None:
         """Remove calls that were streamed but are not part of the finished reply."""
-        shown = [id for id, view in self._views.items() if isinstance(view, CallView)]
-        for id in shown:
-            if id in self.session.parts or not is_below(id, request):
-                continue
-            await self._views.pop(id).remove()
+        calls = [id for id, view in self._views.items() if isinstance(view, CallView)]
+        for id in calls:
+            if id not in self.session.parts and is_below(id, request):
+                await self._views.pop(id).remove()
 
     async def _mount(self, id: str, view: Widget) -> None:
         view.add_class("part")

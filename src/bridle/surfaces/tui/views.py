@@ -23,7 +23,7 @@ from bridle.core.parts import (
     Text,
     TurnFinish,
 )
-from bridle.core.states import Asking, CallState, Done, Failed, Refused, Running, Waiting
+from bridle.core.states import CallState, Done, Failed, Refused, Running, Waiting
 from bridle.surfaces.shared.call_summary import telling
 from bridle.surfaces.shared.limit_levels import used_words
 from bridle.surfaces.shared.safe_text import line, plain
@@ -71,12 +71,12 @@ class Folded(Vertical):
 
     can_focus = True
 
-    def __init__(self, head: str, body: str = "", *, classes: str, opened: bool = False) -> None:
+    def __init__(self, head: str, body: str = "", *, classes: str) -> None:
         super().__init__(classes=f"folded {classes}")
         self._head = Static(head, classes="head")
         self._body = Static(body, classes="body")
-        self.opened = opened
-        self._body.display = opened and bool(body)
+        self._body.display = False
+        self.opened = False
 
     def compose(self) -> ComposeResult:
         yield self._head
@@ -86,9 +86,6 @@ class Folded(Vertical):
         self._head.update(head)
         self._body.update(body)
         self._body.display = self.opened and bool(body)
-        self.body_text = body
-
-    body_text = ""
 
     def toggle(self) -> None:
         self.opened = not self.opened
@@ -113,8 +110,7 @@ class ThoughtView(Folded):
 
     def grow(self, offset: int, words: str) -> None:
         self.words = self.words[:offset] + words
-        count = len(self.words.split())
-        self.show(f"thought, {count} words", self.words)
+        self.show(f"thought, {len(self.words.split())} words", self.words)
 
 
 class CallView(Folded):
@@ -180,20 +176,8 @@ class CallView(Folded):
 
 
 def _kind(state: CallState) -> str:
-    match state:
-        case Running():
-            return "running"
-        case Done():
-            return "done"
-        case Failed():
-            return "failed"
-        case Refused():
-            return "refused"
-        case Asking():
-            return "asking"
-        case Waiting():
-            return "waiting"
-    return "pending"
+    kind = str(state.__struct_config__.tag)
+    return kind if kind in MARKS else "pending"
 
 
 class StepView(Static):
