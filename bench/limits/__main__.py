@@ -99,22 +99,22 @@ def settings(contenders: list[Compared], found: Cells) -> list[str]:
 def page(contenders: list[Compared], rows: list[Row], found: Cells, missing: list[str]) -> list[str]:
     machine = f"{platform.machine()}, {os.cpu_count()} processors, {platform.system()} {platform.release()}"
     return [
-        "# Limits, compared",
+        "# Comparison of limits",
         "",
         f"Made by `bench/run limits` on {datetime.now(UTC):%Y-%m-%d}: {machine}, Python {platform.python_version()}.",
-        "Every contender meets the same scripted model over loopback HTTP, in OpenAI's chat wire, in a fresh folder",
+        "Every contender gets the same scripted model over loopback HTTP, in OpenAI's chat wire, in a fresh folder",
         "and with its documented settings. A run that does not end is killed with all its processes, after the time",
-        "or the number of requests that its cell names. A text counts if the model or the contender wrote it, not if",
-        "the caller has to: an exception is no text. What a contender does not have is *not offered*, and no failure.",
+        "or the number of requests in its cell. A text counts if the model or the contender wrote it, not if the caller",
+        "has to: an exception is not a text. A missing feature is *not offered*, which is not a failure.",
         "",
         *table(contenders, rows, found),
         "",
         *missing,
-        "## When a row is passed",
+        "## Criteria of the rows",
         "",
         *(f"- **{row.name}**: {row.criterion}" for row in rows),
         "",
-        "## By which settings",
+        "## Settings of the contenders",
         "",
         *settings(contenders, found),
     ]

@@ -39,7 +39,7 @@ BRIDLE = Compared(
         "tool_calls": "`Limits(tool_calls=)`",
         "subagents": "`Agent(subagents=)`, each with its `steps`",
         "tree": "`TreeLimits(steps=)`",
-        "loops": "on by default; nobody is there to be asked",
+        "loops": "on by default; no user can be asked",
         "compaction": "on by default; the window is the model's",
         "resume": "`Agent(journal=)`, `Runtime.resume`",
         "tokens": "`Limits(tokens=)`",
@@ -55,17 +55,17 @@ OPENCODE = Compared(
     offers={
         "steps": "`agent.build.steps` in opencode.json",
         "subagents": "an agent of mode `subagent` with its `steps`",
-        "loops": "its permission `doom_loop`, at its default; nobody is there to be asked",
+        "loops": "its permission `doom_loop`, at its default; no user can be asked",
         "compaction": "on by default; the window is `limit.context` of the model",
         "resume": "`opencode run --continue continue`",
     },
     lacks={
         "steps 0": "`steps` must be above 0",
-        "tool_calls": "no budget of calls: `steps`, `permission` and `experimental` were looked at",
-        "tree": "`steps` counts each session alone; `subagent_depth` bounds the depth",
+        "tool_calls": "no budget of calls: `steps`, `permission` and `experimental` were checked",
+        "tree": "`steps` counts each session alone; `subagent_depth` limits the depth",
         "tokens": "no budget of tokens in opencode.json",
         "cost": "no budget of cost in opencode.json; it is only shown",
-        "seconds": "no budget of time in opencode.json; `timeout` is of a request",
+        "seconds": "no budget of time in opencode.json; `timeout` limits one request",
     },
 )
 
@@ -78,14 +78,14 @@ AGNO = Compared(
         "resume": '`SqliteDb`, `checkpoint="tool-batch"`, `continue_run`',
     },
     lacks={
-        "steps": "`Agent` has `tool_call_limit`, but no bound of its requests",
-        "subagents": "members of a `Team` have no bound of their requests",
+        "steps": "`Agent` has `tool_call_limit`, but no limit on its requests",
+        "subagents": "members of a `Team` have no limit on their requests",
         "tree": "no budget for a `Team` with its members",
         "loops": NO_LOOPS,
-        "compaction": "`compress_tool_results` and session summaries go by count, not by a window",
+        "compaction": "`compress_tool_results` and session summaries depend on counts, not on a window",
         "tokens": "metrics only",
         "cost": "metrics only",
-        "seconds": "no bound of the time of a run",
+        "seconds": "no limit on the time of a run",
     },
 )
 
@@ -105,7 +105,7 @@ PYDANTIC_AI = Compared(
         "loops": NO_LOOPS + " in the core",
         "compaction": NO_COMPACTION + " in the core; providers and another package have some",
         "resume": "`ConversationStore` is saved after a run, and only kept in memory; others are extra services",
-        "seconds": "no bound of the time of a run",
+        "seconds": "no limit on the time of a run",
     },
 )
 
@@ -115,7 +115,7 @@ LANGGRAPH = Compared(
     needs=("langchain", "langgraph", "langgraph-checkpoint-sqlite", "langchain-openai"),
     offers={
         "steps": "`ModelCallLimitMiddleware(thread_limit=, exit_behavior='end')`",
-        "tool_calls": "`ToolCallLimitMiddleware(run_limit=, exit_behavior='end')`; the default lets a model go on",
+        "tool_calls": "`ToolCallLimitMiddleware(run_limit=, exit_behavior='end')`; by default the model continues",
         "subagents": "a tool that invokes an agent with its own middleware",
         "compaction": "`SummarizationMiddleware(trigger=('tokens', n), keep=('messages', 2))`",
         "resume": '`AsyncSqliteSaver`, `durability="sync"`, `ainvoke(None)`',
@@ -123,9 +123,9 @@ LANGGRAPH = Compared(
     lacks={
         "tree": "the middleware counts in the state of one graph",
         "loops": NO_LOOPS,
-        "tokens": "no middleware bounds the tokens of a run",
-        "cost": "no middleware bounds the cost of a run",
-        "seconds": "`step_timeout` bounds one step of a graph",
+        "tokens": "no middleware limits the tokens of a run",
+        "cost": "no middleware limits the cost of a run",
+        "seconds": "`step_timeout` limits one step of a graph",
     },
 )
 
@@ -140,13 +140,13 @@ OPENAI_AGENTS = Compared(
         "resume": "`SQLiteSession`, and a run with the prompt continue",
     },
     lacks={
-        "tool_calls": "no bound of calls in `RunConfig` and `ModelSettings`",
+        "tool_calls": "no limit on calls in `RunConfig` and `ModelSettings`",
         "tree": "`max_turns` counts each run alone",
         "loops": NO_LOOPS,
         "compaction": "`OpenAIResponsesCompactionSession` needs another wire",
         "tokens": "usage is only reported",
         "cost": "usage is only reported",
-        "seconds": "no bound of the time of a run",
+        "seconds": "no limit on the time of a run",
     },
 )
 
@@ -157,14 +157,14 @@ SMOLAGENTS = Compared(
     speech=Speech(delegate_argument="task", finish="final_answer"),
     offers={"steps": "`ToolCallingAgent(max_steps=)`", "subagents": "`managed_agents`, each with its `max_steps`"},
     lacks={
-        "tool_calls": "`max_tool_threads` bounds how many run at once, nothing how many run",
+        "tool_calls": "`max_tool_threads` limits how many run at once, but not how many run in total",
         "tree": "`max_steps` counts each agent alone",
         "loops": NO_LOOPS,
         "compaction": NO_COMPACTION,
-        "resume": "the memory of an agent is not kept anywhere",
+        "resume": "the memory of an agent is not stored",
         "tokens": "usage is only reported",
         "cost": "usage is only reported",
-        "seconds": "no bound of the time of a run",
+        "seconds": "no limit on the time of a run",
     },
 )
 
@@ -180,13 +180,13 @@ MINI_SWE_AGENT = Compared(
     },
     lacks={
         "steps 0": "a `step_limit` of 0 means none",
-        "tool_calls": "`AgentConfig` bounds steps, cost and time",
+        "tool_calls": "`AgentConfig` limits steps, cost and time",
         "subagents": "there are no subagents",
         "tree": "there are no subagents",
-        "loops": NO_LOOPS + "; `max_consecutive_format_errors` is about replies that it cannot read",
+        "loops": NO_LOOPS + "; `max_consecutive_format_errors` counts replies that it cannot parse",
         "compaction": NO_COMPACTION,
-        "resume": "`output_path` keeps what happened, and nothing reads it again",
-        "tokens": "`AgentConfig` bounds steps, cost and time",
+        "resume": "`output_path` stores the trajectory, and nothing reads it again",
+        "tokens": "`AgentConfig` limits steps, cost and time",
     },
 )
 

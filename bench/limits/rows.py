@@ -37,8 +37,8 @@ class Row:
     """Killed when its third request arrives, or when the effect `die` is there; then started again to resume."""
 
 
-CAP = "Ends by itself with a text; calls that run: at most {0}; requests: at most {1} (the cap, and one to close)."
-LOOP = f"Ends by itself, or to ask, before {LOOP_CALLS} calls have run; the cap on steps is 60, and the clock 90 s."
+CAP = "Ends by itself with a text; calls that run: at most {0}; requests: at most {1} (the cap and a closing one)."
+LOOP = f"Ends by itself, or to ask, before {LOOP_CALLS} calls have run; the cap on steps is 60, and the time limit 90 s."
 
 
 def cap_row(cap: int) -> Row:
@@ -71,7 +71,7 @@ ROWS = [
     Row(
         "cap 0",
         scripts.stubborn,
-        "No call runs: it is refused before any request, or a text comes with the first.",
+        "No call runs: the run is refused before any request, or the first request gives a text.",
         judges.none_at_all,
         ("steps", "steps 0"),
         {"steps": 0},
@@ -82,7 +82,7 @@ ROWS = [
     Row(
         "ten calls at once, budget of 4",
         scripts.overflow,
-        "At most 4 of the 10 calls run, and it ends by itself with a text.",
+        "At most 4 of the 10 calls run, and the run ends by itself with a text.",
         judges.budgeted,
         ("tool_calls",),
         {"tool_calls": 4},
@@ -90,7 +90,7 @@ ROWS = [
     Row(
         "one call after the other, budget of 4",
         scripts.stubborn,
-        "At most 4 calls run, and it ends by itself with a text, within 60 requests.",
+        "At most 4 calls run, and the run ends by itself with a text, within 60 requests.",
         judges.budgeted,
         ("tool_calls",),
         {"tool_calls": 4},
@@ -98,7 +98,7 @@ ROWS = [
     Row(
         "nested caps: 3 and 2",
         scripts.nested,
-        "The parent makes at most 4 requests (its cap of 3, and one to close), each child at most 3, and a text comes.",
+        "The parent makes at most 4 requests (its cap of 3 and a closing one), each child at most 3, and there is a text.",
         judges.nested_caps,
         ("steps", "subagents"),
         {"steps": 3, "child_steps": 2},
@@ -107,7 +107,7 @@ ROWS = [
     Row(
         "one budget of 6 steps for a tree",
         scripts.nested,
-        "At most 6 requests in all, and one to close for each agent; it ends by itself with a text.",
+        "At most 6 requests in total, and a closing one for each agent; the run ends by itself with a text.",
         judges.tree_budget,
         ("subagents", "tree"),
         {"steps": 20, "child_steps": 20, "tree_steps": 6},
@@ -120,7 +120,7 @@ ROWS = [
     Row(
         f"polling {POLLS} times with changing output",
         scripts.polling,
-        f"All {POLLS} calls run, and the model's text comes: this is no loop.",
+        f"All {POLLS} calls run, and the model's text follows: this is not a loop.",
         judges.polled,
         (),
         {"steps": 20},
@@ -128,7 +128,7 @@ ROWS = [
     Row(
         "a reply is cut",
         scripts.dropped(1),
-        "The call before the cut runs once, and the model's text comes.",
+        "The call before the cut runs once, and the model's text follows.",
         judges.went_on,
         (),
         {"steps": 20},
@@ -153,8 +153,8 @@ ROWS = [
     Row(
         "killed between two calls",
         scripts.two_calls,
-        "After kill -9 and resuming: neither of the two finished calls runs again, what the model had said is still in "
-        "the next request, and the model's text comes.",
+        "After kill -9 and resuming: neither of the two finished calls runs again, the earlier text of the model is in "
+        "the next request, and the model's text follows.",
         judges.resumed,
         ("resume",),
         {"steps": 20},
@@ -163,7 +163,7 @@ ROWS = [
     Row(
         "killed in a call, after its effect",
         scripts.deadly,
-        "After kill -9 and resuming: the effect is there once, and it ends by itself with a text.",
+        "After kill -9 and resuming: the effect happens once, and the run ends by itself with a text.",
         judges.not_repeated,
         ("resume",),
         {"steps": 20},
@@ -172,8 +172,8 @@ ROWS = [
     Row(
         "a cap of 4 over a crash",
         scripts.stubborn_and_killed,
-        "Killed at its third request and resumed: at most 6 requests in all (the cap, the one that was cut off, and "
-        "one to close), and a text comes.",
+        "Killed at its third request and resumed: at most 6 requests in total (the cap, the one that was cut off, and "
+        "a closing one), and there is a text.",
         judges.still_capped,
         ("resume", "steps"),
         {"steps": 4},

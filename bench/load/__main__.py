@@ -121,19 +121,19 @@ def page(sessions: int, processes: int, steps: int) -> tuple[str, bool]:
         together = several(second, processes, max(1, sessions // processes), steps)
         met = all(load.answered == load.sessions for load in (alone, *together)) and sound(first) and sound(second)
     return (
-        f"""# Load
+        f"""# Benchmarks under load
 
 Made by `bench/run load` on {datetime.now(UTC):%Y-%m-%d}: {platform.machine()}, {platform.system()}, \
 Python {platform.python_version()}.
 Sessions of {steps} steps with a call in each but the last, all at once, on one SQLite journal with the default
-durability. An event is late by the time from its record to whoever follows the session.
+durability. The lateness of an event is the time from its record to the client that follows the session.
 
 | | answered | events | late ms, half | late ms, 99 % | seconds | CPU s | kB a session |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 {row("one process", [alone])}
 {row(f"{processes} processes", together)}
 
-- {"met" if met else "MISSED"}: every session ends with its answer, no lock is in the way, and the journals are sound
+- {"met" if met else "MISSED"}: every session ends with its answer, no lock blocks another process, and the journals are intact
 """,
         met,
     )

@@ -145,18 +145,18 @@ def page(deltas: int, parts: int) -> tuple[str, bool]:
     there, seconds = asyncio.run(opened(parts))
     met = seconds < OPEN_SECONDS
     return (
-        f"""# The terminal
+        f"""# Benchmarks of the terminal
 
 Made by `bench/run terminal` on {datetime.now(UTC):%Y-%m-%d}: {platform.machine()}, {platform.system()}, \
 Python {platform.python_version()}.
 
-| what | |
+| measurement | |
 | --- | ---: |
 | {deltas:,} pieces of an answer in `bridle`, {PACE:,} a second, CPU µs each, at {SIZE[0]} x {SIZE[1]} | {each:.0f} |
 | memory of its process after half of them, MB | {half:.0f} |
 | memory after all of them, MB | {whole:.0f} |
 | the same pieces through `bridle run` on a terminal, CPU µs each | {run:.0f} |
-| a session of {there:,} parts opened, CPU seconds | {seconds:.2f} |
+| opening a session of {there:,} parts, CPU seconds | {seconds:.2f} |
 
 - {"met" if met else "MISSED"}: a session of {there:,} parts opens within {OPEN_SECONDS:g} s of CPU
 """,

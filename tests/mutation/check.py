@@ -61,7 +61,7 @@ def _source(module: str) -> tuple[str, str]:
 
 
 def reasons() -> dict[str, dict[str, str]]:
-    """Why nobody could notice these, by module and name."""
+    """Return why no test can notice these mutants, by module and name."""
     return tomllib.loads(EQUIVALENT.read_text())
 
 
@@ -144,23 +144,23 @@ def table(survivors: Sequence[Mutant]) -> str:
     lines = [
         "# Mutants",
         "",
-        "A test is worth what it notices. `scripts/mutants` makes every small change to the policy, the limits and the",
-        "doom loops (another comparison, a number one up or down, an operand less, arguments swapped, no statement),",
-        "runs the tests that should notice it, and writes this table.",
+        "`scripts/mutants` makes every small change to the policy, the limits and the doom loops (another comparison, a",
+        "number one up or down, an operand less, arguments swapped, no statement). It runs the tests that should fail",
+        "after each change, and writes this table.",
         "",
-        "| module | mutants | noticed | cannot be noticed | survive |",
+        "| module | mutants | noticed | cannot be noticed | survived |",
         "| --- | --- | --- | --- | --- |",
         *rows,
         "",
-        "## Those that cannot be noticed",
+        "## Mutants that no test can notice",
         "",
-        "| module | change | why nobody can tell |",
+        "| module | change | reason |",
         "| --- | --- | --- |",
     ]
     for module, changes in known.items():
         lines += [f"| `{module}` | `{_cell(name)}` | {reason} |" for name, reason in changes.items()]
     if lost:
-        lines += ["", "## Those that survive", "", *lost]
+        lines += ["", "## Surviving mutants", "", *lost]
     return "\n".join(lines) + "\n"
 
 

@@ -100,9 +100,9 @@ def looked_for(fault: Fault, known: dict[str, int]) -> tuple[int, str] | None:
 
 HEAD = """# Planted faults
 
-A simulation is worth what it catches. `scripts/faults` plants each of these into a copy of the source, lives through
-world after world, and notes a seed that shows it and the invariant that it breaks: {caught} of {all} are caught. CI
-plants each again and replays its seed; where another Python or SQLite has moved a seed, it looks for another one.
+`scripts/faults` plants each of these faults into a copy of the source and runs one world after the other. It notes
+a seed that exposes the fault, and the invariant that breaks: {caught} of {all} are caught. CI plants each fault again and
+replays its seed. If a seed no longer exposes its fault with another Python or SQLite, CI looks for another seed.
 
 | fault | in | seed | breaks |
 | --- | --- | --- | --- |

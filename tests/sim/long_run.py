@@ -170,8 +170,8 @@ def _show(progress: Progress, seeds: int) -> None:
 HEAD = [
     "# A run of the simulation",
     "",
-    "Made by `scripts/simulate --write`: what came to pass in so many worlds, and what broke an invariant. What they",
-    "are made of is told in [simulation.md](simulation.md).",
+    "Made by `scripts/simulate --write`: the events in these worlds, and the failures of invariants.",
+    "[simulation.md](simulation.md) describes the worlds.",
     "",
 ]
 
@@ -181,4 +181,4 @@ def _told(progress: Progress) -> list[str]:
     machine = f"{platform.machine()}, {platform.system()} {platform.release()}, Python {platform.python_version()}"
     rows = [f"| {name} | {times:,} |" for name, times in sorted(progress.seen.items())]
     begun = f"From seed {progress.start}, on code {progress.code}, up to {datetime.now(UTC):%Y-%m-%d}; {machine}."
-    return [f"{total}.", begun, "", "| what | times |", "| --- | ---: |", *rows, *progress.failures]
+    return [f"{total}.", begun, "", "| event | times |", "| --- | ---: |", *rows, *progress.failures]
