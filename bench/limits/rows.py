@@ -38,7 +38,7 @@ class Row:
 
 
 CAP = "Ends by itself with a text; calls that run: at most {0}; requests: at most {1} (the cap and a closing one)."
-LOOP = f"Ends by itself, or to ask, before {LOOP_CALLS} calls have run; the cap on steps is 60, and the time limit 90 s."
+LOOP = f"Ends by itself or asks before {LOOP_CALLS} calls have run; the cap on steps is 60, and the time limit 90 s."
 
 
 def cap_row(cap: int) -> Row:
@@ -98,7 +98,7 @@ ROWS = [
     Row(
         "nested caps: 3 and 2",
         scripts.nested,
-        "The parent makes at most 4 requests (its cap of 3 and a closing one), each child at most 3, and there is a text.",
+        "The parent makes at most 4 requests (its cap of 3 and a closing one), each child at most 3. There is a text.",
         judges.nested_caps,
         ("steps", "subagents"),
         {"steps": 3, "child_steps": 2},

@@ -133,7 +133,7 @@ durability. The lateness of an event is the time from its record to the client t
 {row("one process", [alone])}
 {row(f"{processes} processes", together)}
 
-- {"met" if met else "MISSED"}: every session ends with its answer, no lock blocks another process, and the journals are intact
+- {"met" if met else "MISSED"}: every session ends with its answer, no lock blocks one, and the journals are intact
 """,
         met,
     )

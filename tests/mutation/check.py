@@ -144,9 +144,9 @@ def table(survivors: Sequence[Mutant]) -> str:
     lines = [
         "# Mutants",
         "",
-        "`scripts/mutants` makes every small change to the policy, the limits and the doom loops (another comparison, a",
-        "number one up or down, an operand less, arguments swapped, no statement). It runs the tests that should fail",
-        "after each change, and writes this table.",
+        "`scripts/mutants` makes every small change to the policy, the limits and the doom loops (another comparison,",
+        "a number one up or down, an operand less, arguments swapped, no statement). It runs the tests that should",
+        "fail after each change, and writes this table.",
         "",
         "| module | mutants | noticed | cannot be noticed | survived |",
         "| --- | --- | --- | --- | --- |",

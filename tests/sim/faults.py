@@ -101,8 +101,8 @@ def looked_for(fault: Fault, known: dict[str, int]) -> tuple[int, str] | None:
 HEAD = """# Planted faults
 
 `scripts/faults` plants each of these faults into a copy of the source and runs one world after the other. It notes
-a seed that exposes the fault, and the invariant that breaks: {caught} of {all} are caught. CI plants each fault again and
-replays its seed. If a seed no longer exposes its fault with another Python or SQLite, CI looks for another seed.
+a seed that exposes the fault, and the invariant that breaks: {caught} of {all} are caught. CI plants each fault again
+and replays its seed. If a seed no longer exposes its fault with another Python or SQLite, CI looks for another seed.
 
 | fault | in | seed | breaks |
 | --- | --- | --- | --- |
