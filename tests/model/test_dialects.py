@@ -19,6 +19,7 @@ from bridle.core.stream import (
     TextStart,
     ToolCall,
 )
+from bridle.model import wire_model
 from bridle.model.anthropic import AnthropicReply
 from bridle.model.openai_chat import ChatReply
 from bridle.model.openai_responses import ResponsesReply
@@ -30,7 +31,7 @@ def heard(reply, *events, done=b"[DONE]"):
     found = []
     for event in (*events, *([done] if done else ())):
         data = event if isinstance(event, bytes) else msgspec.json.encode(event)
-        found += reply.read(data)
+        found += wire_model.heard(reply, [data])
     found += reply.end()
     return [event for event in found if not type(event).__name__.startswith("ToolInput")]
 

@@ -18,7 +18,7 @@ from bridle.core.messages import AssistantMessage, AssistantText, Attachment, Me
 from bridle.core.states import Usage
 from bridle.core.stream import ModelRequest, ReasoningDelta, TextDelta
 from bridle.model import request_body
-from bridle.model.request_body import disjoint
+from bridle.model.server_json import disjoint
 from bridle.model.sse import EventParts, TooLong
 from bridle.testing.scripted import Reply, ScriptedCall
 

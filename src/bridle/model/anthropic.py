@@ -2,45 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import msgspec
 
-from bridle.core.agent import ModelInfo
-from bridle.core.messages import (
-    AssistantMessage,
-    AssistantText,
-    Attachment,
-    CallMessage,
-    Message,
-    ResultMessage,
-    Thought,
-    UserMessage,
-)
+from bridle.core import messages, stream
+from bridle.core.messages import Message
 from bridle.core.states import Usage
-from bridle.core.stream import (
-    ModelRequest,
-    ReasoningDelta,
-    ReasoningEnd,
-    ReasoningStart,
-    StepEnd,
-    StreamEnd,
-    StreamEvent,
-    TextDelta,
-    TextEnd,
-    TextStart,
-    ToolCall,
-    ToolInputDelta,
-    ToolInputEnd,
-    ToolInputStart,
-    ToolSpec,
-)
-from bridle.model.http import Lane, failure, talk
-from bridle.model.request_body import ToolsForm, count_of, decoded, inner, json_text, request_body, wire_id, wire_name
-from bridle.values.provider import Quirks
+from bridle.core.stream import ModelRequest, StreamEvent, ToolSpec
+from bridle.model.http import failure
+from bridle.model.request_body import request_body, wire_id, wire_name
+from bridle.model.server_json import count_of, decoded, inner, json_text
+from bridle.model.wire_model import StreamedReply, WireModel
 
 FINISH = {
     "end_turn": "stop",
@@ -54,22 +29,16 @@ LEAST_BUDGET = 1_024
 CACHED = {"type": "ephemeral"}
 
 
-class AnthropicModel:
+class AnthropicModel(WireModel):
     """A model behind the Messages API. See `Model`."""
 
-    def __init__(self, lane: Lane, name: str, info: ModelInfo, quirks: Quirks | None = None) -> None:
-        self.info = info
-        self._lane = lane
-        self._name = name
-        self._quirks = quirks or Quirks()
-        self._tools = ToolsForm(tools_form)
+    path = "/messages"
 
     def body(self, request: ModelRequest) -> bytes:
-        """Return the JSON body of a request."""
         form = request.messages.form(f"messages {request.model}", lambda: TurnForm(request.model, request.takes))
-        head: dict[str, Any] = {"model": self._name}
+        head: dict[str, Any] = {"model": self.name}
         if request.tools:
-            head["tools"] = self._tools.of(request.tools)
+            head["tools"] = self.tools(request.tools)
         elif form.tools:
             # Tools called in the history must be declared, even if they can no longer be called.
             head["tools"] = [{"name": name, "input_schema": {"type": "object"}} for name in sorted(form.tools)]
@@ -79,11 +48,14 @@ class AnthropicModel:
         fixed: dict[str, Any] = {"stream": True, "max_tokens": request.max_output_tokens}
         if "tools" in head:
             fixed["tool_choice"] = {"type": request.tool_choice if request.tools else "none"}
-        options = {"cache_control": CACHED, **request.options} if self._quirks.caches_requests else request.options
+        options = {"cache_control": CACHED, **request.options} if self.quirks.caches_requests else request.options
         return request_body(head, "messages", form.closed(), fixed, _fitting(options, request.max_output_tokens))
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
-        return talk(self._lane, "/messages", partial(self.body, request), AnthropicReply())
+    def reply(self) -> StreamedReply:
+        return AnthropicReply()
+
+    def tool(self, spec: ToolSpec) -> dict[str, Any]:
+        return {"name": spec.name, "description": spec.description, "input_schema": spec.schema}
 
 
 def _fitting(options: Mapping[str, Any], most: int) -> Mapping[str, Any]:
@@ -95,11 +67,6 @@ def _fitting(options: Mapping[str, Any], most: int) -> Mapping[str, Any]:
     if most < 2 * LEAST_BUDGET:
         return {key: value for key, value in options.items() if key != "thinking"}
     return {**options, "thinking": {**options["thinking"], "budget_tokens": most // 2}}
-
-
-def tools_form(specs: Sequence[ToolSpec]) -> list[dict[str, Any]]:
-    """Return the tool declarations for this wire."""
-    return [{"name": spec.name, "description": spec.description, "input_schema": spec.schema} for spec in specs]
 
 
 class TurnForm:
@@ -115,7 +82,7 @@ class TurnForm:
         self._role = ""
 
     def add(self, message: Message) -> None:
-        role = "assistant" if isinstance(message, AssistantMessage) else "user"
+        role = "assistant" if isinstance(message, messages.AssistantMessage) else "user"
         for block in self._blocks(message):
             if role == self._role:
                 self.items += b","
@@ -130,39 +97,41 @@ class TurnForm:
 
     def _blocks(self, message: Message) -> Iterator[dict[str, Any]]:
         match message:
-            case UserMessage():
+            case messages.UserMessage():
                 text, seen = message.seen_by(self._takes)
                 if text.strip():
                     yield {"type": "text", "text": text}
                 yield from (_attachment(attached) for attached in seen)
-            case ResultMessage():
+            case messages.ResultMessage():
                 result: dict[str, Any] = {"type": "tool_result", "tool_use_id": wire_id(message.call)}
                 if message.text.strip():
                     result["content"] = message.text
                 if message.failed:
                     result["is_error"] = True
                 yield result
-            case AssistantMessage():
+            case messages.AssistantMessage():
                 for block in message.blocks:
                     yield from self._block(block, own=message.model == self._model)
 
-    def _block(self, block: AssistantText | Thought | CallMessage, *, own: bool) -> Iterator[dict[str, Any]]:
+    def _block(
+        self, block: messages.AssistantText | messages.Thought | messages.CallMessage, *, own: bool
+    ) -> Iterator[dict[str, Any]]:
         match block:
-            case AssistantText():
+            case messages.AssistantText():
                 if block.text.strip():
                     yield {"type": "text", "text": block.text}
-            case Thought():
+            case messages.Thought():
                 # Only complete thoughts are sent back, and only to the model that signed them.
                 if own and block.seal:
                     yield from _thought(block)
-            case CallMessage():
+            case messages.CallMessage():
                 name = wire_name(block.name)
                 self.tools.add(name)
                 arguments = msgspec.Raw(block.arguments.encode())
                 yield {"type": "tool_use", "id": wire_id(block.id), "name": name, "input": arguments}
 
 
-def _thought(block: Thought) -> Iterator[dict[str, Any]]:
+def _thought(block: messages.Thought) -> Iterator[dict[str, Any]]:
     sealed = msgspec.json.decode(block.seal)
     kind = sealed.get("type") if isinstance(sealed, dict) else None
     if kind == "thinking":
@@ -171,7 +140,7 @@ def _thought(block: Thought) -> Iterator[dict[str, Any]]:
         yield sealed
 
 
-def _attachment(attached: Attachment) -> dict[str, Any]:
+def _attachment(attached: messages.Attachment) -> dict[str, Any]:
     kind = "image" if attached.media.startswith("image/") else "document"
     source = {"type": "base64", "media_type": attached.media, "data": attached.data}
     return {"type": kind, "source": source}
@@ -210,13 +179,7 @@ class AnthropicReply:
         self._counts: dict[str, Any] = {}
 
     def read(self, data: bytes) -> Iterator[StreamEvent]:
-        if self.done or self.failed:
-            return
         event = decoded(_events, data)
-        if not isinstance(event, _Event):
-            self.failed = True
-            yield event
-            return
         match event.type:
             case "content_block_start":
                 yield from self._start(event.index, event.content_block or {})
@@ -247,26 +210,26 @@ class AnthropicReply:
         opened = self._blocks[index] = _Block(kind, str(block.get("name") or ""), block.get("input"))
         match kind:
             case "text":
-                yield TextStart()
+                yield stream.TextStart()
                 if words := block.get("text"):
-                    yield TextDelta(str(words))
+                    yield stream.TextDelta(str(words))
             case "thinking":
-                yield ReasoningStart()
+                yield stream.ReasoningStart()
                 if words := block.get("thinking"):
-                    yield ReasoningDelta(str(words))
+                    yield stream.ReasoningDelta(str(words))
             case "redacted_thinking":
                 opened.seal = str(block.get("data") or "")
-                yield ReasoningStart()
+                yield stream.ReasoningStart()
             case "tool_use":
-                yield ToolInputStart(opened.name, str(index))
+                yield stream.ToolInputStart(opened.name, str(index))
 
     def _delta(self, index: int, delta: dict[str, Any]) -> Iterator[StreamEvent]:
         block = self._blocks.get(index)
         match delta.get("type"):
             case "text_delta":
-                yield TextDelta(str(delta.get("text") or ""))
+                yield stream.TextDelta(str(delta.get("text") or ""))
             case "thinking_delta":
-                yield ReasoningDelta(str(delta.get("thinking") or ""))
+                yield stream.ReasoningDelta(str(delta.get("thinking") or ""))
             case "signature_delta":
                 if block is not None:
                     block.seal += str(delta.get("signature") or "")
@@ -274,7 +237,7 @@ class AnthropicReply:
                 if block is not None:
                     piece = str(delta.get("partial_json") or "")
                     block.pieces.append(piece)
-                    yield ToolInputDelta(str(index), piece)
+                    yield stream.ToolInputDelta(str(index), piece)
 
     def _stop(self, index: int) -> Iterator[StreamEvent]:
         block = self._blocks.pop(index, None)
@@ -282,25 +245,25 @@ class AnthropicReply:
             return
         match block.kind:
             case "text":
-                yield TextEnd()
+                yield stream.TextEnd()
             case "thinking":
-                yield ReasoningEnd(_sealed("thinking", "signature", block.seal))
+                yield stream.ReasoningEnd(_sealed("thinking", "signature", block.seal))
             case "redacted_thinking":
-                yield ReasoningEnd(_sealed("redacted_thinking", "data", block.seal))
+                yield stream.ReasoningEnd(_sealed("redacted_thinking", "data", block.seal))
             case "tool_use":
                 text = "".join(block.pieces)
                 if not text and block.given:
                     text = json_text(block.given)
-                yield ToolInputEnd(str(index))
-                yield ToolCall(block.name, text, str(index))
+                yield stream.ToolInputEnd(str(index))
+                yield stream.ToolCall(block.name, text, str(index))
 
     def end(self) -> Iterator[StreamEvent]:
         if self.failed or not self.done:
             return
         for index in sorted(self._blocks):
             yield from self._stop(index)
-        yield StepEnd(FINISH.get(self._finish, "unknown"), usage_of(self._counts))
-        yield StreamEnd()
+        yield stream.StepEnd(FINISH.get(self._finish, "unknown"), usage_of(self._counts))
+        yield stream.StreamEnd()
 
 
 def _sealed(kind: str, field: str, seal: str) -> str:

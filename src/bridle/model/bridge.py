@@ -15,39 +15,15 @@ from pydantic_ai.providers import Provider as TheirProvider
 from pydantic_ai.providers import infer_provider, infer_provider_class
 from pydantic_ai.tools import ToolDefinition
 
+from bridle.core import messages, stream
 from bridle.core.agent import ModelInfo
-from bridle.core.messages import (
-    AssistantMessage,
-    AssistantText,
-    CallMessage,
-    Message,
-    ResultMessage,
-    Thought,
-    UserMessage,
-)
-from bridle.core.stream import (
-    Error,
-    ModelRequest,
-    ReasoningDelta,
-    ReasoningEnd,
-    ReasoningStart,
-    Start,
-    StepBegin,
-    StepEnd,
-    StreamEnd,
-    StreamEvent,
-    TextDelta,
-    TextEnd,
-    TextStart,
-    ToolCall,
-    ToolInputDelta,
-    ToolInputEnd,
-    ToolInputStart,
-)
+from bridle.core.messages import Message
+from bridle.core.stream import Error, ModelRequest, StreamEvent
 from bridle.errors import ConfigError
 from bridle.model.catalog import model_info
 from bridle.model.http import EXHAUSTED, OVERFLOW
-from bridle.model.request_body import disjoint, wire_id, wire_name
+from bridle.model.request_body import wire_id, wire_name
+from bridle.model.server_json import disjoint
 
 NAMES = {"amazon-bedrock": "bedrock", "google-vertex": "google-cloud", "togetherai": "together"}
 """pydantic-ai's names of providers, where they differ from models.dev."""
@@ -111,17 +87,17 @@ class BridgeModel:
             if not self._entered:
                 self._entered = True
                 await self._model.__aenter__()
-            async with self._model.request_stream(form.with_system(request.system), settings, parameters) as stream:
-                yield Start()
-                yield StepBegin()
-                async for event in stream:
+            async with self._model.request_stream(form.with_system(request.system), settings, parameters) as replying:
+                yield stream.Start()
+                yield stream.StepBegin()
+                async for event in replying:
                     for told in _events(event):
                         yield told
-                for told in _ending(stream):
+                for told in _ending(replying):
                     yield told
         except failures.ContentFilterError:
-            yield StepEnd("content_filter", None)
-            yield StreamEnd()
+            yield stream.StepEnd("content_filter", None)
+            yield stream.StreamEnd()
         except Exception as error:
             # Each provider library raises its own exceptions; all become an event.
             yield self._clean(failure(error))
@@ -173,51 +149,51 @@ def _events(event: Any) -> Iterator[StreamEvent]:
 def _started(index: int, part: Any) -> Iterator[StreamEvent]:
     match part:
         case theirs.TextPart():
-            yield TextStart()
+            yield stream.TextStart()
             if part.content:
-                yield TextDelta(part.content)
+                yield stream.TextDelta(part.content)
         case theirs.ThinkingPart():
-            yield ReasoningStart()
+            yield stream.ReasoningStart()
             if part.content:
-                yield ReasoningDelta(part.content)
+                yield stream.ReasoningDelta(part.content)
         case theirs.ToolCallPart():
-            yield ToolInputStart(part.tool_name, str(index))
+            yield stream.ToolInputStart(part.tool_name, str(index))
             if isinstance(part.args, str) and part.args:
-                yield ToolInputDelta(str(index), part.args)
+                yield stream.ToolInputDelta(str(index), part.args)
 
 
 def _grown(index: int, delta: Any) -> Iterator[StreamEvent]:
     match delta:
         case theirs.TextPartDelta():
-            yield TextDelta(delta.content_delta)
+            yield stream.TextDelta(delta.content_delta)
         case theirs.ThinkingPartDelta():
             if delta.content_delta:
-                yield ReasoningDelta(delta.content_delta)
+                yield stream.ReasoningDelta(delta.content_delta)
         case theirs.ToolCallPartDelta():
             if isinstance(delta.args_delta, str):
-                yield ToolInputDelta(str(index), delta.args_delta)
+                yield stream.ToolInputDelta(str(index), delta.args_delta)
 
 
 def _ended(index: int, part: Any) -> Iterator[StreamEvent]:
     match part:
         case theirs.TextPart():
-            yield TextEnd()
+            yield stream.TextEnd()
         case theirs.ThinkingPart():
-            yield ReasoningEnd(_sealed(part))
+            yield stream.ReasoningEnd(_sealed(part))
         case theirs.ToolCallPart():
             arguments = part.args if isinstance(part.args, str) else part.args_as_json_str()
-            yield ToolInputEnd(str(index))
-            yield ToolCall(part.tool_name, arguments, str(index), _sealed(part))
+            yield stream.ToolInputEnd(str(index))
+            yield stream.ToolCall(part.tool_name, arguments, str(index), _sealed(part))
 
 
-def _ending(stream: StreamedResponse) -> Iterator[StreamEvent]:
+def _ending(reply: StreamedResponse) -> Iterator[StreamEvent]:
     """Yield finish reason and usage; nothing if the stream was cut off, i.e. has no finish reason."""
-    if stream.finish_reason is None:
+    if reply.finish_reason is None:
         return
-    if stream.finish_reason == "error":
+    if reply.finish_reason == "error":
         yield Error("the provider failed in the middle of its reply", retryable=True)
         return
-    counts = stream.usage() if callable(stream.usage) else stream.usage
+    counts = reply.usage() if callable(reply.usage) else reply.usage
     usage = disjoint(
         counts.input_tokens or None,
         counts.output_tokens or None,
@@ -225,8 +201,8 @@ def _ending(stream: StreamedResponse) -> Iterator[StreamEvent]:
         cache_write=counts.cache_write_tokens,
         reasoning=getattr(counts, "output_reasoning_tokens", 0),
     )
-    yield StepEnd(FINISH.get(stream.finish_reason, "unknown"), usage)
-    yield StreamEnd()
+    yield stream.StepEnd(FINISH.get(reply.finish_reason, "unknown"), usage)
+    yield stream.StreamEnd()
 
 
 def _sealed(part: Any) -> str:
@@ -252,13 +228,13 @@ class _Form:
 
     def add(self, message: Message) -> None:
         match message:
-            case AssistantMessage():
+            case messages.AssistantMessage():
                 own = message.model == self._model
                 parts = [part for block in message.blocks for part in _block(block, own=own)]
                 self._messages.append(theirs.ModelResponse(parts))
-            case UserMessage():
+            case messages.UserMessage():
                 self._say(theirs.UserPromptPart(_content(message, self._takes)))
-            case ResultMessage():
+            case messages.ResultMessage():
                 self._say(theirs.ToolReturnPart(wire_name(message.name), message.text, wire_id(message.call)))
 
     def _say(self, part: theirs.ModelRequestPart) -> None:
@@ -269,7 +245,7 @@ class _Form:
             self._messages.append(theirs.ModelRequest([part]))
 
 
-def _content(message: UserMessage, takes: frozenset[str]) -> Any:
+def _content(message: messages.UserMessage, takes: frozenset[str]) -> Any:
     text, seen = message.seen_by(takes)
     if not seen:
         return text
@@ -277,16 +253,18 @@ def _content(message: UserMessage, takes: frozenset[str]) -> Any:
     return [text, *files]
 
 
-def _block(block: AssistantText | Thought | CallMessage, *, own: bool) -> Iterator[theirs.ModelResponsePart]:
+def _block(
+    block: messages.AssistantText | messages.Thought | messages.CallMessage, *, own: bool
+) -> Iterator[theirs.ModelResponsePart]:
     seal = getattr(block, "seal", "")
     kept = msgspec.json.decode(seal) if own and seal else {}
     match block:
-        case AssistantText():
+        case messages.AssistantText():
             if block.text.strip():
                 yield theirs.TextPart(block.text)
-        case Thought():
+        case messages.Thought():
             if own:
                 yield theirs.ThinkingPart(block.text, **kept)
-        case CallMessage():
+        case messages.CallMessage():
             kept.pop("signature", None)
             yield theirs.ToolCallPart(wire_name(block.name), block.arguments, wire_id(block.id), **kept)

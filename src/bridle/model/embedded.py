@@ -19,6 +19,7 @@ from bridle.model.http import Lane, failure
 from bridle.model.model import Model
 from bridle.model.openai_chat import ChatModel, ChatReply
 from bridle.model.prompted_tools import TextCalls
+from bridle.model.wire_model import heard
 from bridle.seams import begin, in_thread, unguessable_key
 
 EMBEDDED = "embedded/smollm2"
@@ -153,7 +154,7 @@ def _events(reply: ChatReply, chunk: Any) -> Any:
             code = (told if isinstance(told, dict) else piece).get("code")
             yield failure(piece, code if isinstance(code, int) else None)
         else:
-            yield from reply.read(msgspec.json.encode(piece))
+            yield from heard(reply, [msgspec.json.encode(piece)])
 
 
 def _load(path: Path, window: int) -> Any:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 import re
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
 import msgspec
 
 from bridle.core.context import sound
-from bridle.core.stream import Alive, Error, ReasoningDelta, Start, StepBegin, StreamEvent, TextDelta
+from bridle.core.stream import Error
 from bridle.errors import BridleError
-from bridle.model.request_body import json_text
+from bridle.model.server_json import json_text
 from bridle.model.sse import EventParts, TooLong
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -25,7 +25,6 @@ CONNECT_SECONDS = 15.0
 KEEP_SECONDS = 60.0
 """How long an idle connection is kept: tools take time, and a new handshake costs more."""
 PLAIN_SECONDS = 10.0
-DRAIN_SECONDS = 0.1
 MAX_ERROR_BYTES = 64 * 1024
 MAX_REPLY_BYTES = 64 * 1024 * 1024
 MESSAGE_CHARACTERS = 1_000
@@ -121,7 +120,7 @@ class Lane:
 
     async def _post(self, path: str, body: bytes) -> AsyncGenerator[list[bytes] | Error, None]:
         sent = {"content-type": "application/json", "accept": "text/event-stream", **self.headers()}
-        async with _streaming(self.client(), self._place(path), body, sent) as response:
+        async with self.client().stream("POST", self._place(path), content=body, headers=sent) as response:
             if response.status_code != 200:
                 yield await _refusal(response)
                 return
@@ -156,105 +155,6 @@ class Lane:
             if len(secret) >= 8 and name.lower() not in OPEN_HEADERS:
                 message = message.replace(secret, "[key]")
         return msgspec.structs.replace(error, message=sound(message[:MESSAGE_CHARACTERS]))
-
-
-@asynccontextmanager
-async def _streaming(
-    client: httpx2.AsyncClient, address: httpx2.URL, body: bytes, headers: Mapping[str, str]
-) -> AsyncIterator[httpx2.Response]:
-    request = client.build_request("POST", address, content=body, headers=dict(headers))
-    response = await client.send(request, stream=True)
-    try:
-        yield response
-    finally:
-        await response.aclose()
-
-
-class StreamedReply(Protocol):
-    """Parser of one reply, from a wire's events to stream events. After `done` or `failed` nothing more is read."""
-
-    done: bool
-    """The terminator has arrived."""
-    failed: bool
-    """The reply reported a failure or was invalid; an `Error` was yielded."""
-
-    def read(self, data: bytes) -> Iterator[StreamEvent]:
-        """Yield the stream events for one event of the wire."""
-
-    def end(self) -> Iterator[StreamEvent]:
-        """Yield the remaining events at the end of the body; none if the reply was cut off or has failed."""
-
-
-async def talk(
-    lane: Lane, path: str, body: Callable[[], bytes], reply: StreamedReply
-) -> AsyncGenerator[StreamEvent, None]:
-    """Send a request and yield the events of its reply. All native wires use this function."""
-    started = False
-    try:
-        sent = body()
-    except (ValueError, TypeError, msgspec.MsgspecError) as error:
-        yield Error(f"the request could not be written: {error}", retryable=False)
-        return
-    async with aclosing(lane.post(path, sent)) as chunks:
-        async for found in chunks:
-            if isinstance(found, Error):
-                yield lane.clean(found)
-                return
-            if not started and found:
-                # Not before data has arrived, because this ends the timeout for the first event.
-                started = True
-                yield Start()
-                yield StepBegin()
-            told = False
-            for event in _joined(reply, found):
-                told = True
-                yield lane.clean(event) if isinstance(event, Error) else event
-            if reply.failed:
-                return
-            if not told:
-                yield Alive()
-            if reply.done:
-                await _drain(chunks)
-                break
-    for event in _guarded(reply, reply.end()):
-        yield event
-
-
-def _joined(reply: StreamedReply, found: list[bytes]) -> Iterator[StreamEvent]:
-    """Join text deltas that arrived together, which saves work without delaying them."""
-    words: list[str] = []
-    kind: type[TextDelta | ReasoningDelta] = TextDelta
-    for data in found:
-        for event in _guarded(reply, reply.read(data)):
-            if isinstance(event, (TextDelta, ReasoningDelta)) and (not words or type(event) is kind):
-                kind = type(event)
-                words.append(event.text)
-                continue
-            if words:
-                yield kind("".join(words))
-                words.clear()
-            yield event
-    if words:
-        yield kind("".join(words))
-
-
-def _guarded(reply: StreamedReply, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
-    """Yield the events of a parser. A server may send anything: unforeseen input becomes an ordinary failure."""
-    try:
-        yield from events
-    except (LookupError, TypeError, ValueError, AttributeError, msgspec.MsgspecError, RecursionError) as error:
-        reply.failed = True
-        yield Error(f"the provider sent something that makes no sense: {error!r}", retryable=True)
-
-
-async def _drain(chunks: AsyncIterator[list[bytes] | Error]) -> None:
-    """Read the rest of the body for a moment, so that the connection can be reused."""
-    try:
-        async with asyncio.timeout(DRAIN_SECONDS):
-            async for _ in chunks:
-                pass
-    except TimeoutError:
-        return
 
 
 async def _body(response: httpx2.Response) -> bytes:

@@ -2,57 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Literal
 
 import msgspec
 
-from bridle.core.agent import ModelInfo
-from bridle.core.messages import (
-    AssistantMessage,
-    AssistantText,
-    CallMessage,
-    Message,
-    ResultMessage,
-    Thought,
-    UserMessage,
-)
+from bridle.core import messages, stream
+from bridle.core.messages import Message
 from bridle.core.states import Usage
-from bridle.core.stream import (
-    Error,
-    ModelRequest,
-    ReasoningDelta,
-    ReasoningEnd,
-    ReasoningStart,
-    StepEnd,
-    StreamEnd,
-    StreamEvent,
-    TextDelta,
-    TextEnd,
-    TextStart,
-    ToolCall,
-    ToolInputDelta,
-    ToolInputEnd,
-    ToolInputStart,
-    ToolSpec,
-)
-from bridle.model.http import Lane, failure, talk
-from bridle.model.request_body import (
-    JsonForm,
-    ToolsForm,
-    count_of,
-    data_address,
-    decoded,
-    disjoint,
-    inner,
-    json_text,
-    request_body,
-    wire_id,
-    wire_name,
-)
-from bridle.values.provider import Quirks
+from bridle.core.stream import Error, ModelRequest, StreamEvent, ToolSpec
+from bridle.model.http import failure
+from bridle.model.request_body import JsonForm, data_address, request_body, wire_id, wire_name
+from bridle.model.server_json import count_of, decoded, disjoint, inner, json_text
+from bridle.model.wire_model import WireModel
 
 FINISH = {
     "stop": "stop",
@@ -66,25 +29,19 @@ FINISH = {
 MOST_MISSING = 1_000_000
 
 
-class ChatModel:
+class ChatModel(WireModel):
     """A model behind the Chat Completions API. See `Model`."""
 
-    def __init__(self, lane: Lane, name: str, info: ModelInfo, quirks: Quirks | None = None) -> None:
-        self.info = info
-        self._lane = lane
-        self._name = name
-        self._quirks = quirks or Quirks()
-        self._tools = ToolsForm(tools_form)
+    path = "/chat/completions"
 
     def body(self, request: ModelRequest) -> bytes:
-        """Return the JSON body of a request."""
-        quirks = self._quirks
+        quirks = self.quirks
         form = request.messages.form(
             f"chat {request.model}", lambda: JsonForm(MessageForms(request.model, quirks.thoughts, request.takes).of)
         )
-        head: dict[str, Any] = {"model": self._name}
+        head: dict[str, Any] = {"model": self.name}
         if request.tools:
-            head["tools"] = self._tools.of(request.tools)
+            head["tools"] = self.tools(request.tools)
         items = form.closed()
         if request.system:
             system = msgspec.json.encode({"role": "system", "content": request.system})
@@ -97,20 +54,12 @@ class ChatModel:
         options = {"prompt_cache_key": request.session, **request.options} if quirks.cache_key else request.options
         return request_body(head, "messages", items, fixed, options)
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
-        reply = ChatReply(ends_without_done=self._quirks.ends_without_done)
-        return talk(self._lane, "/chat/completions", partial(self.body, request), reply)
+    def reply(self) -> ChatReply:
+        return ChatReply(ends_without_done=self.quirks.ends_without_done)
 
-
-def tools_form(specs: Sequence[ToolSpec]) -> list[dict[str, Any]]:
-    """Return the tool declarations for this wire."""
-    return [
-        {
-            "type": "function",
-            "function": {"name": spec.name, "description": spec.description, "parameters": spec.schema},
-        }
-        for spec in specs
-    ]
+    def tool(self, spec: ToolSpec) -> dict[str, Any]:
+        function = {"name": spec.name, "description": spec.description, "parameters": spec.schema}
+        return {"type": "function", "function": function}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,20 +72,20 @@ class MessageForms:
 
     def of(self, message: Message) -> Iterator[dict[str, Any]]:
         match message:
-            case UserMessage():
+            case messages.UserMessage():
                 yield {"role": "user", "content": _user_content(message, self.takes)}
-            case AssistantMessage():
+            case messages.AssistantMessage():
                 yield self._assistant(message)
-            case ResultMessage():
+            case messages.ResultMessage():
                 yield {"role": "tool", "tool_call_id": wire_id(message.call), "content": message.text}
 
-    def _assistant(self, message: AssistantMessage) -> dict[str, Any]:
-        said = "".join(block.text for block in message.blocks if isinstance(block, AssistantText))
+    def _assistant(self, message: messages.AssistantMessage) -> dict[str, Any]:
+        said = "".join(block.text for block in message.blocks if isinstance(block, messages.AssistantText))
         own = message.model == self.model
-        calls = [_call_form(block, own=own) for block in message.blocks if isinstance(block, CallMessage)]
+        calls = [_call_form(block, own=own) for block in message.blocks if isinstance(block, messages.CallMessage)]
         form: dict[str, Any] = {"role": "assistant", "content": said or None}
         if self.thoughts and own:
-            thoughts = [block for block in message.blocks if isinstance(block, Thought)]
+            thoughts = [block for block in message.blocks if isinstance(block, messages.Thought)]
             if self.thoughts == "reasoning_details":
                 seals = [msgspec.json.decode(block.seal) for block in thoughts if block.seal]
                 details = [detail for seal in seals if isinstance(seal, list) for detail in seal]
@@ -149,7 +98,7 @@ class MessageForms:
         return form
 
 
-def _user_content(message: UserMessage, takes: frozenset[str]) -> str | list[dict[str, Any]]:
+def _user_content(message: messages.UserMessage, takes: frozenset[str]) -> str | list[dict[str, Any]]:
     text, seen = message.seen_by(takes)
     if not seen:
         return text
@@ -163,7 +112,7 @@ def _user_content(message: UserMessage, takes: frozenset[str]) -> str | list[dic
     return content
 
 
-def _call_form(call: CallMessage, *, own: bool) -> dict[str, Any]:
+def _call_form(call: messages.CallMessage, *, own: bool) -> dict[str, Any]:
     form: dict[str, Any] = {
         "id": wire_id(call.id),
         "type": "function",
@@ -245,21 +194,10 @@ class ChatReply:
         self._details: list[dict[str, Any]] = []
 
     def read(self, data: bytes) -> Iterator[StreamEvent]:
-        """Yield the events of one chunk; none after a terminator or a failure."""
-        if self.done or self.failed:
-            return
         if data.strip() == b"[DONE]":
             self.done = True
             return
         chunk = decoded(_chunks, data)
-        if isinstance(chunk, Error):
-            self.failed = True
-            yield chunk
-        else:
-            yield from self.take(chunk)
-
-    def take(self, chunk: _Chunk) -> Iterator[StreamEvent]:
-        """Yield the events of one decoded chunk."""
         if chunk.error:
             self.failed = True
             yield failure({"error": chunk.error})
@@ -277,14 +215,14 @@ class ChatReply:
         thought = delta.reasoning_content or delta.reasoning
         if thought:
             yield from self._switch("reasoning")
-            yield ReasoningDelta(thought)
+            yield stream.ReasoningDelta(thought)
         if delta.reasoning_details:
             yield from self._switch("reasoning")
             self._note(delta.reasoning_details)
         content = delta.content if isinstance(delta.content, str) else _text_of(delta.content)
         if words := content or delta.refusal:
             yield from self._switch("text")
-            yield TextDelta(words)
+            yield stream.TextDelta(words)
         for made in delta.tool_calls or ():
             yield from self._call(made)
 
@@ -292,16 +230,16 @@ class ChatReply:
         if kind == self._open:
             return
         if self._open == "text":
-            yield TextEnd()
+            yield stream.TextEnd()
         elif self._open == "reasoning":
             seal = json_text(self._details) if self._details else ""
             self._details = []
-            yield ReasoningEnd(seal)
+            yield stream.ReasoningEnd(seal)
         self._open = kind
         if kind == "text":
-            yield TextStart()
+            yield stream.TextStart()
         elif kind == "reasoning":
-            yield ReasoningStart()
+            yield stream.ReasoningStart()
 
     def _note(self, details: list[dict[str, Any]]) -> None:
         """Record reasoning details; pieces with the same type and index are joined, to be sent back as one."""
@@ -327,7 +265,7 @@ class ChatReply:
             self._calls.append(known)
         if function.name and not known.name:
             known.name = function.name
-            yield ToolInputStart(known.name, known.number)
+            yield stream.ToolInputStart(known.name, known.number)
         arguments = function.arguments
         if isinstance(arguments, dict):
             arguments = json_text(arguments)
@@ -335,7 +273,7 @@ class ChatReply:
             known.seal = json_text(made.extra_content)
         if arguments and isinstance(arguments, str):
             known.pieces.append(arguments)
-            yield ToolInputDelta(known.number, arguments)
+            yield stream.ToolInputDelta(known.number, arguments)
 
     def end(self) -> Iterator[StreamEvent]:
         """Yield the remaining events at the end of the body; none if it was cut off."""
@@ -346,10 +284,10 @@ class ChatReply:
             yield Error("the provider failed in the middle of its reply", retryable=True)
             return
         for call in self._calls:
-            yield ToolInputEnd(call.number)
-            yield ToolCall(call.name, "".join(call.pieces), call.number, call.seal)
-        yield StepEnd(FINISH.get(self._finish, "unknown"), self._usage)
-        yield StreamEnd()
+            yield stream.ToolInputEnd(call.number)
+            yield stream.ToolCall(call.name, "".join(call.pieces), call.number, call.seal)
+        yield stream.StepEnd(FINISH.get(self._finish, "unknown"), self._usage)
+        yield stream.StreamEnd()
 
 
 def _text_of(content: Any) -> str:

@@ -2,80 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import msgspec
 
-from bridle.core.agent import ModelInfo
-from bridle.core.messages import (
-    AssistantMessage,
-    AssistantText,
-    Attachment,
-    CallMessage,
-    Message,
-    ResultMessage,
-    Thought,
-    UserMessage,
-)
+from bridle.core import messages, stream
+from bridle.core.messages import Message
 from bridle.core.states import Usage
-from bridle.core.stream import (
-    Error,
-    ModelRequest,
-    ReasoningDelta,
-    ReasoningEnd,
-    ReasoningStart,
-    StepEnd,
-    StreamEnd,
-    StreamEvent,
-    TextDelta,
-    TextEnd,
-    TextStart,
-    ToolCall,
-    ToolInputDelta,
-    ToolInputEnd,
-    ToolInputStart,
-    ToolSpec,
-)
-from bridle.model.http import Lane, failure, talk
-from bridle.model.request_body import (
-    JsonForm,
-    ToolsForm,
-    data_address,
-    decoded,
-    disjoint,
-    inner,
-    json_text,
-    request_body,
-    wire_id,
-    wire_name,
-)
+from bridle.core.stream import Error, ModelRequest, StreamEvent, ToolSpec
+from bridle.model.http import failure
+from bridle.model.request_body import JsonForm, data_address, request_body, wire_id, wire_name
+from bridle.model.server_json import decoded, disjoint, inner, json_text
+from bridle.model.wire_model import StreamedReply, WireModel
 
 INCOMPLETE = {"max_output_tokens": "length", "content_filter": "content_filter"}
 PARAGRAPH = "\n\n"
 
 
-class ResponsesModel:
+class ResponsesModel(WireModel):
     """A model behind the Responses API. See `Model`."""
 
-    def __init__(self, lane: Lane, name: str, info: ModelInfo) -> None:
-        self.info = info
-        self._lane = lane
-        self._name = name
-        self._tools = ToolsForm(tools_form)
+    path = "/responses"
 
     def body(self, request: ModelRequest) -> bytes:
-        """Return the JSON body of a request."""
         form = request.messages.form(
             f"responses {request.model}", lambda: JsonForm(ItemForms(request.model, request.takes).of)
         )
-        head: dict[str, Any] = {"model": self._name}
+        head: dict[str, Any] = {"model": self.name}
         if request.system:
             head["instructions"] = request.system
         if request.tools:
-            head["tools"] = self._tools.of(request.tools)
+            head["tools"] = self.tools(request.tools)
         fixed: dict[str, Any] = {"stream": True, "store": False, "max_output_tokens": request.max_output_tokens}
         if request.tools:
             fixed["tool_choice"] = request.tool_choice
@@ -85,22 +44,13 @@ class ResponsesModel:
             options["include"] = ["reasoning.encrypted_content"]
         return request_body(head, "input", form.closed(), fixed, {**options, **request.options})
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
-        return talk(self._lane, "/responses", partial(self.body, request), ResponsesReply())
+    def reply(self) -> StreamedReply:
+        return ResponsesReply()
 
-
-def tools_form(specs: Sequence[ToolSpec]) -> list[dict[str, Any]]:
-    """Return the tool declarations for this wire; strict schemas would forbid optional arguments."""
-    return [
-        {
-            "type": "function",
-            "name": spec.name,
-            "description": spec.description,
-            "parameters": spec.schema,
-            "strict": False,
-        }
-        for spec in specs
-    ]
+    def tool(self, spec: ToolSpec) -> dict[str, Any]:
+        form = {"type": "function", "name": spec.name, "description": spec.description, "parameters": spec.schema}
+        # Strict schemas would forbid optional arguments.
+        return {**form, "strict": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,30 +62,32 @@ class ItemForms:
 
     def of(self, message: Message) -> Iterator[dict[str, Any]]:
         match message:
-            case UserMessage():
+            case messages.UserMessage():
                 text, seen = message.seen_by(self.takes)
                 content: list[dict[str, Any]] = [{"type": "input_text", "text": text}]
                 content += [_attachment(attached) for attached in seen]
                 yield {"role": "user", "content": content}
-            case ResultMessage():
+            case messages.ResultMessage():
                 yield {"type": "function_call_output", "call_id": wire_id(message.call), "output": message.text}
-            case AssistantMessage():
+            case messages.AssistantMessage():
                 for block in message.blocks:
                     yield from self._item(block, own=message.model == self.model)
 
-    def _item(self, block: AssistantText | Thought | CallMessage, *, own: bool) -> Iterator[dict[str, Any]]:
+    def _item(
+        self, block: messages.AssistantText | messages.Thought | messages.CallMessage, *, own: bool
+    ) -> Iterator[dict[str, Any]]:
         match block:
-            case AssistantText():
+            case messages.AssistantText():
                 if block.text.strip():
                     said = {"type": "output_text", "text": block.text}
                     yield {"type": "message", "role": "assistant", "content": [said]}
-            case Thought():
+            case messages.Thought():
                 if own and block.seal:
                     summary = [{"type": "summary_text", "text": block.text}] if block.text else []
                     sealed = msgspec.json.decode(block.seal)
                     if isinstance(sealed, dict) and "encrypted_content" in sealed:
                         yield {"type": "reasoning", "summary": summary, **sealed}
-            case CallMessage():
+            case messages.CallMessage():
                 yield {
                     "type": "function_call",
                     "call_id": wire_id(block.id),
@@ -144,7 +96,7 @@ class ItemForms:
                 }
 
 
-def _attachment(attached: Attachment) -> dict[str, Any]:
+def _attachment(attached: messages.Attachment) -> dict[str, Any]:
     address = data_address(attached.media, attached.data)
     if attached.media.startswith("image/"):
         return {"type": "input_image", "image_url": address}
@@ -183,24 +135,20 @@ class ResponsesReply:
         self._calls = 0
 
     def read(self, data: bytes) -> Iterator[StreamEvent]:
-        if self.done or self.failed or data.strip() == b"[DONE]":
+        if data.strip() == b"[DONE]":
             return
         event = decoded(_events, data)
-        if not isinstance(event, _Event):
-            self.failed = True
-            yield event
-            return
         match event.type:
             case "response.output_text.delta" | "response.refusal.delta":
                 yield from self._open(event.output_index, "message")
-                yield TextDelta(str(event.delta or ""))
+                yield stream.TextDelta(str(event.delta or ""))
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
                 yield from self._open(event.output_index, "reasoning")
-                yield ReasoningDelta(str(event.delta or ""))
+                yield stream.ReasoningDelta(str(event.delta or ""))
             case "response.reasoning_summary_part.added":
                 item = self._items.get(event.output_index)
                 if item is not None and item.pieces:
-                    yield ReasoningDelta(PARAGRAPH)
+                    yield stream.ReasoningDelta(PARAGRAPH)
                 if item is not None:
                     item.pieces.append("")
             case "response.function_call_arguments.delta":
@@ -223,39 +171,39 @@ class ResponsesReply:
         self._items[index] = _Item(kind, name)
         match kind:
             case "message":
-                yield TextStart()
+                yield stream.TextStart()
             case "reasoning":
-                yield ReasoningStart()
+                yield stream.ReasoningStart()
             case "function_call":
-                yield ToolInputStart(name, str(index))
+                yield stream.ToolInputStart(name, str(index))
 
     def _argument(self, index: int, piece: str) -> Iterator[StreamEvent]:
         yield from self._open(index, "function_call")
         self._items[index].pieces.append(piece)
-        yield ToolInputDelta(str(index), piece)
+        yield stream.ToolInputDelta(str(index), piece)
 
     def _close(self, index: int, form: dict[str, Any]) -> Iterator[StreamEvent]:
         yield from self._open(index, str(form.get("type")), str(form.get("name") or ""))
         item = self._items.pop(index)
         match item.kind:
             case "message":
-                yield TextEnd()
+                yield stream.TextEnd()
             case "reasoning":
-                yield ReasoningEnd(_sealed(form))
+                yield stream.ReasoningEnd(_sealed(form))
             case "function_call":
                 arguments = form.get("arguments")
                 text = arguments if isinstance(arguments, str) and arguments else "".join(item.pieces)
                 self._calls += 1
-                yield ToolInputEnd(str(index))
-                yield ToolCall(str(form.get("name") or item.name), text, str(index))
+                yield stream.ToolInputEnd(str(index))
+                yield stream.ToolCall(str(form.get("name") or item.name), text, str(index))
 
     def end(self) -> Iterator[StreamEvent]:
         if self.failed or not self.done:
             return
         for index in sorted(self._items):
             yield from self._close(index, {})
-        yield StepEnd(self._finish(), usage_of(self._final.get("usage")))
-        yield StreamEnd()
+        yield stream.StepEnd(self._finish(), usage_of(self._final.get("usage")))
+        yield stream.StreamEnd()
 
     def _finish(self) -> str:
         status = self._final.get("status")

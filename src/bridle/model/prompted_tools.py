@@ -10,31 +10,10 @@ from typing import Any
 
 import msgspec
 
+from bridle.core import messages, stream
 from bridle.core.agent import ModelInfo
-from bridle.core.messages import (
-    AssistantMessage,
-    AssistantText,
-    CallMessage,
-    Message,
-    MessageList,
-    Messages,
-    ResultMessage,
-    UserMessage,
-)
-from bridle.core.stream import (
-    ModelRequest,
-    ReasoningDelta,
-    StepEnd,
-    StreamEvent,
-    TextDelta,
-    TextEnd,
-    TextStart,
-    ToolCall,
-    ToolInputDelta,
-    ToolInputEnd,
-    ToolInputStart,
-    ToolSpec,
-)
+from bridle.core.messages import Message, MessageList, Messages
+from bridle.core.stream import ModelRequest, StreamEvent, ToolSpec
 from bridle.core.thinking import Kind, Thinking
 from bridle.model.model import Model
 from bridle.values.options import layered
@@ -115,16 +94,16 @@ class _WordsForm:
 
 def _conversation(tool: str, prompt: str, arguments: str, result: str, answer: str) -> Iterator[Message]:
     id = f"example.{tool}"
-    yield UserMessage(id, prompt)
-    yield as_words(AssistantMessage(id, (CallMessage(id, tool, arguments),)))
-    yield as_words(ResultMessage(id, id, tool, result))
-    yield AssistantMessage(id, (AssistantText(msgspec.json.encode({ANSWER: answer}).decode()),))
+    yield messages.UserMessage(id, prompt)
+    yield as_words(messages.AssistantMessage(id, (messages.CallMessage(id, tool, arguments),)))
+    yield as_words(messages.ResultMessage(id, id, tool, result))
+    yield messages.AssistantMessage(id, (messages.AssistantText(msgspec.json.encode({ANSWER: answer}).decode()),))
 
 
-def _must_call(messages: Messages) -> bool:
+def _must_call(history: Messages) -> bool:
     """Return whether to require a call because no tool has run since the prompt: small models make up answers."""
-    before = next((message for message in reversed(messages) if not isinstance(message, UserMessage)), None)
-    return not isinstance(before, ResultMessage)
+    before = next((message for message in reversed(history) if not isinstance(message, messages.UserMessage)), None)
+    return not isinstance(before, messages.ResultMessage)
 
 
 async def _generator(events: AsyncIterator[StreamEvent]) -> Any:
@@ -194,16 +173,16 @@ def _needed(schema: Mapping[str, Any]) -> dict[str, Any]:
 def as_words(message: Message) -> Message:
     """Return a message with calls and results as text."""
     match message:
-        case UserMessage():
+        case messages.UserMessage():
             return message
-        case ResultMessage():
-            return UserMessage(
+        case messages.ResultMessage():
+            return messages.UserMessage(
                 message.id, f"Result of {message.name}{' (failed)' if message.failed else ''}:\n{message.text}"
             )
-        case AssistantMessage():
+        case messages.AssistantMessage():
             calls = [f'{{"tool":"{made.name}","arguments":{made.arguments}}}' for made in message.calls]
-            return AssistantMessage(
-                message.id, (AssistantText("\n".join(filter(None, [message.text, *calls]))),), message.model
+            return messages.AssistantMessage(
+                message.id, (messages.AssistantText("\n".join(filter(None, [message.text, *calls]))),), message.model
             )
 
 
@@ -218,21 +197,21 @@ class _Held:
         self._open = False
 
     def take(self, event: StreamEvent) -> Iterator[StreamEvent]:
-        if isinstance(event, TextDelta):
+        if isinstance(event, stream.TextDelta):
             yield from self._split(self._thinking.take(event.text))
-        elif isinstance(event, StepEnd):
+        elif isinstance(event, stream.StepEnd):
             yield from self._split(self._thinking.end())
             yield from self._release()
             finish = "tool_calls" if self._calls and event.finish == "stop" else event.finish
-            yield StepEnd(finish, event.usage)
-        elif not isinstance(event, (TextStart, TextEnd)):
+            yield stream.StepEnd(finish, event.usage)
+        elif not isinstance(event, (stream.TextStart, stream.TextEnd)):
             yield event
 
     def _split(self, pieces: Iterator[tuple[Kind, str]]) -> Iterator[StreamEvent]:
         """Separate reasoning first: calls mentioned in it are not calls."""
         for kind, words in pieces:
             if kind == "reasoning":
-                yield ReasoningDelta(words)
+                yield stream.ReasoningDelta(words)
             else:
                 yield from self._hear(words)
 
@@ -248,8 +227,8 @@ class _Held:
     def _say(self, text: str) -> Iterator[StreamEvent]:
         if not self._open:
             self._open = True
-            yield TextStart()
-        yield TextDelta(text)
+            yield stream.TextStart()
+        yield stream.TextDelta(text)
 
     def _release(self) -> Iterator[StreamEvent]:
         held, self._text = self._text, ""
@@ -263,14 +242,14 @@ class _Held:
             yield from self._say(rest)
         if self._open:
             self._open = False
-            yield TextEnd()
+            yield stream.TextEnd()
         for name, arguments in calls:
             id = str(self._calls)
             self._calls += 1
-            yield ToolInputStart(name, id)
-            yield ToolInputDelta(id, arguments)
-            yield ToolInputEnd(id)
-            yield ToolCall(name, arguments, id)
+            yield stream.ToolInputStart(name, id)
+            yield stream.ToolInputDelta(id, arguments)
+            yield stream.ToolInputEnd(id)
+            yield stream.ToolCall(name, arguments, id)
 
 
 def read_calls(text: str, names: set[str]) -> tuple[list[tuple[str, str]], str]:

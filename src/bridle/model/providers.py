@@ -20,11 +20,12 @@ from bridle.model.local_servers import SERVERS, window
 from bridle.model.model import Model
 from bridle.values.known_providers import BUILT_IN as BUILT_IN
 from bridle.values.options import layered
-from bridle.values.provider import Provider, Quirks
+from bridle.values.provider import Provider
 from bridle.workspace.substitution import filled
 
 if TYPE_CHECKING:
     from bridle.model.bridge import BridgeModel
+    from bridle.model.wire_model import WireModel
 
 OTHER_KEYS = {"zai": ("ZHIPU_API_KEY",), "google": ("GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY")}
 ADDRESSES = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL", "ollama": "OLLAMA_HOST"}
@@ -101,7 +102,7 @@ class Providers:
         except msgspec.ValidationError as error:
             raise ConfigError(f"the quirks of {ref} ([providers.{name}] or its own): {error}") from error
         info = self._info(name, model, provider)
-        adapter = _adapter(provider, lane, model, info, quirks)
+        adapter: Model = _wire(provider.wire)(lane, model, info, quirks)
         if quirks.text_calls:
             from bridle.model.prompted_tools import TextCalls
 
@@ -193,21 +194,20 @@ def no_key(name: str, variables: tuple[str, ...]) -> str:
     return f"there is no key for {name}: {where}bridle auth login {name}"
 
 
-def _adapter(provider: Provider, lane: Lane, name: str, info: ModelInfo, quirks: Quirks) -> Model:
+def _wire(name: str) -> type[WireModel]:
     # Each wire is imported on first use.
-    match provider.wire:
+    match name:
         case "messages":
             from bridle.model.anthropic import AnthropicModel
 
-            return AnthropicModel(lane, name, info, quirks)
+            return AnthropicModel
         case "responses":
             from bridle.model.openai_responses import ResponsesModel
 
-            return ResponsesModel(lane, name, info)
-        case "chat" | "":
-            from bridle.model.openai_chat import ChatModel
+            return ResponsesModel
+    from bridle.model.openai_chat import ChatModel
 
-            return ChatModel(lane, name, info, quirks)
+    return ChatModel
 
 
 def _check_address(whose: str, address: str) -> None:

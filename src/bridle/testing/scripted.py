@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
+from bridle.core import stream
 from bridle.core.agent import ModelInfo, Price
 from bridle.core.context import estimate_tokens
 from bridle.core.ids import read_step_request
 from bridle.core.states import Usage
-from bridle.core.stream import (
-    Error,
-    ModelRequest,
-    ReasoningDelta,
-    ReasoningEnd,
-    ReasoningStart,
-    Start,
-    StepBegin,
-    StepEnd,
-    StreamEnd,
-    StreamEvent,
-    TextDelta,
-    TextEnd,
-    TextStart,
-    ToolCall,
-    ToolInputDelta,
-    ToolInputEnd,
-    ToolInputStart,
-)
+from bridle.core.stream import ModelRequest, StreamEvent
 from bridle.errors import ConfigError
 from bridle.workspace.bounded_read import read_text
 
@@ -84,30 +68,43 @@ class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     def events(self) -> Iterable[StreamEvent]:
         """Yield the events of this reply, without its waits."""
-        yield Start()
-        yield StepBegin()
+        yield stream.Start()
+        yield stream.StepBegin()
         if self.reasoning:
-            yield ReasoningStart()
-            yield from (ReasoningDelta(piece) for piece in self._pieces(self.reasoning))
-            yield ReasoningEnd()
+            yield stream.ReasoningStart()
+            yield from (stream.ReasoningDelta(piece) for piece in self._pieces(self.reasoning))
+            yield stream.ReasoningEnd()
         if self.text:
-            yield TextStart()
-            yield from (TextDelta(piece) for piece in self._pieces(self.text))
-            yield TextEnd()
+            yield stream.TextStart()
+            yield from (stream.TextDelta(piece) for piece in self._pieces(self.text))
+            yield stream.TextEnd()
         if self.error is not None:
-            error = self.error
-            yield Error(error.message, error.status, error.headers, error.retryable, error.overflow)
+            yield stream.Error(*msgspec.structs.astuple(self.error))
             return
         for index, made in enumerate(self.calls):
             id = made.id or f"call_{index}"
-            yield ToolInputStart(made.name, id)
-            yield ToolInputDelta(id, made.text)
-            yield ToolInputEnd(id)
-            yield ToolCall(made.name, made.text, id)
+            yield stream.ToolInputStart(made.name, id)
+            yield stream.ToolInputDelta(id, made.text)
+            yield stream.ToolInputEnd(id)
+            yield stream.ToolCall(made.name, made.text, id)
         usage = self.usage if self.usage is not None else Usage(input=10, output=estimate_tokens(len(self.text)) + 1)
         finish = self.finish if self.finish is not None else ("tool_calls" if self.calls else "stop")
-        yield StepEnd(finish, None if usage == "missing" else usage)
-        yield StreamEnd()
+        yield stream.StepEnd(finish, None if usage == "missing" else usage)
+        yield stream.StreamEnd()
+
+    async def wait(self) -> None:
+        """Wait as long as this reply keeps its client waiting for the first event."""
+        if self.hang:
+            await asyncio.Event().wait()
+        if self.delay:
+            await asyncio.sleep(self.delay)
+
+    async def paced(self) -> AsyncIterator[StreamEvent]:
+        """Yield the events of this reply up to its cut, with the waits between them."""
+        for event in islice(self.events(), self.cut):
+            if self.pace and isinstance(event, (stream.TextDelta, stream.ReasoningDelta)):
+                await asyncio.sleep(self.pace)
+            yield event
 
     def _pieces(self, text: str) -> Iterable[str]:
         size = self.chunk or len(text)
@@ -187,18 +184,7 @@ class ScriptedModel:
     @classmethod
     def load(cls, path: str | Path) -> ScriptedModel:
         """Read a scenario from a YAML or JSON file. Raises `ConfigError` with the file and the problem."""
-        scenario = read_scenario(Path(path))
-        return cls(
-            scenario.replies,
-            then=scenario.then,
-            summary=scenario.summary,
-            title=scenario.title,
-            price=scenario.price,
-            context_window=scenario.context_window,
-            max_output_tokens=scenario.max_output_tokens,
-            closing_tools=scenario.closing_tools,
-            ref=f"scripted:{path}",
-        )
+        return cls(**msgspec.structs.asdict(read_scenario(Path(path))), ref=f"scripted:{path}")
 
     def reply(self, request: ModelRequest) -> Reply:
         """Store the request and return the next reply."""
@@ -222,15 +208,8 @@ class ScriptedModel:
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
         reply = self.reply(request)
-        if reply.hang:
-            await asyncio.Event().wait()
-        if reply.delay:
-            await asyncio.sleep(reply.delay)
-        for index, event in enumerate(reply.events()):
-            if reply.cut is not None and index >= reply.cut:
-                return
-            if reply.pace and isinstance(event, (TextDelta, ReasoningDelta)):
-                await asyncio.sleep(reply.pace)
+        await reply.wait()
+        async for event in reply.paced():
             yield event
 
 
@@ -246,9 +225,7 @@ def read_scenario(path: Path) -> Scenario:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
     try:
         value = _parse(path, text)
-        if isinstance(value, list):
-            value = {"replies": value}
-        return msgspec.convert(value, Scenario)
+        return msgspec.convert({"replies": value} if isinstance(value, list) else value, Scenario)
     except (msgspec.MsgspecError, ValueError) as error:
         raise ConfigError(f"{path}: not a scenario: {error}") from error
 
@@ -260,7 +237,6 @@ def _parse(path: Path, text: str) -> Any:
     import yaml
 
     try:
-        value: Mapping[str, Any] | list[Any] = yaml.safe_load(text)
+        return yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
-    return value

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from bridle.core.states import Usage
-from bridle.core.stream import ReasoningDelta, StepEnd, TextDelta, ToolCall
+from bridle.core.stream import StepEnd, ToolCall
 from bridle.testing.scripted import Reply, Scenario, as_reply, read_scenario, unrolled
-from bridle.testing.wires import WIRES, ChatWire, MessagesWire, ResponsesWire, Wire, chat_usage
+from bridle.testing.wires import WIRES, Wire, chat_usage
 
 MAX_BODY = 64 * 1024 * 1024
 
@@ -47,9 +47,10 @@ class ScriptedServer:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             method, path, body = await _read_request(reader)
+            wire = next((wire for wire in WIRES if path.endswith(wire.path)), None)
             if method == "GET" and path.endswith("/models"):
                 _answer(writer, 200, {"object": "list", "data": [{"id": "scripted", "object": "model"}]})
-            elif method == "POST" and (wire := _wire(path)) is not None:
+            elif method == "POST" and wire is not None:
                 await self._complete(writer, body, wire)
             else:
                 _answer(writer, 404, {"error": {"message": f"no such place: {method} {path}"}})
@@ -60,12 +61,9 @@ class ScriptedServer:
         finally:
             writer.close()
 
-    async def _complete(
-        self, writer: asyncio.StreamWriter, raw: bytes, wire: type[ChatWire | MessagesWire | ResponsesWire]
-    ) -> None:
+    async def _complete(self, writer: asyncio.StreamWriter, raw: bytes, wire: type[Wire]) -> None:
         body = msgspec.json.decode(raw, type=dict[str, Any])
-        found = wire.problems(body)
-        if found:
+        if found := wire.problems(body):
             _answer(writer, 400, {"error": {"message": "; ".join(found), "type": "invalid_request_error"}})
             return
         index = len(self.bodies)
@@ -74,20 +72,14 @@ class ScriptedServer:
         if reply is None:
             _answer(writer, 500, {"error": {"message": f"the script has no reply for request {index + 1}"}})
             return
-        if reply.hang:
-            await asyncio.Event().wait()
-        await asyncio.sleep(reply.delay)
-        error = reply.error
+        await reply.wait()
+        error, model = reply.error, str(body.get("model", "scripted"))
         if error is not None and not reply.text:
             _answer(writer, error.status or 500, {"error": {"message": error.message}}, error.headers)
         elif body.get("stream"):
-            await _stream(writer, reply, wire(str(body.get("model", "scripted"))))
+            await _stream(writer, reply, wire(model))
         else:
-            _answer(writer, 200, _whole(reply, str(body.get("model", "scripted"))))
-
-
-def _wire(path: str) -> type[ChatWire | MessagesWire | ResponsesWire] | None:
-    return next((wire for wire in WIRES if path.endswith(wire.path)), None)
+            _answer(writer, 200, _whole(reply, model))
 
 
 async def _read_request(reader: asyncio.StreamReader) -> tuple[str, str, bytes]:
@@ -103,8 +95,8 @@ async def _read_request(reader: asyncio.StreamReader) -> tuple[str, str, bytes]:
 
 def _answer(writer: asyncio.StreamWriter, status: int, body: Any, headers: Mapping[str, str] | None = None) -> None:
     content = msgspec.json.encode(body)
-    fields = {"content-type": "application/json", "content-length": str(len(content)), **(headers or {})}
-    _head(writer, status, fields)
+    fields = {"content-type": "application/json", "content-length": str(len(content))}
+    _head(writer, status, {**fields, **(headers or {})})
     writer.write(content)
 
 
@@ -115,13 +107,8 @@ def _head(writer: asyncio.StreamWriter, status: int, fields: Mapping[str, str]) 
 
 async def _stream(writer: asyncio.StreamWriter, reply: Reply, wire: Wire) -> None:
     _head(writer, 200, {"content-type": "text/event-stream"})
-    for index, event in enumerate(reply.events()):
-        if reply.cut is not None and index >= reply.cut:
-            return
-        if reply.pace and isinstance(event, (TextDelta, ReasoningDelta)):
-            await asyncio.sleep(reply.pace)
-        for data in wire.data(event):
-            writer.write(data)
+    async for event in reply.paced():
+        writer.write(b"".join(wire.data(event)))
         await writer.drain()
 
 
@@ -135,13 +122,8 @@ def _whole(reply: Reply, model: str) -> dict[str, Any]:
         elif isinstance(event, StepEnd):
             finish, usage = event.finish, event.usage or usage
     choice = {"index": 0, "message": message, "finish_reason": finish}
-    return {
-        "id": "chatcmpl-scripted",
-        "object": "chat.completion",
-        "model": model,
-        "choices": [choice],
-        "usage": chat_usage(usage),
-    }
+    named = {"id": "chatcmpl-scripted", "object": "chat.completion", "model": model}
+    return {**named, "choices": [choice], "usage": chat_usage(usage)}
 
 
 def serve_scenario(path: Path, port: int, started: Callable[[str], None]) -> None:

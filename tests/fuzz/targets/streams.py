@@ -9,10 +9,11 @@ from typing import get_args
 
 from bridle.core.stream import Alive, Error, ReasoningDelta, Start, StepBegin, StreamEnd, StreamEvent, TextDelta
 from bridle.model.anthropic import AnthropicReply
-from bridle.model.http import Lane, StreamedReply, talk
+from bridle.model.http import Lane
 from bridle.model.openai_chat import ChatReply
 from bridle.model.openai_responses import ResponsesReply
 from bridle.model.sse import EventParts
+from bridle.model.wire_model import StreamedReply, talk
 from fuzz.target import Target
 
 EVENTS = get_args(StreamEvent)

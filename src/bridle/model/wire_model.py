@@ -1,0 +1,156 @@
+"""A model behind a provider's HTTP API: the part that the three wires share."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import aclosing, suppress
+from functools import partial
+from typing import Any, ClassVar, Protocol
+
+import msgspec
+
+from bridle.core.agent import ModelInfo
+from bridle.core.stream import (
+    Alive,
+    Error,
+    ModelRequest,
+    ReasoningDelta,
+    Start,
+    StepBegin,
+    StreamEvent,
+    TextDelta,
+    ToolSpec,
+)
+from bridle.model.http import Lane
+from bridle.values.provider import Quirks
+
+DRAIN_SECONDS = 0.1
+
+
+class WireModel(ABC):
+    """A model behind a provider's HTTP API. See `Model`."""
+
+    path: ClassVar[str]
+
+    def __init__(self, lane: Lane, name: str, info: ModelInfo, quirks: Quirks | None = None) -> None:
+        self.info = info
+        self.name = name
+        self.quirks = quirks or Quirks()
+        self._lane = lane
+        self._specs: tuple[ToolSpec, ...] = ()
+        self._tools = msgspec.Raw(b"[]")
+
+    @abstractmethod
+    def body(self, request: ModelRequest) -> bytes:
+        """Return the JSON body of a request."""
+
+    @abstractmethod
+    def reply(self) -> StreamedReply:
+        """Return a parser for one reply."""
+
+    @abstractmethod
+    def tool(self, spec: ToolSpec) -> dict[str, Any]:
+        """Return the declaration of a tool."""
+
+    def tools(self, specs: tuple[ToolSpec, ...]) -> msgspec.Raw:
+        """Return the declarations of a turn's tools, encoded once, because they are the same in each request."""
+        if specs is not self._specs:
+            self._specs, self._tools = specs, msgspec.Raw(msgspec.json.encode([self.tool(spec) for spec in specs]))
+        return self._tools
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        return talk(self._lane, self.path, partial(self.body, request), self.reply())
+
+
+class StreamedReply(Protocol):
+    """Parser of one reply, from a wire's events to stream events.
+
+    `read` is not called after `done` or `failed`. Both methods may raise for input that makes no sense; `heard` turns
+    that into an `Error`.
+    """
+
+    done: bool
+    """The terminator has arrived."""
+    failed: bool
+    """The reply reported a failure or was invalid; an `Error` was yielded."""
+
+    def read(self, data: bytes) -> Iterator[StreamEvent]:
+        """Yield the stream events for one event of the wire."""
+
+    def end(self) -> Iterator[StreamEvent]:
+        """Yield the remaining events at the end of the body; none if the reply was cut off or has failed."""
+
+
+async def talk(
+    lane: Lane, path: str, body: Callable[[], bytes], reply: StreamedReply
+) -> AsyncGenerator[StreamEvent, None]:
+    """Send a request and yield the events of its reply. All native wires use this function."""
+    started = False
+    try:
+        sent = body()
+    except (ValueError, TypeError, msgspec.MsgspecError) as error:
+        yield Error(f"the request could not be written: {error}", retryable=False)
+        return
+    async with aclosing(lane.post(path, sent)) as chunks:
+        async for found in chunks:
+            if isinstance(found, Error):
+                yield lane.clean(found)
+                return
+            if not started and found:
+                # Not before data has arrived, because this ends the timeout for the first event.
+                started = True
+                yield Start()
+                yield StepBegin()
+            told = False
+            for event in heard(reply, found):
+                told = True
+                yield lane.clean(event) if isinstance(event, Error) else event
+            if reply.failed:
+                return
+            if not told:
+                yield Alive()
+            if reply.done:
+                await _drain(chunks)
+                break
+    for event in _guarded(reply, reply.end()):
+        yield event
+
+
+def heard(reply: StreamedReply, found: list[bytes]) -> Iterator[StreamEvent]:
+    """Yield the stream events for events of a wire. Deltas that arrived together are joined, which delays none."""
+    words: list[str] = []
+    kind: type[TextDelta | ReasoningDelta] = TextDelta
+    for data in found:
+        if reply.done or reply.failed:
+            break
+        for event in _guarded(reply, reply.read(data)):
+            if isinstance(event, (TextDelta, ReasoningDelta)) and (not words or type(event) is kind):
+                kind = type(event)
+                words.append(event.text)
+                continue
+            if words:
+                yield kind("".join(words))
+                words.clear()
+            yield event
+    if words:
+        yield kind("".join(words))
+
+
+def _guarded(reply: StreamedReply, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
+    """Yield the events of a parser. A server may send anything: unforeseen input becomes an ordinary failure."""
+    try:
+        yield from events
+    except (LookupError, TypeError, ValueError, AttributeError, msgspec.MsgspecError, RecursionError) as error:
+        reply.failed = True
+        why = f"{type(error).__name__}: {error}"
+        yield Error(f"the provider sent an event that makes no sense: {why}", retryable=True)
+
+
+async def _drain(chunks: AsyncIterator[list[bytes] | Error]) -> None:
+    """Read the rest of the body for a moment, so that the connection can be reused."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(DRAIN_SECONDS):
+            async for _ in chunks:
+                pass
