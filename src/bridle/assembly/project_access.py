@@ -13,11 +13,11 @@ import msgspec
 from bridle.assembly.command_environment import command_environment_for
 from bridle.assembly.sandbox_summary import effective_sandbox
 from bridle.config.approvals import Approvals, described
-from bridle.config.json_store import JsonStore
 from bridle.config.load import approvals_file, config_home, data_home, load, state_home, trust_file
 from bridle.config.trust import Trust, TrustState, fingerprint, project_root
 from bridle.errors import ConfigError
 from bridle.process.sandbox import sandbox_program
+from bridle.workspace.json_store import JsonStore
 from bridle.workspace.open_beneath import kernel_resolves
 
 TRUST_WORDS: dict[TrustState, str] = {

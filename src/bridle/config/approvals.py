@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from bridle.config.json_store import JsonStore
 from bridle.core.permission import DOOM_LOOP, Access
 from bridle.errors import ConfigError
+from bridle.workspace.json_store import JsonStore
 
 
 class Approvals:

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Literal
 
 from bridle.config.import_settings import CLAUDE_SERVERS, DEFINITIONS, OPENCODE
-from bridle.config.json_store import JsonStore
 from bridle.config.markdown import definitions_in
 from bridle.errors import ConfigError
 from bridle.workspace.bounded_read import read_bounded
 from bridle.workspace.instructions import NAME as AGENTS_MD
+from bridle.workspace.json_store import JsonStore
 
 FILES = ("bridle.toml", CLAUDE_SERVERS, *OPENCODE)
 FOLDERS = (".bridle", *(f"{own}/{name}" for own in (".claude", ".opencode") for name in DEFINITIONS[own]))

@@ -10,9 +10,9 @@ from unicodedata import category
 
 import msgspec
 
-from bridle.config.json_store import JsonStore
 from bridle.config.settings import McpServer
 from bridle.errors import ConfigError
+from bridle.workspace.json_store import JsonStore
 
 MOST_TOOLS = 256
 MOST_BYTES = 200_000

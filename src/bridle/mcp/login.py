@@ -19,10 +19,10 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl
 
-from bridle.config.json_store import JsonStore
 from bridle.config.settings import McpServer
 from bridle.errors import ServerFailed
 from bridle.seams import Clock
+from bridle.workspace.json_store import JsonStore
 
 WAIT_SECONDS = 300.0
 WANTS_LOGIN = "it wants a login"

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import stat
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from bridle.errors import ConfigError
+from bridle.workspace.json_store import JsonStore
 
 SERVICE = "bridle"
 
@@ -33,6 +30,7 @@ class Keys:
     def __init__(self, environment: Mapping[str, str], file: Path) -> None:
         self._environment = environment
         self._known: dict[str, Key] = {}
+        self._kept = JsonStore(file, dict[str, Literal["keyring"] | dict[str, str]])
         self.file = file
 
     def find(self, provider: str, variables: tuple[str, ...]) -> Key | None:
@@ -48,15 +46,12 @@ class Keys:
 
     def stored(self, provider: str) -> Key | None:
         """Return the key stored by a login; None if there is none."""
-        if provider not in self._known:
-            found = self._stored(provider)
-            if found is None:
-                return None
+        if provider not in self._known and (found := self._stored(provider)) is not None:
             self._known[provider] = found
-        return self._known[provider]
+        return self._known.get(provider)
 
     def _stored(self, provider: str) -> Key | None:
-        kept = self._read().get(provider)
+        kept = self._kept.read().get(provider)
         if kept == "keyring":
             ring = _ring()
             value = _asked(lambda: ring.get_password(SERVICE, provider)) if ring is not None else None
@@ -69,69 +64,21 @@ class Keys:
         ring = _ring()
         if ring is not None:
             _asked(lambda: ring.set_password(SERVICE, provider, value))
-        with self._alone():
-            self._write({**self._read(), provider: "keyring" if ring is not None else {"key": value}})
+        self._kept.change(provider, lambda _: "keyring" if ring is not None else {"key": value})
         return "keyring" if ring is not None else "file"
 
     def forget(self, provider: str) -> bool:
         """Remove a stored key; return False if there was none."""
         self._known.pop(provider, None)
-        with self._alone():
-            kept = self._read()
-            if provider not in kept:
-                return False
-            ring = _ring() if kept.pop(provider) == "keyring" else None
-            if ring is not None and _asked(lambda: ring.get_password(SERVICE, provider)):
-                _asked(lambda: ring.delete_password(SERVICE, provider))
-            self._write(kept)
-            return True
+        kept = self._kept.read().get(provider)
+        ring = _ring() if kept == "keyring" else None
+        if ring is not None and _asked(lambda: ring.get_password(SERVICE, provider)):
+            _asked(lambda: ring.delete_password(SERVICE, provider))
+        return kept is not None and self._kept.remove(provider)
 
     def names(self) -> list[str]:
         """Return the providers that have a stored key."""
-        return sorted(self._read())
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Lock the file against changes by other processes."""
-        try:
-            self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle = os.open(self.file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise ConfigError(f"{self.file}: cannot be written: {error}") from error
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(handle)
-
-    def _read(self) -> dict[str, Any]:
-        try:
-            found = self.file.stat()
-            if not stat.S_ISREG(found.st_mode):
-                raise ConfigError(f"{self.file}: not a file; remove it and log in again")
-            if found.st_mode & 0o077:
-                # Others could read the file until now; prevent it from now on.
-                self.file.chmod(0o600)
-            return msgspec.json.decode(self.file.read_bytes(), type=dict[str, Literal["keyring"] | dict[str, str]])
-        except FileNotFoundError:
-            return {}
-        except (OSError, msgspec.MsgspecError, ValueError, RecursionError) as error:
-            raise ConfigError(
-                f"{self.file}: cannot be read: {error}; mend it, or remove it and log in again"
-            ) from error
-
-    def _write(self, kept: dict[str, Any]) -> None:
-        """Write the file atomically, readable only by its owner from the first byte on."""
-        try:
-            place = self.file.resolve()
-            fresh = place.with_suffix(".new")
-            fresh.unlink(missing_ok=True)
-            handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(msgspec.json.encode(kept))
-            fresh.replace(place)
-        except OSError as error:
-            raise ConfigError(f"{self.file}: cannot be written: {error}") from error
+        return sorted(self._kept.read())
 
 
 def _asked(ask: Callable[[], Any]) -> Any:

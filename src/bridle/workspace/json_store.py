@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,10 +26,16 @@ class JsonStore(Generic[Value]):
 
     def read(self) -> dict[str, Value]:
         try:
+            mode = self._path.stat().st_mode
+            if not stat.S_ISREG(mode):
+                raise ConfigError(f"{self._path}: not a file; remove it to begin anew")
+            if mode & 0o077:
+                # Others could read the file until now; prevent it from now on.
+                self._path.chmod(0o600)
             return msgspec.json.decode(self._path.read_bytes(), type=self._schema)
         except (FileNotFoundError, NotADirectoryError):
             return {}
-        except (OSError, msgspec.MsgspecError) as error:
+        except (OSError, msgspec.MsgspecError, ValueError, RecursionError) as error:
             raise ConfigError(f"{self._path}: cannot be read: {error}; remove it to begin anew") from error
 
     def change(self, key: str, change: Callable[[Value | None], Value]) -> Value:
@@ -47,20 +54,23 @@ class JsonStore(Generic[Value]):
         """Lock the file, yield its content to be changed, and write it."""
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            lock = self._opened(f".{self._path.name}.lock", os.O_RDWR)
+            lock = _opened(self._path.with_name(f".{self._path.name}.lock"), os.O_RDWR)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 table = self.read()
                 yield table
-                fresh = self._path.with_name(f".{self._path.name}.{os.getpid()}")
+                # A symbolic link stays one: the file may lie elsewhere.
+                place = self._path.resolve()
+                fresh = place.with_name(f".{place.name}.{os.getpid()}")
                 fresh.unlink(missing_ok=True)
-                with os.fdopen(self._opened(fresh.name, os.O_WRONLY | os.O_EXCL), "wb") as file:
+                with os.fdopen(_opened(fresh, os.O_WRONLY | os.O_EXCL), "wb") as file:
                     file.write(msgspec.json.format(msgspec.json.encode(table), indent=1))
-                fresh.replace(self._path)
+                fresh.replace(place)
             finally:
                 os.close(lock)
         except OSError as error:
             raise ConfigError(f"{self._path}: cannot be written: {error}") from error
 
-    def _opened(self, name: str, flags: int) -> int:
-        return os.open(self._path.with_name(name), flags | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+
+def _opened(path: Path, flags: int) -> int:
+    return os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW, 0o600)
