@@ -95,8 +95,6 @@ class Connection:
             # No failure of a server or the library may end the turn.
             refused = f" (HTTP {self._refused})" if self._refused else ""
             self.failure = self.failure or told(error) + refused
-            if not self._client.done():
-                self._client.set_exception(ServerFailed(self.failure))
         finally:
             self._over.set()
             if not self._client.done():

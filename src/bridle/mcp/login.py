@@ -120,11 +120,11 @@ def login(
     None without stored tokens and without `show`.
     """
     tokens = Tokens(path, key, server, clock)
-    if show is None and not tokens.stored:
-        return None
     if show is not None:
         # An interactive login starts afresh: the server may have forgotten the old registration.
         tokens.forget()
+    elif not tokens.stored:
+        return None
     back = _Back()
 
     async def redirect(address: str) -> None:

@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -121,7 +122,7 @@ class Link:
             raise ServerFailed(f"it was started {MOST_STARTS} times in a short while and ended each time")
         self._starts.append(now)
         # Importing takes a second: off the event loop, and only if a server is used.
-        await in_thread(_load)
+        await in_thread(lambda: import_module("bridle.mcp.connection"))
         from bridle.mcp.connection import Connection
 
         self._connection = Connection(self._way(), self._changed, self._around.directory)
@@ -297,9 +298,3 @@ class Link:
         if self._taking is not None:
             self._taking.cancel()
         await self._let_go()
-
-
-def _load() -> None:
-    from bridle.mcp import connection, transport
-
-    assert connection and transport

@@ -6,16 +6,14 @@ import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from html import escape
-from pathlib import Path
 
 from bridle.config.settings import McpServer, Settings
 from bridle.errors import ConfigError, ServerFailed
-from bridle.mcp.accepted_tools import AcceptedTools
+from bridle.mcp.accepted_tools import Definition
 from bridle.mcp.inspect_server import Look, look
 from bridle.mcp.server_link import Link, Surroundings
-from bridle.mcp.tools import RESOURCE, ServerTool, resource_tool, server_tool, shown, tool_name
-from bridle.process.containment import Containment
-from bridle.seams import Seams, begin
+from bridle.mcp.tools import RESOURCE, resource_tool, server_tool, shown, tool_name
+from bridle.seams import begin
 from bridle.tools.tool import Tool
 
 START_WAIT_SECONDS = 5.0
@@ -27,31 +25,12 @@ FRESH_SECONDS = 3_600.0
 class Servers:
     """The configured servers. Failures never end a turn: an unusable server is reported, and its calls fail."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        *,
-        directory: Path,
-        environment: Mapping[str, str],
-        known: Mapping[str, str],
-        commands: Containment,
-        home: Path,
-        seams: Seams,
-    ) -> None:
-        """`known` is the part of the environment that commands receive; `home` holds pins and tokens."""
-        self._around = Surroundings(
-            directory=directory,
-            environment=environment,
-            known=known,
-            commands=commands,
-            pins=AcceptedTools(home / "mcp.json"),
-            seams=seams,
-            auth=home / "mcp-auth.json",
-        )
+    def __init__(self, settings: Settings, around: Surroundings) -> None:
+        self._around = around
         given = settings.mcp.get("start_wait", START_WAIT_SECONDS)
         self._start_wait = given if isinstance(given, (int, float)) else START_WAIT_SECONDS
         self.links = {
-            name: Link(name, server, self._around)
+            name: Link(name, server, around)
             for name, server in settings.mcp.items()
             if isinstance(server, McpServer) and server.enabled
         }
@@ -92,38 +71,39 @@ class Servers:
 
     def tools(self, taken: Mapping[str, Tool]) -> dict[str, Tool]:
         """Return the accepted tools whose names are not in `taken`."""
-        found: dict[str, Tool] = {}
-        with_resources: dict[str, Link] = {}
-        for link in self.links.values():
-            offer = link.pin.now if link.pin is not None else None
-            if offer is None:
-                continue
-            for definition in offer.tools.values():
-                made = server_tool(link, definition)
-                if made.spec.name not in taken and made.spec.name not in found and not self._of_another(made):
-                    found[made.spec.name] = made
-            if offer.resources:
-                with_resources[link.name] = link
+        found: dict[str, Tool] = {name: server_tool(*owned) for name, owned in self._owned(taken).items()}
+        with_resources = {link.name: link for link in self.links.values() if link.pin and link.pin.now.resources}
         if with_resources and RESOURCE not in taken:
             found[RESOURCE] = resource_tool(with_resources)
         return found
 
-    def _of_another(self, made: ServerTool) -> bool:
+    def _owned(self, taken: Mapping[str, Tool]) -> dict[str, tuple[Link, Definition]]:
+        """Return the accepted tools by their names for the model; a name belongs to the first server that has it."""
+        found: dict[str, tuple[Link, Definition]] = {}
+        for link, definition in self._accepted():
+            name = tool_name(link.name, definition.name)
+            if name not in taken and not self._of_another(name, link):
+                found.setdefault(name, (link, definition))
+        return found
+
+    def _accepted(self) -> list[tuple[Link, Definition]]:
+        pinned = ((link, link.pin.now.tools) for link in self.links.values() if link.pin is not None)
+        return [(link, definition) for link, tools in pinned for definition in tools.values()]
+
+    def _of_another(self, tool: str, link: Link) -> bool:
         """Return whether a tool's name has another server's prefix, to which other rules apply."""
-        own = tool_name(made.link.name, "")
-        others = (tool_name(name, "") for name in self.links if name != made.link.name)
-        return any(made.spec.name.startswith(other) and len(other) > len(own) for other in others)
+        own = tool_name(link.name, "")
+        others = (tool_name(name, "") for name in self.links if name != link.name)
+        return any(tool.startswith(other) and len(other) > len(own) for other in others)
 
     def left_out(self, taken: Mapping[str, Tool]) -> list[str]:
         """Return messages about accepted tools that are unavailable because their names are taken."""
-        found = self.tools(taken)
-        lost: list[str] = []
-        for link in self.links.values():
-            for definition in (link.pin.now.tools if link.pin is not None else {}).values():
-                made = found.get(tool_name(link.name, definition.name))
-                if not isinstance(made, ServerTool) or made.link is not link or made.definition != definition:
-                    lost.append(f"mcp server {link.name}: its tool {definition.name} is left out: its name is taken")
-        return lost
+        owned = self._owned(taken)
+        return [
+            f"mcp server {link.name}: its tool {definition.name} is left out: its name is taken"
+            for link, definition in self._accepted()
+            if owned.get(tool_name(link.name, definition.name)) != (link, definition)
+        ]
 
     def instructions(self) -> str:
         """Return the servers' accepted instructions."""

@@ -6,21 +6,17 @@ import hashlib
 import re
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
 from bridle.core.messages import Attachment
 from bridle.core.permission import Access
-from bridle.core.states import Ask
 from bridle.core.stream import ToolSpec
 from bridle.errors import ServerFailed, ToolFailed
 from bridle.mcp.accepted_tools import Definition
 from bridle.tools.tool import Invocation, Output, StructTool, struct_schema
 from bridle.values.media import media_of
-from bridle.workspace.files import Files
 
 if TYPE_CHECKING:
     from bridle.mcp.server_link import Link
@@ -31,46 +27,26 @@ MOST_PICTURES = 7_000_000
 RESOURCE = "resource"
 
 
-@dataclass(slots=True)
-class ServerTool:
-    """One tool of one server. See `Tool`."""
-
-    link: Link
-    definition: Definition
-    spec: ToolSpec
-    permission: str
-    timeout_seconds: float
-    repeatable: bool = False
-    leaves_files: bool = False
-    ignored_arguments: frozenset[str] = frozenset()
-    starts_child: bool = False
-
-    def check(self, arguments: Mapping[str, Any]) -> Any:
-        """Return the arguments unchecked: the server validates them."""
-        return dict(arguments)
-
-    def accesses(self, arguments: Any, directory: Path) -> tuple[Access, ...]:
-        return (Access(self.permission, "*", always="*"),)
-
-    def asks(self, arguments: Any, id: str) -> Ask | None:
-        return None
-
-    def shows(self, arguments: Any, files: Files, known_files: dict[str, str]) -> str:
-        return ""
-
-    async def run(self, arguments: Any, invocation: Invocation) -> Output:
-        try:
-            result = await self.link.call(self.definition, arguments, invocation.print)
-        except ServerFailed as error:
-            raise ToolFailed(f"{self.link.name}: {error}") from error
-        text = shown(result.content) or _structured(result)
-        return Output(text, failed=bool(result.is_error), attached=_pictures(self.spec.name, result.content))
-
-
-def server_tool(link: Link, definition: Definition) -> ServerTool:
+def server_tool(link: Link, definition: Definition) -> StructTool:
+    """Return one tool of one server. The server validates the arguments."""
     name = tool_name(link.name, definition.name)
-    spec = ToolSpec(name, definition.description or definition.name, definition.schema)
-    return ServerTool(link, definition, spec, name, link.server.seconds)
+
+    async def call(arguments: Any, invocation: Invocation) -> Output:
+        try:
+            result = await link.call(definition, arguments, invocation.print)
+        except ServerFailed as error:
+            raise ToolFailed(f"{link.name}: {error}") from error
+        text = shown(result.content) or _structured(result)
+        return Output(text, failed=bool(result.is_error), attached=_pictures(name, result.content))
+
+    return StructTool(
+        spec=ToolSpec(name, definition.description or definition.name, definition.schema),
+        arguments=dict,
+        work=call,
+        permission=name,
+        needs=lambda given, directory: (Access(name, "*", always="*"),),
+        timeout_seconds=link.server.seconds,
+    )
 
 
 def tool_name(server: str, tool: str) -> str:

@@ -19,14 +19,18 @@ def servers_for(settings: Settings, commands: CommandEnvironment, directory: Pat
         return None
     # Imported only if there are servers.
     from bridle.config.load import data_home
+    from bridle.mcp.accepted_tools import AcceptedTools
+    from bridle.mcp.server_link import Surroundings
     from bridle.mcp.servers import Servers
 
-    return Servers(
-        settings,
+    home = data_home(commands.environment)
+    around = Surroundings(
         directory=directory,
         environment=commands.environment,
         known=commands.variables() or commands.environment,
         commands=commands,
-        home=data_home(commands.environment),
+        pins=AcceptedTools(home / "mcp.json"),
         seams=seams,
+        auth=home / "mcp-auth.json",
     )
+    return Servers(settings, around)

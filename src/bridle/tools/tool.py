@@ -144,10 +144,10 @@ class Tool(Protocol):
 
 @dataclass(slots=True)
 class StructTool:
-    """A tool made of an argument struct and a coroutine function."""
+    """A tool made of an argument type and a coroutine function; the type `dict` leaves all checks to the function."""
 
     spec: ToolSpec
-    arguments: type[msgspec.Struct]
+    arguments: type[msgspec.Struct | dict[str, Any]]
     work: Callable[[Any, Invocation], Awaitable[Output]]
     permission: str
     needs: Callable[[Any, Path], tuple[Access, ...]]
