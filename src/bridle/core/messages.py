@@ -65,11 +65,14 @@ class CallMessage(msgspec.Struct, frozen=True):
     seal: str = ""
 
 
+AssistantBlock = AssistantText | Thought | CallMessage
+
+
 class AssistantMessage(msgspec.Struct, frozen=True):
     """One reply, with its blocks in the order in which the model wrote them."""
 
     id: str
-    blocks: tuple[AssistantText | Thought | CallMessage, ...]
+    blocks: tuple[AssistantBlock, ...]
     model: str = ""
     """The model that wrote it: seals are sent back to that model alone."""
 

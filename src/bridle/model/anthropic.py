@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from bridle.core import messages, stream
-from bridle.core.messages import Message
+from bridle.core.messages import AssistantBlock, Message
 from bridle.core.states import Usage
 from bridle.core.stream import ModelRequest, StreamEvent, ToolSpec
 from bridle.model.http import failure
@@ -113,9 +113,7 @@ class TurnForm:
                 for block in message.blocks:
                     yield from self._block(block, own=message.model == self._model)
 
-    def _block(
-        self, block: messages.AssistantText | messages.Thought | messages.CallMessage, *, own: bool
-    ) -> Iterator[dict[str, Any]]:
+    def _block(self, block: AssistantBlock, *, own: bool) -> Iterator[dict[str, Any]]:
         match block:
             case messages.AssistantText():
                 if block.text.strip():
@@ -123,21 +121,17 @@ class TurnForm:
             case messages.Thought():
                 # Only complete thoughts are sent back, and only to the model that signed them.
                 if own and block.seal:
-                    yield from _thought(block)
+                    sealed = msgspec.json.decode(block.seal)
+                    match sealed:
+                        case {"type": "thinking"}:
+                            yield {**sealed, "thinking": block.text}
+                        case {"type": "redacted_thinking"}:
+                            yield sealed
             case messages.CallMessage():
                 name = wire_name(block.name)
                 self.tools.add(name)
                 arguments = msgspec.Raw(block.arguments.encode())
                 yield {"type": "tool_use", "id": wire_id(block.id), "name": name, "input": arguments}
-
-
-def _thought(block: messages.Thought) -> Iterator[dict[str, Any]]:
-    sealed = msgspec.json.decode(block.seal)
-    kind = sealed.get("type") if isinstance(sealed, dict) else None
-    if kind == "thinking":
-        yield {**sealed, "thinking": block.text}
-    elif kind == "redacted_thinking":
-        yield sealed
 
 
 def _attachment(attached: messages.Attachment) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from bridle.core import messages, stream
 from bridle.core.agent import ModelInfo
-from bridle.core.messages import Message
+from bridle.core.messages import AssistantBlock, Message
 from bridle.core.stream import Error, ModelRequest, StreamEvent
 from bridle.errors import ConfigError
 from bridle.model.catalog import model_info
@@ -253,9 +253,7 @@ def _content(message: messages.UserMessage, takes: frozenset[str]) -> Any:
     return [text, *files]
 
 
-def _block(
-    block: messages.AssistantText | messages.Thought | messages.CallMessage, *, own: bool
-) -> Iterator[theirs.ModelResponsePart]:
+def _block(block: AssistantBlock, *, own: bool) -> Iterator[theirs.ModelResponsePart]:
     seal = getattr(block, "seal", "")
     kept = msgspec.json.decode(seal) if own and seal else {}
     match block:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from bridle.core.agent import ModelInfo, Price
-from bridle.values.provider import Provider, Quirks
+from bridle.values.provider import Provider
 
 MOST_OUTPUT_TOKENS = 32_000
 """Maximum output of one reply, because the possible output is reserved in advance."""
@@ -73,10 +73,6 @@ class ListedModel(msgspec.Struct):
     env: list[str] = []
     models: dict[str, msgspec.Raw] = {}
 
-    def model(self, name: str) -> CatalogEntry | None:
-        found = self.models.get(name)
-        return None if found is None else msgspec.json.decode(found, type=CatalogEntry)
-
     def entries(self) -> list[CatalogEntry]:
         """Return its models, the newest first."""
         found = [msgspec.json.decode(raw, type=CatalogEntry) for raw in self.models.values()]
@@ -91,6 +87,12 @@ def listed() -> dict[str, ListedModel]:
         return {}
     packed = Path(package.submodule_search_locations[0], "data.json.gz").read_bytes()
     return msgspec.json.decode(gzip.decompress(packed), type=dict[str, ListedModel])
+
+
+def _entry(provider: str, name: str) -> CatalogEntry | None:
+    known = listed().get(provider)
+    found = known.models.get(name) if known is not None else None
+    return None if found is None else msgspec.json.decode(found, type=CatalogEntry)
 
 
 def able_models(provider: str) -> list[str]:
@@ -120,8 +122,7 @@ def model_info(provider: str, name: str, wire: str, *, local: bool = False) -> M
     closing = CLOSING_TOOLS_OF.get(provider, CLOSING_TOOLS.get(wire, "omit"))
     if local:
         return ModelInfo(ref, LOCAL_WINDOW, LOCAL_WINDOW // 4, Price(0.0, 0.0), closing)
-    found = listed().get(provider)
-    entry = found.model(name) if found is not None else None
+    entry = _entry(provider, name)
     if entry is None:
         return ModelInfo(ref, closing_tools=closing, price=_price_elsewhere(provider, name))
     defaults = ModelInfo(ref)
@@ -155,8 +156,7 @@ def _variants(entry: CatalogEntry, wire: str) -> dict[str, dict[str, Any]]:
 
 def model_quirks(provider: str, name: str) -> dict[str, Any]:
     """Return a model's differences from the others of its provider."""
-    found = listed().get(provider)
-    entry = found.model(name) if found is not None else None
+    entry = _entry(provider, name)
     field = entry.interleaved.get("field") if entry is not None and isinstance(entry.interleaved, dict) else None
     return {"thoughts": field} if field in ("reasoning_content", "reasoning_details") else {}
 
@@ -208,11 +208,3 @@ def _highest(value: Any) -> float | None:
     if tiers is not None:
         return float(max([value.base, *(tier.price for tier in tiers)]))
     return float(value) if value is not None else None
-
-
-def quirks_of(*layers: dict[str, Any]) -> Quirks:
-    """Merge layers of quirks, where later ones win; raises `msgspec.ValidationError`."""
-    merged: dict[str, Any] = {}
-    for layer in layers:
-        merged.update(layer)
-    return msgspec.convert(merged, Quirks)

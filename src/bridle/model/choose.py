@@ -34,10 +34,15 @@ class ModelChoice(msgspec.Struct, frozen=True):
 
 def choose(providers: Providers, *, embedded: bool = True) -> ModelChoice:
     """Choose a model by API key, then local server, then the embedded one; raises `ConfigError` if there is none."""
-    choice = _by_key(providers) or _by_server(providers) or (_by_weights(providers) if embedded else None)
-    if choice is None:
-        raise ConfigError(NOTHING)
-    return choice
+    for name, source in keyed(providers):
+        if (model := favourite(name)) is not None:
+            return ModelChoice(f"{name}/{model}", f"there is a key for {name} ({source})")
+    for server in servers(providers):
+        return ModelChoice(f"{server.provider}/{server.models[0]}", f"{server.provider} answers at {server.address}")
+    if embedded and weights(providers.weights) is not None:
+        why = "no key and no local server was found; this small model runs by itself and is weak"
+        return ModelChoice(EMBEDDED, why)
+    raise ConfigError(NOTHING)
 
 
 NOTHING = """there is no model to ask. Any of these will do:
@@ -88,24 +93,3 @@ def servers(providers: Providers) -> list[LocalServer]:
         if provider is not None and is_local(name, provider) and (answer := probe(name, provider.base_url)) is not None:
             found.append(answer)
     return found
-
-
-def _by_key(providers: Providers) -> ModelChoice | None:
-    for name, source in keyed(providers):
-        if (model := favourite(name)) is not None:
-            return ModelChoice(f"{name}/{model}", f"there is a key for {name} ({source})")
-    return None
-
-
-def _by_server(providers: Providers) -> ModelChoice | None:
-    found = servers(providers)
-    if not found:
-        return None
-    first = found[0]
-    return ModelChoice(f"{first.provider}/{first.models[0]}", f"{first.provider} answers at {first.address}")
-
-
-def _by_weights(providers: Providers) -> ModelChoice | None:
-    if weights(providers.weights) is None:
-        return None
-    return ModelChoice(EMBEDDED, "no key and no local server was found; this small model runs by itself and is weak")

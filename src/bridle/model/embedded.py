@@ -95,8 +95,7 @@ class EmbeddedModel:
         self._chat = ChatModel(Lane("", dict), path.stem, info)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
-        body = msgspec.json.decode(self._chat.body(request))
-        body = {**SAMPLING, **UNREPEATED, **body}
+        body = {**SAMPLING, **UNREPEATED, **msgspec.json.decode(self._chat.body(request))}
         reading = _Reading(asyncio.get_running_loop())
         reply = ChatReply()
         try:

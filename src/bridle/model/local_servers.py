@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from bridle.model.server_json import inner
 from bridle.seams import SystemClock
 
 PROBE_SECONDS = 0.4
@@ -41,7 +42,7 @@ def window(provider: str, address: str, model: str) -> int | None:
     root = address.removesuffix("/v1")
     found: Any
     if provider == "llamacpp":
-        found = _object(_object(ask(root, "/props")[1]).get("default_generation_settings")).get("n_ctx")
+        found = inner(ask(root, "/props")[1], "default_generation_settings").get("n_ctx")
     elif provider == "lmstudio":
         found = _item(ask(root, "/api/v0/models")[1], "data", "id", model).get("loaded_context_length")
     elif provider == "ollama":
@@ -88,11 +89,7 @@ def _read(said: bytes) -> tuple[int, Any]:
         return status, None
 
 
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 def _item(body: Any, key: str, by: str, name: str) -> dict[str, Any]:
-    items = _object(body).get(key)
+    items = body.get(key) if isinstance(body, dict) else None
     found = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
     return next((item for item in found if item.get(by) == name), {})

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from bridle.core import messages, stream
-from bridle.core.messages import Message
+from bridle.core.messages import AssistantBlock, Message
 from bridle.core.states import Usage
 from bridle.core.stream import Error, ModelRequest, StreamEvent, ToolSpec
 from bridle.model.http import failure
@@ -73,9 +73,7 @@ class ItemForms:
                 for block in message.blocks:
                     yield from self._item(block, own=message.model == self.model)
 
-    def _item(
-        self, block: messages.AssistantText | messages.Thought | messages.CallMessage, *, own: bool
-    ) -> Iterator[dict[str, Any]]:
+    def _item(self, block: AssistantBlock, *, own: bool) -> Iterator[dict[str, Any]]:
         match block:
             case messages.AssistantText():
                 if block.text.strip():

@@ -13,14 +13,14 @@ import msgspec
 
 from bridle.core.agent import ModelInfo
 from bridle.errors import ConfigError
-from bridle.model.catalog import known_provider, listed, model_info, model_quirks, quirks_of
+from bridle.model.catalog import known_provider, listed, model_info, model_quirks
 from bridle.model.http import LOOPBACK, Lane
 from bridle.model.keys import Keys
 from bridle.model.local_servers import SERVERS, window
 from bridle.model.model import Model
 from bridle.values.known_providers import BUILT_IN as BUILT_IN
 from bridle.values.options import layered
-from bridle.values.provider import Provider
+from bridle.values.provider import Provider, Quirks
 from bridle.workspace.substitution import filled
 
 if TYPE_CHECKING:
@@ -63,18 +63,17 @@ class Providers:
         if known is not None and given is not None:
             known = msgspec.convert(layered(msgspec.to_builtins(known), msgspec.to_builtins(given)), Provider)
         found = known or given
+        if found is None:
+            return None
+        base_url = found.base_url
         address = self._environment.get(ADDRESSES[name], "") if name in ADDRESSES else ""
-        if found is not None and address and (given is None or not given.base_url):
-            found = msgspec.structs.replace(found, base_url=_address(name, address))
-        if found is not None and "{env:" in found.base_url:
-            base_url = filled(found.base_url, self._environment, self._directory)
-            found = msgspec.structs.replace(found, base_url=base_url)
-        if found is not None:
-            _check_address(f"[providers.{name}] base_url", found.base_url)
-        if found is not None and "${" in found.base_url:
-            whole = PLACE.sub(lambda place: self._environment.get(place[1], place[0]), found.base_url)
-            found = msgspec.structs.replace(found, base_url=whole)
-        return found
+        if address and (given is None or not given.base_url):
+            base_url = _address(name, address)
+        if "{env:" in base_url:
+            base_url = filled(base_url, self._environment, self._directory)
+        _check_address(f"[providers.{name}] base_url", base_url)
+        base_url = PLACE.sub(lambda place: self._environment.get(place[1], place[0]), base_url)
+        return msgspec.structs.replace(found, base_url=base_url)
 
     def variables(self, name: str, provider: Provider) -> tuple[str, ...]:
         """Return the environment variables that may hold its key."""
@@ -98,7 +97,8 @@ class Providers:
             raise ConfigError(f"[providers.{name}] needs base_url and wire (chat, responses or messages)")
         lane = self.lane(name, provider)
         try:
-            quirks = quirks_of(model_quirks(name, model), provider.quirks, self._quirks.get(ref, {}))
+            layers = {**model_quirks(name, model), **provider.quirks, **self._quirks.get(ref, {})}
+            quirks = msgspec.convert(layers, Quirks)
         except msgspec.ValidationError as error:
             raise ConfigError(f"the quirks of {ref} ([providers.{name}] or its own): {error}") from error
         info = self._info(name, model, provider)
