@@ -192,8 +192,8 @@ def test_changed_definitions_wait_for_a_persons_word(place):
     assert (second.outputs, second.told) == (
         [],
         [
-            "mcp server stable offers something else than you accepted (add: changed, saddle: new): that is left out "
-            "until you look at it with `bridle mcp approve stable`"
+            "mcp server stable has changed its offer since you accepted it (add: changed, saddle: new). The changes "
+            "are left out until you review them with `bridle mcp approve stable`"
         ],
     )
     assert "stable_add" not in before and "stable_saddle" not in before and "stable_kick" in before
@@ -208,7 +208,7 @@ def test_a_tool_that_changes_in_the_middle_of_a_turn_is_not_called(place):
     assert turn.outputs == [
         "grown",
         "done",
-        "stable: add is no longer what was accepted. A person has to look at it: `bridle mcp approve stable`",
+        "stable: add has changed since it was accepted. A person has to review it: `bridle mcp approve stable`",
     ]
 
 

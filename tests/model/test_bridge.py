@@ -125,12 +125,12 @@ def test_google_is_asked_in_its_own_wire():
 
 
 def test_a_provider_that_nobody_knows_is_named():
-    with pytest.raises(ConfigError, match="nobody/x cannot be had"):
+    with pytest.raises(ConfigError, match="nobody/x is not available"):
         bridged("nobody/x")
 
 
 def test_a_provider_without_its_package_says_what_to_install():
-    with pytest.raises(ConfigError, match=r"cohere/command-a cannot be had: .*pydantic-ai-slim\[cohere\]"):
+    with pytest.raises(ConfigError, match=r"cohere/command-a is not available: .*pydantic-ai-slim\[cohere\]"):
         bridged("cohere/command-a", KEY)
 
 

@@ -20,7 +20,7 @@ from bridle.errors import ConfigError
 from bridle.model.anthropic import AnthropicModel
 from bridle.model.availability import known_providers, reachable, try_key
 from bridle.model.catalog import listed, model_info
-from bridle.model.choose import choose, favourite, keyed
+from bridle.model.choose import choose, favorite, keyed
 from bridle.model.keys import Keys
 from bridle.model.local_servers import probe
 from bridle.model.openai_chat import ChatModel
@@ -97,7 +97,7 @@ def test_each_provider_has_its_wire_and_its_way_to_close(ref, wire, closing, wor
         ("anthropic/claude-opus-4-7", {}, "set ANTHROPIC_API_KEY, or run: bridle auth login anthropic"),
         ("mine/model", {"mine": Provider(base_url="http://127.0.0.1:1")}, "needs base_url and wire"),
         ("mine/model", {"mine": Provider("chat", "http://127.0.0.1:1", quirks={"odd": 1})}, "quirks of mine/model"),
-        ("nobody/x", {}, "nobody/x cannot be had"),
+        ("nobody/x", {}, "nobody/x is not available"),
     ],
 )
 def test_what_is_missing_is_named(ref, given, words, world):
@@ -185,13 +185,13 @@ def test_the_order_of_choice(world, tmp_path):
     assert choose(providers).ref.startswith("zai/glm-")
     assert providers.keys.forget("zai")
     assert choose(providers).ref == "embedded/smollm2"
-    with pytest.raises(ConfigError, match="there is no model to ask"):
+    with pytest.raises(ConfigError, match="no model is available"):
         choose(providers, embedded=False)
 
 
 def test_every_provider_that_may_be_taken_has_a_model_to_take():
     hosted = [name for name, provider in BUILT_IN.items() if provider.key_env]
-    assert {name: favourite(name) for name in hosted if favourite(name) is None} == {}
+    assert {name: favorite(name) for name in hosted if favorite(name) is None} == {}
 
 
 class Said(http.server.BaseHTTPRequestHandler):

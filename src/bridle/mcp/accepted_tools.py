@@ -129,7 +129,7 @@ class AcceptedTools:
 
         def change(pin: Pin | None) -> Pin:
             if pin is None or pin.offered is None or pin.offered != seen.offered:
-                raise ConfigError("it offers something else by now: look at it again")
+                raise ConfigError("its offer has changed meanwhile: review it again")
             return Pin(pin.offered, None, pin.seen)
 
         self._kept.change(key, change)

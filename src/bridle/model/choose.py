@@ -12,7 +12,7 @@ from bridle.model.embedded import EMBEDDED, weights
 from bridle.model.local_servers import SERVERS, LocalServer, probe
 from bridle.model.providers import BUILT_IN, Providers, is_local
 
-FAVOURITES = {
+FAVORITES = {
     "anthropic": r"claude-sonnet-\d+(-\d{1,2})?",
     "openai": r"gpt-\d+(\.\d+)?",
     "openrouter": r"anthropic/claude-sonnet-[\d.]+",
@@ -35,7 +35,7 @@ class ModelChoice(msgspec.Struct, frozen=True):
 def choose(providers: Providers, *, embedded: bool = True) -> ModelChoice:
     """Choose a model by API key, then local server, then the embedded one; raises `ConfigError` if there is none."""
     for name, source in keyed(providers):
-        if (model := favourite(name)) is not None:
+        if (model := favorite(name)) is not None:
             return ModelChoice(f"{name}/{model}", f"there is a key for {name} ({source})")
     for server in servers(providers):
         return ModelChoice(f"{server.provider}/{server.models[0]}", f"{server.provider} answers at {server.address}")
@@ -45,7 +45,7 @@ def choose(providers: Providers, *, embedded: bool = True) -> ModelChoice:
     raise ConfigError(NOTHING)
 
 
-NOTHING = """there is no model to ask. Any of these will do:
+NOTHING = """no model is available. Do one of the following:
   - set ANTHROPIC_API_KEY, OPENAI_API_KEY, OPENROUTER_API_KEY, ZAI_API_KEY or GEMINI_API_KEY, or store a key with:
     bridle auth login PROVIDER
   - start Ollama, LM Studio, llama-server or vLLM on this machine
@@ -68,9 +68,9 @@ def keyed(providers: Providers) -> list[tuple[str, str]]:
     return found
 
 
-def favourite(provider: str) -> str | None:
+def favorite(provider: str) -> str | None:
     """Return the default model of a provider; None if none is known."""
-    pattern = re.compile(FAVOURITES.get(provider, ".*"))
+    pattern = re.compile(FAVORITES.get(provider, ".*"))
     able = able_models(provider)
     return next((id for id in able if pattern.fullmatch(id)), able[0] if able else None)
 

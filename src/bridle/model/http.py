@@ -31,7 +31,7 @@ MESSAGE_CHARACTERS = 1_000
 OPEN_HEADERS = ("user-agent", "anthropic-version", "anthropic-beta")
 TOLD_HEADERS = re.compile(r"retry-after|retry-after-ms|x-should-retry|.*request-id|.*ratelimit.*", re.IGNORECASE)
 
-BAD_HEADER = "the request could not be sent: the key or a header has letters that no header may have"
+BAD_HEADER = "the request could not be sent: the key or a header has characters that HTTP headers do not allow"
 UNSENT = (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError, OverflowError, ExceptionGroup, ImportError)
 """Errors of unsent requests: invalid address or header, missing certificates, unsupported proxy type."""
 OVERFLOW = re.compile(
@@ -112,7 +112,7 @@ class Lane:
         except (httpx2.TransportError, httpx2.DecodingError) as error:
             yield _broken(error)
         except TooLong:
-            yield Error("the provider sent an event that is too long to be one", retryable=False)
+            yield Error("the provider sent an event that is too long", retryable=False)
         except UnicodeEncodeError:
             yield Error(BAD_HEADER, retryable=False)
         except (*UNSENT, BridleError) as error:
@@ -186,7 +186,7 @@ async def _not_a_stream(response: httpx2.Response, kind: str) -> Error:
     if isinstance(found, dict) and found.get("error"):
         return failure(found)
     shown = body[:200].decode("utf-8", "replace")
-    return Error(f"the answer is {kind or 'of no kind'}, not a stream of events: {shown}", 200, {}, False)
+    return Error(f"the response is {kind}, not a stream of events: {shown}", 200, {}, False)
 
 
 def failure(body: Any, status: int | None = None, headers: Mapping[str, str] | None = None) -> Error:

@@ -223,7 +223,7 @@ def _failed(event: _Event) -> Error:
     response = event.response or {}
     found = response.get("error") or event.error or {"message": event.message, "code": event.code}
     if not found or found == {"message": None, "code": None}:
-        found = "the provider said no more than that"
+        found = "the provider gave no reason"
     return failure({"error": found})
 
 

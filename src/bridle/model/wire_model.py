@@ -145,7 +145,7 @@ def _guarded(reply: StreamedReply, events: Iterator[StreamEvent]) -> Iterator[St
     except (LookupError, TypeError, ValueError, AttributeError, msgspec.MsgspecError, RecursionError) as error:
         reply.failed = True
         why = f"{type(error).__name__}: {error}"
-        yield Error(f"the provider sent an event that makes no sense: {why}", retryable=True)
+        yield Error(f"the provider sent an invalid event: {why}", retryable=True)
 
 
 async def _drain(chunks: AsyncIterator[list[bytes] | Error]) -> None:

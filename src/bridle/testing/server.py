@@ -53,7 +53,7 @@ class ScriptedServer:
             elif method == "POST" and wire is not None:
                 await self._complete(writer, body, wire)
             else:
-                _answer(writer, 404, {"error": {"message": f"no such place: {method} {path}"}})
+                _answer(writer, 404, {"error": {"message": f"not found: {method} {path}"}})
             await writer.drain()
         except (ConnectionError, asyncio.IncompleteReadError, ValueError):
             # A client that disconnects or sends invalid HTTP must not stop the server.

@@ -63,7 +63,7 @@ def problems_in_chat(messages: Sequence[Mapping[str, Any]], body: Mapping[str, A
             found.append(f"{where}: calls without a result: {', '.join(open_calls)}")
             open_calls = []
         if role == "tool":
-            found += _result(message, where, open_calls)
+            found += _result(message.get("tool_call_id"), where, open_calls)
         elif role == "assistant":
             open_calls = _calls(message, where, seen, found)
             if not message.get("content") and not open_calls:
@@ -83,18 +83,18 @@ def problems_in_chat(messages: Sequence[Mapping[str, Any]], body: Mapping[str, A
 def _calls(message: Mapping[str, Any], where: str, seen: set[str], found: list[str]) -> list[str]:
     ids: list[str] = []
     for made in message.get("tool_calls") or ():
-        id = made.get("id") or ""
-        found += _new_id(id, where, seen)
-        ids.append(id)
-        function = made.get("function") or {}
-        found += _tool_names([function])
-        if not _is_object(function.get("arguments")):
-            found.append(f"{where}: the arguments of {id} are no JSON object")
+        ids.append(made.get("id") or "")
+        found += _call(ids[-1], made.get("function") or {}, where, seen)
     return ids
 
 
-def _result(message: Mapping[str, Any], where: str, open_calls: list[str]) -> list[str]:
-    id = message.get("tool_call_id")
+def _call(id: str, function: Mapping[str, Any], where: str, seen: set[str]) -> list[str]:
+    found = [*_new_id(id, where, seen), *_tool_names([function])]
+    is_object = _is_object(function.get("arguments"))
+    return found if is_object else [*found, f"{where}: the arguments of {id} are no JSON object"]
+
+
+def _result(id: Any, where: str, open_calls: list[str]) -> list[str]:
     if id not in open_calls:
         return [f"{where}: a result for {id!r}, which is not open"]
     open_calls.remove(id)
@@ -173,15 +173,10 @@ def problems_in_responses(body: Mapping[str, Any]) -> list[str]:
         where = f"item {index} ({kind})"
         if kind == "function_call":
             id = str(item.get("call_id") or "")
-            found += [*_new_id(id, where, seen), *_tool_names([item])]
+            found += _call(id, item, where, seen)
             open_calls.append(id)
-            if not _is_object(item.get("arguments")):
-                found.append(f"{where}: the arguments of {id} are no JSON object")
         elif kind == "function_call_output":
-            if item.get("call_id") not in open_calls:
-                found.append(f"{where}: a result for {item.get('call_id')!r}, which is not open")
-            else:
-                open_calls.remove(item["call_id"])
+            found += _result(item.get("call_id"), where, open_calls)
         elif kind == "message":
             if open_calls:
                 found.append(f"{where}: calls without a result: {', '.join(open_calls)}")
@@ -190,7 +185,7 @@ def problems_in_responses(body: Mapping[str, Any]) -> list[str]:
         elif kind == "reasoning":
             after = items[index + 1] if index + 1 < len(items) else {}
             if not item.get("encrypted_content"):
-                found.append(f"{where}: a thought that nobody stored, and that is not sealed")
+                found.append(f"{where}: a thought that is neither stored nor sealed")
             if after.get("role") == "user" or after.get("type") == "function_call_output" or not after:
                 found.append(f"{where}: a thought that leads to nothing")
     last = items[-1] if items else {}
@@ -207,7 +202,7 @@ def _new_id(id: str, where: str, seen: set[str]) -> list[str]:
 
 def _tool_names(tools: Sequence[Mapping[str, Any]]) -> list[str]:
     names = [str(tool.get("name") or "") for tool in tools]
-    return [f"tool {name!r}: no such name is taken" for name in names if not TOOL_NAME.fullmatch(name)]
+    return [f"tool {name!r}: the name is invalid" for name in names if not TOOL_NAME.fullmatch(name)]
 
 
 def _is_object(text: Any) -> bool:

@@ -94,7 +94,7 @@ def test_nonsense_is_refused_by_name_in_one_sentence(home, flags, words):
 def test_no_prompt_and_no_model_say_what_to_do(home):
     assert "no prompt: give one as in" in home.run("run").stderr
     done = home.run("run", "go", BRIDLE_BEHAVIOR__EMBEDDED="false")
-    assert (done.returncode, "there is no model to ask. Any of these will do:" in done.stderr) == (2, True)
+    assert (done.returncode, "no model is available. Do one of the following:" in done.stderr) == (2, True)
 
 
 def test_a_cost_limit_without_a_price_is_refused_with_the_way_out(home):
