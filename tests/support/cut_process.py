@@ -306,6 +306,8 @@ def live(
             agents=agents,
             directory="/project",
             seams=seams,
+            # Every turn looks for secrets in the variables, and no tool of these reads one.
+            environment={},
         )
     )
     task = loop.create_task(scenario.people(Life(runtime, cutter, world)))
