@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,12 +28,17 @@ PATIENCE_SECONDS = 10
 
 
 def plant(fault: Fault, into: Path) -> None:
-    """A copy of the source with one fault in it; fails if the words to be broken are not there exactly once."""
-    shutil.copytree(ROOT / "src" / "bridle", into / "bridle")
-    path = into / "bridle" / fault.file
-    text = path.read_text()
+    """The source with one fault in it, the rest as links; fails if the words to be broken are not there exactly once."""
+    source, copy = ROOT / "src" / "bridle", into / "bridle"
+    broken = Path(fault.file)
+    for folder in reversed(broken.parents):
+        (copy / folder).mkdir()
+        for each in (source / folder).iterdir():
+            if not broken.is_relative_to(each.relative_to(source)):
+                (copy / folder / each.name).symlink_to(each)
+    text = (source / broken).read_text()
     assert text.count(fault.old) == 1, f"{fault.name}: found {text.count(fault.old)} times in {fault.file}"
-    path.write_text(text.replace(fault.old, fault.new))
+    (copy / broken).write_text(text.replace(fault.old, fault.new))
 
 
 def caught(fault: Fault, seeds: range) -> tuple[int, str] | None:
