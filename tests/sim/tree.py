@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -30,12 +29,20 @@ class Tree:
         self.results = history.results
         self.entries = {id: kept.entries for id, kept in history.sessions.items()}
         self.sessions = {id: load(entries) for id, entries in self.entries.items()}
+        self._parts: dict[Any, list[tuple[str, Any]]] = {}
+        self._timed: dict[str, list[tuple[Any, Any]]] = {}
 
-    def parts(self, kind: Any) -> Iterator[tuple[str, Any]]:
-        for id, session in self.sessions.items():
-            for part in session.parts.values():
-                if isinstance(part, kind):
-                    yield id, part
+    def parts(self, kind: Any) -> list[tuple[str, Any]]:
+        """Every part of a kind with its session; most invariants ask, and for the same few kinds."""
+        found = self._parts.get(kind)
+        if found is None:
+            found = self._parts[kind] = [
+                (id, part)
+                for id, session in self.sessions.items()
+                for part in session.parts.values()
+                if isinstance(part, kind)
+            ]
+        return found
 
     @cached_property
     def starts(self) -> dict[tuple[str, int], TurnStart]:
@@ -66,11 +73,14 @@ class Tree:
         return sum(part.by for part in found if part.limit == name)
 
     def events(self, id: str) -> list[Any]:
-        return [event for entry in self.entries[id] for event in entry.events]
+        return [event for _, event in self.timed(id)]
 
     def timed(self, id: str) -> list[tuple[Any, Any]]:
         """Every event with the entry that says when it was."""
-        return [(entry, event) for entry in self.entries[id] for event in entry.events]
+        found = self._timed.get(id)
+        if found is None:
+            found = self._timed[id] = [(entry, event) for entry in self.entries[id] for event in entry.events]
+        return found
 
     def account(self, id: str, turn: int) -> Any:
         return self.history.accounts[f"{id}/{turn}"]
