@@ -28,7 +28,7 @@ PATIENCE_SECONDS = 10
 
 
 def plant(fault: Fault, into: Path) -> None:
-    """The source with one fault in it, the rest as links; fails if the words to be broken are not there exactly once."""
+    """The source with one fault in it, the rest as links; fails if the words to break are not there exactly once."""
     source, copy = ROOT / "src" / "bridle", into / "bridle"
     broken = Path(fault.file)
     for folder in reversed(broken.parents):

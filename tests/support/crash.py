@@ -67,11 +67,11 @@ def play(scenario: Scenario, *cuts: int) -> tuple[Result | None, Left, list[str]
 
 
 _compared: dict[tuple[object, ...], int] = {}
-"""Every beginning of a session whose fold was compared, numbered: what it adds to one that is a single entry shorter."""
+"""Every beginning of a session whose fold was compared, numbered: what it adds to one that is an entry shorter."""
 
 
 def folded(entries: Sequence[Entry], story: str) -> Session:
-    """The session, with the fold compared to a full scan after every entry, once for each beginning that lives share."""
+    """The session, with the fold compared to a full scan after every entry; lives share beginnings, compared once."""
     session, before = Session(), 0
     for entry in entries:
         fold(session, entry)
