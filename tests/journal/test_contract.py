@@ -272,7 +272,7 @@ def test_a_watcher_hears_of_items(make):
         posted = asyncio.ensure_future(journal.posted("ses_a"))
         await asyncio.sleep(0.01)
         await journal.submit("ses_a", AbortItem("x"))
-        await asyncio.wait_for(posted, 5)
+        await asyncio.wait_for(posted, 60)
         await journal.close()
 
     story(work)

@@ -118,7 +118,7 @@ def use(path, original):
     """Open it, load everything, drive a turn in each session: a word for what became of that, and the sentence."""
 
     async def work():
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             notice, same = await _read(path, original)
             await _drive(path)
         return ("works" if same else "works, and holds something else"), notice

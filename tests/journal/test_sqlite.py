@@ -42,7 +42,7 @@ class TestSqlite:
             assert await there.held("ses_a")
             posted = asyncio.ensure_future(_hears(here))
             await there.submit("ses_a", PromptItem("p", "from the other"))
-            assert await asyncio.wait_for(posted, 5) == [PromptItem("p", "from the other")]
+            assert await asyncio.wait_for(posted, 60) == [PromptItem("p", "from the other")]
             await here.release(lease)
             assert (await there.acquire("ses_a")).epoch == lease.epoch + 1
             with pytest.raises(LeaseLost):
@@ -136,7 +136,7 @@ class TestSqlite:
             await asyncio.sleep(0.2)
             assert not submitted.done()
             other.execute("COMMIT")
-            assert await asyncio.wait_for(submitted, 5)
+            assert await asyncio.wait_for(submitted, 60)
             other.close()
             await journal.close()
 

@@ -68,7 +68,7 @@ def test_a_prompt_from_another_thread_reaches_the_turn_that_runs():
     def wait() -> str:
         """Wait for the other prompt."""
         begun.set()
-        assert posted.wait(30)
+        assert posted.wait(60)
         return "waited"
 
     agent = Agent(model=model, tools=[wait])
@@ -89,7 +89,7 @@ def test_a_prompt_from_another_thread_reaches_the_turn_that_runs():
     results = []
     thread = threading.Thread(target=lambda: results.append(asyncio.run(first())))
     thread.start()
-    assert begun.wait(30)
+    assert begun.wait(60)
     results.append(asyncio.run(second()))
     thread.join()
     assert [result.reason for result in results] == ["answered", "answered"]

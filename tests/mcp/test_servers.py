@@ -242,7 +242,7 @@ from bridle import call
 place = Path({str(place)!r})
 world = World(place, stable=seen(place))
 world.mode = {mode!r}
-world.turn([call("stable_touch", path={str(called)!r}), call("stable_wait", seconds=60)], "never")
+world.turn([call("stable_touch", path={str(called)!r}), call("stable_wait", seconds=600)], "never")
 """
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
@@ -251,7 +251,7 @@ world.turn([call("stable_touch", path={str(called)!r}), call("stable_wait", seco
     assert called.exists() and alive(place)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    deadline = time.monotonic() + 3
+    deadline = time.monotonic() + 60
     while alive(place) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert alive(place) == []

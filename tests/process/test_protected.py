@@ -316,13 +316,13 @@ def test_a_supervisor_compares_also_after_the_death_of_bridle(machine, tmp_path)
         "invocation = machine.invocation()\n"
         "async def work():\n"
         "    running = asyncio.ensure_future(BASH.run(BASH.check({'command': "
-        "'mkdir .claude; cp a.txt .claude/settings.json; echo ready; sleep 60'}), invocation))\n"
+        "'mkdir .claude; cp a.txt .claude/settings.json; echo ready; sleep 600'}), invocation))\n"
         "    while 'ready' not in invocation.printed.text():\n        await asyncio.sleep(0.05)\n"
         "    os.kill(os.getpid(), 9)\n"
         "asyncio.run(work())\n"
     )
     subprocess.run([sys.executable, "-c", script], check=False, timeout=60)
-    for _ in range(200):
+    for _ in range(1_200):
         if not (machine.project / ".claude").exists():
             break
         subprocess.run(["sleep", "0.05"], check=True)

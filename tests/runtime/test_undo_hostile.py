@@ -125,7 +125,7 @@ def test_another_session_at_the_same_time_is_not_undone_with_this_one(home):
     while not (home.project / "a").exists():
         time.sleep(0.05)
     turn(home, "echo B > b")
-    first = json.loads(slow.communicate(timeout=30)[0].splitlines()[-1])["session"]
+    first = json.loads(slow.communicate(timeout=60)[0].splitlines()[-1])["session"]
     refused = home.run("undo", first)
     assert (refused.returncode, "changed by somebody else since: b" in refused.stderr) == (2, True)
     assert files(home.project) == {"a": b"A\n", "b": b"B\n"}

@@ -27,7 +27,7 @@ def on_terminal(home: Home, words: Sequence[str], *typed: tuple[str, str]) -> st
         [BRIDLE, *words], cwd=home.project, env=home.environment, stdin=theirs, stdout=theirs, stderr=theirs
     )
     os.close(theirs)
-    shown, waiting, end = "", list(typed), time.monotonic() + 20
+    shown, waiting, end = "", list(typed), time.monotonic() + 60
     while (time.monotonic() < end and process.poll() is None) or readable(ours, 0.2):
         if readable(ours, 0.1):
             try:
@@ -36,6 +36,6 @@ def on_terminal(home: Home, words: Sequence[str], *typed: tuple[str, str]) -> st
                 break
         if waiting and shown.rstrip(" ").endswith(":") and waiting[0][0] in shown:
             os.write(ours, waiting.pop(0)[1].encode())
-    process.wait(5)
+    process.wait(60)
     os.close(ours)
     return shown

@@ -23,7 +23,7 @@ def serving(*replies: Reply, then: Reply | None = None) -> Iterator[ScriptedServ
 
     thread = threading.Thread(target=loop.run_until_complete, args=(work(),))
     thread.start()
-    assert started.wait(10)
+    assert started.wait(60)
     try:
         yield server
     finally:

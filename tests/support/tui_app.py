@@ -49,7 +49,7 @@ class Seat:
         await self.type(words)
         await self.pilot.press("enter")
 
-    async def until(self, seen: Callable[[], object], seconds: float = 15.0) -> None:
+    async def until(self, seen: Callable[[], object], seconds: float = 60.0) -> None:
         """Wait for something to be seen."""
         end = asyncio.get_running_loop().time() + seconds
         while not seen():

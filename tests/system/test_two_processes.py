@@ -31,7 +31,7 @@ def acts(folder):
 
 
 def wait_for_acts(folder, number):
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while len(acts(folder)) < number and time.monotonic() < deadline:
         time.sleep(0.005)
 

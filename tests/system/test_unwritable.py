@@ -46,11 +46,11 @@ def configure(home, server):
 
 
 def sh(*words):
-    return subprocess.run(words, check=True, capture_output=True, text=True, timeout=20)
+    return subprocess.run(words, check=True, capture_output=True, text=True, timeout=60)
 
 
 def until(path):
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not path.exists():
         assert time.monotonic() < end, path
         time.sleep(0.01)
@@ -91,7 +91,7 @@ class Run:
         """How it ends: its exit status, the result, and what it printed beside."""
         (self.home.project / "go").touch()
         try:
-            out, beside = self.process.communicate(timeout=30)
+            out, beside = self.process.communicate(timeout=60)
         finally:
             self.process.kill()
         lines = [json.loads(line) for line in (*self.lines, *out.splitlines())]

@@ -22,7 +22,7 @@ USER = {"role": "user", "content": "hi"}
 def ask(script, *bodies, stream=True):
     async def work():
         answers = []
-        async with ScriptedServer(script) as server, httpx2.AsyncClient(timeout=5) as client:
+        async with ScriptedServer(script) as server, httpx2.AsyncClient(timeout=60) as client:
             for messages in bodies:
                 body = {"model": "m", "messages": messages, "stream": stream}
                 try:
@@ -153,11 +153,11 @@ def test_the_command_serves_until_it_is_stopped(tmp_path):
     command = [Path(sys.executable).parent / "bridle", "testing", "serve", tmp_path / "s.json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         address = process.stdout.readline().split()[-1]
-        answer = httpx2.post(f"{address}/chat/completions", json={"messages": [USER]}, timeout=5)
-        models = httpx2.get(f"{address}/models", timeout=5)
+        answer = httpx2.post(f"{address}/chat/completions", json={"messages": [USER]}, timeout=60)
+        models = httpx2.get(f"{address}/models", timeout=60)
         try:
             process.send_signal(signal.SIGINT)
-            assert process.wait(5) == 130
+            assert process.wait(60) == 130
         finally:
             process.kill()
     assert answer.json()["choices"][0]["message"]["content"] == "hi"

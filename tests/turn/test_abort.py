@@ -123,7 +123,7 @@ def test_a_command_is_ended_with_what_it_had_printed_and_leaves_no_process(tmp_p
 
 def alive_in_group(group):
     """Processes of a group that are neither buried nor waiting for it; a kill takes the kernel a moment."""
-    for _ in range(100):
+    for _ in range(6_000):
         alive = _alive_in_group(group)
         if not alive:
             break

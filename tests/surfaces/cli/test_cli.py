@@ -164,7 +164,7 @@ def test_ctrl_c_aborts_the_turn_and_keeps_everything(home):
         pass
     time.sleep(1.5)
     process.send_signal(signal.SIGINT)
-    _, beside = process.communicate(timeout=10)
+    _, beside = process.communicate(timeout=60)
     assert (process.returncode, "■ Aborted" in beside) == (130, True)
     assert "think" in home.run("show", session).stdout
 
@@ -201,7 +201,7 @@ def test_abort_and_extend_reach_the_process_that_holds_the_session(home):
             break
     assert '"cap":23' in line
     assert home.run("abort", session).stdout == f"session {session} is aborted\n"
-    rest, _ = process.communicate(timeout=30)
+    rest, _ = process.communicate(timeout=60)
     assert (process.returncode, json.loads(rest.splitlines()[-1])["reason"]) == (130, "aborted")
 
 
@@ -210,7 +210,7 @@ def test_a_second_process_hands_its_prompt_to_the_first(home):
     process = home.start("run", "--format", "json", "--model", model, "go")
     session = begun(process)
     code, lines = home.json("--session", session, "--model", model, "and this")
-    rest, _ = process.communicate(timeout=20)
+    rest, _ = process.communicate(timeout=60)
     assert (code, lines[-1]["text"]) == (0, "second")
     assert json.loads(rest.splitlines()[-1])["text"] == "first"
 

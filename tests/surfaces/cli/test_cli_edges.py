@@ -31,7 +31,7 @@ def shell(home, words, redirect):
         env=home.environment,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
         check=False,
     )
 
@@ -60,7 +60,7 @@ def test_bytes_that_are_no_text_in_a_prompt_are_taken_with_a_mark(home):
         env=home.environment,
         input=b"\xfe",
         capture_output=True,
-        timeout=30,
+        timeout=60,
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, b"ok\n")
@@ -78,7 +78,7 @@ def test_a_queued_prompt_of_another_process_is_answered_to_that_process_alone(ho
     first = home.start("run", "--format", "json", "--model", model, "one")
     session = begun(first)
     second = home.run("run", "--session", session, "--queue", "--model", model, "two")
-    rest, _ = first.communicate(timeout=20)
+    rest, _ = first.communicate(timeout=60)
     lines = [json.loads(line) for line in rest.splitlines()]
     assert [line["text"] for line in lines if line["type"] in ("text", "result")] == ["answer one", "answer one"]
     assert (second.returncode, second.stdout) == (0, "answer two\n")
@@ -121,7 +121,7 @@ class Terminal:
             os.chdir(home.project)
             os.execvpe(BRIDLE, ["bridle", *words], {**home.environment, "TERM": "xterm-256color"})
 
-    def until(self, words, seconds=15):
+    def until(self, words, seconds=60):
         end = time.monotonic() + seconds
         while words not in self.text:
             assert time.monotonic() < end, self.text

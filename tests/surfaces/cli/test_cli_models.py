@@ -267,7 +267,7 @@ def test_ctrl_c_leaves_an_embedded_turn_at_once(home, times):
     for _ in range(times):
         process.send_signal(signal.SIGINT)
         time.sleep(0.2)
-    _, said = process.communicate(timeout=10)
+    _, said = process.communicate(timeout=60)
     assert process.returncode == 130 and "Traceback" not in said and "FATAL" not in said
     assert "length limit" not in said
 

@@ -118,7 +118,7 @@ def test_a_tree_whose_process_was_killed_is_resumed_from_any_of_its_sessions(fam
     )
     process = family.start("run", "--format", "json", "--model", family.lead, "--on-ask", "allow", "go")
     root = json.loads(process.stdout.readline())["session"]
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not (family.project / "dug").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     process.kill()

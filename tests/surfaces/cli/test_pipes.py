@@ -14,7 +14,7 @@ from bridle.errors import SnapshotFailed
 from bridle.snapshots.git import Git
 from bridle.snapshots.git_process import Leash
 
-SECONDS = 20
+SECONDS = 60
 """Whatever waits for a pipe waits for ever; a busy machine does not take this long."""
 
 

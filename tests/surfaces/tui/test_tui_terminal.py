@@ -38,7 +38,7 @@ class Terminal:
         words = [*self.tmux, "display-message", "-p", "#{pane_title}"]
         return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
 
-    def until(self, *words, seconds=20.0):
+    def until(self, *words, seconds=60.0):
         """Wait until all of this is on the screen."""
         end = time.monotonic() + seconds
         while not all(word in self.read() for word in words):
@@ -46,7 +46,7 @@ class Terminal:
             time.sleep(0.05)
         return self.read()
 
-    def until_pressed(self, key, word, seconds=20.0):
+    def until_pressed(self, key, word, seconds=60.0):
         """Press a key until it shows: an ask takes none before a moment of quiet."""
         end = time.monotonic() + seconds
         while word not in self.read():
@@ -54,7 +54,7 @@ class Terminal:
             self.press(key)
             time.sleep(0.3)
 
-    def gone(self, seconds=10.0):
+    def gone(self, seconds=60.0):
         end = time.monotonic() + seconds
         while subprocess.run([*self.tmux, "has-session"], capture_output=True, check=False).returncode == 0:
             assert time.monotonic() < end, self.read()
