@@ -1,11 +1,11 @@
 """Wiring: named arguments, small groups, typed composition, names that exist once."""
 
 import ast
+import functools
 
 import pytest
 from support.source import MODULES, SOURCE, name, tree
 
-TREES = {path: tree(path) for path in MODULES}
 MOST_POSITIONAL = 5
 MOST_FIELDS = 12
 
@@ -15,9 +15,10 @@ def called(call: ast.Call) -> str:
     return getattr(call.func, "id", None) or getattr(call.func, "attr", "")
 
 
+@functools.cache
 def own_callables() -> set[str]:
     """The names of our classes and functions, but for those that take any number of arguments."""
-    nodes = [node for module in TREES.values() for node in ast.walk(module)]
+    nodes = [node for path in MODULES for node in ast.walk(tree(path))]
     made = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     classes = {node.name for node in nodes if isinstance(node, ast.ClassDef)}
     return (classes | {node.name for node in made} | {"cls"}) - {node.name for node in made if node.args.vararg}
@@ -28,9 +29,9 @@ def own_calls(*folders: str) -> list[tuple[str, ast.Call]]:
     ours = own_callables()
     return [
         (f"{name(path)}:{node.lineno} {called(node)}", node)
-        for path, module in TREES.items()
+        for path in MODULES
         if not folders or name(path).startswith(folders)
-        for node in ast.walk(module)
+        for node in ast.walk(tree(path))
         if isinstance(node, ast.Call) and called(node) in ours
     ]
 
@@ -51,9 +52,9 @@ def fields_of(node: ast.ClassDef) -> list[str]:
 def test_what_a_turn_works_with_comes_in_small_groups():
     counts = {
         node.name: len(fields_of(node))
-        for path, module in TREES.items()
+        for path in MODULES
         if name(path).startswith("turn/")
-        for node in ast.walk(module)
+        for node in ast.walk(tree(path))
         if isinstance(node, ast.ClassDef)
     }
     assert counts["TurnSetup"] and counts["ActiveTurn"] and counts["Compared"]
@@ -88,7 +89,7 @@ def annotated(module: ast.Module) -> list[tuple[str, ast.expr | None]]:
 
 @pytest.mark.parametrize("path", [path for path in MODULES if name(path).startswith(WIRING)], ids=name)
 def test_wiring_is_typed(path):
-    loose = {called for called, kind in annotated(TREES[path]) if kind and "[str, Any]" in ast.unparse(kind)}
+    loose = {called for called, kind in annotated(tree(path)) if kind and "[str, Any]" in ast.unparse(kind)}
     assert loose - set(FREE_FORM) == set()
     splats = [
         place
@@ -105,7 +106,7 @@ def test_a_public_class_name_exists_once():
     names = [
         node.name
         for path in MODULES
-        for node in TREES[path].body
+        for node in tree(path).body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     ]
     assert {found for found in names if names.count(found) > 1} == set()

@@ -1,6 +1,7 @@
 """The modules of Bridle as syntax trees, for checks of the architecture."""
 
 import ast
+import functools
 from pathlib import Path
 
 from support.paths import ROOT
@@ -13,6 +14,7 @@ def name(path: Path) -> str:
     return path.relative_to(SOURCE if path.is_relative_to(SOURCE) else ROOT).as_posix()
 
 
+@functools.cache
 def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 

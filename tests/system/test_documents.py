@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from support.cli_home import ForkedHome
 from support.paths import ROOT
 
 from bridle.config.agents import all_agents, rules
@@ -110,7 +111,8 @@ def user(tmp_path):
             input="key\n",
         )
 
-    begun = run("bridle run --format json hi")
+    home = ForkedHome(tmp_path, project)
+    begun = home.run("run", "--format", "json", "hi", BRIDLE_MODEL=environment["BRIDLE_MODEL"])
     run.session = re.search(r'"session":"(ses_\w+)"', begun.stdout)[1]
     return run
 

@@ -296,22 +296,27 @@ def test_a_thousand_odd_texts_show_safely_at_every_size(tmp_path):
         for turn, size in enumerate(((20, 5), (80, 24), (300, 100))):
             async with seated(tmp_path, size=size) as seat:
                 transcript = seat.chat.transcript
-                for place, words in enumerate(texts[turn::3]):
-                    views = [
-                        PromptView(Prompt("p", words)),
-                        WordsView(words),
-                        ThoughtView(words),
-                        CallView(Call("c", words, words, "d", Done(words, "d"))),
-                        NoticeView(words),
-                        SentinelView(Sentinel("s", "error", words)),
-                    ]
-                    await transcript.mount(views[place % len(views)])
+                # All at once, since each that comes by itself lays out those before it anew.
+                await transcript.mount_all(view(place, words) for place, words in enumerate(texts[turn::3]))
                 await seat.pilot.pause()
                 shown = seat.read() + "".join(drawn(widget) for widget in transcript.walk_children())
                 assert len(shown) > 5_000
                 assert not set(shown) & set("\x1b\x07\x08\x00\x9b\u202e\u2066\u200f")
 
     told(story)
+
+
+def view(place, words):
+    """A view of each kind in turn, with words of somebody else's wherever it has some."""
+    views = (
+        lambda: PromptView(Prompt("p", words)),
+        lambda: WordsView(words),
+        lambda: ThoughtView(words),
+        lambda: CallView(Call("c", words, words, "d", Done(words, "d"))),
+        lambda: NoticeView(words),
+        lambda: SentinelView(Sentinel("s", "error", words)),
+    )
+    return views[place % len(views)]()
 
 
 def drawn(widget):
