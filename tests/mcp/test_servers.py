@@ -1,6 +1,7 @@
 """MCP servers in a turn: real ones over both transports; some hang, flood, end, or change what they offer."""
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
@@ -244,7 +245,9 @@ world = World(place, stable=seen(place))
 world.mode = {mode!r}
 world.turn([call("stable_touch", path={str(called)!r}), call("stable_wait", seconds=600)], "never")
 """
-    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.DEVNULL)
+    # What it leaves behind goes with the test.
+    environment = {**os.environ, "TMPDIR": str(place)}
+    process = subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
     while not called.exists() and time.monotonic() < deadline:
         time.sleep(0.02)

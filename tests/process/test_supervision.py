@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import uuid
 from pathlib import Path
@@ -41,6 +42,16 @@ FLIGHTS = {
 }
 
 FORKS = "import os, time; os.fork() or (os.setsid(), os.fork(), time.sleep({mark}))"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def temporary(tmp_path_factory):
+    """What whoever is killed leaves behind goes with the folders of the tests."""
+    folder = str(tmp_path_factory.mktemp("temporary"))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(tempfile, "tempdir", folder)
+        patched.setenv("TMPDIR", folder)
+        yield
 
 
 def fleeing(flight, sign):
