@@ -90,7 +90,7 @@ def test_files_that_a_prompt_or_a_template_names_are_attached(home):
         assert list(sent_files(home, prompt).values()) == ["A note."], prompt
     assert sent_files(home, 'look at @"src/a (copy).py"') == {"src/a (copy).py": "print()"}
     image = home.run("run", "--model", home.script({"text": "x"}), "look at @dot.png")
-    assert "does not take image files" in image.stderr
+    assert "does not accept image files" in image.stderr
     assert sent_files(home, given="see @note.txt") == note
     # Names of no file stay text, and data that is piped in beside words names nothing.
     assert sent_files(home, "ask me@note.txt, @nobody, @src and `@note.txt`", given="+ see @note.txt") == {}

@@ -120,7 +120,7 @@ ALL = [
     "runs `git diff` in the command /look",
     "runs `git log` in the command /look",
     "raises limits.tool_calls to 900",
-    "gives every command the network",
+    "gives every command network access",
     "passes AWS_SECRET to commands",
     "defines the agent mine",
     "loads the Python tools of weigh.py",

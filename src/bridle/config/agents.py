@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from bridle.config.merge import as_rules
+from bridle.config.merge import as_rules, table_in
 from bridle.config.settings import AgentSettings, AnyPermissions, Settings
 from bridle.core.agent import AgentDefinition
 from bridle.core.limits import limits_in
@@ -18,6 +18,8 @@ from bridle.values.options import layered
 from bridle.workspace.bounded_read import read_text
 
 _PROMPTS = Path(__file__).with_name("prompts")
+OVERRIDDEN = ("description", "model", "mode", "variant", "hidden", "color")
+"""Fields whose value in the settings simply replaces that of the agent below."""
 
 
 @cache
@@ -42,44 +44,38 @@ def all_agents(settings: Settings, origins: Mapping[str, str]) -> dict[str, Agen
         if given.disable:
             agents.pop(name, None)
             continue
-        source = next((origin for key, origin in origins.items() if key.startswith(f"agents.{name}.")), "settings")
+        _, source = set_key(origins, f"agents.{name}", "settings")
         agents[name] = _agent(name, given, agents.get(name), source)
     return agents
 
 
+def set_key(origins: Mapping[str, str], key: str, default: str) -> tuple[str, str]:
+    """Return the first key that a layer has set at or below this one, and the origin of its value."""
+    there = (item for item in origins.items() if item[0] == key or item[0].startswith(f"{key}."))
+    return next(there, (key, default))
+
+
 def _agent(name: str, given: AgentSettings, below: AgentDefinition | None, source: str) -> AgentDefinition:
     below = below or AgentDefinition(name, prompt=None)
-    tools = given.tools
-    only = tools if isinstance(tools, list) else given.offers
+    only = given.tools if isinstance(given.tools, list) else given.offers
     spelled = {given.steps, given.max_steps, given.maxSteps, given.maxTurns} - {None}
     if len(spelled) > 1:
         raise ConfigError(f"{source}: agents.{name} has two spellings of steps with different values: {spelled}")
-    steps = next(iter(spelled), None)
-    return AgentDefinition(
-        name,
-        description=given.description or below.description,
+    sampling = {key: value for key in ("temperature", "top_p") if (value := getattr(given, key)) is not None}
+    return msgspec.structs.replace(
+        below,
+        **{key: getattr(given, key) or getattr(below, key) for key in OVERRIDDEN},
         prompt=_prompt(name, given) or below.prompt,
-        model=given.model or below.model,
-        steps=below.steps if steps is None else steps,
+        steps=next(iter(spelled), below.steps),
         limits=limits_in(given.limits).over(below.limits),
-        tools={**below.tools, **(tools if isinstance(tools, dict) else {})},
+        tools={**below.tools, **table_in(given.tools)},
         permission=(*below.permission, *rules_of(given.permission)),
-        options=layered(below.options, _sampling(given), given.options),
+        options=layered(below.options, sampling, given.options),
         source=source,
-        mode=given.mode or below.mode,
-        variant=given.variant or below.variant,
         output=given.output if given.output is not None else below.output,
-        hidden=given.hidden or below.hidden,
-        color=given.color or below.color,
-        reads_only=below.reads_only,
         bound=only is not None or below.bound,
         offers=frozenset(only) if only is not None else below.offers,
     )
-
-
-def _sampling(given: AgentSettings) -> dict[str, float]:
-    values = {"temperature": given.temperature, "top_p": given.top_p}
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def _prompt(name: str, given: AgentSettings) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, get_args, get_origin
+from types import UnionType
+from typing import Any, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 
+from bridle.config.merge import table_in
 from bridle.config.settings import STEP_SPELLINGS, Settings
 from bridle.config.untrusted_project import is_number, leaves
-from bridle.core.limits import LIMIT_NAMES, TREE_BOUNDS, LimitName, wrong_bound, wrong_limit
+from bridle.core.limits import LIMIT_NAMES, TREE_BOUNDS, wrong_bound, wrong_limit
 
 MOST_WAIT = 600
 HEADER = re.compile(r"\s*\[\[?\s*(.+?)\s*\]\]?\s*(?:#.*)?")
@@ -37,40 +39,29 @@ def problems(table: Mapping[str, Any]) -> Iterator[Problem]:
     for key, value in leaves(table):
         if any(key == each or key.startswith(f"{each}.") for each in strange):
             continue
-        found = [Problem(key, words) for words in (*_wrong_limits(key, value), *_wrong_step(key, value))]
-        yield from found or _wrong_type(key, value, table)
+        problem = _wrong_value(key, value)
+        yield from [Problem(key, problem)] if problem is not None else _wrong_type(key, value, table)
 
 
-def _wrong_limits(key: str, value: Any) -> Iterator[str]:
+def _wrong_value(key: str, value: Any) -> str | None:
+    """Return why a limit, a number of steps or an MCP setting is invalid; None if it is valid, or another setting."""
     section, _, name = key.rpartition(".")
     limited = section in ("limits", "limits.daily", "limits.monthly", "tree") or section.endswith(".limits")
-    for limit in LIMIT_NAMES:
-        if limited and name in (limit, f"subagent_{limit}"):
-            yield from _wrong(limit, value)
-    if section == "tree" and name in TREE_BOUNDS and (problem := wrong_bound(name, value)) is not None:
-        yield problem
+    if limited and (limit := name.removeprefix("subagent_")) in LIMIT_NAMES:
+        return wrong_limit(limit, value)
+    if section == "tree" and name in TREE_BOUNDS:
+        return wrong_bound(name, value)
     if section == "mcp" and name != "start_wait":
-        yield f"must be a table with a command or a url, not {value!r}"
-    elif section == "mcp" and not (is_number(value) and 0 <= value <= MOST_WAIT):
-        yield f"must be a number of seconds up to {MOST_WAIT}, not {value!r}"
-
-
-def _wrong_step(key: str, value: Any) -> Iterator[str]:
-    name = key.rpartition(".")[2]
+        return f"must be a table with a command or a url, not {value!r}"
+    if section == "mcp" and not (is_number(value) and 0 <= value <= MOST_WAIT):
+        return f"must be a number of seconds up to {MOST_WAIT}, not {value!r}"
     if key in ("behavior.max_steps", "behavior.ceiling"):
-        yield from _wrong("steps", value)
-        if value == 0 and not isinstance(value, bool):
-            yield "must be more than 0: leave it out for the ceiling alone"
-    elif key.startswith("agents.") and name in STEP_SPELLINGS:
-        yield from _wrong("steps", value)
-        if value == 0 and not isinstance(value, bool) and name != "steps":
-            yield "must be more than 0; an agent that only talks has steps = 0"
-
-
-def _wrong(limit: LimitName, value: Any) -> Iterator[str]:
-    problem = wrong_limit(limit, value)
-    if problem is not None:
-        yield problem
+        none = "must be more than 0: leave it out for the ceiling alone"
+        return wrong_limit("steps", value) or (none if value == 0 else None)
+    if key.startswith("agents.") and name in STEP_SPELLINGS:
+        none = "must be more than 0; an agent that only talks has steps = 0"
+        return wrong_limit("steps", value) or (none if value == 0 and name != "steps" else None)
+    return None
 
 
 def _wrong_type(key: str, value: Any, table: Mapping[str, Any]) -> Iterator[Problem]:
@@ -78,8 +69,8 @@ def _wrong_type(key: str, value: Any, table: Mapping[str, Any]) -> Iterator[Prob
     section, _, rest = key.partition(".")
     if section in ("commands", "models"):
         name = rest.partition(".")[0]
-        entry = table[section].get(name) if isinstance(table[section], Mapping) else None
-        alone: Mapping[str, Any] = {section: {name: entry}} if entry is not None else {section: table[section]}
+        entry = table_in(table[section]).get(name)
+        alone: Mapping[str, Any] = {section: table[section] if entry is None else {name: entry}}
     else:
         alone = _alone(key.split("."), value, table)
     try:
@@ -99,29 +90,23 @@ def _alone(path: list[str], value: Any, table: Mapping[str, Any]) -> dict[str, A
     return {}
 
 
-def _unknown(table: Mapping[str, Any], schema: Any, prefix: str) -> Iterator[Problem]:
-    if not (isinstance(schema, type) and issubclass(schema, msgspec.Struct)):
-        return
-    known = {field.name: field.type for field in msgspec.structs.fields(schema)}
-    for key, value in table.items():
-        if key not in known:
+def _unknown(value: Any, schema: Any, prefix: str) -> Iterator[Problem]:
+    """Yield the keys of a table, and of the tables in it, that the schema does not have."""
+    if get_origin(schema) in (Union, UnionType):
+        for option in get_args(schema):
+            yield from _unknown(value, option, prefix)
+    elif get_origin(schema) is dict:
+        for key, inner in table_in(value).items():
+            yield from _unknown(inner, get_args(schema)[1], f"{prefix}{key}.")
+    elif isinstance(schema, type) and issubclass(schema, msgspec.Struct):
+        known = {field.name: field.type for field in msgspec.structs.fields(schema)}
+        for key, inner in table_in(value).items():
+            if key in known:
+                yield from _unknown(inner, known[key], f"{prefix}{key}.")
+                continue
             near = difflib.get_close_matches(key, known, 1)
             hint = f"; did you mean {prefix}{near[0]}?" if near else f" (known: {', '.join(known)})"
             yield Problem(f"{prefix}{key}", f"is not known{hint}")
-        elif isinstance(value, Mapping):
-            yield from _below(value, known[key], f"{prefix}{key}.")
-
-
-def _below(table: Mapping[str, Any], schema: Any, prefix: str) -> Iterator[Problem]:
-    if get_origin(schema) is dict:
-        inner = get_args(schema)[1]
-        for key, value in table.items():
-            if isinstance(value, Mapping):
-                for option in (inner, *get_args(inner)):
-                    yield from _unknown(value, option, f"{prefix}{key}.")
-        return
-    for option in (schema, *get_args(schema)):
-        yield from _unknown(table, option, prefix)
 
 
 def line_of(text: str, key: str) -> int:

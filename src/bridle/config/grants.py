@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from bridle.config.agents import builtin_agents, rules_of
 from bridle.config.display import value_in_words, without_secret_words
+from bridle.config.merge import table_in
 from bridle.config.settings import STEP_SPELLINGS, TEMPLATE_SHELL, AnyPermissions
 from bridle.config.untrusted_project import MAY_ONLY_LOWER, leaves
 from bridle.core.permission import DEFAULT_RULES, Access, Rule, judge, matches
@@ -36,6 +37,7 @@ DEEDS = {
 }
 WITH_SECRETS = ("read", "grep", "edit")
 """Permissions that by default ask for `.env` files."""
+ANYTHING = ("*", "**")
 CHOSEN = {
     "model": "asks the model {}",
     "small_model": "asks the model {} for titles",
@@ -45,32 +47,27 @@ RUN = {"hooks": ("hook", "on"), "formatters": ("formatter", "files"), "diagnosti
 """The commands of a project, and the key that says when they run."""
 
 
-class Granted(NamedTuple):
-    """The effects of trusting a project, as text: permissions and others."""
-
-    rights: list[str]
-    others: list[str]
-
-
-def granted(rest: Table, permission: Any, user: Table) -> Granted:
-    """Describe everything that a project's table gains by trust.
+def granted_rights(rest: Table, permission: Any, user: Table) -> Iterator[str]:
+    """Describe the permissions that a project gains by trust.
 
     `rest` are the settings that need trust, `permission` the project's rules, and `user` the user's own settings.
     """
     mine = (*DEFAULT_RULES, *_rules(user.get("permission")))
-    rights = [f"may {deed}" for deed in _deeds(_rules(permission), mine)]
+    yield from (f"may {deed}" for deed in _deeds(_rules(permission), mine))
     known = dict(_named(user.get("agents")))
     for name, fields in _named(rest.get("agents")):
         own = builtin_agents().get(name)
         theirs = _rules(known.get(name, {}).get("permission"))
         before = (*mine, *(own.permission if own is not None else ()), *theirs)
-        rights += [f"agent {name} may {deed}" for deed in _deeds(_rules(fields.get("permission")), before)]
-    others: list[str] = []
+        yield from (f"agent {name} may {deed}" for deed in _deeds(_rules(fields.get("permission")), before))
+
+
+def granted_settings(rest: Table) -> Iterator[str]:
+    """Describe the effects of trust besides permissions: commands, limits and other settings."""
     for section, value in rest.items():
-        others += _SECTIONS.get(section, _plain)(section, value)
+        yield from _SECTIONS.get(section, _plain)(section, value)
     for key, value in leaves({name: rest[name] for name in ("mcp", "providers") if name in rest}):
-        others += _substituted(key, value)
-    return Granted(rights, others)
+        yield from _substituted(key, value)
 
 
 def _rules(permission: Any) -> tuple[Rule, ...]:
@@ -88,7 +85,8 @@ def _deeds(rules: Iterable[Rule], before: Sequence[Rule]) -> Iterator[str]:
         named = "*" not in rule.permission and "?" not in rule.permission
         was = judge(before, Access(rule.permission, beginning, "open" if beginning else "any")) if named else "ask"
         if rule.verdict == "allow" and was != "allow":
-            yield f"{_deed(rule)} without asking{_secrets(rule)}"
+            secrets = rule.permission in WITH_SECRETS and rule.pattern in ANYTHING
+            yield f"{_deed(rule)} without asking" + (", .env included" if secrets else "")
         elif rule.verdict == "ask" and _denied(rule, before):
             yield f"{_deed(rule)} after asking, although you deny it"
 
@@ -104,15 +102,13 @@ def _denied(rule: Rule, before: Iterable[Rule]) -> bool:
 
 def _deed(rule: Rule) -> str:
     whole, some = DEEDS.get(rule.permission, (f"use {rule.permission}", f"use {rule.permission} for `{{}}`"))
-    return whole if rule.pattern in ("*", "**") else some.replace("{}", rule.pattern)
+    return whole if rule.pattern in ANYTHING else some.replace("{}", rule.pattern)
 
 
-def _secrets(rule: Rule) -> str:
-    return ", .env included" if rule.permission in WITH_SECRETS and rule.pattern in ("*", "**") else ""
-
-
-def _plain(section: str, value: Any) -> Iterator[str]:
-    for key, each in leaves({section: value}) if value != {} else ():
+def _plain(section: str, value: Any, told: Sequence[str] = ()) -> Iterator[str]:
+    """Describe each setting of a section, except those in `told`, which are described already."""
+    rest = {key: each for key, each in value.items() if key not in told} if isinstance(value, Mapping) else value
+    for key, each in leaves({section: rest}) if rest != {} else ():
         yield f"{'raises' if key.startswith(MAY_ONLY_LOWER) else 'sets'} {key} to {value_in_words(key, each)}"
 
 
@@ -146,14 +142,9 @@ def _servers(section: str, value: Any) -> Iterator[str]:
             yield f"starts the MCP server {name}{network}{where}: {redacted(words)}"
         else:
             yield f"connects to the MCP server {name} at {redacted(str(server.get('url', '')))}"
-        yield from _others(f"{section}.{name}", server, ("command", "url", "network", "folder", "enabled"))
-    if isinstance(value, Mapping):
-        yield from _plain(section, {key: each for key, each in value.items() if not isinstance(each, Mapping)})
-
-
-def _others(prefix: str, table: Table, told: Sequence[str]) -> Iterator[str]:
-    """Describe the fields of an entry that are not in `told`."""
-    yield from _plain(prefix, {key: each for key, each in table.items() if key not in told})
+        yield from _plain(f"{section}.{name}", server, told=("command", "url", "network", "folder", "enabled"))
+    others = {key: each for key, each in table_in(value).items() if not isinstance(each, Mapping)}
+    yield from _plain(section, others)
 
 
 def _providers(section: str, value: Any) -> Iterator[str]:
@@ -167,7 +158,7 @@ def _providers(section: str, value: Any) -> Iterator[str]:
             yield f"sends prompts and your key in {variable} to {where}"
         else:
             yield f"sends prompts to {where}, and your key for {name} if you have one"
-        yield from _others(f"{section}.{name}", provider, ("base_url", "key_env"))
+        yield from _plain(f"{section}.{name}", provider, told=("base_url", "key_env"))
 
 
 def _models(section: str, value: Any) -> Iterator[str]:
@@ -205,26 +196,25 @@ def _changed(key: str, value: Any) -> Iterator[str]:
 
 
 def _sandbox(section: str, value: Any) -> Iterator[str]:
-    given = dict(value) if isinstance(value, Mapping) else {}
+    given = dict(table_in(value))
     if given.get("mode") == "off":
         del given["mode"]
         yield "switches the sandbox off"
     if given.get("network") is True:
         del given["network"]
-        yield "gives every command the network"
+        yield "gives every command network access"
     if isinstance(given.get("writable"), list):
         yield from (f"lets commands write to {folder}" for folder in given.pop("writable"))
     yield from _plain(section, given)
 
 
 def _shell(section: str, value: Any) -> Iterator[str]:
-    passes = value.get("passes") if isinstance(value, Mapping) else None
+    passes = table_in(value).get("passes")
     yield from (f"passes {name} to commands" for name in passes) if isinstance(passes, list) else _plain(section, value)
 
 
 def _named(value: Any) -> list[tuple[str, Table]]:
-    entries = value.items() if isinstance(value, Mapping) else ()
-    return [(name, each) for name, each in entries if isinstance(each, Mapping)]
+    return [(name, each) for name, each in table_in(value).items() if isinstance(each, Mapping)]
 
 
 def _substituted(key: str, value: Any) -> Iterator[str]:

@@ -6,12 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from bridle.config.import_claude import claude_rule, claude_tool
-from bridle.config.merge import as_rules
+from bridle.config.merge import as_rules, table_in
 from bridle.config.settings import STEP_SPELLINGS, AgentSettings
 from bridle.core.permission import Verdict
 from bridle.errors import ConfigError
@@ -27,22 +27,35 @@ CLAUDE_KNOWN = frozenset(
 FILE = re.compile(r"\{file:([^{}]+)\}")
 
 
+class Imported(NamedTuple):
+    """The settings imported from one file, and the problems."""
+
+    path: Path
+    table: Table
+    problems: list[str]
+    broken: tuple[str, ...] = ()
+    """Agents in it that could not be read."""
+    error: str = ""
+    """Why nothing could be imported."""
+
+    def told(self) -> list[str]:
+        """Return all problems with the file."""
+        return [f"{self.path}: {problem}" for problem in (*self.problems, *filter(None, [self.error]))]
+
+
 def agent_from_opencode(given: Any, folder: Path, where: str) -> tuple[Table, list[str]]:
     """Convert an OpenCode agent of any version; return it and the unsupported keys. Raises `ConfigError`."""
     if not isinstance(given, Mapping):
         raise ConfigError(f"{where} must be a table, not {given!r}")
-    both = [given[key] for key in ("permission", "permissions") if given.get(key) is not None]
     fields = {RENAMED.get(str(key), str(key)): value for key, value in given.items() if value is not None}
     fields.pop("name", None)
-    request = fields.pop("request", None)
-    if isinstance(request, Mapping) and isinstance(request.get("body"), Mapping):
-        own = fields.get("options")
-        fields["options"] = {**request["body"], **(own if isinstance(own, Mapping) else {})}
+    if body := table_in(table_in(fields.pop("request", None)).get("body")):
+        fields["options"] = {**body, **table_in(fields.get("options"))}
     model = fields.get("model")
     if isinstance(model, str) and "#" in model:
         fields["model"], _, fields["variant"] = model.partition("#")
     if "permission" in fields:
-        fields["permission"] = [rule for each in both for rule in permissions(each, f"{where}.permission")]
+        fields["permission"] = permissions_of(given, f"{where}.permission")
     if isinstance(fields.get("tools"), (str, list)):
         fields["tools"] = names(fields["tools"])
     prompt = fields.get("prompt")
@@ -60,14 +73,13 @@ def agent_from_opencode(given: Any, folder: Path, where: str) -> tuple[Table, li
 def agent_from_claude(given: Mapping[str, Any], where: str) -> tuple[Table, list[str]]:
     """Convert a Claude Code agent; return it and the unsupported keys. Raises `ConfigError`."""
     table: Table = {"mode": "all"}
-    for key in ("description", "maxTurns", "color", "prompt"):
-        if given.get(key) is not None:
-            table[key] = str(given[key]).strip() if key != "maxTurns" else given[key]
+    table |= {key: str(given[key]).strip() for key in ("description", "color", "prompt") if given.get(key) is not None}
+    table |= {"maxTurns": given["maxTurns"]} if given.get("maxTurns") is not None else {}
     model = given.get("model")
     if model and model != "inherit":
         table["model"] = f"anthropic/{model}" if str(model).startswith("claude-") else str(model)
     rules: list[Table] = []
-    problems = [key for key in given if key not in CLAUDE_KNOWN]
+    unknown = [key for key in given if key not in CLAUDE_KNOWN]
     if given.get("tools") not in (None, "*", ["*"]):
         table["tools"] = _only(names(given["tools"]), rules)
     for name in names(given.get("disallowedTools") or []):
@@ -75,11 +87,11 @@ def agent_from_claude(given: Mapping[str, Any], where: str) -> tuple[Table, list
     if given.get("permissionMode") == "plan":
         rules.append({"permission": "edit", "pattern": "*", "verdict": "deny"})
     elif given.get("permissionMode") == "bypassPermissions":
-        problems.append("permissionMode")
+        unknown.append("permissionMode")
     if rules:
         table["permission"] = rules
     checked(table, where)
-    return table, problems
+    return table, unknown
 
 
 def _only(given: list[str], rules: list[Table]) -> list[str]:
@@ -102,6 +114,12 @@ def _only(given: list[str], rules: list[Table]) -> list[str]:
 
 def _ruled(name: str, verdict: Verdict) -> list[Table]:
     return [msgspec.structs.asdict(rule) for rule in claude_rule(name, verdict, Path("~").expanduser())]
+
+
+def permissions_of(content: Mapping[str, Any], where: str) -> list[Table]:
+    """Convert the OpenCode permissions in a table, which has two names for them; raises `ConfigError`."""
+    both = [content[key] for key in ("permission", "permissions") if content.get(key) is not None]
+    return [rule for each in both for rule in permissions(each, where)]
 
 
 def permissions(given: Any, where: str) -> list[Table]:

@@ -9,26 +9,19 @@ from typing import Any
 
 import msgspec
 
+from bridle.config.merge import table_in
 from bridle.core.permission import Rule, Verdict
 from bridle.errors import ConfigError
 from bridle.workspace.bounded_read import SETTINGS_BYTES, read_bounded
 
 FILES = (".claude/settings.json", ".claude/settings.local.json")
+SAME = ("Read", "Write", "Edit", "Bash", "Grep", "Glob", "WebFetch", "TodoWrite", "Task", "Skill")
+"""Tools with the same name in Bridle, in small letters."""
 TOOLS = {
-    "Read": "read",
-    "Write": "write",
-    "Edit": "edit",
-    "MultiEdit": "edit",
-    "NotebookEdit": "edit",
-    "Bash": "bash",
-    "Grep": "grep",
-    "Glob": "glob",
+    **{name: name.lower() for name in SAME},
+    **dict.fromkeys(("MultiEdit", "NotebookEdit"), "edit"),
     "LS": "list",
-    "WebFetch": "webfetch",
-    "TodoWrite": "todowrite",
-    "Task": "task",
     "Agent": "task",
-    "Skill": "skill",
     "AskUserQuestion": "question",
 }
 PERMISSIONS: dict[str, tuple[str, ...]] = {
@@ -65,19 +58,15 @@ def _permissions(path: Path) -> Mapping[str, Iterable[Any]]:
     if not path.is_file():
         return {}
     content = msgspec.json.decode(read_bounded(path, SETTINGS_BYTES))
-    permissions = content.get("permissions") if isinstance(content, dict) else None
-    if not isinstance(permissions, dict):
-        return {}
+    permissions = table_in(table_in(content).get("permissions"))
     return {key: value for key, value in permissions.items() if isinstance(value, list)}
 
 
 def claude_rule(text: str, verdict: Verdict, home: Path) -> list[Rule]:
     """Convert a Claude Code rule like `Bash(git:*)`; empty if Bridle does not have the tool."""
     parsed = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text, flags=re.DOTALL)
-    if parsed is None:
-        return []
-    tool = claude_tool(parsed[1])
-    if tool is None:
+    tool = claude_tool(parsed[1]) if parsed is not None else None
+    if parsed is None or tool is None:
         return []
     patterns = ["*"] if parsed[1].startswith(SERVERS) else _patterns(tool, parsed[2], home)
     return [Rule(permission, each, verdict) for permission in PERMISSIONS.get(tool, (tool,)) for each in patterns]

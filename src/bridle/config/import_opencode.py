@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from glob import escape
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
-from bridle.config.import_agents import Table, agent_from_opencode, not_taken, permissions
+from bridle.config.import_agents import Table, agent_from_opencode, not_taken, permissions, permissions_of
 from bridle.config.import_servers import servers_from_opencode
+from bridle.config.merge import table_in
 from bridle.config.settings import CommandSettings
 from bridle.config.untrusted_project import is_number
 from bridle.errors import ConfigError
@@ -36,6 +37,9 @@ MODEL_SILENT = frozenset({"name", "family", "release_date", "last_updated", "kno
 PROVIDER_KEYS = frozenset({"npm", "package", "options", "models", "name", "api", "env", "id"})
 TIMEOUTS = {"timeout": "request_seconds", "headerTimeout": "first_event_seconds", "chunkTimeout": "idle_seconds"}
 COMMAND_KEYS = ("template", "description", "agent", "model", "subtask")
+COMPACTION = {"auto": bool, "prune": bool, "reserved": Annotated[int, msgspec.Meta(ge=0)]}
+PRICES = ("input", "output", "cache_read", "cache_write")
+Size = Annotated[int, msgspec.Meta(gt=0)]
 
 
 def from_opencode(content: Table, path: Path) -> tuple[Table, list[str]]:
@@ -45,7 +49,7 @@ def from_opencode(content: Table, path: Path) -> tuple[Table, list[str]]:
     table: Table = {ours: content[theirs] for ours, theirs in names.items() if isinstance(content.get(theirs), str)}
     if isinstance(content.get("instructions"), list):
         table["instructions"] = [_place(path.parent, str(name)) for name in content["instructions"]]
-    sections = {
+    sections: Table = {
         "agents": _agents(content, path, problems),
         "permission": _permission(content),
         "commands": _commands(content, problems),
@@ -54,8 +58,8 @@ def from_opencode(content: Table, path: Path) -> tuple[Table, list[str]]:
     problems += unknown
     given = content.get("provider") or content.get("providers")
     sections["providers"], sections["models"] = _providers(given, problems)
+    sections |= _rest(content, problems)
     table |= {name: section for name, section in sections.items() if section}
-    table |= _rest(content, problems)
     return table, [*problems, *not_taken(sorted(set(content) - TAKEN - SILENT))]
 
 
@@ -81,10 +85,8 @@ def _agents(content: Table, path: Path, problems: list[str]) -> Table:
 
 def _permission(content: Table) -> list[Table]:
     """Convert their rules; a tool switched off for all agents is denied regardless of other rules."""
-    both = [content[key] for key in ("permission", "permissions") if content.get(key) is not None]
-    rules = [rule for each in both for rule in permissions(each, "permission")]
     off = {name: "deny" for name, on in _table(content, "tools").items() if on is False}
-    return rules + permissions(off, "tools")
+    return permissions_of(content, "permission") + permissions(off, "tools")
 
 
 def _commands(content: Table, problems: list[str]) -> Table:
@@ -106,20 +108,10 @@ def _commands(content: Table, problems: list[str]) -> Table:
 def _providers(given: Any, problems: list[str]) -> tuple[Table, Table]:
     providers: Table = {}
     models: Table = {}
-    for name, fields in given.items() if isinstance(given, Mapping) else ():
-        if not isinstance(fields, Mapping):
-            problems.append(f"provider.{name} is left out: it must be an object")
-            continue
-        npm = fields.get("npm") or fields.get("package")
-        if npm is not None and (not isinstance(npm, str) or npm not in WIRES):
-            problems.append(
-                f"provider.{name} is left out: Bridle does not know the package {npm} (known: {', '.join(WIRES)})"
-            )
-            continue
-        table = _provider(npm, fields)
+    for name, fields in table_in(given).items():
         try:
-            msgspec.convert(table, Provider)
-        except msgspec.ValidationError as error:
+            table = _provider(fields)
+        except (ConfigError, msgspec.ValidationError) as error:
             problems.append(f"provider.{name} is left out: {error}")
             continue
         if table.get("key"):
@@ -129,22 +121,28 @@ def _providers(given: Any, problems: list[str]) -> tuple[Table, Table]:
         problems += _left(
             f"provider.{name}.options", fields.get("options"), ("baseURL", "apiKey", "headers", *TIMEOUTS)
         )
-        found, more = _models(f"provider.{name}.models", fields.get("models"))
-        models |= {f"{name}/{model}": table for model, table in found}
-        problems += more
+        for model, given_model in table_in(fields.get("models")).items():
+            if isinstance(given_model, Mapping):
+                problems += _left(f"provider.{name}.models.{model}", given_model, MODEL_KEYS | MODEL_SILENT)
+                table = _model(model, given_model)
+                models |= {f"{name}/{model}": table} if table else {}
     return providers, models
 
 
 def _left(where: str, given: Any, known: Collection[str]) -> list[str]:
     """Return a notice with the unsupported keys, if there are any."""
-    keys = given if isinstance(given, Mapping) else ()
-    return not_taken(sorted(str(key) for key in keys if key not in known), f"{where}: ")
+    return not_taken(sorted(str(key) for key in table_in(given) if key not in known), f"{where}: ")
 
 
-def _provider(npm: Any, fields: Mapping[str, Any]) -> Table:
+def _provider(fields: Any) -> Table:
+    """Convert a provider; raises `ConfigError` or `ValidationError`."""
+    if not isinstance(fields, Mapping):
+        raise ConfigError("it must be an object")
+    npm = fields.get("npm") or fields.get("package")
+    if npm is not None and (not isinstance(npm, str) or npm not in WIRES):
+        raise ConfigError(f"Bridle does not know the package {npm} (known: {', '.join(WIRES)})")
     table: Table = {"wire": WIRES[npm]} if npm is not None else {}
-    options, variables = fields.get("options"), fields.get("env")
-    given = dict(options) if isinstance(options, Mapping) else {}
+    given, variables = table_in(fields.get("options")), fields.get("env")
     if address := given.get("baseURL") or fields.get("api"):
         table["base_url"] = str(address).rstrip("/")
     if isinstance(variables, list) and variables:
@@ -158,59 +156,49 @@ def _provider(npm: Any, fields: Mapping[str, Any]) -> Table:
     for theirs, ours in TIMEOUTS.items():
         if is_number(given.get(theirs)) and given[theirs] > 0:
             table[ours] = given[theirs] / 1000
+    msgspec.convert(table, Provider)
     return table
 
 
-def _models(where: str, given: Any) -> tuple[list[tuple[str, Table]], list[str]]:
-    found: list[tuple[str, Table]] = []
-    problems: list[str] = []
-    for name, fields in given.items() if isinstance(given, Mapping) else ():
-        if not isinstance(fields, Mapping):
-            continue
-        problems += _left(f"{where}.{name}", fields, MODEL_KEYS | MODEL_SILENT)
-        table: Table = {}
-        if isinstance(fields.get("id"), str) and fields["id"] != name:
-            table["id"] = fields["id"]
-        takes = _takes(fields.get("modalities"))
-        table |= {"takes": takes} if takes is not None else {}
-        limit, cost = fields.get("limit"), fields.get("cost")
-        if isinstance(limit, Mapping):
-            sizes = {"context_window": limit.get("context"), "max_output_tokens": limit.get("output")}
-            table |= {key: size for key, size in sizes.items() if isinstance(size, int) and size > 0}
-        if isinstance(cost, Mapping) and {"input", "output"} <= set(cost):
-            kinds = ("input", "output", "cache_read", "cache_write")
-            table["price"] = {kind: cost[kind] for kind in kinds if isinstance(cost.get(kind), (int, float))}
-        if isinstance(fields.get("options"), Mapping):
-            table["options"] = dict(fields["options"])
-        if isinstance(fields.get("variants"), Mapping):
-            named = fields["variants"].items()
-            table["variants"] = {str(key): dict(each) for key, each in named if isinstance(each, Mapping)}
-        found += [(str(name), table)] if table else []
-    return found, problems
+def _model(name: str, fields: Mapping[str, Any]) -> Table:
+    limit, cost = table_in(fields.get("limit")), table_in(fields.get("cost"))
+    inputs = table_in(fields.get("modalities")).get("input")
+    prices = {kind: cost[kind] for kind in PRICES if isinstance(cost.get(kind), (int, float))}
+    variants = _fitting(fields.get("variants"), dict)
+    table = {
+        "id": _fitting(fields.get("id"), str) if fields.get("id") != name else None,
+        "takes": [sort for sort in ("image", "pdf") if sort in inputs] if isinstance(inputs, list) else None,
+        "context_window": _fitting(limit.get("context"), Size),
+        "max_output_tokens": _fitting(limit.get("output"), Size),
+        "price": prices if {"input", "output"} <= set(cost) else None,
+        "options": _fitting(fields.get("options"), dict),
+        "variants": None
+        if variants is None
+        else {key: each for key, each in variants.items() if isinstance(each, dict)},
+    }
+    return {key: value for key, value in table.items() if value is not None}
 
 
-def _takes(modalities: Any) -> list[str] | None:
-    """Return the model's input types besides text, if given."""
-    given = modalities.get("input") if isinstance(modalities, Mapping) else None
-    return [sort for sort in ("image", "pdf") if sort in given] if isinstance(given, list) else None
+def _fitting(value: Any, kind: Any) -> Any:
+    """Return a value of this type; None if it has another one."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return None
 
 
 def _rest(content: Table, problems: list[str]) -> Table:
-    table: Table = {}
-    depth = content.get("subagent_depth")
-    if isinstance(depth, int) and not isinstance(depth, bool):
-        table["tree"] = {"depth": max(0, min(depth, 3))}
-    if content.get("snapshot") is False:
-        table["snapshots"] = {"enabled": False}
-    given = content.get("compaction")
-    if isinstance(given, Mapping):
-        known = {key: given[key] for key in ("auto", "prune") if isinstance(given.get(key), bool)}
-        reserved = given.get("reserved")
-        if isinstance(reserved, int) and not isinstance(reserved, bool) and reserved >= 0:
-            known["reserved"] = reserved
-        table |= {"compaction": known} if known else {}
-        problems += _left("compaction", given, known)
-    return table
+    depth = _fitting(content.get("subagent_depth"), int)
+    given = table_in(content.get("compaction"))
+    compaction = {
+        key: value for key, kind in COMPACTION.items() if (value := _fitting(given.get(key), kind)) is not None
+    }
+    problems += _left("compaction", given, compaction)
+    return {
+        "tree": {"depth": max(0, min(depth, 3))} if depth is not None else {},
+        "snapshots": {"enabled": False} if content.get("snapshot") is False else {},
+        "compaction": compaction,
+    }
 
 
 def _table(content: Table, key: str) -> Table:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from bridle.config.import_agents import Table, not_taken
+from bridle.config.merge import table_in
 from bridle.config.settings import McpServer
 
 CLAUDE_KEYS = frozenset({"type", "command", "args", "env", "url", "headers", "description"})
@@ -27,11 +28,13 @@ def servers_from_opencode(given: Any) -> tuple[Table, list[str]]:
     return _taken(given, _from_opencode, OPENCODE_KEYS)
 
 
-def _taken(given: Any, convert: Callable[[Any], Table], known: frozenset[str]) -> tuple[Table, list[str]]:
+def _taken(given: Any, convert: Callable[[Table], Table], known: frozenset[str]) -> tuple[Table, list[str]]:
     kept: Table = {}
     problems: list[str] = []
-    for name, server in given.items() if isinstance(given, Mapping) else ():
+    for name, server in table_in(given).items():
         try:
+            if not isinstance(server, dict):
+                raise TypeError("it must be an object")
             table = convert(server)
             msgspec.convert(table, McpServer)
         except (msgspec.ValidationError, TypeError, ValueError, ArithmeticError) as error:
@@ -42,9 +45,7 @@ def _taken(given: Any, convert: Callable[[Any], Table], known: frozenset[str]) -
     return kept, problems
 
 
-def _from_claude(given: Any) -> Table:
-    if not isinstance(given, dict):
-        raise TypeError("it must be an object")
+def _from_claude(given: Table) -> Table:
     sort = given.get("type") or ("http" if given.get("url") else "stdio")
     if sort == "stdio":
         command = given.get("command")
@@ -58,9 +59,7 @@ def _from_claude(given: Any) -> Table:
     return {**address, "transport": "sse"} if sort == "sse" else address
 
 
-def _from_opencode(given: Any) -> Table:
-    if not isinstance(given, dict):
-        raise TypeError("it must be an object")
+def _from_opencode(given: Table) -> Table:
     table: Table = {"enabled": given.get("enabled", True)}
     if isinstance(given.get("timeout"), int):
         table["seconds"] = given["timeout"] / 1000
@@ -69,8 +68,7 @@ def _from_opencode(given: Any) -> Table:
         words = [command] if isinstance(command, str) else _strings(command, "command")
         table |= {"command": words, "environment": _plain(given.get("environment"))}
         return {**table, "folder": str(given["cwd"])} if given.get("cwd") else table
-    oauth = given.get("oauth")
-    known = oauth if isinstance(oauth, dict) else {}
+    known = table_in(given.get("oauth"))
     names = {"clientId": "client_id", "clientSecret": "client_secret", "scope": "scope"}
     return {
         **table,

@@ -5,21 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
-from bridle.config.import_agents import Table
+from bridle.config.import_agents import Imported, Table
 from bridle.config.import_opencode import from_opencode
 from bridle.config.import_servers import servers_from_claude
-from bridle.config.markdown import Found, agents_md, claude_agents, commands, opencode_agents
+from bridle.config.markdown import agents_md, claude_agents, commands, opencode_agents
 from bridle.errors import ConfigError
 from bridle.workspace.bounded_read import read_text
 from bridle.workspace.instructions import NAME as AGENTS_MD
 
 CLAUDE_SERVERS = ".mcp.json"
 OPENCODE = ("opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc")
-Reader = Callable[[Path], Iterator[Found]]
+Reader = Callable[[Path], Iterator[Imported]]
 DEFINITIONS: dict[str, dict[str, Reader]] = {
     ".claude": {"agents": claude_agents, "commands": commands},
     ".opencode": {
@@ -31,27 +31,10 @@ DEFINITIONS: dict[str, dict[str, Reader]] = {
 """The folders of definitions of each program; later ones win."""
 
 
-class Imported(NamedTuple):
-    """The settings imported from one file, and the problems."""
-
-    path: Path
-    table: Table
-    problems: list[str]
-    broken: tuple[str, ...] = ()
-    """Agents in it that could not be read."""
-    error: str = ""
-    """Why nothing could be imported."""
-
-    def told(self) -> list[str]:
-        """Return all problems with the file."""
-        return [f"{self.path}: {problem}" for problem in (*self.problems, *filter(None, [self.error]))]
-
-
 def imported(folder: Path) -> Iterator[Imported]:
     """Yield the imports from one folder of a project, in increasing priority."""
-    multiple = folder / AGENTS_MD
-    if multiple.is_file():
-        yield from (Imported(*found) for found in agents_md(multiple))
+    if (folder / AGENTS_MD).is_file():
+        yield from agents_md(folder / AGENTS_MD)
     yield from _read(folder / CLAUDE_SERVERS, _claude)
     for name in OPENCODE:
         yield from _read(folder / name, from_opencode)
@@ -63,10 +46,10 @@ def _definitions(folders: Mapping[str, Path]) -> Iterator[Imported]:
     for program, readers in DEFINITIONS.items():
         for name, read in readers.items():
             if (folders[program] / name).is_dir():
-                yield from (Imported(*found) for found in read(folders[program] / name))
+                yield from read(folders[program] / name)
 
 
-def _claude(content: Table, path: Path) -> tuple[Table, list[str]]:
+def _claude(content: Table, _: Path) -> tuple[Table, list[str]]:
     servers, problems = servers_from_claude(content.get("mcpServers"))
     return {"mcp": servers} if servers else {}, problems
 

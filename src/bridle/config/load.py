@@ -12,12 +12,13 @@ from typing import Any
 
 import msgspec
 
-from bridle.config.agents import builtin_agents, rules_of
+from bridle.config.agents import builtin_agents, rules_of, set_key
 from bridle.config.check import line_of, problems
 from bridle.config.display import value_in_words
-from bridle.config.grants import granted
-from bridle.config.import_settings import Imported, imported, imported_for_user
-from bridle.config.merge import merged
+from bridle.config.grants import granted_rights, granted_settings
+from bridle.config.import_agents import Imported
+from bridle.config.import_settings import imported, imported_for_user
+from bridle.config.merge import merged, table_in
 from bridle.config.settings import AnyPermissions, Settings
 from bridle.config.trust import TOOLS, Trust, TrustState, project_folders, project_root
 from bridle.config.untrusted_project import contained, leaves, untrusted
@@ -77,15 +78,17 @@ def load(
     try:
         settings = msgspec.convert(merged([table for _, table in layers]), Settings)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{_blame(str(error), origins)}{error}") from error
-    is_trusted = state == "trusted"
-    told = (*_told(own, settings, trusted=True), *brought.notices, *_told(brought.files, settings, trusted=is_trusted))
+        key = str(error).partition("`$.")[2].rstrip("`").replace("[...]", "")
+        known, blamed = set_key(origins, key, "")
+        raise ConfigError(f"{blamed}: {known}: {error}" if blamed else str(error)) from error
+    trusted = state == "trusted"
+    told = (*_told(own, settings, trusted=True), *brought.notices, *_told(brought.files, settings, trusted=trusted))
     return Loaded(
         settings=settings,
         origins=origins,
-        restrictions=tuple(rules for rules in brought.restrictions if rules),
+        restrictions=tuple(filter(None, brought.restrictions)),
         notices=told,
-        trusted=is_trusted,
+        trusted=trusted,
         ignored=tuple(brought.ignored),
         wanted=tuple(brought.wanted),
     )
@@ -119,17 +122,21 @@ def _brought(directory: Path, user: Table, state: TrustState) -> _Brought:
             permission = table.pop("permission", {})
             brought.restrictions.append(_read_restrictions(origin, permission))
             table, rest = untrusted(table, user)
-            found = granted(rest, permission, user)
-            rights += found.rights
-            others += found.others
-            brought.wanted += _wanted(rest)
+            rights += granted_rights(rest, permission, user)
+            others += granted_settings(rest)
+            brought.wanted += [rest["model"]] if isinstance(rest.get("model"), str) else []
+            brought.wanted += [f"{name}/" for name in table_in(rest.get("providers"))]
         brought.layers.append((origin, table))
     if state != "trusted":
         root = project_root(directory)
         others += [f"loads the Python tools of {path.name}" for path in sorted((root / TOOLS).glob("*.py"))]
         # One line each: a project's text must not look like a line of Bridle's.
         brought.ignored = list(dict.fromkeys(" ".join(words.split()) for words in (*rights, *others)))
-        brought.notices += _warning(root, brought.ignored, state)
+        if brought.ignored:
+            why = "has changed since you trusted it" if state == "changed" else "is not trusted"
+            effect = f"so these settings have no effect: {'; '.join(brought.ignored)}"
+            way_out = "Trust it with `bridle trust`, or for one run with --trust"
+            brought.notices.append(f"{root}: this project {why}, {effect}. {way_out}.")
     return brought
 
 
@@ -151,22 +158,6 @@ def _bounded(origin: str, table: Table, user: Table, notices: list[str]) -> Tabl
     return table
 
 
-def _warning(root: Path, ignored: Sequence[str], state: TrustState) -> list[str]:
-    if not ignored:
-        return []
-    why = "has changed since you trusted it" if state == "changed" else "is not trusted"
-    way_out = "Trust it with `bridle trust`, or for one run with --trust"
-    return [f"{root}: this project {why}, so these settings have no effect: {'; '.join(ignored)}. {way_out}."]
-
-
-def _wanted(rest: Table) -> list[str]:
-    providers = rest.get("providers")
-    return [
-        *([rest["model"]] if isinstance(rest.get("model"), str) else []),
-        *(f"{name}/" for name in (providers if isinstance(providers, Mapping) else ())),
-    ]
-
-
 def _told(files: Sequence[Imported], settings: Settings, *, trusted: bool) -> list[str]:
     """Return problems with imported files; raises `ConfigError` where ignoring one would grant more than intended."""
     found: list[str] = []
@@ -182,18 +173,13 @@ def faults(directory: Path, *, environment: Mapping[str, str] | None = None) -> 
     """Return all problems in files and environment, one line each, as if the project were trusted."""
     environment = os.environ if environment is None else environment
     found: list[str] = []
-    for path in (config_home(environment) / "config.toml", _project_file(directory)):
-        if path is None or not path.is_file():
-            continue
+    for path in filter(None, (config_home(environment) / "config.toml", _project_file(directory))):
         try:
-            table = _read(path)
+            for problem in problems(_read(path)):
+                line = line_of(read_text(path), problem.key)
+                found.append(f"{path}{f':{line}' if line else ''}: {problem.text}")
         except ConfigError as error:
             found.append(str(error))
-            continue
-        text = read_text(path)
-        for problem in problems(table):
-            line = line_of(text, problem.key)
-            found.append(f"{path}{f':{line}' if line else ''}: {problem.text}")
     own = list(imported_for_user(person(environment), config_home(environment)))
     for file in (*own, *_imported(directory)):
         found += [*file.told(), *(f"{file.path}: {problem.text}" for problem in problems(file.table))]
@@ -202,14 +188,8 @@ def faults(directory: Path, *, environment: Mapping[str, str] | None = None) -> 
 
 def shown(loaded: Loaded) -> list[tuple[str, str, str]]:
     """Return every setting as key, value and origin, with secrets hidden."""
-    rows: list[tuple[str, str, str]] = []
-    for key, value in leaves(msgspec.to_builtins(loaded.settings)):
-        text = value_in_words(key, value)
-        origin = loaded.origins.get(key) or next(
-            (origin for known, origin in loaded.origins.items() if known.startswith(f"{key}.")), "default"
-        )
-        rows.append((key, text, origin))
-    return rows
+    values = leaves(msgspec.to_builtins(loaded.settings))
+    return [(key, value_in_words(key, value), set_key(loaded.origins, key, "default")[1]) for key, value in values]
 
 
 def config_home(environment: Mapping[str, str]) -> Path:
@@ -306,8 +286,7 @@ def _read_restrictions(origin: str, table: Any) -> tuple[Rule, ...]:
 
 
 def _ceiling(table: Table) -> int | None:
-    behavior = table.get("behavior")
-    value = behavior.get("ceiling") if isinstance(behavior, dict) else None
+    value = table_in(table.get("behavior")).get("ceiling")
     return value if isinstance(value, int) else None
 
 
@@ -315,12 +294,3 @@ def _check(origin: str, table: Table) -> None:
     found = next(problems(table), None)
     if found is not None:
         raise ConfigError(f"{origin}: {found.text}")
-
-
-def _blame(error: str, origins: Mapping[str, str]) -> str:
-    _, _, path = error.partition("`$.")
-    key = path.rstrip("`").replace("[...]", "")
-    for known, origin in origins.items():
-        if known == key or known.startswith(f"{key}."):
-            return f"{origin}: {known}: "
-    return ""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bridle.config.import_agents import Table, agent_from_claude, agent_from_opencode, not_taken
+from bridle.config.import_agents import Imported, Table, agent_from_claude, agent_from_opencode, not_taken
 from bridle.errors import ConfigError
 from bridle.workspace.bounded_read import read_bounded, read_text
 from bridle.workspace.frontmatter import Document, document, fields
@@ -20,59 +20,40 @@ MOST_FILES = 500
 HEAD_LINE = re.compile(r"^name:", re.MULTILINE)
 NAMED = re.compile(r"^name:[ \t]*[\"']?([\w/-]+)", re.MULTILINE)
 
-Found = tuple[Path, Table, list[str], tuple[str, ...]]
+Made = tuple[str, Table, list[str]]
+"""The name of a definition, its table, and its unsupported keys."""
 
 
-def opencode_agents(folder: Path) -> Iterator[Found]:
+def opencode_agents(folder: Path) -> Iterator[Imported]:
     """Yield the agents of an OpenCode folder, named by relative path; those in a `mode` folder are primary."""
     primary = folder.name.startswith("mode")
-    for path in _files(folder):
-        name = str(path.relative_to(folder).with_suffix(""))
 
-        def made(read: Document, path: Path = path, name: str = name) -> tuple[str, Table, list[str]]:
-            given = {"prompt": read.body.strip(), **read.head} if read.body.strip() else read.head
-            table, unknown = agent_from_opencode(given, path.parent, f"agents.{name}")
-            return name, {"mode": "primary", **table} if primary else table, unknown
+    def made(read: Document, path: Path, name: str) -> Made:
+        given = {"prompt": read.body.strip(), **read.head} if read.body.strip() else read.head
+        table, unknown = agent_from_opencode(given, path.parent, f"agents.{name}")
+        return name, {"mode": "primary", **table} if primary else table, unknown
 
-        yield _agent(path, name, made)
+    return _definitions(folder, "agent", made)
 
 
-def claude_agents(folder: Path) -> Iterator[Found]:
+def claude_agents(folder: Path) -> Iterator[Imported]:
     """Yield the agents of a Claude Code folder, named by their `name` field or else by file name."""
     seen: set[str] = set()
-    for path in _files(folder):
 
-        def made(read: Document, path: Path = path) -> tuple[str, Table, list[str]]:
-            name = str(read.head.get("name") or path.stem).strip()
-            if name in seen:
-                raise ConfigError(f"there is another one of the name {name}")
-            seen.add(name)
-            return name, *agent_from_claude({**read.head, "prompt": read.body.strip() or None}, f"agents.{name}")
+    def made(read: Document, _: Path, file: str) -> Made:
+        name = str(read.head.get("name") or file).strip()
+        if name in seen:
+            raise ConfigError(f"there is another one of the name {name}")
+        seen.add(name)
+        return name, *agent_from_claude({**read.head, "prompt": read.body.strip() or None}, f"agents.{name}")
 
-        yield _agent(path, path.stem, made)
-
-
-def _agent(path: Path, name: str, made: Any) -> Found:
-    """Read the agent of one file; if it is invalid, return the problem and its possible names."""
-    text = ""
-    try:
-        text = _text(path)
-        called, table, unknown = made(document(text))
-    except ConfigError as error:
-        names = (name, *NAMED.findall(text))
-        return path, {}, [f"the agent {name} is left out: {error}"], names
-    return path, {"agents": {called: table}}, not_taken(unknown), ()
+    return _definitions(folder, "agent", made, with_folders=False)
 
 
-def commands(folder: Path) -> Iterator[Found]:
+def commands(folder: Path) -> Iterator[Imported]:
     """Yield the commands of a folder, named by relative path."""
-    for path in _files(folder):
-        name = str(path.relative_to(folder).with_suffix(""))
-        try:
-            read = document(_text(path))
-        except ConfigError as error:
-            yield path, {}, [f"the command {name} is left out: {error}"], ()
-            continue
+
+    def made(read: Document, _: Path, name: str) -> Made:
         known = ("description", "agent", "model")
         table: Table = {key: read.head[key] for key in known if isinstance(read.head.get(key), str) and read.head[key]}
         if table.get("model") == "inherit":
@@ -80,17 +61,39 @@ def commands(folder: Path) -> Iterator[Found]:
         if read.head.get("subtask") is True:
             table["subtask"] = True
         left = sorted(key for key in read.head if key not in (*known, "subtask"))
-        yield path, {"commands": {name: {**table, "template": read.body.strip()}}}, not_taken(left), ()
+        return name, {**table, "template": read.body.strip()}, left
+
+    return _definitions(folder, "command", made)
 
 
-def agents_md(path: Path) -> Iterator[Found]:
+def _definitions(
+    folder: Path, kind: str, made: Callable[[Document, Path, str], Made], *, with_folders: bool = True
+) -> Iterator[Imported]:
+    """Yield the definition in each Markdown file; for an invalid one, the problem and its possible names.
+
+    `made` gets the content, the path, and the file's name, which begins with its folders if `with_folders`.
+    """
+    for path in sorted(path for path in folder.rglob("*.md") if path.is_file())[:MOST_FILES]:
+        name = str(path.relative_to(folder).with_suffix("")) if with_folders else path.stem
+        text = ""
+        try:
+            text = _text(path)
+            called, table, unknown = made(document(text), path, name)
+        except ConfigError as error:
+            names = (name, *NAMED.findall(text)) if kind == "agent" else ()
+            yield Imported(path, {}, [f"the {kind} {name} is left out: {error}"], names)
+        else:
+            yield Imported(path, {f"{kind}s": {called: table}}, not_taken(unknown))
+
+
+def agents_md(path: Path) -> Iterator[Imported]:
     """Yield the agents of an `AGENTS.md`, each with its own front matter."""
     text = ""
     try:
         text = _text(path)
         _, blocks = split(text)
     except ConfigError as error:
-        yield path, {}, [f"its agents are left out: {error}"], tuple(NAMED.findall(text))
+        yield Imported(path, {}, [f"its agents are left out: {error}"], tuple(NAMED.findall(text)))
         return
     seen: set[str] = set()
     for head, body in blocks:
@@ -100,10 +103,11 @@ def agents_md(path: Path) -> Iterator[Found]:
                 raise ConfigError("there is another one of that name above it")
             table, unknown = agent_from_opencode({"prompt": body, **head}, path.parent, f"agents.{name}")
         except ConfigError as error:
-            yield path, {}, [f"the agent {name} is left out: {error}"], () if name in seen else (name,)
+            broken = () if name in seen else (name,)
+            yield Imported(path, {}, [f"the agent {name} is left out: {error}"], broken)
             continue
         seen.add(name)
-        yield path, {"agents": {name: table}}, not_taken(unknown, f"{name}: "), ()
+        yield Imported(path, {"agents": {name: table}}, not_taken(unknown, f"{name}: "))
 
 
 def definitions_in(path: Path) -> bytes:
@@ -165,14 +169,10 @@ def _head(text: str) -> dict[str, Any] | None:
         if all(re.match(r"[\w-]+:|[ \t#-]|$", line) for line in text.splitlines()):
             # Every line looks like front matter, so it was meant as one.
             raise ConfigError(
-                f"the head that begins with {text.partition(chr(10))[0]!r} makes no sense: {error}"
+                f"the front matter that begins with {text.partition(chr(10))[0]!r} is invalid: {error}"
             ) from error
         return None
     return head if isinstance(head.get("name"), str) and head["name"].strip() else None
-
-
-def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*.md") if path.is_file())[:MOST_FILES]
 
 
 def _text(path: Path) -> str:

@@ -11,6 +11,11 @@ from bridle.values.options import layered
 Table = dict[str, Any]
 
 
+def table_in(value: Any) -> Mapping[str, Any]:
+    """Return a table of a file; an empty one for anything else, because the content of files is not trusted."""
+    return value if isinstance(value, Mapping) else {}
+
+
 def merged(tables: Sequence[Table]) -> Table:
     """Merge validated tables: the later one wins, but all permission rules are kept in order."""
     whole = layered(*(_prepared(table) for table in tables))
@@ -32,7 +37,7 @@ def as_rules(permission: Any) -> list[Table]:
     if isinstance(permission, list):
         return [dict(rule) for rule in permission if isinstance(rule, Mapping)]
     found: list[Table] = []
-    for name, value in permission.items() if isinstance(permission, Mapping) else ():
+    for name, value in table_in(permission).items():
         patterns = value if isinstance(value, Mapping) else {"*": value}
         found += [{"permission": str(name), "pattern": str(key), "verdict": word} for key, word in patterns.items()]
     return found
@@ -40,10 +45,8 @@ def as_rules(permission: Any) -> list[Table]:
 
 def _prepared(table: Table) -> Table:
     """Normalize the agents of a layer: one spelling of `steps`, and a list of tools moved to `offers`."""
-    agents = table.get("agents")
-    if not isinstance(agents, Mapping):
-        return table
-    return {**table, "agents": {name: _agent(fields) for name, fields in agents.items()}}
+    agents = {name: _agent(fields) for name, fields in table_in(table.get("agents")).items()}
+    return {**table, "agents": agents} if agents else table
 
 
 def _agent(fields: Mapping[str, Any]) -> Table:

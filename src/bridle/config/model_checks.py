@@ -16,10 +16,10 @@ def check_files(info: ModelInfo, files: Sequence[File]) -> None:
     for file in files:
         sort = Attachment(file.path, file.media, file.data).sort
         if file.data and sort not in info.takes:
-            seen = " and ".join(sorted(info.takes)) or "text alone"
+            seen = " and ".join(sorted(info.takes)) or "only text"
             raise ConfigError(
-                f"{file.path}: {info.ref} does not take {sort} files (it takes {seen}); name another model, "
-                f'or set [models."{info.ref}"] takes = ["{sort}"] if you know better'
+                f"{file.path}: {info.ref} does not accept {sort} files (it accepts {seen}); name another model, "
+                f'or set [models."{info.ref}"] takes = ["{sort}"] if it does accept them'
             )
 
 

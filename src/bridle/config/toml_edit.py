@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ import msgspec
 from bridle.config.settings import McpServer
 from bridle.errors import ConfigError
 from bridle.workspace.bounded_read import SETTINGS_BYTES, read_bounded
+from bridle.workspace.json_store import replace_file
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -22,7 +22,7 @@ PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+")
 def add_server(path: Path, name: str, server: McpServer) -> None:
     """Append a server to a TOML file; raises `ConfigError` if the name is taken or invalid, or the file unusable."""
     if not PLAIN_NAME.fullmatch(name) or name == "start_wait":
-        raise ConfigError(f"{name!r} is no name for a server: take letters, digits, - and _")
+        raise ConfigError(f"{name!r} is not a valid server name: use letters, digits, - and _")
     if bool(server.command) == bool(server.url):
         raise ConfigError("a server needs a command or a url, and not both")
     try:
@@ -45,12 +45,7 @@ def add_server(path: Path, name: str, server: McpServer) -> None:
         words = f"{path}: nothing can be added at its end ({error}): write {lines[0]} there yourself"
         raise ConfigError(words) from error
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh = path.with_name(f".{path.name}.{os.getpid()}")
-        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(whole.encode("utf-8"))
-        fresh.replace(path.resolve())
+        replace_file(path, whole.encode("utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written: {error}") from error
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from bridle.config.agents import builtin_agents
-from bridle.config.merge import as_rules
+from bridle.config.merge import as_rules, table_in
 from bridle.config.settings import STEP_SPELLINGS, Settings
 
 Table = dict[str, Any]
@@ -31,44 +31,36 @@ def leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
 
 def untrusted(project: Table, user: Table) -> tuple[Table, Table]:
     """Split a project's table into the settings that apply without trust, and the rest."""
-    mine = dict(leaves(user))
-    defaults = dict(leaves(msgspec.to_builtins(Settings())))
-    given = project.get("agents")
-    agents = _lowered_agents(given, user)
-    kept: Table = {}
-    rest: Table = {}
-    for key, value in leaves({name: section for name, section in project.items() if name != "agents"}):
-        bound = mine.get(key, defaults.get(key))
-        lowers = key.startswith(MAY_ONLY_LOWER) and _lower(value, bound)
-        (kept if lowers else rest)[key] = value
-    more = given.items() if isinstance(given, Mapping) else ()
-    others = {name: fields for name, fields in more if fields != agents.get(name, {})}
-    return _with_agents(_unflattened(project, kept), agents), _with_agents(_unflattened(project, rest), others)
+    bounds = {**dict(leaves(msgspec.to_builtins(Settings()))), **dict(leaves(user))}
+
+    def lowers(key: str, value: Any) -> bool:
+        return key.startswith(MAY_ONLY_LOWER) and _lower(value, bounds.get(key))
+
+    plain = {name: section for name, section in project.items() if name != "agents"}
+    agents = table_in(project.get("agents"))
+    lowered = _lowered_agents(agents, user)
+    others = {name: fields for name, fields in agents.items() if fields != lowered.get(name, {})}
+    kept = _filtered(plain, lowers) | ({"agents": lowered} if lowered else {})
+    rest = _filtered(plain, lambda key, value: not lowers(key, value)) | ({"agents": others} if others else {})
+    return kept, rest
 
 
-def _with_agents(table: Table, agents: Table) -> Table:
-    return {**table, "agents": agents} if agents else table
-
-
-def _lowered_agents(given: Any, user: Table) -> Table:
+def _lowered_agents(agents: Mapping[str, Any], user: Table) -> Table:
     """Return fewer steps, lower limits and denials for agents that already exist."""
-    known = builtin_agents()
-    mine = user.get("agents", {})
     found: Table = {}
-    for name, fields in given.items() if isinstance(given, Mapping) else ():
-        if not isinstance(fields, Mapping) or (name not in known and name not in mine):
+    for name, fields in agents.items():
+        if not isinstance(fields, Mapping) or name not in {*builtin_agents(), *user.get("agents", {})}:
             continue
         bounds = _bounds(name, user)
-        table: Table = {}
-        for spelling in STEP_SPELLINGS:
-            if spelling in fields and _lower(fields[spelling], bounds["steps"]):
-                table["steps"] = fields[spelling]
-        limits = fields.get("limits")
-        if isinstance(limits, Mapping):
-            lower = {limit: value for limit, value in limits.items() if _lower(value, bounds.get(limit))}
-            table |= {"limits": lower} if lower else {}
-        table |= {"permission": denied} if (denied := _denies(fields.get("permission"))) else {}
-        found |= {name: table} if table else {}
+        steps = [fields[key] for key in STEP_SPELLINGS if key in fields and _lower(fields[key], bounds["steps"])]
+        limits = table_in(fields.get("limits")).items()
+        table = {
+            "steps": steps[-1] if steps else None,
+            "limits": {limit: value for limit, value in limits if _lower(value, bounds.get(limit))},
+            "permission": [rule for rule in as_rules(fields.get("permission")) if rule.get("verdict") == "deny"],
+        }
+        lowered = {key: value for key, value in table.items() if value not in (None, {}, [])}
+        found |= {name: lowered} if lowered else {}
     return found
 
 
@@ -84,11 +76,6 @@ def _bounds(name: str, user: Table) -> Table:
     return {**limits, "tool_calls": min(calls, default=None), **(mine.get("limits") or {}), "steps": steps}
 
 
-def _denies(permission: Any) -> list[Table]:
-    """Return the denying rules, in any notation."""
-    return [rule for rule in as_rules(permission) if rule.get("verdict") == "deny"]
-
-
 def _steps(bounds: Mapping[str, Any]) -> Any:
     return next((bounds[spelling] for spelling in reversed(STEP_SPELLINGS) if bounds.get(spelling) is not None), None)
 
@@ -98,14 +85,14 @@ def _lower(value: Any, bound: Any) -> bool:
     return not is_number(value) or bound is None or not isinstance(bound, (int, float)) or value <= bound
 
 
-def _unflattened(table: Mapping[str, Any], kept: Mapping[str, Any], prefix: str = "") -> Table:
+def _filtered(table: Mapping[str, Any], wanted: Callable[[str, Any], bool], prefix: str = "") -> Table:
+    """Return the values of a table for whose dotted key and value `wanted` is true."""
     result: Table = {}
     for key, value in table.items():
         if isinstance(value, Mapping) and value:
-            inner = _unflattened(value, kept, f"{prefix}{key}.")
-            if inner:
-                result[key] = inner
-        elif f"{prefix}{key}" in kept:
+            inner = _filtered(value, wanted, f"{prefix}{key}.")
+            result |= {key: inner} if inner else {}
+        elif wanted(f"{prefix}{key}", value):
             result[key] = value
     return result
 
@@ -117,17 +104,15 @@ def contained(table: Table) -> tuple[Table, list[str]]:
     for name in ("hooks", "formatters", "diagnostics", "mcp"):
         match table.get(name):
             case dict() as entries:
-                found += [f"{name}.{key}.sandbox" for key, entry in entries.items() if _gets_out(entry)]
-                changed[name] = {key: _held(entry) for key, entry in entries.items()}
+                changed[name] = {key: _held(entry, f"{name}.{key}", found) for key, entry in entries.items()}
             case list() as entries:
-                found += [f"{name}.sandbox" for entry in entries if _gets_out(entry)]
-                changed[name] = [_held(entry) for entry in entries]
+                changed[name] = [_held(entry, name, found) for entry in entries]
     return changed, found
 
 
-def _gets_out(entry: Any) -> bool:
-    return isinstance(entry, dict) and entry.get("sandbox") is False
-
-
-def _held(entry: Any) -> Any:
-    return {key: value for key, value in entry.items() if key != "sandbox"} if _gets_out(entry) else entry
+def _held(entry: Any, where: str, found: list[str]) -> Any:
+    """Return an entry without a `sandbox = false`, whose key is added to `found`."""
+    if not isinstance(entry, dict) or entry.get("sandbox") is not False:
+        return entry
+    found.append(f"{where}.sandbox")
+    return {key: value for key, value in entry.items() if key != "sandbox"}

@@ -36,7 +36,7 @@ class JsonStore(Generic[Value]):
         except (FileNotFoundError, NotADirectoryError):
             return {}
         except (OSError, msgspec.MsgspecError, ValueError, RecursionError) as error:
-            raise ConfigError(f"{self._path}: cannot be read: {error}; remove it to begin anew") from error
+            raise ConfigError(f"{self._path}: cannot be read: {error}; remove it to start over") from error
 
     def change(self, key: str, change: Callable[[Value | None], Value]) -> Value:
         """Replace the value of a key by the result of `change`, and return it; a missing value is None."""
@@ -59,17 +59,23 @@ class JsonStore(Generic[Value]):
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 table = self.read()
                 yield table
-                # A symbolic link stays one: the file may lie elsewhere.
-                place = self._path.resolve()
-                fresh = place.with_name(f".{place.name}.{os.getpid()}")
-                fresh.unlink(missing_ok=True)
-                with os.fdopen(_opened(fresh, os.O_WRONLY | os.O_EXCL), "wb") as file:
-                    file.write(msgspec.json.format(msgspec.json.encode(table), indent=1))
-                fresh.replace(place)
+                replace_file(self._path, msgspec.json.format(msgspec.json.encode(table), indent=1))
             finally:
                 os.close(lock)
         except OSError as error:
             raise ConfigError(f"{self._path}: cannot be written: {error}") from error
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file of the user atomically, readable by the user alone; raises `OSError`."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # A symbolic link stays one: the file may lie elsewhere.
+    place = path.resolve()
+    fresh = place.with_name(f".{place.name}.{os.getpid()}")
+    fresh.unlink(missing_ok=True)
+    with os.fdopen(_opened(fresh, os.O_WRONLY | os.O_EXCL), "wb") as file:
+        file.write(content)
+    fresh.replace(place)
 
 
 def _opened(path: Path, flags: int) -> int:

@@ -58,10 +58,11 @@ def defines(data: bytes) -> None:
         path.parent.mkdir()
         path.write_bytes(data)
         for found in (opencode_agents, claude_agents, commands):
-            for where, table, problems, names in found(folder):
-                assert where == path and (table or problems) and all(isinstance(name, str) for name in names)
-        for where, table, problems, _ in agents_md(path):
-            assert where == path and (table or problems)
+            for read in found(folder):
+                assert read.path == path and (read.table or read.problems)
+                assert all(isinstance(name, str) for name in read.broken)
+        for read in agents_md(path):
+            assert read.path == path and (read.table or read.problems)
         assert isinstance(definitions_in(path), bytes)
         for skill in find_skills([folder]).values():
             assert skill.name and skill.description and "\n" not in skill.description
