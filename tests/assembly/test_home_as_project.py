@@ -21,7 +21,7 @@ def test_it_is_refused_unless_it_is_named(home, above):
     home.project = home.folder.parent if above else home.folder
     script = home.script({"text": "Done."})
     refused = home.run("run", "--model", script, "go")
-    assert (refused.returncode, "holds your home" in refused.stderr) == (2, True)
+    assert (refused.returncode, "contains your home" in refused.stderr) == (2, True)
     assert home.run("run", "--model", script, "--dir", ".", "go").returncode == 0
 
 

@@ -35,7 +35,7 @@ def test_an_always_is_remembered_for_the_project_listed_and_revoked(home):
     assert paused(home, "git log")[0] == 5
     assert home.anew("permissions", "revoke", "7").stderr == "bridle: there is no approval 7: this project has 1\n"
     assert home.run("permissions", "revoke", "1").stdout == "revoked  bash: git status *\n"
-    assert home.run("permissions").stdout == "nothing: whatever needs a person is asked\n"
+    assert home.run("permissions").stdout == "no permanent permissions\n"
     assert paused(home, "git status --branch")[0] == 5
 
 
@@ -90,7 +90,7 @@ def test_tools_of_a_project_run_once_it_is_trusted_and_not_after_a_change(home):
     assert "Star weighs" not in weighing(home).stdout
     assert "Star weighs 620 kg" in weighing(home, "--trust").stdout
     home.run("trust")
-    assert home.anew("trust", "--revoke").stdout == f"{home.project} is not trusted any more\n"
+    assert home.anew("trust", "--revoke").stdout == f"{home.project} is no longer trusted\n"
     assert "Star weighs" not in weighing(home).stdout
 
 
@@ -122,7 +122,7 @@ def test_on_a_terminal_the_first_run_asks_and_remembers_a_no(home):
     (home.project / "bridle.toml").write_text(SETTING)
     words = ["run", "--model", home.script("hi"), "go"]
     shown = on_terminal(home, words, ("Trust them", "n\n"))
-    assert "ask for this:\r\n    raises limits.tool_calls to 900" in shown
+    assert "request this:\r\n    raises limits.tool_calls to 900" in shown
     assert "Trust them" not in on_terminal(home, words)
     (home.project / "bridle.toml").write_text(SETTING.replace("900", "950"))
     shown = on_terminal(home, words, ("Trust them", "y\n"))
@@ -304,7 +304,7 @@ def doctor(home):
 
 def test_the_doctor_lists_the_protections_in_force(home):
     said = doctor(home)
-    assert "✗ no sandbox: it is switched off" in said and "✓ every file makes sense" in said
+    assert "✗ no sandbox: it is switched off" in said and "✓ all files are valid" in said
     assert [line for line in said if line[:1] not in "✓✗"] == [
         *("machine", "project", "sandbox", "configuration", "models", "journal", "terminal")
     ]

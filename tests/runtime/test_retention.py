@@ -46,7 +46,7 @@ def test_a_deleted_session_takes_its_subagents_outputs_and_snapshots_with_it(hom
     outputs = home.folder / ".local" / "state" / "bridle" / "outputs"
     assert list(outputs.rglob("*.txt")) and len(listed(home, "--all")) == 3
     refused = home.run("sessions", "delete", session)
-    assert (refused.returncode, "say --yes" in refused.stderr) == (2, True)
+    assert (refused.returncode, "confirm with --yes" in refused.stderr) == (2, True)
     done = home.run("sessions", "delete", session, "--yes")
     assert (done.returncode, done.stdout.count("deleted: ")) == (0, 2)
     assert (listed(home, "--all"), list(outputs.rglob("*.txt"))) == ([other], [])
@@ -74,7 +74,7 @@ def test_old_sessions_go_and_unfinished_ones_stay(home):
     aged(home, old, 40)
     aged(home, paused, 40)
     assert home.anew("sessions", "prune").returncode == 2
-    assert home.anew("sessions", "prune", "--days", "30", "--yes").stdout == "deleted: 1 sessions\n"
+    assert home.anew("sessions", "prune", "--days", "30", "--yes").stdout == "deleted: 1 session\n"
     assert set(listed(home)) == {new, paused}
 
 
@@ -82,7 +82,7 @@ def test_what_is_too_much_goes_oldest_first_and_the_file_gets_smaller(home):
     long = {"text": "word " * 100_000}
     first, second, third = (session_of(home, long, prompt=f"{n}") for n in range(3))
     before = journal_of(home).stat().st_size
-    assert home.anew("sessions", "prune", "--megabytes", "1.2", "--yes").stdout == "deleted: 1 sessions\n"
+    assert home.anew("sessions", "prune", "--megabytes", "1.2", "--yes").stdout == "deleted: 1 session\n"
     assert listed(home) == [third, second] and first not in listed(home)
     assert journal_of(home).stat().st_size < before * 0.8
 

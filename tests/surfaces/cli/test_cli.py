@@ -75,7 +75,7 @@ USAGE = [
     (["--max-tool-calls", "true"], "--max-tool-calls must be a whole number, not 'true'"),
     (["--tool", "bash"], "--tool must be NAME=on or NAME=off, not 'bash'"),
     (["--format", "xml"], "--format must be text or json, not 'xml'"),
-    (["--on-ask", "maybe"], "--on-ask must be deny or pause or allow, not 'maybe'"),
+    (["--on-ask", "maybe"], "--on-ask must be deny, pause or allow, not 'maybe'"),
     (["--file", "missing.txt"], "--file missing.txt cannot be read"),
     (["--dir", "nowhere"], "--dir nowhere is not a directory"),
     (["--session", "ses_none"], "there is no session ses_none"),

@@ -107,7 +107,7 @@ def test_extend_says_what_became_of_it(home):
     process.kill()
     process.communicate()
     waiting = home.run("extend", session, "--tool-calls", "+5")
-    assert "is waiting: nobody drives the session now" in waiting.stdout
+    assert "is waiting: no process drives the session now" in waiting.stdout
     assert "interrupted" in home.run("sessions").stdout
 
 

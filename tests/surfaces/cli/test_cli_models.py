@@ -122,7 +122,7 @@ def test_models_are_listed_with_what_they_hold_and_cost(home):
     ]
     assert {row["provider"] for row in rows} == {"anthropic", "embedded"} and all("ref" in row for row in rows)
     none = home.anew("models", "--provider", "groq")
-    assert (none.returncode, "groq cannot be asked now" in none.stderr) == (2, True)
+    assert (none.returncode, "groq is not available" in none.stderr) == (2, True)
 
 
 def test_an_image_goes_to_a_model_that_takes_it_and_to_no_other(home):
@@ -131,7 +131,7 @@ def test_an_image_goes_to_a_model_that_takes_it_and_to_no_other(home):
         settings(home, provider(server) + '[models."ours/sees"]\ntakes = ["image"]\n')
         blind = home.run("run", "--model", "ours/blind", "--file", "dot.png", "What is it?", OUR_KEY=KEY)
         done = home.run("run", "--model", "ours/sees", "--file", "dot.png", "What is it?", OUR_KEY=KEY)
-    assert (blind.returncode, "dot.png: ours/blind does not take image files" in blind.stderr) == (2, True)
+    assert (blind.returncode, "dot.png: ours/blind does not accept image files" in blind.stderr) == (2, True)
     assert (done.returncode, done.stdout.strip()) == (0, "A dot."), done.stderr
     content = server.bodies[0]["messages"][-1]["content"]
     assert content[1]["image_url"]["url"] == f"data:image/png;base64,{base64.b64encode(PICTURE).decode()}"

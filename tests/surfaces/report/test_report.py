@@ -13,7 +13,7 @@ from bridle import Runtime, RuntimeConfig, ScriptedModel, Settings, call, tool
 from bridle.config.settings import Behavior, LimitSettings, TreeSettings
 from bridle.core.agent import AgentDefinition, Price
 from bridle.core.states import Usage
-from bridle.surfaces.cli.report import made as made_page
+from bridle.surfaces.cli.transfer import made as made_page
 from bridle.testing import Reply
 
 HOSTILE = "<script>document.title='OWNED'</script><img src=x onerror=document.title='OWNED'>\u202egnp.exe\x1b[31m"

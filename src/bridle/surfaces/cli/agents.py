@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from bridle.core.limits import ROWS, Limits
 from bridle.errors import ConfigError
 from bridle.runtime import AgentRow, Runtime, write_agent
-from bridle.surfaces.cli.group_options import goes_on
+from bridle.runtime.argument_checks import fitting
+from bridle.surfaces.cli.commands import Dir, ListingGroup, Trusted
 from bridle.surfaces.cli.output import say, tell_notices
 
-agents = typer.Typer(help="Who may run.", invoke_without_command=True)
-Dir = Annotated[Path, typer.Option(help="The project.")]
-Trusted = Annotated[bool, typer.Option("--trust", help="Trust this project's files for this run.")]
+agents = typer.Typer(cls=ListingGroup, invoke_without_command=True)
 
 
 def _rows(directory: Path, trusted: bool) -> list[AgentRow]:
@@ -27,27 +26,25 @@ def _rows(directory: Path, trusted: bool) -> list[AgentRow]:
 
 @agents.callback()
 def listed(
-    context: typer.Context,
     dir: Dir = Path(),
     trust: Trusted = False,
-    all: Annotated[bool, typer.Option("--all", help="Hidden ones too.")] = False,
+    all: Annotated[bool, typer.Option("--all", help="Include hidden agents.")] = False,
 ) -> None:
-    """List all agents with their limits, and where each was defined.
+    """List agents with their limits and where each is defined.
 
     Example: bridle agents
     """
-    if goes_on(context):
-        return
     for row in _rows(dir, trust):
-        if row.agent.hidden and not all:
-            continue
         agent = row.agent
-        say(f"{agent.name}  ({agent.mode}, {_bounds(row)})  {agent.source}\n    {agent.description}")
+        if all or not agent.hidden:
+            say(f"{agent.name}  ({agent.mode}, {_bounds(row)})  {agent.source}\n    {agent.description}")
 
 
 @agents.command("show")
-def show(name: Annotated[str, typer.Argument(help="Which.")], dir: Dir = Path(), trust: Trusted = False) -> None:
-    """Show everything about one agent.
+def show(
+    name: Annotated[str, typer.Argument(help="The agent's name.")], dir: Dir = Path(), trust: Trusted = False
+) -> None:
+    """Show the definition of one agent.
 
     Example: bridle agents show plan
     """
@@ -57,33 +54,32 @@ def show(name: Annotated[str, typer.Argument(help="Which.")], dir: Dir = Path(),
     row = rows[name]
     agent = row.agent
     lines = [f"name: {agent.name}", f"description: {agent.description}", f"mode: {agent.mode}", f"from: {agent.source}"]
-    lines += [f"model: {agent.model or 'the one that is set or chosen'}", f"limits: {_bounds(row)}"]
+    lines += [f"model: {agent.model or 'the default model'}", f"limits: {_bounds(row)}"]
     lines += [f"variant: {agent.variant}"] if agent.variant else []
     lines += [f"tools: {', '.join(sorted(agent.offers)) or 'none'}"] if agent.offers is not None else []
     lines += [f"tool {tool}: {'on' if on else 'off'}" for tool, on in agent.tools.items()]
     lines += [f"{rule.verdict} {rule.permission} {rule.pattern}" for rule in agent.permission]
     lines += [f"option {key}: {value!r}" for key, value in agent.options.items()]
-    lines += ["", agent.prompt if agent.prompt is not None else "(the words for the family of its model)"]
+    lines += ["", agent.prompt if agent.prompt is not None else "(the prompt for its model's family)"]
     say("\n".join(lines))
 
 
 @agents.command("create")
 def create(
-    name: Annotated[str, typer.Argument(help="How it is called.")],
-    description: Annotated[str, typer.Option(help="What it is good for.")],
-    prompt: Annotated[str, typer.Option(help="Its words; without them, read from standard input.")] = "",
+    name: Annotated[str, typer.Argument(help="The agent's name.")],
+    description: Annotated[str, typer.Option(help="What the agent is for.")],
+    prompt: Annotated[str, typer.Option(help="The agent's prompt; without it, read from standard input.")] = "",
     mode: Annotated[str, typer.Option(help="primary, subagent or all.")] = "all",
     model: Annotated[str | None, typer.Option(help="PROVIDER/MODEL.")] = None,
     steps: Annotated[int | None, typer.Option(help="Limit on steps.", min=0)] = None,
-    user: Annotated[bool, typer.Option("--user", help="For all your projects.")] = False,
+    user: Annotated[bool, typer.Option("--user", help="Create it for all your projects.")] = False,
     dir: Dir = Path(),
 ) -> None:
     """Write the definition of an agent.
 
     Example: bridle agents create reviewer --description "Reviews changes" --steps 10 --prompt "You review changes."
     """
-    if mode not in ("primary", "subagent", "all"):
-        raise ConfigError(f"--mode must be primary, subagent or all, not {mode!r}")
+    fitting("--mode", mode, Literal["primary", "subagent", "all"])
     words = prompt or ("" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.read())
     if not words.strip():
         raise ConfigError("no prompt: give one with --prompt, or pipe it in")

@@ -10,23 +10,19 @@ import typer
 
 from bridle.core.inbox import TurnOptions
 from bridle.runtime import Runtime, config_faults, config_schema, config_values, write_starter
-from bridle.surfaces.cli.group_options import goes_on
+from bridle.surfaces.cli.commands import Dir, ListingGroup, Model, SystemText, Trusted
 from bridle.surfaces.cli.output import say, tell_notices
 from bridle.wire.events import lines_schema
 
-config = typer.Typer(help="What is in force.", invoke_without_command=True)
-Dir = Annotated[Path, typer.Option(help="The project.")]
-Trusted = Annotated[bool, typer.Option("--trust", help="Trust this project's files for this run.")]
+config = typer.Typer(cls=ListingGroup, invoke_without_command=True)
 
 
 @config.callback()
-def listed(context: typer.Context, dir: Dir = Path(), trust: Trusted = False) -> None:
-    """Show every setting with its value, and where it came from.
+def listed(dir: Dir = Path(), trust: Trusted = False) -> None:
+    """Show every setting with its value and origin.
 
     Example: bridle config
     """
-    if goes_on(context):
-        return
     rows, notices = config_values(dir, trusted=trust)
     tell_notices(notices)
     width = max(len(key) for key, _, _ in rows)
@@ -36,21 +32,19 @@ def listed(context: typer.Context, dir: Dir = Path(), trust: Trusted = False) ->
 
 @config.command("check")
 def check(dir: Dir = Path()) -> None:
-    """Name everything that is wrong in the files that count for a project.
+    """List all problems in the configuration files of a project.
 
     Example: bridle config check
     """
     found = config_faults(dir)
-    for line in found:
-        say(line)
+    say("\n".join(found or ["nothing is wrong"]))
     if found:
         raise typer.Exit(2)
-    say("nothing is wrong")
 
 
 @config.command("schema")
 def schema(
-    lines: Annotated[bool, typer.Option("--lines", help="Of what `--format json` prints, instead.")] = False,
+    lines: Annotated[bool, typer.Option("--lines", help="Print the schema of `--format json` output instead.")] = False,
 ) -> None:
     """Print the JSON schema of bridle.toml, for editors.
 
@@ -61,23 +55,22 @@ def schema(
 
 @config.command("prompt")
 def prompt(
-    agent: Annotated[str | None, typer.Option(help="Whose.")] = None,
-    model: Annotated[str | None, typer.Option(help="PROVIDER/MODEL, or scripted:FILE.")] = None,
-    system: Annotated[str, typer.Option(help="More for the system prompt.")] = "",
+    agent: Annotated[str | None, typer.Option(help="The agent.")] = None,
+    model: Model = None,
+    system: SystemText = "",
     trust: Trusted = False,
 ) -> None:
-    """Show the system prompt as a turn would send it now.
+    """Show the system prompt that a turn would send now.
 
     Example: bridle config prompt --agent plan
     """
-    options = TurnOptions(agent, model, system=system)
     runtime = Runtime.open(trusted=trust, in_memory=True)
     tell_notices(runtime.notices)
-    say(runtime.preview(options).system)
+    say(runtime.preview(TurnOptions(agent, model, system=system)).system)
 
 
 def init(dir: Dir = Path()) -> None:
-    """Write a bridle.toml to begin with, everything in it as a comment.
+    """Write a starter bridle.toml in which every setting is commented out.
 
     Example: bridle init
     """

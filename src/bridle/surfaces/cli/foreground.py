@@ -8,21 +8,20 @@ import signal
 import sys
 import termios
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import aclosing, contextmanager
-from dataclasses import dataclass
+from contextlib import aclosing, contextmanager, nullcontext
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from bridle.core.events import Entry, Live
 from bridle.core.result import Result, answers, result_of
-from bridle.core.session import Session
+from bridle.core.session import OpenTurn
 from bridle.core.states import Ask
 from bridle.errors import ConfigError, JournalError, JournalFailed, LeaseLost, NoSuchSession
 from bridle.runtime import Runtime
 from bridle.runtime.retention import prune_daily
 from bridle.surfaces.cli.json_lines import JsonLines
 from bridle.surfaces.cli.output import tell, tell_diff
-from bridle.surfaces.cli.subagents import SubagentViews, ticking
+from bridle.surfaces.cli.subagents import SubagentViews
 from bridle.surfaces.cli.text import TextLines
 from bridle.surfaces.cli.writer import paper
 
@@ -30,30 +29,34 @@ PAUSED = 5
 LOOK_AGAIN_SECONDS = 0.5
 
 Begin = Callable[[Runtime], Awaitable[tuple[str, str]]]
+Choice = Literal["once", "always", "reject"]
+CHOICES: dict[str, Choice] = {word: choice for choice in get_args(Choice) for word in (choice, choice[0])}
+"""Answers to a permission request, as words and as letters."""
 
 
-@dataclass(frozen=True)
-class ForegroundView:
-    """Output format and verbosity."""
+async def drive(
+    directory: Path,
+    begin: Begin,
+    *,
+    json: bool,
+    quiet: bool = False,
+    tells_of_others: bool = False,
+    trusted: bool = False,
+) -> int:
+    """Start a turn with `begin`, follow it to its end, and return the exit status.
 
-    format: Literal["text", "json"] = "text"
-    level: Literal["info", "quiet"] = "info"
-    tells_of_others: bool = False
-    """Whether to mention other interrupted turns of this directory."""
-
-
-async def drive(directory: Path, begin: Begin, shown: ForegroundView, *, trusted: bool = False) -> int:
-    """Start a turn with `begin`, follow it to its end, and return the exit status."""
-    lines = JsonLines() if shown.format == "json" else TextLines(paper(quiet=shown.level == "quiet"))
+    `tells_of_others` mentions other interrupted turns of this directory.
+    """
+    lines = JsonLines() if json else TextLines(paper(quiet=quiet))
     runtime: Runtime | None = None
     session = ""
     try:
         runtime = Runtime.open(directory, trusted=trusted)
         for notice in runtime.new_notices():
             lines.notice(notice)
-        if shown.tells_of_others and sys.stderr.isatty():
+        if tells_of_others and sys.stderr.isatty():
             for other in await runtime.interrupted():
-                lines.notice(f"a turn was interrupted here; go on with it by: bridle resume {other}")
+                lines.notice(f"a turn was interrupted here; continue it with: bridle resume {other}")
         session, prompt = await begin(runtime)
         lines.session(session)
         top = await runtime.root(session)
@@ -74,12 +77,9 @@ async def drive(directory: Path, begin: Begin, shown: ForegroundView, *, trusted
         way_out = f". The turn has not ended; resume it with: bridle resume {session}" if session else ""
         lines.error(f"{error}{way_out}", "interrupted")
         return 1
-    except (ConfigError, NoSuchSession) as error:
+    except (ConfigError, JournalError) as error:
         lines.error(str(error), "error")
-        return 2
-    except JournalError as error:
-        lines.error(str(error), "error")
-        return 1
+        return 2 if isinstance(error, (ConfigError, NoSuchSession)) else 1
     finally:
         if runtime is not None:
             await _let_go(runtime)
@@ -104,23 +104,16 @@ async def _follow(
 
     def asked() -> list[Ask]:
         turn = lines.shown.running if answers(lines.shown, prompt) and not abort.wanted else None
-        here = turn is not None and turn.start.on_ask == "person" and sys.stdin.isatty()
-        return [ask for ask in turn.asks if ask.id not in put] if turn is not None and here else []
+        return [ask for ask in turn.asks if ask.id not in put] if turn is not None and _person_is_here(turn) else []
 
     while True:
         async with aclosing(runtime.stream(session, prompt, lines.shown.sequence)) as events:
-            if isinstance(lines, TextLines) and below is not None:
-                await _shown(events, asked, lines, below)
-            else:
-                async for event in events:
-                    lines.event(event)
-                    if asked():
-                        break
+            await _show(events, asked, lines, below)
         open_asks = asked()
         if not open_asks:
             state = await runtime.load(session)
             result = result_of(state, prompt)
-            if not _asked_here(state, result):
+            if result.reason != "paused" or state.running is None or not _person_is_here(state.running):
                 return result
             # The turn is blocked: the open asks were not answered by the earlier answers.
             open_asks = list(result.asks)
@@ -130,23 +123,22 @@ async def _follow(
                 await _put_while_it_goes_on(runtime, session, prompt, ask, lines, abort=abort)
 
 
-async def _shown(
-    events: AsyncIterator[Entry | Live], asked: Callable[[], list[Ask]], lines: TextLines, below: SubagentViews
+async def _show(
+    events: AsyncIterator[Entry | Live],
+    asked: Callable[[], list[Ask]],
+    lines: JsonLines | TextLines,
+    below: SubagentViews | None,
 ) -> None:
-    """Show a turn and its subagents until it stops or asks."""
-    below.begin(lines.shown)
-    try:
-        async with ticking(lines):
-            async for event in events:
-                if isinstance(event, Entry):
-                    await below.ended(event)
-                lines.event(event)
-                if isinstance(event, Entry):
-                    below.started(event)
-                    if asked():
-                        break
-    finally:
-        await below.close()
+    """Show a turn, with its subagents if they are followed, until it stops or asks."""
+    async with below.following(lines.shown) if below is not None else nullcontext():
+        async for event in events:
+            if below is not None and isinstance(event, Entry):
+                await below.ended(event)
+            lines.event(event)
+            if below is not None and isinstance(event, Entry):
+                below.started(event)
+            if isinstance(event, Entry) and asked():
+                break
 
 
 async def _put_while_it_goes_on(
@@ -163,7 +155,7 @@ async def _put_while_it_goes_on(
             putting.result()
         else:
             ending.result()
-            lines.notice("the turn has ended, so this needs no answer any more")
+            lines.notice("the turn has ended, so this needs no answer anymore")
     finally:
         putting.cancel()
         ending.cancel()
@@ -223,10 +215,9 @@ class _Aborting:
         os._exit(130)
 
 
-def _asked_here(state: Session, result: Result) -> bool:
-    """Return whether the turn is paused for a person who can be asked on this terminal."""
-    turn = state.running
-    return result.reason == "paused" and turn is not None and turn.start.on_ask == "person" and sys.stdin.isatty()
+def _person_is_here(turn: OpenTurn) -> bool:
+    """Return whether the turn's questions can be asked on this terminal."""
+    return turn.start.on_ask == "person" and sys.stdin.isatty()
 
 
 async def _put(runtime: Runtime, session: str, ask: Ask, abort: _Aborting) -> None:
@@ -239,19 +230,15 @@ async def _put(runtime: Runtime, session: str, ask: Ask, abort: _Aborting) -> No
     if ask.kind == "question":
         return await _put_question(runtime, session, ask, abort)
     while not abort.wanted:
-        tell(f"  [o]nce, [a]lways{_wider(ask)}, [r]eject (r REASON tells the model why and goes on): ", end="")
+        tell(
+            f"  [o]nce, [a]lways{_wider(ask)}, [r]eject (r REASON gives the model a reason, and it continues): ", end=""
+        )
         line = await _typed(abort)
         word, _, feedback = line.strip().partition(" ")
-        match word.lower():
-            case "o" | "once":
-                return await runtime.answer(session, ask.id, "once")
-            case "a" | "always":
-                return await runtime.answer(session, ask.id, "always")
-            case "r" | "reject":
-                return await runtime.answer(session, ask.id, "reject", feedback)
-        if not line and not abort.wanted:
-            # End of input counts as a rejection.
-            return await runtime.answer(session, ask.id, "reject")
+        # End of input counts as a rejection.
+        choice = CHOICES.get(word.lower()) if line or abort.wanted else "reject"
+        if choice is not None:
+            return await runtime.answer(session, ask.id, choice, feedback if choice == "reject" else "")
     return None
 
 

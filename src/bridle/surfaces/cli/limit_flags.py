@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from typing import Annotated, TypeVar
+import math
+from collections.abc import Callable, Mapping
+from typing import Annotated, TypeVar, cast
 
 import typer
 
-from bridle.core.limits import ROWS, Limit
+from bridle.core.limits import ROWS, Limit, LimitName, wrong_limit
+from bridle.errors import ConfigError
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -33,9 +35,24 @@ def _name(row: Limit, prefix: str) -> str:
     return row.name if row.last_closes else prefix + row.name
 
 
-def given_flags(given: Mapping[str, str | None], prefix: str) -> Iterator[tuple[Limit, str, str]]:
-    """Yield each given limit with its flag and the typed value."""
+def given_limits(given: Mapping[str, str | None], prefix: str) -> dict[LimitName, int | float]:
+    """Return the limits that were given as flags; raises `ConfigError` with the flag of an invalid one."""
+    limits: dict[LimitName, int | float] = {}
     for row in ROWS:
         name = _name(row, prefix)
         if (typed := given[name]) is not None:
-            yield row, f"--{name.replace('_', '-')}", typed
+            value = _number(typed)
+            if problem := wrong_limit(row.name, value):
+                raise ConfigError(f"--{name.replace('_', '-')} {problem}")
+            limits[row.name] = cast(int | float, value)
+    return limits
+
+
+def _number(text: str) -> int | float | str:
+    for read in (int, float):
+        try:
+            value = read(text)
+        except ValueError:
+            continue
+        return text if math.isnan(value) else value
+    return text

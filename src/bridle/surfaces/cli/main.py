@@ -17,7 +17,6 @@ from bridle.surfaces.cli.output import mend_streams, say, tell, tell_at_last
 app = typer.Typer(
     name="bridle",
     cls=Lazily,
-    help="An agent runtime whose turns are counted, recorded, and always end well.",
     invoke_without_command=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -38,11 +37,13 @@ def _version(value: bool) -> None:
 @app.callback()
 def top(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     """An agent runtime whose turns are counted, recorded, and always end well.
 
-    Without a command it opens the terminal application.
+    Without a command, Bridle opens the terminal application.
     """
     if context.invoked_subcommand is None:
         # Imported here because no other command needs it.

@@ -4,66 +4,45 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
-from pathlib import Path
-from typing import Annotated, Literal, TypeVar, cast
+from typing import Annotated, cast
 
 import typer
 
-from bridle.core.limits import Limit, LimitName, wrong_limit
-from bridle.core.parts import (
-    Call,
-    Compaction,
-    Extension,
-    Notice,
-    Patch,
-    Prompt,
-    Reasoning,
-    Sentinel,
-    StepStart,
-    Text,
-    TurnFinish,
-)
+from bridle.core import parts
+from bridle.core.limits import LimitName
 from bridle.core.session import Session
 from bridle.core.states import Ask, Asking, Waiting
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
-from bridle.surfaces.cli.foreground import ForegroundView, chosen, drive
-from bridle.surfaces.cli.limit_flags import given_flags, limit_flags
-from bridle.surfaces.cli.output import say, tell_notices
+from bridle.runtime.argument_checks import fitting
+from bridle.surfaces.cli.commands import Format, Formats, SessionId, in_project, project_of, with_runtime
+from bridle.surfaces.cli.foreground import Begin, Choice, chosen, drive
+from bridle.surfaces.cli.limit_flags import given_limits, limit_flags
+from bridle.surfaces.cli.output import say
 from bridle.surfaces.shared.limit_levels import used_words
 
-SessionId = Annotated[str, typer.Argument(help="A session, as `bridle sessions` lists them.")]
-Format = Annotated[str, typer.Option(help="text or json.")]
-
-Choice = Literal["once", "always", "reject"]
-Result = TypeVar("Result")
 LOOK_SECONDS = 0.1
 ANSWER_LOOKS = 30
 
 
-def _shown(format: str) -> ForegroundView:
-    if format not in ("text", "json"):
-        raise ConfigError(f"--format must be text or json, not {format!r}")
-    return ForegroundView(cast(Literal["text", "json"], format))
+def _drive(session: str, begin: Begin, format: str) -> None:
+    fitting("--format", format, Formats)
+    sys.exit(asyncio.run(drive(project_of(session), begin, json=format == "json")))
 
 
 def _last_prompt(session: Session) -> str:
-    turn = session.turn
-    if turn is not None and turn.prompts:
-        return turn.prompts[-1]
-    return ""
+    return session.turn.prompts[-1] if session.turn is not None and session.turn.prompts else ""
 
 
 def resume(
-    session: Annotated[str, typer.Argument(help="A session; without it, the one that was interrupted here.")] = "",
+    session: Annotated[str, typer.Argument(help="Session id; without it, the session interrupted here.")] = "",
     format: Format = "text",
 ) -> None:
-    """Go on with an interrupted turn, or with prompts that were held back.
+    """Continue an interrupted turn, or prompts that were held back.
 
     Example: bridle resume ses_01m7f61fgm8e25fmtbew1j8mk4
     """
-    session = session or asyncio.run(with_runtime(Path(), _interrupted))
+    session = session or asyncio.run(_interrupted())
 
     async def work(runtime: Runtime) -> tuple[str, str]:
         top = await runtime.root(session)
@@ -74,26 +53,27 @@ def resume(
         await runtime.resume(top)
         return top, _last_prompt(state) if state.running is not None else waiting[-1]
 
-    sys.exit(asyncio.run(drive(_directory(session), work, _shown(format))))
+    _drive(session, work, format)
 
 
-async def _interrupted(runtime: Runtime) -> str:
-    found = await runtime.interrupted()
+async def _interrupted() -> str:
+    async with Runtime.open() as runtime:
+        found = await runtime.interrupted()
     if not found:
         raise ConfigError("there is nothing to resume here")
     if len(found) > 1:
-        raise ConfigError(f"several turns were interrupted here; say which: {', '.join(found)}")
+        raise ConfigError(f"several turns were interrupted here; name one of these sessions: {', '.join(found)}")
     return found[0]
 
 
 def answer(
     session: SessionId,
-    ask: Annotated[str, typer.Argument(help="The id of the ask.")],
-    choice: Annotated[str, typer.Argument(help="once, always or reject; to a question, the answer.")],
-    feedback: Annotated[str, typer.Option(help="With reject: what the model is told, so that it goes on.")] = "",
+    ask: Annotated[str, typer.Argument(help="Id of the permission request or question.")],
+    choice: Annotated[str, typer.Argument(help="once, always or reject; for a question, the answer.")],
+    feedback: Annotated[str, typer.Option(help="With reject: a reason for the model, which then continues.")] = "",
     format: Format = "text",
 ) -> None:
-    """Answer what a paused session or one of its subagents asks, and drive the whole on.
+    """Answer a permission request or question of a paused session or its subagents, and continue the session.
 
     Example: bridle answer SESSION 1.1.1.0.0.bash once
     """
@@ -108,42 +88,36 @@ def answer(
         await runtime.resume(top)
         return top, _last_prompt(await runtime.load(top))
 
-    sys.exit(asyncio.run(drive(_directory(session), work, _shown(format))))
+    _drive(session, work, format)
 
 
 def _said(ask: Ask, choice: str, feedback: str) -> tuple[Choice, str]:
     """Interpret an answer: a question takes any text, a permission `once`, `always` or `reject`."""
     if ask.kind == "question" and choice != "reject":
         return "once", chosen(ask, choice)
-    if choice not in ("once", "always", "reject"):
-        raise ConfigError(f"the choice must be once, always or reject, not {choice!r}")
-    return cast(Choice, choice), feedback
+    return cast(Choice, fitting("the choice", choice, Choice)), feedback
 
 
-def compact(session: SessionId) -> None:
-    """Make a session's context smaller now: a summary takes the place of what lies behind.
+@in_project
+async def compact(runtime: Runtime, session: SessionId) -> None:
+    """Compact a session's context now: replace the history by a summary.
 
     Example: bridle compact ses_01m7f61fgm8e25fmtbew1j8mk4
     """
-
-    async def work(runtime: Runtime) -> None:
-        before = await runtime.load(session)
-        if not before.messages:
-            raise ConfigError(f"session {session} is empty: there is nothing to compact")
-        await runtime.compact(session)
-        await runtime.parked(session)
-        after = await runtime.load(session)
-        compacted = [part for part in after.parts.values() if isinstance(part, Compaction) and part.outcome != "open"]
-        if not compacted or compacted[-1].id in before.parts:
-            if after.running is not None:
-                say("asked for: it is done before the next step of the turn")
-                return
-            raise ConfigError(f"session {session} was not compacted: {_why(after)}")
-        last = compacted[-1]
-        smaller = f"compacted from about {last.before} to about {last.after} tokens"
-        say(smaller if last.outcome == "smaller" else "not compacted: nothing to gain")
-
-    asyncio.run(with_runtime(_directory(session), work))
+    before = await runtime.load(session)
+    if not before.messages:
+        raise ConfigError(f"session {session} is empty: there is nothing to compact")
+    await runtime.compact(session)
+    await runtime.parked(session)
+    after = await runtime.load(session)
+    done = [part for part in after.parts.values() if isinstance(part, parts.Compaction) and part.outcome != "open"]
+    if done and done[-1].id not in before.parts:
+        smaller = f"compacted from about {done[-1].before} to about {done[-1].after} tokens"
+        say(smaller if done[-1].outcome == "smaller" else "not compacted: nothing to gain")
+    elif after.running is not None:
+        say("requested: the running turn compacts before its next step")
+    else:
+        raise ConfigError(f"session {session} was not compacted: {_why(after)}")
 
 
 def _why(state: Session) -> str:
@@ -151,134 +125,87 @@ def _why(state: Session) -> str:
     return finish.detail or finish.reason if finish is not None else "no turn has ended"
 
 
-def abort(session: SessionId) -> None:
-    """End the running turn, wherever it runs; everything so far is kept.
+@in_project
+async def abort(runtime: Runtime, session: SessionId) -> None:
+    """Abort the running turn, in whichever process it runs; its record is kept.
 
     Example: bridle abort ses_01m7f61fgm8e25fmtbew1j8mk4
     """
-
-    async def work(runtime: Runtime) -> None:
-        state = await runtime.load(session)
-        if state.running is None:
-            say(f"session {session} runs no turn")
-            return
-        await runtime.abort(session)
-        await runtime.parked(session)
-        say(f"session {session} is aborted")
-
-    asyncio.run(with_runtime(_directory(session), work))
+    if (await runtime.load(session)).running is None:
+        say(f"session {session} runs no turn")
+        return
+    await runtime.abort(session)
+    await runtime.parked(session)
+    say(f"session {session} is aborted")
 
 
 @limit_flags("session", "", lambda limit: f"More {limit.units}.")
-def extend(session: SessionId, **limits: str | None) -> None:
-    """Raise limits of the running turn, within the ceiling.
+@in_project
+async def extend(runtime: Runtime, session: SessionId, **limits: str | None) -> None:
+    """Raise limits of the running turn, up to the ceiling.
 
     Example: bridle extend SESSION --steps +25
     """
-    raised = {limit.name: _more(limit, flag, text) for limit, flag, text in given_flags(limits, "")}
-    if not raised:
-        raise ConfigError("say what to extend, as in --steps +25")
-
-    async def work(runtime: Runtime) -> None:
-        if (await runtime.load(session)).running is None:
-            raise ConfigError(f"session {session} runs no turn that could be extended")
-        for name, by in raised.items():
-            await _extend(runtime, session, name, by)
-
-    asyncio.run(with_runtime(_directory(session), work))
+    raised = given_limits(limits, "")
+    if not any(raised.values()):
+        raise ConfigError("give a limit and how much to add, which must be more than 0, as in --steps +25")
+    if (await runtime.load(session)).running is None:
+        raise ConfigError(f"session {session} runs no turn that could be extended")
+    for name, by in raised.items():
+        await _extend(runtime, session, name, by)
 
 
 async def _extend(runtime: Runtime, session: str, name: LimitName, by: float) -> None:
     extension = await runtime.extend(session, name, by)
     for _ in range(ANSWER_LOOKS):
         match await runtime.extended(session, extension):
-            case Extension(by=given):
+            case parts.Extension(by=given):
                 say(f"{name} +{given:g}")
                 return
-            case Notice(text=text):
+            case parts.Notice(text=text):
                 raise ConfigError(text)
         await asyncio.sleep(LOOK_SECONDS)
-    say(f"{name} +{by:g} is waiting: nobody drives the session now; it holds when the turn goes on")
+    say(f"{name} +{by:g} is waiting: no process drives the session now; it applies when the turn continues")
 
 
-def _more(limit: Limit, flag: str, text: str) -> float:
-    try:
-        value: float = int(text) if limit.whole else float(text)
-    except ValueError:
-        raise ConfigError(f"{flag} must be a number such as +25, not {text!r}") from None
-    problem = wrong_limit(limit.name, value)
-    if problem is not None or value == 0:
-        raise ConfigError(f"{flag} {problem or 'must be more than 0'}")
-    return value
-
-
-def show(session: SessionId) -> None:
+@with_runtime
+async def show(runtime: Runtime, session: SessionId) -> None:
     """Print a session: its prompts, steps, calls, answers and endings.
 
     Example: bridle show ses_01m7f61fgm8e25fmtbew1j8mk4
     """
-
-    async def work(runtime: Runtime) -> None:
-        for part in (await runtime.load(session)).parts.values():
-            line = _shown_part(part)
-            if line:
-                say(line)
-
-    asyncio.run(with_runtime(Path(), work))
+    for part in (await runtime.load(session)).parts.values():
+        if line := _shown_part(part):
+            say(line)
 
 
 def _shown_part(part: object) -> str:
     match part:
-        case Prompt(text=text):
+        case parts.Prompt(text=text):
             return f"\n> {text}"
-        case StepStart(number=number, cap=cap):
+        case parts.StepStart(number=number, cap=cap):
             return f"step {number}/{cap}"
-        case Text(text=text):
+        case parts.Text(text=text):
             return text
-        case Reasoning(text=text):
+        case parts.Reasoning(text=text):
             return f"  ({text})"
-        case Call(name=name, arguments=arguments, state=state):
+        case parts.Call(name=name, arguments=arguments, state=state):
             word = type(state).__name__.lower()
             output = getattr(state, "output", "")
             asks = (state.ask,) if isinstance(state, Asking) else state.asks if isinstance(state, Waiting) else ()
             child = f" {state.child}" if isinstance(state, Waiting) else ""
             asked = "".join(f"\n    ? {ask.text}  [{ask.id}]" for ask in asks)
             return f"  {name} {arguments[:200]} [{word}{child}]" + (f"\n    {output[:300]}" if output else "") + asked
-        case Notice(about=about, text=text):
+        case parts.Notice(about=about, text=text):
             return f"! {text}" if about != "closing" else ""
-        case Compaction(cause=cause, outcome="smaller", before=before, after=after):
+        case parts.Compaction(cause=cause, outcome="smaller", before=before, after=after):
             return "! old outputs removed" if cause == "prune" else f"! context compacted: {before} → {after} tokens"
-        case Patch(files=files, more=more) if files:
+        case parts.Patch(files=files, more=more) if files:
             names = ", ".join(f"{each.path} (+{each.added} -{each.removed})" for each in files[:10])
             rest = len(files) - 10 + more
             return f"  ~ {names}" + (f" and {rest} more" if rest > 0 else "")
-        case Sentinel(text=text):
+        case parts.Sentinel(text=text):
             return f"■ {text}"
-        case TurnFinish(reason=reason, spent=spent):
+        case parts.TurnFinish(reason=reason, spent=spent):
             return f"{reason}: {', '.join(used_words(spent))}"
     return ""
-
-
-async def with_runtime(directory: Path, work: Callable[[Runtime], Awaitable[Result]]) -> Result:
-    """Open the user's runtime, run `work` with it, and close it."""
-    runtime = Runtime.open(directory)
-    tell_notices(runtime.new_notices())
-    try:
-        return await work(runtime)
-    finally:
-        await runtime.close()
-
-
-def _directory(session: str) -> Path:
-    """Return the project of a session, so that the project's settings apply when it continues."""
-
-    async def find() -> Path:
-        runtime = Runtime.open()
-        try:
-            info = (await runtime.load(session)).info
-        finally:
-            await runtime.close()
-        folder = Path(info.directory) if info is not None else Path()
-        return folder if folder.is_dir() else Path()
-
-    return asyncio.run(find())

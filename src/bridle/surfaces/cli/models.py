@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import typer
@@ -12,15 +12,14 @@ import typer
 from bridle.core.agent import ModelInfo
 from bridle.errors import ConfigError
 from bridle.runtime import Models, open_models
-from bridle.surfaces.cli.group_options import goes_on
+from bridle.runtime.argument_checks import fitting
+from bridle.surfaces.cli.commands import Format, Formats, ListingGroup, Trusted
 from bridle.surfaces.cli.output import say, say_json, secret, tell, tell_notices
 
 FEW = 5
 
-models = typer.Typer(help="What can be asked.", invoke_without_command=True)
-auth = typer.Typer(help="Keys of providers.", no_args_is_help=True)
-
-Trust = Annotated[bool, typer.Option("--trust", help="Trust this project's files for this run.")]
+models = typer.Typer(cls=ListingGroup, invoke_without_command=True)
+auth = typer.Typer(help="Manage provider keys.", no_args_is_help=True)
 
 
 def _opened(*, trusted: bool = False) -> Models:
@@ -31,27 +30,23 @@ def _opened(*, trusted: bool = False) -> Models:
 
 @models.callback()
 def list_models(
-    context: typer.Context,
-    provider: Annotated[str | None, typer.Option(help="Only this one, with all of its models.")] = None,
-    format: Annotated[str, typer.Option(help="text or json.")] = "text",
-    trust: Trust = False,
+    provider: Annotated[str | None, typer.Option(help="List only this provider, with all its models.")] = None,
+    format: Format = "text",
+    trust: Trusted = False,
 ) -> None:
-    """List the models that can be asked right now, and say which is taken where none is named.
+    """List the models that are available now, and the default model.
 
     Examples: bridle models; bridle models --provider openrouter
     """
-    if goes_on(context):
-        return
-    if format not in ("text", "json"):
-        raise ConfigError(f"--format must be text or json, not {format!r}")
+    fitting("--format", format, Formats)
     known = _opened(trusted=trust)
     found = [reach for reach in known.reachable() if provider in (None, reach.provider)]
     if provider is not None and not found:
-        raise ConfigError(f"{provider} cannot be asked now: no key is known for it, and no server answers")
+        raise ConfigError(f"{provider} is not available: no key is known for it, and no server answers")
     if format == "json":
         for reach in found:
             for info in reach.models:
-                say_json(_row(reach.provider, reach.why, info))
+                say_json({"provider": reach.provider, "why": reach.why, **msgspec.to_builtins(info)})
         return
     for reach in found:
         say(f"{reach.provider}: {reach.why}")
@@ -64,16 +59,11 @@ def list_models(
     say(f"\nwithout --model: {ref} ({why})")
 
 
-def _row(provider: str, why: str, info: ModelInfo) -> dict[str, Any]:
-    return {"provider": provider, "why": why, **msgspec.to_builtins(info)}
-
-
 def described(info: ModelInfo) -> str:
     """Describe a model in a few words: context window, price, media types and variants."""
     window = f"{info.context_window // 1000:,}k tokens"
     price = f"${info.price.input:g} in, ${info.price.output:g} out" if info.price is not None else "price unknown"
-    if info.price is not None and info.price.input == info.price.output == 0:
-        price = "no cost"
+    price = "no cost" if price == "$0 in, $0 out" else price
     sees = f", sees {' and '.join(sorted(info.takes))}" if info.takes else ""
     variants = f", variants {' '.join(info.variants)}" if info.variants else ""
     return f"{window}, {price}{sees}{variants}"
@@ -81,7 +71,7 @@ def described(info: ModelInfo) -> str:
 
 @models.command("fetch")
 def fetch() -> None:
-    """Get the weights of the embedded model (93 MB), and check that they are the right ones.
+    """Download the weights of the embedded model (93 MB), and verify their checksum.
 
     Example: bridle models fetch
     """
@@ -89,8 +79,8 @@ def fetch() -> None:
 
 
 @auth.command("login")
-def login(provider: Annotated[str, typer.Argument(help="Such as anthropic, openai or openrouter.")]) -> None:
-    """Store a key; it is read without being shown, or from standard input, and tried with one request.
+def login(provider: Annotated[str, typer.Argument(help="Provider, such as anthropic, openai or openrouter.")]) -> None:
+    """Store a provider's key, from the terminal or standard input, and test it with one request.
 
     Example: bridle auth login anthropic
     """
@@ -100,32 +90,28 @@ def login(provider: Annotated[str, typer.Argument(help="Such as anthropic, opena
     key = secret(f"key for {provider}") if sys.stdin.isatty() else sys.stdin.readline()
     where, untried = asyncio.run(known.login(provider, key))
     if untried:
-        tell(f"bridle: the key was stored, but not tried: {untried}")
+        tell(f"bridle: the key was stored, but not tested: {untried}")
     if where == "file":
-        path = known.providers.keys.file
-        tell(f"bridle: there is no keyring here, so the key is in {path}, readable by you alone")
+        tell(f"bridle: there is no keyring here, so the key is in {known.providers.keys.file}, readable by you alone")
     say(f"{provider}: logged in")
 
 
 @auth.command("list")
 def list_keys() -> None:
-    """List the providers that have a key, and where it is; never the key.
+    """List the providers with a key, and where it is stored; the key is never shown.
 
     Example: bridle auth list
     """
     found = _opened().logins()
-    for name, source in found:
-        say(f"{name}: {source}")
-    if not found:
-        say("no keys; bridle auth login PROVIDER stores one")
+    say("\n".join(f"{name}: {source}" for name, source in found) or "no keys; bridle auth login PROVIDER stores one")
 
 
 @auth.command("logout")
-def logout(provider: Annotated[str, typer.Argument(help="A provider of `bridle auth list`.")]) -> None:
-    """Forget a stored key.
+def logout(provider: Annotated[str, typer.Argument(help="Provider, as listed by `bridle auth list`.")]) -> None:
+    """Delete a stored key.
 
     Example: bridle auth logout anthropic
     """
     if not _opened().logout(provider):
-        raise ConfigError(f"no key is stored for {provider}; one in the environment is yours to unset")
+        raise ConfigError(f"no key is stored for {provider}; to remove one from the environment, unset its variable")
     say(f"{provider}: logged out")

@@ -47,9 +47,6 @@ class Narrator:
             if isinstance(state, Running):
                 yield f"{self._margin}  ● {self._label(self.session.call(id))}"
 
-    def say(self, words: str, *, always: bool = False) -> None:
-        self._say(words, always=always)
-
     @property
     def _margin(self) -> str:
         return "  │ " * self.depth
@@ -77,8 +74,6 @@ class Narrator:
                 self._patch(patch)
             case TurnFinish(cut=True, reason=reason) if reason not in ("aborted", "error", "denied"):
                 self._say("! the answer was cut at the length limit")
-            case _:
-                return
 
     def _patch(self, patch: Patch) -> None:
         named = [f"{line(each.path)} +{each.added} -{each.removed}" for each in patch.files[:MOST_NAMED]]
@@ -90,15 +85,16 @@ class Narrator:
             case Running():
                 self._began[call.id] = self.session.elapsed
                 if not self._paper.lively:
-                    self._say(f"  {line(call.name)} {line(call.arguments)[:200]}")
+                    self._say(f"  {self._request(call)}")
             case Waiting(child=child, asks=asks, told=told):
                 if call.id not in self._told:
                     self._told.add(call.id)
-                    said = (
-                        self._label(call) if self._paper.lively else f"{line(call.name)} {line(call.arguments)[:200]}"
-                    )
+                    said = self._label(call) if self._paper.lively else self._request(call)
                     self._say(f"  {said}\n  → subagent {line(child)}" + (" in the background" if told else ""))
-                self._asks_below(asks)
+                for ask in asks:
+                    if ask.id not in self._told:
+                        self._told.add(ask.id)
+                        self._ask(ask)
             case Done(report=report) if report is not None:
                 steps, calls, *_ = used_words(report.spent)
                 self._say(f"  ✓ subagent {line(report.child)}: {steps}, {calls}")
@@ -113,17 +109,12 @@ class Narrator:
                 self._say(f"  ✗ {line(call.name)}: {lines[-1] if lines else 'failed'}"[:300])
             case Asking(ask=ask):
                 self._ask(ask)
-            case _:
-                return
 
     def _label(self, call: Call) -> str:
         return f"{line(call.name)}  {line(telling(call.arguments))}"[:200].rstrip()
 
-    def _asks_below(self, asks: tuple[Ask, ...]) -> None:
-        for ask in asks:
-            if ask.id not in self._told:
-                self._told.add(ask.id)
-                self._ask(ask)
+    def _request(self, call: Call) -> str:
+        return f"{line(call.name)} {line(call.arguments)[:200]}"
 
     def _ask(self, ask: Ask) -> None:
         """Write an ask, unless a person is asked on this terminal; the parent writes a subagent's ask."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
@@ -110,11 +110,7 @@ def _write(stream: TextIO, text: str) -> None:
 def _diff(words: str, stream: TextIO) -> str:
     text = plain(words)
     text += "" if not text or text.endswith("\n") else "\n"
-    return _colored(text) if _has_colors(stream, os.environ) else text
-
-
-def _has_colors(stream: TextIO, environment: Mapping[str, str]) -> bool:
-    return is_lively(stream, environment) and not environment.get("NO_COLOR")
+    return _colored(text) if is_lively(stream, os.environ) and not os.environ.get("NO_COLOR") else text
 
 
 def _colored(text: str) -> str:

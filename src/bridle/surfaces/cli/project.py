@@ -10,34 +10,28 @@ import typer
 
 from bridle.errors import ConfigError
 from bridle.runtime import open_project
-from bridle.surfaces.cli.group_options import goes_on
+from bridle.surfaces.cli.commands import Dir, ListingGroup
 from bridle.surfaces.cli.output import say, tell
 
-permissions = typer.Typer(help="What you have said always to in this project.", invoke_without_command=True)
-Dir = Annotated[Path, typer.Option(help="The project.")]
+permissions = typer.Typer(cls=ListingGroup, invoke_without_command=True)
 
 
 @permissions.callback()
-def listed(context: typer.Context, dir: Dir = Path()) -> None:
-    """List what passes without a question in this project, because you said always.
+def listed(dir: Dir = Path()) -> None:
+    """List the permanent permissions of a project, which were granted with "always".
 
     Example: bridle permissions
     """
-    if goes_on(context):
-        return
-    found = open_project(dir).approvals()
-    for number, line in enumerate(found, 1):
-        say(f"{number:>3}  {line}")
-    if not found:
-        say("nothing: whatever needs a person is asked")
+    found = [f"{number:>3}  {line}" for number, line in enumerate(open_project(dir).approvals(), 1)]
+    say("\n".join(found or ["no permanent permissions"]))
 
 
 @permissions.command("revoke")
 def revoke(
-    which: Annotated[str, typer.Argument(help="The number in the list, or all.")],
+    which: Annotated[str, typer.Argument(help="Number in the list, or all.")],
     dir: Dir = Path(),
 ) -> None:
-    """Forget an always; it is asked again from then on.
+    """Revoke a permanent permission; Bridle asks again from then on.
 
     Example: bridle permissions revoke 2
     """
@@ -48,18 +42,16 @@ def revoke(
 
 
 def trust(
-    directory: Annotated[Path, typer.Argument(help="The project.")] = Path(),
-    revoke: Annotated[bool, typer.Option("--revoke", help="Trust it no more.")] = False,
+    directory: Annotated[Path, typer.Argument(help="Project directory.")] = Path(),
+    revoke: Annotated[bool, typer.Option("--revoke", help="Stop trusting it.")] = False,
 ) -> None:
-    """Let a project's own files count as they are now: its settings, tools and commands.
+    """Trust a project's own files in their present state: its settings, tools and commands.
 
-    When they change, it is asked again. Example: bridle trust
+    When they change, Bridle asks again. Example: bridle trust
     """
-    if not directory.is_dir():
-        raise ConfigError(f"{directory} is not a directory")
-    project = open_project(directory)
+    project = open_project(existing(directory))
     if revoke:
-        say(f"{project.root} is not trusted any more" if project.distrust() else f"{project.root} was not trusted")
+        say(f"{project.root} is no longer trusted" if project.distrust() else f"{project.root} was not trusted")
         return
     for words in project.ignored():
         say(f"  {words}")
@@ -72,16 +64,16 @@ def project_here() -> Path:
     here = Path()
     if Path("~").expanduser().resolve().is_relative_to(here.resolve()):
         raise ConfigError(
-            f"{here.resolve()} holds your home with everything in it: go to the folder of a project, "
+            f"{here.resolve()} contains your home directory: change to the directory of a project, "
             'or name this one: `bridle run --dir . "…"`'
         )
     return here
 
 
-def existing(directory: Path) -> Path:
-    """Return the directory given with `--dir`. Raises `ConfigError` if it is not a directory."""
+def existing(directory: Path, flag: str = "") -> Path:
+    """Return a given directory. Raises `ConfigError` if it is not a directory."""
     if not directory.is_dir():
-        raise ConfigError(f"--dir {directory} is not a directory")
+        raise ConfigError(f"{flag}{directory} is not a directory")
     return directory
 
 
@@ -91,10 +83,10 @@ def ask_for_trust(directory: Path) -> None:
     ignored = project.ignored() if project.state() in ("unknown", "changed") else ()
     if not ignored:
         return
-    again = "have changed since you trusted them. They ask" if project.state() == "changed" else "ask"
-    tell(f"? The files of {project.root} {again} for this:")
+    again = "have changed since you trusted them. They request" if project.state() == "changed" else "request"
+    tell(f"? The files of {project.root} {again} this:")
     tell("".join(f"    {words}\n" for words in ignored), end="")
-    tell("  Trust them, as they are now? [y/N]: ", end="")
+    tell("  Trust them in their present state? [y/N]: ", end="")
     line = sys.stdin.readline().strip().lower()
     if line in ("y", "yes"):
         project.trust()

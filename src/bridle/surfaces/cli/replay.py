@@ -1,9 +1,8 @@
-"""`bridle replay` and `bridle testing record`: play a session back, verify it, or make a test scenario of it."""
+"""`bridle replay` and `bridle testing`: play a session back, verify it, or make and serve a test scenario."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,41 +11,40 @@ import typer
 from bridle.core.events import Entry, PartDelta, PartGrown, PartPut, Recorded
 from bridle.core.fold import fold
 from bridle.core.ids import read_step_address, step_part_id
-from bridle.core.parts import Prompt, Reasoning, StepStart
+from bridle.core.parts import Prompt, Reasoning
 from bridle.core.replay import verified
 from bridle.core.session import Session
 from bridle.core.undo import visible
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
-from bridle.surfaces.cli.manage import SessionId, with_runtime
+from bridle.surfaces.cli.commands import Output, SessionId, with_runtime
 from bridle.surfaces.cli.new_files import write_file
 from bridle.surfaces.cli.output import say, tell
 from bridle.surfaces.cli.text import TextLines
 from bridle.surfaces.cli.writer import paper
 
+testing = typer.Typer(help="Test agents without tokens.", no_args_is_help=True)
 LONGEST_GAP = 3.0
 """Maximum pause in seconds, because prompts may be hours apart."""
 
 
-def replay(
+@with_runtime
+async def replay(
+    runtime: Runtime,
     session: SessionId,
-    start: Annotated[str, typer.Option("--from", help="A step, as 3, or with its turn, as 2.3.")] = "",
-    speed: Annotated[float, typer.Option(help="How many times faster than it was; 0 is at once.", min=0)] = 1.0,
-    verify: Annotated[bool, typer.Option("--verify", help="Decide anew, and say where the record differs.")] = False,
-) -> None:
-    """Play a session back as it was, or decide it anew from its record.
+    start: Annotated[str, typer.Option("--from", help="First step to show: 3, or 2.3 for step 3 of turn 2.")] = "",
+    speed: Annotated[float, typer.Option(help="Speed factor; 0 shows everything at once.", min=0)] = 1.0,
+    verify: Annotated[bool, typer.Option("--verify", help="Repeat all decisions, and report differences.")] = False,
+) -> int:
+    """Replay a session as it happened, or verify its decisions from the record.
 
     Example: bridle replay ses_01m7f61fgm8e25fmtbew1j8mk4 --from 2.1 --speed 10
     """
-
-    async def work(runtime: Runtime) -> int:
-        entries = await runtime.entries(session)
-        if verify:
-            return _verify(entries)
-        await _play(entries, _first(entries, start), speed)
-        return 0
-
-    sys.exit(asyncio.run(with_runtime(Path(), work)))
+    entries = await runtime.entries(session)
+    if verify:
+        return _verify(entries)
+    await _play(entries, _first(entries, start), speed)
+    return 0
 
 
 def _verify(entries: list[Entry]) -> int:
@@ -66,9 +64,8 @@ def _first(entries: list[Entry], start: str) -> int:
     named = read_step_address(start)
     wanted = step_part_id(*named, "start") if named is not None else ""
     for entry in visible(entries):
-        for event in entry.events:
-            if isinstance(event, PartPut) and isinstance(event.part, StepStart) and event.part.id == wanted:
-                return entry.sequence
+        if any(isinstance(event, PartPut) and event.part.id == wanted for event in entry.events):
+            return entry.sequence
     raise ConfigError(f"--from: there is no step {start}")
 
 
@@ -103,11 +100,10 @@ def _asked(event: Recorded) -> Prompt | None:
     return part if isinstance(part, Prompt) and part.turn > 0 else None
 
 
-def record(
-    session: SessionId,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="The file, if not standard output.")] = None,
-) -> None:
-    """Make a scenario of what a session's model said, to play it again in tests, without tokens.
+@testing.command("record")
+@with_runtime
+async def record(runtime: Runtime, session: SessionId, output: Output = None) -> None:
+    """Make a test scenario of a session's model responses, which plays without tokens.
 
     Example: bridle testing record ses_01m7f61fgm8e25fmtbew1j8mk4 -o scenario.yaml
     """
@@ -116,13 +112,24 @@ def record(
 
     from bridle.testing.record import recorded
 
-    async def work(runtime: Runtime) -> str:
-        scenario = recorded(await runtime.entries(session))
-        return yaml.safe_dump(scenario, allow_unicode=True, sort_keys=False, width=100)
-
-    text = asyncio.run(with_runtime(Path(), work))
+    scenario = recorded(await runtime.entries(session))
+    text = yaml.safe_dump(scenario, allow_unicode=True, sort_keys=False, width=100)
     if output is None:
         say(text, end="")
-        return
-    write_file(output, text.encode())
-    say(f"written: {output}")
+    else:
+        write_file(output, text.encode())
+
+
+@testing.command("serve")
+def serve(
+    scenario: Annotated[Path, typer.Argument(help="Scenario file (YAML or JSON).")],
+    port: Annotated[int, typer.Option(help="Port; 0 selects a free one.")] = 0,
+) -> None:
+    """Serve a scenario over HTTP on localhost, with the APIs of all three wires.
+
+    Example: bridle testing serve examples/tour.yaml --port 8080
+    """
+    # Imported here because no other command needs it.
+    from bridle.testing.server import serve_scenario
+
+    serve_scenario(scenario, port, lambda address: say(f"serving {scenario} at {address}/v1"))

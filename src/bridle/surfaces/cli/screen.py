@@ -25,18 +25,13 @@ PADDING = re.compile(" +((?:\x1b\\[0?m)?)$")
 ERASE_LINE = "\r\x1b[2K"
 ERASE_LINE_ABOVE = "\x1b[1A\x1b[2K"
 STYLES = {
-    "!": "yellow",
+    **dict.fromkeys(("!", "⊘", "↻"), "yellow"),
+    **dict.fromkeys(("~", "→", "●"), "cyan"),
+    **dict.fromkeys(("step", "session"), "dim"),
     "■": "bold yellow",
     "✓": "green",
     "✗": "red",
-    "⊘": "yellow",
     "?": "bold magenta",
-    "↻": "yellow",
-    "~": "cyan",
-    "→": "cyan",
-    "●": "cyan",
-    "step": "dim",
-    "session": "dim",
 }
 
 
@@ -82,8 +77,7 @@ class Screen(Writer):
         self._erase_before(lambda: super(Screen, self).say(line, always=always))
 
     def _set(self, line: str) -> str:
-        mark = line.lstrip(" │").split(" ", 1)[0]
-        return self._rendered(Text(line, STYLES.get(mark, "")), wrap=True)
+        return self._rendered(_styled(line), wrap=True)
 
     def live(self, lines: Sequence[str]) -> None:
         self._live = () if self.quiet else tuple(map(plain, lines))
@@ -147,7 +141,11 @@ class Screen(Writer):
             self._drawn = lines
 
     def _cropped(self, line: str, width: int) -> str:
-        mark = line.lstrip(" │").split(" ", 1)[0]
-        words = Text(line, STYLES.get(mark, ""), no_wrap=True)
+        words = _styled(line)
         words.truncate(width, overflow="ellipsis")
         return self._rendered(words, wrap=True)
+
+
+def _styled(line: str) -> Text:
+    """Return a line in the style of the mark that it begins with."""
+    return Text(line, STYLES.get(line.lstrip(" │").split(" ", 1)[0], ""))

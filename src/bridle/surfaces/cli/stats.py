@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from bridle.core.parts import TurnFinish, TurnStart
 from bridle.core.states import Done, Failed
 from bridle.errors import BridleError
 from bridle.runtime import Runtime
+from bridle.surfaces.cli.commands import with_runtime
 from bridle.surfaces.cli.output import say
 from bridle.surfaces.shared.limit_levels import used_words
 
@@ -39,32 +39,25 @@ class Used:
         self.endings[finish.reason] += 1
 
 
-def stats(
-    days: Annotated[int, typer.Option(help="How many days back.", min=1, max=36_500)] = 7,
+@with_runtime
+async def stats(
+    runtime: Runtime, days: Annotated[int, typer.Option(help="Number of days to include.", min=1, max=36_500)] = 7
 ) -> None:
-    """Show what was used, by day, agent and model, and what is left of the limits of a day and a month.
+    """Show usage by day, agent and model, and the rest of daily and monthly limits.
 
     Example: bridle stats --days 30
     """
-    asyncio.run(_stats(days))
-
-
-async def _stats(days: int) -> None:
-    async with Runtime.open() as runtime:
-        for words, spent, limit in await runtime.allowances():
-            left = "no limit is set" if limit is None else f"${max(0.0, limit - spent):.4f} left of ${limit:.2f}"
-            say(f"{words}: ${spent:.4f} used, {left}" if limit is not None else f"{words}: {left}")
-        tables = await _gathered(runtime, days)
-    for title, table in tables.items():
+    for words, spent, limit in await runtime.allowances():
+        left = f"${max(0.0, limit - spent):.4f} left of ${limit:.2f}" if limit is not None else ""
+        say(f"{words}: " + (f"${spent:.4f} used, {left}" if left else "no limit is set"))
+    for title, table in (await _gathered(runtime, days)).items():
         if table:
             say()
         for name, used in sorted(table.items()):
             endings = ", ".join(f"{count} {reason}" for reason, count in used.endings.most_common())
             say(f"{title} {name}: {', '.join([f'{used.turns} turns', *used_words(used.spent)])} ({endings})")
         if title == "day" and table:
-            say()
-            for line in _plot(table, days):
-                say(line)
+            say("\n".join(["", *_plot(table, days)]))
 
 
 def _plot(table: dict[str, Used], days: int) -> Iterable[str]:
@@ -72,8 +65,8 @@ def _plot(table: dict[str, Used], days: int) -> Iterable[str]:
     money = any(used.spent.cost for used in table.values())
     today = datetime.now(UTC).date()
     shown = [today - timedelta(days=back) for back in range(min(days, MOST_DAYS) - 1, -1, -1)]
-    values = {day: table.get(day.isoformat(), Used()) for day in shown}
-    amounts = {day: used.spent.cost if money else float(used.spent.tokens) for day, used in values.items()}
+    spent = {day: table.get(day.isoformat(), Used()).spent for day in shown}
+    amounts = {day: each.cost if money else float(each.tokens) for day, each in spent.items()}
     most = max(amounts.values()) or 1.0
     for day, amount in amounts.items():
         words = f"${amount:.4f}" if money else f"{amount:,.0f} tokens"

@@ -13,6 +13,7 @@ from bridle.core.session import Session
 from bridle.core.states import Done, Failed, Waiting
 from bridle.errors import BridleError
 from bridle.runtime import Runtime
+from bridle.surfaces.cli.narrator import Narrator
 from bridle.surfaces.cli.text import TextLines
 
 TICK_SECONDS = 0.1
@@ -30,11 +31,26 @@ class SubagentViews:
         self._told: dict[str, int] = {}
         """Last entry shown per subagent, so that nothing repeats after a question interrupted the output."""
 
-    def begin(self, session: Session) -> None:
-        """Follow the subagents that are already running."""
-        turn = session.running
-        for call, child in turn.children.items() if turn is not None else ():
+    @asynccontextmanager
+    async def following(self, session: Session) -> AsyncIterator[None]:
+        """Follow the subagents that are already running, and refresh a terminal's status lines, until the end."""
+        for call, child in session.running.children.items() if session.running is not None else ():
             self._start(call, child, 1)
+        ticking = asyncio.create_task(self._tick()) if self._lines.lively else None
+        try:
+            yield
+        finally:
+            tasks, self._followed = [*filter(None, [ticking]), *self._followed.values()], {}
+            for task in tasks:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+            self._lines.rest()
+
+    async def _tick(self) -> None:
+        while True:
+            self._lines.tick()
+            await asyncio.sleep(TICK_SECONDS)
 
     def started(self, entry: Entry, depth: int = 1) -> None:
         """Follow the subagents that an entry has started."""
@@ -55,65 +71,31 @@ class SubagentViews:
             self._followed[child] = asyncio.create_task(self._follow(call, child, depth))
 
     async def _follow(self, call: str, child: str, depth: int) -> None:
-        session = Session()
-        self._lines.below(child, session, depth)
-        try:
+        # The parent reports a child that cannot be read.
+        with suppress(BridleError), self._lines.below(child, depth) as narrator:
             async for event in self._runtime.follow(child):
-                if isinstance(event, Entry) and await self._tell(call, child, depth, session, event):
+                if isinstance(event, Entry) and await self._tell(call, child, narrator, event):
                     break
-        except BridleError:
-            # The parent reports a child that cannot be read.
-            return
-        finally:
-            self._lines.ended_below(child)
 
-    async def _tell(self, call: str, child: str, depth: int, session: Session, entry: Entry) -> bool:
+    async def _tell(self, call: str, child: str, narrator: Narrator, entry: Entry) -> bool:
         """Show one entry unless it was shown before; return True at the end of the turn."""
         fresh = entry.sequence > self._told.get(child, 0)
         if fresh:
             await self.ended(entry)
-        fold(session, entry)
-        turn = session.turn
+        fold(narrator.session, entry)
+        turn = narrator.session.turn
         if turn is None or turn.start.delegation is None or turn.start.delegation.call != call:
             # Its work for an earlier call was shown then.
             return False
-        self.started(entry, depth + 1)
+        self.started(entry, narrator.depth + 1)
         if fresh:
             self._told[child] = entry.sequence
-            self._lines.event_below(child, entry)
+            for event in entry.events:
+                narrator.tell(event)
         return any(isinstance(each, PartPut) and isinstance(each.part, TurnFinish) for each in entry.events)
-
-    async def close(self) -> None:
-        tasks, self._followed = list(self._followed.values()), {}
-        for task in tasks:
-            await _stopped(task)
 
 
 def _reported(entry: Entry) -> Iterator[str]:
     for event in entry.events:
         if isinstance(event, CallMoved) and isinstance(event.state, (Done, Failed)) and event.state.report is not None:
             yield event.state.report.child
-
-
-@asynccontextmanager
-async def ticking(lines: TextLines) -> AsyncIterator[None]:
-    """Refresh the status lines of a terminal while the context is open."""
-    task = asyncio.create_task(_tick(lines)) if lines.lively else None
-    try:
-        yield
-    finally:
-        if task is not None:
-            await _stopped(task)
-        lines.rest()
-
-
-async def _stopped(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
-
-
-async def _tick(lines: TextLines) -> None:
-    while True:
-        lines.tick()
-        await asyncio.sleep(TICK_SECONDS)

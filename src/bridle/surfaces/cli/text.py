@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from bridle.core.events import Entry, Live, PartDelta, PartPut, Recorded, RequestMoved
 from bridle.core.fold import fold
 from bridle.core.ids import is_below
+from bridle.core.limits import counted
 from bridle.core.parts import StepFinish, Text, TurnFinish
 from bridle.core.result import Result, answers
 from bridle.core.session import Session
@@ -27,8 +29,9 @@ class TextLines:
 
     def __init__(self, paper: Writer) -> None:
         self._paper = paper
-        self._session = Session()
-        self._top = Narrator(paper, self._session)
+        self.shown = Session()
+        """The session up to the last shown event."""
+        self._top = Narrator(paper, self.shown)
         self._below: dict[str, Narrator] = {}
         self._prompt = ""
         self._written: dict[str, int] = {}
@@ -43,15 +46,10 @@ class TextLines:
         self._paper.say(f"session {id}")
 
     def begin(self, session: Session, prompt: str) -> None:
-        self._session = session
+        self.shown = session
         self._top = Narrator(self._paper, session)
         self._prompt = prompt
         self._seen = (asyncio.get_running_loop().time(), session.elapsed)
-
-    @property
-    def shown(self) -> Session:
-        """The session up to the last shown event."""
-        return self._session
 
     def notice(self, text: str) -> None:
         self._paper.say(f"! {plain(text)}")
@@ -62,27 +60,24 @@ class TextLines:
 
     def event(self, event: Entry | Live) -> None:
         if isinstance(event, PartDelta):
-            if answers(self._session, self._prompt):
+            if answers(self.shown, self._prompt):
                 self._delta(event)
-        elif event.sequence > self._session.sequence:
-            fold(self._session, event)
-            self._seen = (asyncio.get_running_loop().time(), self._session.elapsed)
-            if answers(self._session, self._prompt):
+        elif event.sequence > self.shown.sequence:
+            fold(self.shown, event)
+            self._seen = (asyncio.get_running_loop().time(), self.shown.elapsed)
+            if answers(self.shown, self._prompt):
                 self.tick()
                 for recorded in event.events:
                     self._recorded(recorded)
 
-    def below(self, child: str, session: Session, depth: int) -> None:
-        """Begin to show a subagent."""
-        self._below[child] = Narrator(self._paper, session, depth)
-
-    def event_below(self, child: str, entry: Entry) -> None:
-        """Show an entry of a subagent, which must already be folded into its session."""
-        for recorded in entry.events:
-            self._below[child].tell(recorded)
-
-    def ended_below(self, child: str) -> None:
-        self._below.pop(child, None)
+    @contextmanager
+    def below(self, child: str, depth: int) -> Iterator[Narrator]:
+        """Show a subagent until the end of the context."""
+        self._below[child] = Narrator(self._paper, Session(), depth)
+        try:
+            yield self._below[child]
+        finally:
+            self._below.pop(child, None)
 
     def tick(self) -> None:
         """Update the status lines."""
@@ -95,18 +90,17 @@ class TextLines:
         self._paper.live(())
 
     def _under_way(self) -> Iterator[str]:
-        turn = self._session.running
-        if turn is None or not answers(self._session, self._prompt):
+        turn = self.shown.running
+        if turn is None or not answers(self.shown, self._prompt):
             return
         at, elapsed = self._seen
         # Time spent waiting for a person does not count.
         now = elapsed if turn.asks else elapsed + asyncio.get_running_loop().time() - at
         running = [line for narrator in (self._top, *self._below.values()) for line in narrator.under_way()]
         yield from [*running, *self._pending.values()][-MOST_UNDER_WAY:]
-        status = status_of(self._session, held=True)
+        status = status_of(self.shown, held=True)
         if status.state == "retry":
-            left = max(0.0, status.next - now)
-            yield f"↻ again in {left:.0f} s"
+            yield f"↻ again in {max(0.0, status.next - now):.0f} s"
         first, *others = levels(turn, now)
         most = nearest(turn, now)
         pieces = [f"step {first.words} {bar(first.share, BAR)}"]
@@ -115,7 +109,7 @@ class TextLines:
             name = f" {level.limit.label}" if level.limit.whole else ""
             pieces.append(f"{level.words}{name}{drawn}")
         if self._below:
-            pieces.append(f"{len(self._below)} subagent{'' if len(self._below) == 1 else 's'}")
+            pieces.append(counted(len(self._below), "subagent"))
         yield " · ".join(pieces)
 
     def _delta(self, delta: PartDelta) -> None:
@@ -123,10 +117,9 @@ class TextLines:
             self._pending[delta.part] = f"  ○ {line(delta.call)}  {delta.offset + len(delta.text)} characters"
             self.tick()
             return
-        hidden = delta.kind != "text" or self._wants_output
-        if not self._paper.early or hidden or delta.offset != self._written.get(delta.part, 0):
-            return
-        self._write(delta.part, delta.text)
+        shown = self._paper.early and delta.kind == "text" and not self._wants_output
+        if shown and delta.offset == self._written.get(delta.part, 0):
+            self._write(delta.part, delta.text)
 
     def _write(self, part: str, text: str) -> None:
         if text:
@@ -141,35 +134,27 @@ class TextLines:
             return
         match event.part:
             case StepFinish() if not self._wants_output:
-                self._rest_of_step()
-                self._paper.end_words()
+                turn = self.shown.turn
+                self._rest_of(turn.words if turn is not None else ())
             case TurnFinish(answer=answer) if self._wants_output:
-                for id in answer:
-                    self._rest_of(id)
-                self._paper.end_words()
-            case Text(id=id, text=text, by=by):
-                turn = self._session.turn
+                self._rest_of(answer)
+            case Text(id=id, by=by):
+                turn = self.shown.turn
                 if by == "bridle" or (turn is not None and turn.synthesis == "done" and id in turn.words):
-                    self._write(id, text[self._written.get(id, 0) :])
-                    self._paper.end_words()
-            case _:
-                return
+                    self._rest_of([id])
 
-    def _rest_of_step(self) -> None:
-        """Write text of the step that no delta delivered, e.g. because another process drives the session."""
-        turn = self._session.turn
-        for id in turn.words if turn is not None else ():
-            self._rest_of(id)
-
-    def _rest_of(self, id: str) -> None:
-        part = self._session.parts[id]
-        assert isinstance(part, Text)
-        self._write(id, part.text[self._written.get(id, 0) :])
+    def _rest_of(self, texts: Iterable[str]) -> None:
+        """Write the text that no delta delivered, e.g. because another process drives the session."""
+        for id in texts:
+            part = self.shown.parts[id]
+            assert isinstance(part, Text)
+            self._write(id, part.text[self._written.get(id, 0) :])
+        self._paper.end_words()
 
     @property
     def _wants_output(self) -> bool:
         """Whether the answer must fit a schema; then earlier text is not part of it."""
-        turn = self._session.turn
+        turn = self.shown.turn
         return turn is not None and turn.start.output is not None
 
     def result(self, result: Result) -> None:
@@ -184,9 +169,4 @@ class TextLines:
                 how = "YOUR ANSWER" if ask.kind == "question" else "once|always|reject"
                 self._paper.say(f"  answer it with: bridle answer {result.session} {line(ask.id)} {how}")
             return
-        self._paper.say(account(result))
-
-
-def account(result: Result) -> str:
-    """Return the last line of a turn: how it ended, and its usage."""
-    return f"{result.reason}: {', '.join(used_words(result.spent))}"
+        self._paper.say(f"{result.reason}: {', '.join(used_words(result.spent))}")
