@@ -28,7 +28,7 @@ class JsonStore(Generic[Value]):
         try:
             mode = self._path.stat().st_mode
             if not stat.S_ISREG(mode):
-                raise ConfigError(f"{self._path}: not a file; remove it to begin anew")
+                raise ConfigError(f"{self._path}: not a file; remove it to start over")
             if mode & 0o077:
                 # Others could read the file until now; prevent it from now on.
                 self._path.chmod(0o600)
