@@ -147,7 +147,7 @@ async def extend(runtime: Runtime, session: SessionId, **limits: str | None) -> 
     Example: bridle extend SESSION --steps +25
     """
     raised = given_limits(limits, "")
-    if not any(raised.values()):
+    if not raised or not all(raised.values()):
         raise ConfigError("give a limit and how much to add, which must be more than 0, as in --steps +25")
     if (await runtime.load(session)).running is None:
         raise ConfigError(f"session {session} runs no turn that could be extended")
