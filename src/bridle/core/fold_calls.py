@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from msgspec.structs import replace
 
 from bridle.core import states
@@ -12,7 +14,7 @@ from bridle.core.parts import OUTPUT, Call
 from bridle.core.permission import DOOM_LOOP
 from bridle.core.session import OpenTurn, Session
 
-REFUSALS_THAT_REPEAT = ("denied", "unasked", "rejected", "hook")
+REFUSALS_THAT_REPEAT = get_args(states.NotAllowed)
 MOST_CHANGED = 1_000
 """Maximum characters of changed arguments shown to the model."""
 

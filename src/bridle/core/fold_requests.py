@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from bridle.core.events import RequestMoved
 from bridle.core.fold_calls import close_batch
 from bridle.core.messages import AssistantMessage, AssistantText, CallMessage, Thought
-from bridle.core.parts import Call, Reasoning, Request, StepFinish, Text
+from bridle.core.parts import Call, PartOfReply, Reasoning, Request, StepFinish, Text
 from bridle.core.session import OpenTurn, Session
 from bridle.core.states import Broken, Cut, Interrupted, Open, Replied, RequestState, Usage
 from bridle.core.turn import SideRequest
@@ -125,7 +125,7 @@ def finish_step(session: Session, turn: OpenTurn, finish: StepFinish) -> None:
     close_batch(session, turn)
 
 
-def _block(part: Text | Reasoning | Call) -> AssistantText | Thought | CallMessage:
+def _block(part: PartOfReply) -> AssistantText | Thought | CallMessage:
     match part:
         case Text():
             return AssistantText(part.text)
