@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, NoReturn, Protocol, TypeVar
 
 Result = TypeVar("Result")
@@ -108,30 +107,23 @@ def _in_future(job: Callable[[], Result]) -> tuple[asyncio.Future[Result], Calla
     future: asyncio.Future[Result] = loop.create_future()
 
     def work() -> None:
-        settle: Callable[[], None]
+        settle: Callable[[Any], None] = future.set_result
         try:
-            result = job()
+            outcome: object = job()
         except (Exception, SystemExit) as error:
             # The caller gets the error; the thread lives on for the next job.
-            failure = error if isinstance(error, Exception) else RuntimeError(f"exit {error.code}")
-            settle = partial(_fail, future, failure)
-        else:
-            settle = partial(_finish, future, result)
+            settle = future.set_exception
+            outcome = error if isinstance(error, Exception) else RuntimeError(f"exit {error.code}")
+
+        def deliver() -> None:
+            if not future.done():
+                settle(outcome)
+
         # The loop may be closed when an abandoned job ends.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(settle)
+            loop.call_soon_threadsafe(deliver)
 
     return future, work
-
-
-def _finish(future: asyncio.Future[Result], result: Result) -> None:
-    if not future.done():
-        future.set_result(result)
-
-
-def _fail(future: asyncio.Future[Any], error: Exception) -> None:
-    if not future.done():
-        future.set_exception(error)
 
 
 class InlineOffload:

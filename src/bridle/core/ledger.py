@@ -105,8 +105,8 @@ def _bounds(limits: Limits) -> tuple[tuple[LimitName, float], ...]:
     return tuple((row.name, allowed) for row in rows if (allowed := limits.of(row.name)) is not None)
 
 
-def post(change: AccountChange, account_of: Callable[[str], Account | None]) -> dict[str, Account] | Shortage:
-    """Return the new rows that a change produces, or the shortage; changes nothing itself."""
+def post(change: AccountChange, account_of: Callable[[str], Account | None]) -> dict[str, Account]:
+    """Return the new rows that a change produces; raises `BudgetRefused`, and changes nothing itself."""
     chain = _chain(change, account_of)
     own = chain[0]
     freed, actual, held = NOTHING, NOTHING, own.held
@@ -130,10 +130,11 @@ def post(change: AccountChange, account_of: Callable[[str], Account | None]) -> 
         others = account.keeps.minus(own.kept)
         if wanted is not NOTHING:
             used = (spent, keep, others)
-            if (short := _short(account.tree, wanted, used, reserved)) is not None:
-                return Shortage(account.id, short[0], "tree", *short[1:])
-            if (short := _short(limits, wanted, used, reserved)) is not None:
-                return Shortage(account.id, short[0], _scope(account, mine=mine), *short[1:])
+            if account.tree is not None:
+                _check_room(account.id, account.tree, "tree", wanted, used, reserved)
+            # For a subagent, the budget of a turn above it is the tree's.
+            scope: Scope = "tree" if account.scope == "turn" and not mine else account.scope
+            _check_room(account.id, limits, scope, wanted, used, reserved)
         rows[account.id] = msgspec.structs.replace(
             account,
             limits=limits,
@@ -143,7 +144,9 @@ def post(change: AccountChange, account_of: Callable[[str], Account | None]) -> 
             kept=kept if mine else account.kept,
             keeps=others.plus(kept),
         )
-    return _places(change, chain, rows) if change.starts or change.closes else rows
+    if change.starts or change.closes:
+        _count_places(change, chain, rows)
+    return rows
 
 
 def _kept(change: AccountChange, own: Account) -> Spent:
@@ -153,16 +156,11 @@ def _kept(change: AccountChange, own: Account) -> Spent:
     return NOTHING if change.reserves is not None or change.closes else own.kept
 
 
-def _scope(account: Account, *, mine: bool) -> Scope:
-    """Return the scope of an account's limits; for a subagent, the budget of a turn above it is the tree's."""
-    return "tree" if account.scope == "turn" and not mine else account.scope
-
-
-def _short(
-    limits: Limits | None, wanted: Spent, used: tuple[Spent, Spent, Spent], reserved: Spent
-) -> tuple[LimitName, float, float, float, float] | None:
-    """Return the first limit without room for the wanted amount: its name, the room now and later, spent, allowed."""
-    for name, allowed in _bounds(limits) if limits is not None else ():
+def _check_room(
+    account: str, limits: Limits, scope: Scope, wanted: Spent, used: tuple[Spent, Spent, Spent], reserved: Spent
+) -> None:
+    """Raise `BudgetRefused` for the first limit without room for the wanted amount."""
+    for name, allowed in _bounds(limits):
         amount = getattr(wanted, name)
         # An amount of zero needs no room, even if none is left.
         if amount:
@@ -170,29 +168,28 @@ def _short(
             later = allowed - (getattr(spent, name) + getattr(keep, name) + getattr(others, name))
             now = later - getattr(reserved, name)
             if amount > now:
-                return name, now, later, getattr(spent, name), allowed
-    return None
+                raise BudgetRefused(Shortage(account, name, scope, now, later, getattr(spent, name), allowed))
 
 
-def _places(change: AccountChange, chain: list[Account], rows: dict[str, Account]) -> dict[str, Account] | Shortage:
-    """Return the rows after subagents were started, given up or ended, or the shortage."""
+def _count_places(change: AccountChange, chain: list[Account], rows: dict[str, Account]) -> None:
+    """Count subagents that were started, given up or ended in the rows; raises `BudgetRefused`."""
     turns = [account for account in chain if account.scope == "turn"]
     own, root = turns[0], turns[-1]
     if change.starts:
         tree = root.tree or TreeLimits()
         if root.total + change.starts > tree.total:
-            return Shortage(root.id, "total", "tree", tree.total - root.total, tree.total - root.total)
+            room = tree.total - root.total
+            raise BudgetRefused(Shortage(root.id, "total", "tree", room, room))
         taken = _taken(own, root, change.starts, change.beside)
         if taken > 0 and root.live + taken > tree.live:
             room = tree.live - root.live + change.starts - taken
-            return Shortage(root.id, "live", "tree", room, room)
+            raise BudgetRefused(Shortage(root.id, "live", "tree", room, room))
         _more(rows, own.id, children=change.starts, beside=change.beside)
         _more(rows, root.id, live=taken, total=max(0, change.starts))
     if change.closes and own is not root:
         parent, beside = turns[1], -1 if own.background else 0
         _more(rows, parent.id, children=-1, beside=beside)
         _more(rows, root.id, live=_taken(parent, root, -1, beside))
-    return rows
 
 
 def places(children: int, beside: int, *, lends: bool) -> int:

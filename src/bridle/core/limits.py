@@ -23,29 +23,17 @@ TIMER_SECONDS = 0.01
 SMALL_DOLLARS = 0.1
 """Limits below this are shown with four decimals."""
 
-Reason = Literal[
-    "answered",
-    "synthesized",
-    "step_cap",
-    "tool_budget",
-    "token_budget",
-    "cost_budget",
-    "time_budget",
-    "tree_budget",
-    "doom_loop",
-    "context_full",
-    "denied",
-    "empty",
-    "error",
-    "aborted",
-]
+LimitReason = Literal["step_cap", "tool_budget", "token_budget", "cost_budget", "time_budget"]
+OtherReason = Literal["tree_budget", "doom_loop", "context_full", "denied", "empty", "error", "aborted"]
+Reason = Literal["answered", "synthesized", LimitReason, OtherReason]
+"""Why a turn ended."""
 
 
 class Limit(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the table: all properties in which limits differ."""
 
     name: LimitName
-    reason: Reason
+    reason: LimitReason
     """The reason with which a turn ends when it reaches this limit."""
     headline: str
     """The text for that ending."""

@@ -306,23 +306,7 @@ class TurnFinish(msgspec.Struct, frozen=True, tag="turn_finish", tag_field="kind
     """The answer that fits the schema, as JSON."""
 
 
-Part = (
-    Prompt
-    | Text
-    | Reasoning
-    | Call
-    | StepStart
-    | StepFinish
-    | Request
-    | Notice
-    | ReservationRefused
-    | Compaction
-    | Patch
-    | Undone
-    | Redone
-    | Extension
-    | Halt
-    | Sentinel
-    | TurnStart
-    | TurnFinish
-)
+PartOfReply = Text | Reasoning | Call
+PartOfStep = StepStart | StepFinish | Request | ReservationRefused | Patch
+PartOfTurn = TurnStart | Prompt | Notice | Compaction | Extension | Halt | Sentinel | TurnFinish
+Part = PartOfReply | PartOfStep | PartOfTurn | Undone | Redone

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import Literal
 
 import msgspec
 
-from bridle.core.rule_prefixes import MOST_STARTS, NOT_KNOWN, after, passed_on
+from bridle.core.rule_patterns import MOST_STARTS, NOT_KNOWN, after, compiled, passed_on
 from bridle.core.web import HOST, WEBFETCH, address_fits, host_fits
 from bridle.errors import ConfigError
 
@@ -58,33 +56,26 @@ class Access(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.words or self.pattern
 
 
+ALLOW = ("read", "glob", "list", "grep", "edit", "question", "skill", "python", "task")
+ASK = (
+    "bash",
+    "git_config",
+    "network",
+    "webfetch",
+    "private_network",
+    "external_directory",
+    EDIT_PROTECTED,
+    DOOM_LOOP,
+)
+"""Permissions that are allowed, or asked for, unless a rule says otherwise."""
 DEFAULT_RULES: tuple[Rule, ...] = (
     Rule("*", "*", "ask"),
-    Rule("read", "*", "allow"),
-    Rule("read", "*.env", "ask"),
-    Rule("read", "*.env.*", "ask"),
-    Rule("read", "*.env.example", "allow"),
-    Rule("glob", "*", "allow"),
-    Rule("list", "*", "allow"),
-    Rule("grep", "*", "allow"),
-    Rule("grep", "*.env", "ask"),
-    Rule("grep", "*.env.*", "ask"),
-    Rule("edit", "*", "allow"),
-    Rule("edit", "*.env", "ask"),
-    Rule("edit", "*.env.*", "ask"),
-    Rule(EDIT_PROTECTED, "*", "ask"),
-    Rule("bash", "*", "ask"),
+    *(Rule(permission, "*", "allow") for permission in ALLOW),
+    *(Rule(permission, "*", "ask") for permission in ASK),
     Rule("protected", "*", "deny"),
-    Rule("git_config", "*", "ask"),
-    Rule("network", "*", "ask"),
-    Rule("webfetch", "*", "ask"),
-    Rule("private_network", "*", "ask"),
-    Rule("question", "*", "allow"),
-    Rule("skill", "*", "allow"),
-    Rule("python", "*", "allow"),
-    Rule("task", "*", "allow"),
-    Rule("external_directory", "*", "ask"),
-    Rule(DOOM_LOOP, "*", "ask"),
+    *(Rule(permission, "*.env", "ask") for permission in ("read", "grep", "edit")),
+    *(Rule(permission, "*.env.*", "ask") for permission in ("read", "grep", "edit")),
+    Rule("read", "*.env.example", "allow"),
 )
 
 
@@ -97,25 +88,9 @@ SANDBOXED_RULES: tuple[Rule, ...] = (Rule("bash", "*", "allow"),)
 """Additional rules where commands run in a sandbox."""
 
 
-@lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(wildcard(pattern), re.DOTALL)
-
-
-def wildcard(pattern: str) -> str:
-    """Return the regular expression for a wildcard pattern."""
-    return "".join(_piece(letter) for letter in pattern)
-
-
-def _piece(letter: str) -> str:
-    return {"*": ".*", "?": "."}.get(letter) or re.escape(letter)
-
-
 def matches(pattern: str, text: str) -> bool:
     """Return whether a wildcard pattern matches the whole text; a trailing " *" also matches the word before it."""
-    if _compiled(pattern).fullmatch(text):
-        return True
-    return pattern.endswith(" *") and text == pattern[:-2]
+    return compiled(pattern).fullmatch(text) is not None or (pattern.endswith(" *") and text == pattern[:-2])
 
 
 def judge(rules: Sequence[Rule], access: Access, default: Verdict = "ask") -> Verdict:
@@ -124,12 +99,9 @@ def judge(rules: Sequence[Rule], access: Access, default: Verdict = "ask") -> Ve
     If only the beginning of the subject is known, or nothing, every rule that may match counts.
     """
     match access.reach:
-        case "exact":
+        case "exact" | "runs":
             rule = _last(rules, access)
-            return rule.verdict if rule is not None else default
-        case "runs":
-            rule = _last(rules, access)
-            if rule is None or rule.verdict != "allow" or _names(rule, access):
+            if rule is None or access.reach == "exact" or rule.verdict != "allow" or _names(rule, access):
                 return rule.verdict if rule is not None else default
             return _mixed(_possible(rules, access, ""), default)
         case "open":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import asdict
 
 from bridle.core.ids import turn_part_id
 from bridle.core.limits import Reason, Spent, spent_by
@@ -87,17 +88,12 @@ def result_of(session: Session, prompt: str) -> Result:
         return _finished(session, id, prompt, finish)
     if running is None:
         return Result(id, prompt, "held", turn=turn)
-    spent = session.view(session.elapsed).spent
     return Result(
         id,
         prompt,
         "paused",
-        steps=spent.steps,
-        tool_calls=spent.tool_calls,
+        **asdict(session.view(session.elapsed).spent),
         usage=running.usage,
-        tokens=spent.tokens,
-        cost=spent.cost,
-        seconds=spent.seconds,
         files=tuple(running.files),
         denied=running.unasked,
         turn=turn,
@@ -107,18 +103,13 @@ def result_of(session: Session, prompt: str) -> Result:
 
 def _finished(session: Session, id: str, prompt: str, finish: TurnFinish) -> Result:
     texts = [session.parts[part] for part in session.answers.get(prompt, finish.answer)]
-    spent = finish.spent
     return Result(
         id,
         prompt,
         finish.reason,
         text="".join(part.text for part in texts if isinstance(part, Text)),
-        steps=spent.steps,
-        tool_calls=spent.tool_calls,
+        **asdict(finish.spent),
         usage=finish.usage,
-        tokens=spent.tokens,
-        cost=spent.cost,
-        seconds=spent.seconds,
         files=finish.files,
         detail=finish.detail,
         cut=finish.cut,

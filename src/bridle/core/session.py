@@ -7,23 +7,12 @@ from typing import Literal
 
 import msgspec
 
+from bridle.core import parts
 from bridle.core.context import CHARACTERS_PER_TOKEN, TOKENS_OF_A_TOOL, estimate_tokens
 from bridle.core.events import SessionInfo
 from bridle.core.limits import NOTHING, LimitName, Reason, spent_by
 from bridle.core.messages import Message, MessageList, Messages, characters
-from bridle.core.parts import (
-    Call,
-    Compaction,
-    Halt,
-    Part,
-    Patch,
-    Redone,
-    Request,
-    ReservationRefused,
-    TurnFinish,
-    TurnStart,
-    Undone,
-)
+from bridle.core.parts import Call
 from bridle.core.permission import Access
 from bridle.core.repetition import Repetition
 from bridle.core.states import Approved, Ask, Asking, CallState, Pending, Queued, Repeat, Usage, Waiting
@@ -38,7 +27,7 @@ MOST_MISFITS = 5
 class OpenTurn:
     """The state that the fold keeps for the running turn, or for the last one."""
 
-    def __init__(self, start: TurnStart) -> None:
+    def __init__(self, start: parts.TurnStart) -> None:
         self.start = start
         # Steps are recorded as the cap: the requested number, limited by the ceiling.
         self.limits = msgspec.structs.replace(start.limits, steps=start.cap)
@@ -48,15 +37,15 @@ class OpenTurn:
         self.cost = 0.0
         self.usage = Usage()
         self.step: Step | None = None
-        self.request: Request | None = None
+        self.request: parts.Request | None = None
         self.reply: list[str] = []
         self.words: list[str] = []
         self.batch: dict[str, CallState] = {}
         self.background: dict[str, Waiting] = {}
         """Calls whose subagents work in the background; their results are in the batch, or already told to the model.
         """
-        self.halt: Halt | None = None
-        self.refused: ReservationRefused | None = None
+        self.halt: parts.Halt | None = None
+        self.refused: parts.ReservationRefused | None = None
         self.closing_refused = False
         self.doom = False
         self.doom_allowed: set[str] = set()
@@ -86,14 +75,14 @@ class OpenTurn:
         self.compactions = 0
         self.compacted = 0
         self.overflowed = False
-        self.wanted: Compaction | None = None
-        self.last_compaction: Compaction | None = None
-        self.patch: Patch | None = None
+        self.wanted: parts.Compaction | None = None
+        self.last_compaction: parts.Compaction | None = None
+        self.patch: parts.Patch | None = None
         """The patch of the calls that are running; None if none is running."""
-        self.last_patch: Patch | None = None
-        self.title: Request | None = None
+        self.last_patch: parts.Patch | None = None
+        self.title: parts.Request | None = None
         """The most recent request for a title."""
-        self.finish: TurnFinish | None = None
+        self.finish: parts.TurnFinish | None = None
 
     @property
     def cap(self) -> int:
@@ -179,7 +168,7 @@ class Session:
         self.info: SessionInfo | None = None
         self.sequence = 0
         self.elapsed = 0.0
-        self.parts: dict[str, Part] = {}
+        self.parts: dict[str, parts.Part] = {}
         self.turn: OpenTurn | None = None
         self.turns = 0
         self.system = ""
@@ -192,9 +181,9 @@ class Session:
         """Files that the model has seen, with a digest of their content then; empty means no longer seen."""
         self.prompts: dict[str, int] = {}
         self.answers: dict[str, tuple[str, ...]] = {}
-        self.undone: dict[str, Undone] = {}
+        self.undone: dict[str, parts.Undone] = {}
         """Undone turns that can be redone; the last one is redone first."""
-        self.unfinished: Undone | Redone | None = None
+        self.unfinished: parts.Undone | parts.Redone | None = None
         """An undo or a redo whose files have not been restored yet."""
         self._transcript = MessageList()
         self._held: list[Message] = []

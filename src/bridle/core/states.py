@@ -11,18 +11,10 @@ from bridle.core.messages import Attachment
 from bridle.core.permission import Access
 from bridle.core.todos import Todo
 
+NotAllowed = Literal["denied", "unasked", "rejected", "hook"]
+"""Refusals by rules, a person or a hook."""
 RefusalName = Literal[
-    "denied",
-    "unasked",
-    "rejected",
-    "hook",
-    "doom_loop",
-    "limit",
-    "tools_off",
-    "invalid",
-    "aborted",
-    "unknown_outcome",
-    "superseded",
+    NotAllowed, "doom_loop", "limit", "tools_off", "invalid", "aborted", "unknown_outcome", "superseded"
 ]
 
 

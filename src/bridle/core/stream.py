@@ -137,23 +137,7 @@ class Error(msgspec.Struct, frozen=True, tag="error"):
     overflow: bool = False
 
 
-StreamEvent = (
-    Start
-    | Alive
-    | ReasoningStart
-    | ReasoningDelta
-    | ReasoningEnd
-    | TextStart
-    | TextDelta
-    | TextEnd
-    | ToolInputStart
-    | ToolInputDelta
-    | ToolInputEnd
-    | ToolCall
-    | ToolResult
-    | ToolError
-    | StepBegin
-    | StepEnd
-    | StreamEnd
-    | Error
-)
+TextEvent = TextStart | TextDelta | TextEnd
+ReasoningEvent = ReasoningStart | ReasoningDelta | ReasoningEnd
+ToolEvent = ToolInputStart | ToolInputDelta | ToolInputEnd | ToolCall | ToolResult | ToolError
+StreamEvent = Start | Alive | TextEvent | ReasoningEvent | ToolEvent | StepBegin | StepEnd | StreamEnd | Error

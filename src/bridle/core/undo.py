@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from bridle.core.events import Entry, PartPut, SessionPut
-from bridle.core.parts import Redone, TurnStart, Undone
+from bridle.core.parts import Part, Redone, TurnStart, Undone
 
 
 def has_mark(entries: Iterable[Entry]) -> bool:
     """Return whether these entries contain an undo or a redo."""
-    return any(
-        isinstance(event, PartPut) and isinstance(event.part, (Undone, Redone))
-        for entry in entries
-        for event in entry.events
-    )
+    return any(isinstance(part, (Undone, Redone)) for entry in entries for part in _parts(entry))
 
 
 def visible(entries: Sequence[Entry]) -> Sequence[Entry]:
@@ -28,8 +24,7 @@ def visible(entries: Sequence[Entry]) -> Sequence[Entry]:
     before: dict[str, list[Entry]] = {}
     seen: set[str] = set()
     for entry in entries:
-        for event in entry.events:
-            part = event.part if isinstance(event, PartPut) else None
+        for part in _parts(entry):
             if not isinstance(part, (Undone, Redone)) or part.id in seen:
                 continue
             seen.add(part.id)
@@ -46,10 +41,13 @@ def visible(entries: Sequence[Entry]) -> Sequence[Entry]:
 def begins(entries: Sequence[Entry], turn: int) -> int:
     """Return the sequence number of the entry that began a turn; one past the last entry if it has not begun."""
     for entry in entries:
-        for event in entry.events:
-            if isinstance(event, PartPut) and isinstance(event.part, TurnStart) and event.part.number == turn:
-                return entry.sequence
+        if any(isinstance(part, TurnStart) and part.number == turn for part in _parts(entry)):
+            return entry.sequence
     return entries[-1].sequence + 1 if entries else 1
+
+
+def _parts(entry: Entry) -> Iterator[Part]:
+    return (event.part for event in entry.events if isinstance(event, PartPut))
 
 
 def _without(entries: list[Entry], first: int) -> list[Entry]:

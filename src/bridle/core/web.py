@@ -9,6 +9,8 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
+from bridle.core.rule_patterns import compiled
+
 WEBFETCH, HOST = "webfetch", "host"
 """The permissions whose patterns are addresses and host names."""
 PORTS = {"http": 80, "https": 443}
@@ -191,10 +193,5 @@ def _place(text: str) -> tuple[str, str]:
     return host, port.lstrip("0") or port
 
 
-@lru_cache(maxsize=4096)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile("".join({"*": ".*", "?": "."}.get(letter) or re.escape(letter) for letter in pattern), re.DOTALL)
-
-
 def _fits(pattern: str, text: str) -> bool:
-    return _compiled(pattern).fullmatch(text) is not None
+    return compiled(pattern).fullmatch(text) is not None

@@ -29,7 +29,7 @@ class _Job:
         self.work = work
         self.result: object = None
         self.error: Exception | None = None
-        self.turn: asyncio.Future[bool] | None = None
+        self.turn: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
 
 class Commits:
@@ -96,7 +96,6 @@ class Commits:
 
     async def _commit_apart(self, job: _Job) -> None:
         if self._leading:
-            job.turn = asyncio.get_running_loop().create_future()
             self._queue.append(job)
             if not await job.turn:
                 return
@@ -107,12 +106,10 @@ class Commits:
             await self._offload.run(lambda: self._commit_patiently(batch))
         finally:
             for other in batch[1:]:
-                if other.turn is not None:
-                    other.turn.set_result(False)
-            follower = self._queue.popleft() if self._queue else None
-            self._leading = follower is not None
-            if follower is not None and follower.turn is not None:
-                follower.turn.set_result(True)
+                other.turn.set_result(False)
+            self._leading = bool(self._queue)
+            if self._queue:
+                self._queue.popleft().turn.set_result(True)
 
     def _commit_patiently(self, batch: list[_Job]) -> None:
         writer = self._database.writer

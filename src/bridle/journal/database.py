@@ -72,7 +72,8 @@ class Database:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
             # One process at a time: a second one must not see the file between its first pragmas.
-            with _alone(path.with_name(path.name + ".opening")):
+            with _private_file(path.with_name(path.name + ".opening")) as handle:
+                fcntl.flock(handle, fcntl.LOCK_EX)
                 self._refuse_a_log_without_its_file()
                 self._open()
         except (sqlite3.Error, UnicodeDecodeError, JournalRefused) as error:
@@ -158,11 +159,8 @@ class Database:
     def _keep_reserve(self) -> None:
         """Reserve disk space, so that an ending can be recorded on a full disk."""
         try:
-            handle = os.open(self.reserve, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            try:
+            with _private_file(self.reserve) as handle:
                 _allocate(handle)
-            finally:
-                os.close(handle)
         except OSError:
             self.reserve.unlink(missing_ok=True)
 
@@ -191,12 +189,11 @@ class Database:
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Hold a file lock during work that only one process may do at a time."""
+def _private_file(path: Path) -> Iterator[int]:
+    """Open a file that only its owner may read and write, and create it if needed; a lock on it ends with the block."""
     handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+        yield handle
     finally:
         os.close(handle)
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from bridle.core.events import Entry, Recorded, SessionInfo
+from bridle.core.events import Entry, SessionInfo, SessionPut
 from bridle.core.fold import fold
 from bridle.core.inbox import InboxItem
 from bridle.core.ledger import Account, AccountChange
@@ -127,9 +127,9 @@ class Journal(Protocol):
         """Release files and leases. Called by the opener of the journal; may be called twice."""
 
 
-def session_entry(info: SessionInfo, events: tuple[Recorded, ...]) -> Entry:
+def session_entry(info: SessionInfo) -> Entry:
     """Return the first entry of a session."""
-    return Entry(1, info.created, 0.0, events)
+    return Entry(1, info.created, 0.0, (SessionPut(info),))
 
 
 def folded(id: str, entries: Sequence[Entry], onto: Session) -> Session:

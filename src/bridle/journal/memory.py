@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from bridle.core.events import Entry, SessionInfo, SessionPut
 from bridle.core.ids import account_range, is_account_in
 from bridle.core.inbox import InboxItem
-from bridle.core.ledger import Account, AccountChange, BudgetRefused, Shortage, post
+from bridle.core.ledger import Account, AccountChange, post
 from bridle.errors import LeaseLost, NoSuchSession
 from bridle.journal.journal import Lease, SessionRow, Wake, Weight, session_entry
 from bridle.seams import new_lock
@@ -34,6 +34,12 @@ class _Bell:
             self._loop.call_soon_threadsafe(self._event.set)
 
 
+def _ring(bells: list[_Bell]) -> None:
+    for bell in bells:
+        bell.ring()
+    bells.clear()
+
+
 @dataclass(slots=True)
 class _Kept:
     info: SessionInfo
@@ -50,6 +56,14 @@ class _Kept:
     """One for each waiter for an ending."""
     followers: list[_Bell] = field(default_factory=list)
     """One for each waiter for any change."""
+
+    def change(self, *, ends: bool) -> None:
+        """Count a change, or an ending, and wake its waiters."""
+        self.changes += 1
+        _ring(self.followers)
+        if ends:
+            self.ends += 1
+            _ring(self.watchers)
 
 
 class MemoryJournal:
@@ -75,7 +89,7 @@ class MemoryJournal:
     async def create(self, info: SessionInfo) -> None:
         with self._lock:
             if info.id not in self._sessions:
-                self._sessions[info.id] = _Kept(info, [session_entry(info, (SessionPut(info),))])
+                self._sessions[info.id] = _Kept(info, [session_entry(info)])
 
     async def append(
         self,
@@ -88,41 +102,19 @@ class MemoryJournal:
         before: Sequence[Entry] = (),
     ) -> None:
         with self._lock:
-            self._append(lease, (*before, entry), change, take)
-            kept = self._sessions[lease.session]
-            kept.changes += 1
-            rung = self._rung(kept, ends=weight == "ending") if weight == "ending" or kept.followers else ()
-        for bell in rung:
-            bell.ring()
-
-    def _append(
-        self, lease: Lease, entries: Sequence[Entry], change: AccountChange | None, take: Sequence[str]
-    ) -> None:
-        kept = self._held(lease)
-        if entries[0].sequence != len(kept.entries) + 1:
-            raise LeaseLost(f"session {lease.session} has grown under the hands of another writer")
-        if change is not None:
-            posted = post(change, self._accounts.get)
-            if isinstance(posted, Shortage):
-                raise BudgetRefused(posted)
-            self._accounts.update(posted)
-        kept.entries += entries
-        for id in take:
-            kept.inbox[id] = None
-        for one in entries:
-            for event in one.events:
-                if isinstance(event, SessionPut):
-                    kept.info = event.info
-
-    @staticmethod
-    def _rung(kept: _Kept, *, ends: bool) -> list[_Bell]:
-        """Count a change; return the bells of its waiters."""
-        kept.changes += 1
-        rung, kept.followers = kept.followers, []
-        if ends:
-            kept.ends += 1
-            rung, kept.watchers = rung + kept.watchers, []
-        return rung
+            kept = self._held(lease)
+            entries = (*before, entry)
+            if entries[0].sequence != len(kept.entries) + 1:
+                raise LeaseLost(f"session {lease.session} has grown under the hands of another writer")
+            if change is not None:
+                self._accounts.update(post(change, self._accounts.get))
+            kept.entries += entries
+            kept.inbox.update(dict.fromkeys(take))
+            for one in entries:
+                for event in one.events:
+                    if isinstance(event, SessionPut):
+                        kept.info = event.info
+            kept.change(ends=weight == "ending")
 
     async def load(self, session: str, after: int = 0) -> list[Entry]:
         return self._kept(session).entries[after:]
@@ -135,11 +127,9 @@ class MemoryJournal:
             if item.id in kept.inbox:
                 return False
             kept.inbox[item.id] = item
-            bells, kept.bells = kept.bells, []
-            bells += self._rung(kept, ends=True)
-        for bell in bells:
-            bell.ring()
-        return True
+            _ring(kept.bells)
+            kept.change(ends=True)
+            return True
 
     async def inbox(self, session: str) -> list[InboxItem]:
         with self._lock:
@@ -158,14 +148,11 @@ class MemoryJournal:
         self._held(lease)
 
     async def release(self, lease: Lease) -> None:
-        rung: list[_Bell] = []
         with self._lock:
             kept = self._sessions.get(lease.session)
             if kept is not None and kept.epoch == lease.epoch:
                 kept.held = False
-                rung = self._rung(kept, ends=True)
-        for bell in rung:
-            bell.ring()
+                kept.change(ends=True)
 
     async def held(self, session: str) -> bool:
         return self._kept(session).held
@@ -173,13 +160,9 @@ class MemoryJournal:
     async def posted(self, session: str) -> None:
         bell = _Bell()
         with self._lock:
-            kept = self._kept(session)
-            kept.bells.append(bell)
-        try:
-            await bell.wait()
-        finally:
-            with self._lock:
-                kept.bells = [other for other in kept.bells if other is not bell]
+            bells = self._kept(session).bells
+            bells.append(bell)
+        await self._hear(bell, bells)
 
     async def changed(self, session: str, since: int, *, every: bool = False) -> int:
         while True:
@@ -189,13 +172,17 @@ class MemoryJournal:
                 mark = kept.changes if every else kept.ends
                 if mark != since:
                     return mark
-                (kept.followers if every else kept.watchers).append(bell)
-            try:
-                await bell.wait()
-            finally:
-                with self._lock:
-                    kept.watchers = [other for other in kept.watchers if other is not bell]
-                    kept.followers = [other for other in kept.followers if other is not bell]
+                bells = kept.followers if every else kept.watchers
+                bells.append(bell)
+            await self._hear(bell, bells)
+
+    async def _hear(self, bell: _Bell, bells: list[_Bell]) -> None:
+        try:
+            await bell.wait()
+        finally:
+            with self._lock:
+                if bell in bells:
+                    bells.remove(bell)
 
     async def account(self, id: str) -> Account | None:
         return self._accounts.get(id)

@@ -41,3 +41,7 @@ DELETE FROM inbox WHERE session = ?
 DELETE FROM account WHERE id BETWEEN ? AND ?
 -- name: entry_bytes
 SELECT sum(length(events)) FROM entry WHERE key BETWEEN ? AND ?
+-- name: vacuum
+VACUUM
+-- name: truncate_log
+PRAGMA wal_checkpoint(TRUNCATE)

@@ -7,23 +7,17 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import msgspec
 
 from bridle.core.events import Entry, SessionInfo, SessionPut
 from bridle.core.ids import account_range, is_account_in
 from bridle.core.inbox import InboxItem
-from bridle.core.ledger import Account, AccountChange, BudgetRefused, Shortage, post
-from bridle.errors import (
-    JournalFailed,
-    JournalFull,
-    JournalRefused,
-    LeaseLost,
-    NoSuchSession,
-)
+from bridle.core.ledger import Account, AccountChange, post
+from bridle.errors import JournalFailed, JournalFull, JournalRefused, LeaseLost, NoSuchSession
 from bridle.journal.commits import Commits
 from bridle.journal.database import QUERIES, Database
 from bridle.journal.journal import Lease, SessionRow, Wake, Weight, session_entry
@@ -36,7 +30,6 @@ SESSION_SPAN = 1 << 32
 POLL_SECONDS = 0.2
 MOST_ROWS = 1_000
 
-Result = TypeVar("Result")
 Durability = Literal["power", "process"]
 
 blob = bytearray
@@ -95,14 +88,13 @@ class SqliteJournal:
             number = self._numbers[session] = rows[0][0]
         return number
 
-    def _last(self, session: str) -> tuple[int, float]:
-        """Return sequence number and time of the last entry."""
+    def _keys(self, session: str) -> tuple[int, int]:
+        """Return the lower bound and the last of the keys that entries of a session may have."""
         first = self._number(session) * SESSION_SPAN
-        key, at = self._read("last_entry", (first, first + SESSION_SPAN - 1))[0]
-        return key - first, at
+        return first, first + SESSION_SPAN - 1
 
     async def create(self, info: SessionInfo) -> None:
-        entry = session_entry(info, (SessionPut(info),))
+        entry = session_entry(info)
         body, events = wire.encode(info), wire.encode_events(entry)
 
         def work() -> None:
@@ -158,10 +150,7 @@ class SqliteJournal:
                 execute(QUERIES["put_info"], (wire.encode(event.info), lease.session))
 
     def _post(self, change: AccountChange) -> None:
-        posted = post(change, self._account)
-        if isinstance(posted, Shortage):
-            raise BudgetRefused(posted)
-        for id, account in posted.items():
+        for id, account in post(change, self._account).items():
             body = wire.encode(account)
             self._database.execute(QUERIES["put_account"], (id, blob(body)))
             self._rows[id] = (body, account)
@@ -175,12 +164,10 @@ class SqliteJournal:
         body, account = self._rows.get(id, (None, None))
         if row[0] == body:
             return account
-        try:
+        with self._sound(f"account {id}"):
             return wire.decode_account(row[0])
-        except (ValueError, TypeError) as error:
-            raise self._damaged(f"account {id}", error) from error
 
-    def _read(self, query: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+    def _read(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         try:
             return self._database.reader.execute(QUERIES[query], values).fetchall()
         except (sqlite3.Error, UnicodeDecodeError) as error:
@@ -192,15 +179,12 @@ class SqliteJournal:
         try:
             yield
         except (ValueError, TypeError, LookupError) as error:
-            raise self._damaged(what, error) from error
-
-    def _damaged(self, what: str, error: Exception) -> JournalRefused:
-        self._database.damaged = True
-        return JournalRefused(f"{self._database.path}: {what} is damaged ({error})")
+            self._database.damaged = True
+            raise JournalRefused(f"{self._database.path}: {what} is damaged ({error})") from error
 
     async def load(self, session: str, after: int = 0) -> list[Entry]:
-        first = self._number(session) * SESSION_SPAN
-        rows = self._read("load_entries", (first + after + 1, first + SESSION_SPAN - 1))
+        first, last = self._keys(session)
+        rows = self._read("load_entries", (first + after + 1, last))
         if not rows and not after:
             self._numbers.pop(session, None)
             raise NoSuchSession(f"there is no session {session}")
@@ -250,11 +234,9 @@ class SqliteJournal:
             if raised is None:
                 # Another process has deleted it in the meantime.
                 raise NoSuchSession(f"there is no session {session}")
-            (epoch,) = raised
-            first = self._numbers[session] * SESSION_SPAN
-            key, _ = writer.execute(QUERIES["last_entry"], (first, first + SESSION_SPAN - 1)).fetchone()
-            self._sequences[session] = key - first
-            return int(epoch)
+            keys = self._keys(session)
+            self._sequences[session] = writer.execute(QUERIES["last_entry"], keys).fetchone()[0] - keys[0]
+            return int(raised[0])
 
         try:
             self._epochs[session] = epoch = await self._commits.write(work, full=False)
@@ -316,7 +298,7 @@ class SqliteJournal:
                 del waiting[session]
 
     def _version(self) -> int:
-        return int(self._read("data_version", ())[0][0])
+        return int(self._read("data_version")[0][0])
 
     async def account(self, id: str) -> Account | None:
         rows = self._read("get_account", (id,))
@@ -332,23 +314,24 @@ class SqliteJournal:
 
     async def sessions(self) -> list[SessionRow]:
         found = []
-        for number, body in self._read("list_sessions", ()):
+        for number, body in self._read("list_sessions"):
             with self._sound(f"session number {number}"):
                 info = msgspec.json.decode(body, type=SessionInfo)
                 self._numbers[info.id] = number
-                found.append(SessionRow(info, *self._last(info.id)))
+                keys = self._keys(info.id)
+                key, at = self._read("last_entry", keys)[0]
+                found.append(SessionRow(info, key - keys[0], at))
         return sorted(found, key=lambda row: row.updated, reverse=True)
 
     async def delete(self, lease: Lease) -> None:
         number = self._number(lease.session)
-        first = number * SESSION_SPAN
 
         def work() -> None:
             writer = self._database.writer
             # The number stays taken, because another process may know the session by it.
             if not writer.execute(QUERIES["delete_session"], (number, lease.epoch)).rowcount:
                 raise LeaseLost(f"session {lease.session} is written by another process now")
-            writer.execute(QUERIES["delete_entries"], (first, first + SESSION_SPAN - 1))
+            writer.execute(QUERIES["delete_entries"], self._keys(lease.session))
             writer.execute(QUERIES["delete_items"], (number,))
             writer.execute(QUERIES["delete_accounts"], account_range(lease.session))
 
@@ -356,18 +339,11 @@ class SqliteJournal:
         self._numbers.pop(lease.session, None)
 
     async def size(self, session: str) -> int:
-        first = self._number(session) * SESSION_SPAN
-        return int(self._read("entry_bytes", (first, first + SESSION_SPAN - 1))[0][0] or 0)
+        return int(self._read("entry_bytes", self._keys(session))[0][0] or 0)
 
     async def shrink(self) -> None:
-        await self._offload.run(self._shrink)
-
-    def _shrink(self) -> None:
-        try:
-            self._database.reader.execute("VACUUM")
-            self._database.reader.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        except sqlite3.Error as error:
-            raise self._database.told(error) from error
+        for query in ("vacuum", "truncate_log"):
+            await self._offload.run(partial(self._read, query))
 
     async def close(self) -> None:
         if not self._closed:

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from bridle.core.permission import DEFAULT_RULES, EDIT_PROTECTED, Access, judge, wildcard
+from bridle.core.permission import DEFAULT_RULES, EDIT_PROTECTED, Access, judge
 from bridle.core.protected import DEPENDENCIES, OBEYED, protection
+from bridle.core.rule_patterns import wildcard
 from bridle.process.program_lookup import outside
 from bridle.process.protected_places import GIT_FILES, PlaceDifference, PlaceWatch, Survey, read_file
 from bridle.process.sandbox import CLOSED, MOST_MOUNTS, Layout, Openings, Sandbox, fitted

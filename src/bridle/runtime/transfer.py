@@ -140,7 +140,7 @@ def _check(carried: Carried) -> None:
     session_id(id)
     begun = _begun(carried)
     numbers = [entry.sequence for entry in carried.entries]
-    whole = carried.entries[0] == session_entry(begun, (SessionPut(begun),))
+    whole = carried.entries[0] == session_entry(begun)
     if begun.id != id or not whole or numbers != list(range(1, len(numbers) + 1)):
         raise ConfigError(f"session {id} has gaps, or does not begin at its beginning")
     if not all(0 <= entry.at < LAST_TIME for entry in carried.entries):

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from bridle.core.permission import Reach
-from bridle.core.rule_prefixes import NOT_KNOWN
+from bridle.core.rule_patterns import NOT_KNOWN
 from bridle.shell.options import TAKES, command_in
 from bridle.shell.program_names import PLAIN, QUIET, SHELLS, program, runs_others
 from bridle.shell.risky_options import HIDES

@@ -18,6 +18,7 @@ from bridle.core.result import Result
 from bridle.core.states import RefusalName, Usage
 from bridle.core.todos import Todo
 
+ToolState = Literal["pending", "waiting", "done", "failed", "refused"]
 EndReason = Reason | Literal["paused", "held", "recorded", "interrupted"]
 
 
@@ -78,7 +79,7 @@ class ToolUseEvent(EntryEvent, frozen=True, kw_only=True, tag="tool_use"):
     id: str
     tool: str
     input: Any
-    state: Literal["pending", "waiting", "done", "failed", "refused"]
+    state: ToolState
     refusal: RefusalName | UnsetType = UNSET
     limit: Bound | UnsetType | None = UNSET
     output: str | UnsetType = UNSET
@@ -266,40 +267,14 @@ class RedoEvent(EntryEvent, frozen=True, kw_only=True, tag="redo"):
     restored: bool
 
 
-LineEvent = (
-    SessionEvent
-    | StatusEvent
-    | StepStartEvent
-    | TextEvent
-    | ReasoningEvent
-    | ToolUseEvent
-    | AskEvent
-    | NoticeEvent
-    | RetryEvent
-    | StepFinishEvent
-    | SentinelEvent
-    | ErrorEvent
-    | ResultEvent
-)
+ReplyEvent = TextEvent | ReasoningEvent
+StepEvent = StepStartEvent | ReplyEvent | ToolUseEvent | AskEvent | NoticeEvent | RetryEvent | StepFinishEvent
+LineEvent = SessionEvent | StatusEvent | StepEvent | SentinelEvent | ErrorEvent | ResultEvent
 """The events that `--format json` writes."""
 
-Event = (
-    LineEvent
-    | DeltaEvent
-    | RemovedEvent
-    | PromptEvent
-    | TurnStartEvent
-    | TurnFinishEvent
-    | ToolStartEvent
-    | AskEndEvent
-    | SubagentEvent
-    | TodosEvent
-    | CompactionEvent
-    | PatchEvent
-    | TitleEvent
-    | UndoEvent
-    | RedoEvent
-)
+TurnEvent = PromptEvent | TurnStartEvent | TurnFinishEvent | CompactionEvent | PatchEvent | TodosEvent
+CallEvent = ToolStartEvent | AskEndEvent | SubagentEvent
+Event = LineEvent | TurnEvent | CallEvent | DeltaEvent | RemovedEvent | TitleEvent | UndoEvent | RedoEvent
 """Every public event."""
 
 

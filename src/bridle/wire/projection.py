@@ -65,7 +65,8 @@ class EventStream:
         status = status_of(self.session, held=True)
         if status != self._status:
             self._status = status
-            events.append(_status_event(self.id, status))
+            # Unset fields of a status are left out of its event too.
+            events.append(public.StatusEvent(self.id, **msgspec.to_builtins(status)))
         if events:
             events[-1] = msgspec.structs.replace(events[-1], sequence=entry.sequence)
         return events
@@ -194,14 +195,11 @@ class EventStream:
             elif isinstance(part, parts.Reasoning) and part.text:
                 yield public.ReasoningEvent(self.id, part=id, text=part.text)
         state = turn.request.state if turn.request is not None else None
-        replied = state if isinstance(state, states.Replied) else None
+        usage, cost, ended = None, 0.0, ""
+        if isinstance(state, states.Replied):
+            usage, cost, ended = state.usage, state.cost, state.finish
         yield public.StepFinishEvent(
-            self.id,
-            number=finish.number,
-            calls=finish.calls,
-            usage=replied.usage if replied is not None else None,
-            cost=replied.cost if replied is not None else 0.0,
-            finish=replied.finish if replied is not None else "",
+            self.id, number=finish.number, calls=finish.calls, usage=usage, cost=cost, finish=ended
         )
 
     def _compaction(self, part: parts.Compaction) -> Iterator[public.Event]:
@@ -230,38 +228,27 @@ class EventStream:
             case states.Waiting(child=child, told=told):
                 if call.id not in self._started:
                     self._started.add(call.id)
-                    yield public.ToolUseEvent(
-                        self.id, id=call.id, tool=call.name, input=_input(call), state="waiting", child=child
-                    )
+                    yield self._use(call, "waiting", child=child)
                     yield public.SubagentEvent(
                         self.id, call=call.id, child=child, state="started", background=bool(told)
                     )
             case states.Done() | states.Failed():
                 yield from self._ended(call, state)
             case states.Refused(refusal=refusal, output=output):
-                yield public.ToolUseEvent(
-                    self.id,
-                    id=call.id,
-                    tool=call.name,
-                    input=_input(call),
-                    state="refused",
-                    output=output,
-                    refusal=refusal.name,
-                    limit=refusal.limit,
-                )
+                yield self._use(call, "refused", output=output, refusal=refusal.name, limit=refusal.limit)
             case states.Pending() | states.Asking() | states.Approved() | states.Repeat() | states.Queued():
                 return
 
     def _ended(self, call: parts.Call, state: states.Done | states.Failed) -> Iterator[public.Event]:
-        how: Literal["done", "failed"] = "done" if isinstance(state, states.Done) else "failed"
-        yield public.ToolUseEvent(
-            self.id, id=call.id, tool=call.name, input=_input(call), state=how, output=state.output
-        )
+        yield self._use(call, "done" if isinstance(state, states.Done) else "failed", output=state.output)
         if state.report is not None:
             child, reason, spent = state.report.child, state.report.reason, state.report.spent
             yield public.SubagentEvent(self.id, call=call.id, child=child, state="ended", reason=reason, spent=spent)
         if isinstance(state, states.Done) and state.todos is not None:
             yield public.TodosEvent(self.id, todos=state.todos)
+
+    def _use(self, call: parts.Call, state: public.ToolState, **fields: Any) -> public.ToolUseEvent:
+        return public.ToolUseEvent(self.id, id=call.id, tool=call.name, input=_input(call), state=state, **fields)
 
     def _ask(self, call: parts.Call, ask: states.Ask) -> public.AskEvent:
         """Return an ask with the session that raised it: a subagent's may be answered there or here."""
@@ -283,16 +270,6 @@ def compaction_text(part: parts.Compaction) -> str:
     if part.outcome != "smaller":
         return "context not compacted: nothing to gain"
     return f"context compacted: {part.before} → {part.after} tokens"
-
-
-def _status_event(session: str, status: Status) -> public.StatusEvent:
-    return public.StatusEvent(
-        session,
-        state=status.state,
-        attempt=status.attempt or UNSET,
-        message=status.message or UNSET,
-        next=status.next or UNSET,
-    )
 
 
 def _kind(part: parts.Part | None) -> Literal["text", "reasoning"]:

@@ -1,9 +1,10 @@
-"""Prefix matching for rules: partly known texts, and words that a program may pass on as a command."""
+"""Pattern matching for rules: wildcards, partly known texts, and words that a program may pass on as a command."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 NOT_KNOWN = "\ufffd"
 """Stands for an unknown word, or the unknown rest of one."""
@@ -11,6 +12,17 @@ _PARTS = re.compile(r"[;&|(){}\[\]<>$`\n]+")
 _STARTS = re.compile(r"(?:^|[\s=!@:+/]|(?<=\s-)\w)(?=[^\s=!@:+/])")
 _QUOTES = str.maketrans(",", " ", "'\"\\")
 MOST_STARTS = 500
+
+
+def wildcard(pattern: str) -> str:
+    """Return the regular expression for a wildcard pattern."""
+    return "".join({"*": ".*", "?": "."}.get(letter) or re.escape(letter) for letter in pattern)
+
+
+@lru_cache(maxsize=4096)
+def compiled(pattern: str) -> re.Pattern[str]:
+    """Return a wildcard pattern as a compiled regular expression, which must match the whole text."""
+    return re.compile(wildcard(pattern), re.DOTALL)
 
 
 def passed_on(text: str) -> Iterable[str]:

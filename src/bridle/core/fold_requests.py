@@ -1,0 +1,135 @@
+"""Model requests in the fold: their states, their usage, and the reply that ends a step."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from bridle.core.events import RequestMoved
+from bridle.core.fold_calls import close_batch
+from bridle.core.messages import AssistantMessage, AssistantText, CallMessage, Thought
+from bridle.core.parts import Call, PartOfReply, Reasoning, Request, StepFinish, Text
+from bridle.core.session import OpenTurn, Session
+from bridle.core.states import Broken, Cut, Interrupted, Open, Replied, RequestState, Usage
+from bridle.core.turn import SideRequest
+
+
+def begin_request(session: Session, turn: OpenTurn, request: Request) -> None:
+    """Record that a request is about to be sent: for a step, a side request, or a title."""
+    if request.purpose == "title":
+        turn.title = request
+        return
+    turn.request = request
+    turn.reply = []
+    if request.purpose in ("compaction", "synthesis"):
+        side_request = turn.side_request
+        if side_request is None or side_request.purpose != request.purpose:
+            side_request = SideRequest(request.purpose, began=session.elapsed)
+        turn.side_request = replace(side_request, state="open", requests=side_request.requests + 1)
+    else:
+        assert turn.step is not None
+        # Every prompt so far is part of this request, whether it is the first of its step or a later attempt.
+        turn.prompted = False
+        turn.step = replace(turn.step, requests=turn.step.requests + 1, state="open")
+
+
+def move_request(session: Session, event: RequestMoved) -> None:
+    """Apply the new state of a request."""
+    turn = session.turn
+    assert turn is not None
+    request = session.parts[event.id]
+    assert isinstance(request, Request)
+    session.parts[event.id] = moved = replace(request, state=event.state)
+    state = event.state
+    match state:
+        case Open():
+            _count(turn, state.tries[-1].usage, state.tries[-1].cost)
+        case Replied() | Cut() | Broken():
+            _count(turn, state.usage, state.cost)
+        case Interrupted():
+            turn.tokens += state.tokens
+            turn.cost += state.cost
+    if moved.purpose == "title":
+        turn.title = moved
+        return
+    turn.request = moved
+    if moved.purpose in ("compaction", "synthesis"):
+        _move_side_request(turn, state)
+    else:
+        _move_step(turn, state)
+
+
+def _count(turn: OpenTurn, usage: Usage, cost: float) -> None:
+    turn.usage = turn.usage.plus(usage)
+    turn.tokens += usage.total
+    turn.cost += cost
+
+
+def _move_step(turn: OpenTurn, state: RequestState) -> None:
+    step = turn.step
+    assert step is not None
+    match state:
+        case Replied():
+            pass
+        case Open():
+            turn.step = replace(step, tries=step.tries + 1)
+        case Cut():
+            turn.step = replace(step, cut=state.by)
+            turn.doom = turn.doom or state.by == "chant"
+        case Broken():
+            turn.overflowed = turn.overflowed or state.overflow
+            turn.step = replace(step, state="interrupted" if state.overflow else "failed")
+        case Interrupted():
+            turn.step = replace(step, state="interrupted", deaths=step.deaths + 1)
+
+
+def _move_side_request(turn: OpenTurn, state: RequestState) -> None:
+    side_request = turn.side_request
+    assert side_request is not None
+    match state:
+        case Open():
+            turn.side_request = replace(side_request, tries=side_request.tries + 1)
+        case Replied():
+            # The sender judges the reply: a usable one is recorded together with its use.
+            turn.side_request = replace(side_request, state="finished", blanks=side_request.blanks + 1)
+            turn.cut = state.finish == "length" if side_request.purpose == "synthesis" else turn.cut
+        case Cut() | Broken():
+            turn.side_request = replace(side_request, state="failed")
+            turn.synthesis = "failed" if side_request.purpose == "synthesis" else turn.synthesis
+        case Interrupted():
+            turn.side_request = replace(side_request, state="interrupted", deaths=side_request.deaths + 1)
+
+
+def finish_step(session: Session, turn: OpenTurn, finish: StepFinish) -> None:
+    """Apply the end of a step's request, whole or cut: its text and its calls are known."""
+    assert turn.step is not None
+    parts = [session.parts[id] for id in turn.reply]
+    turn.batch = {part.id: part.state for part in parts if isinstance(part, Call)}
+    turn.words = [part.id for part in parts if isinstance(part, Text) and part.text.strip()]
+    turn.cut = finish.cut
+    if any(isinstance(part, Call) and part.written for part in parts):
+        session.written[turn.start.model] = session.written.get(turn.start.model, 0) + 1
+    empties = turn.step.empties + 1 if finish.empty else 0
+    turn.step = replace(turn.step, state="finished", calls=len(turn.batch), empties=empties)
+    if turn.batch or turn.words:
+        while parts and isinstance(parts[-1], Reasoning):
+            # A thought that led to nothing: providers refuse a reply that ends in one.
+            parts.pop()
+        blocks = tuple(_block(part) for part in parts if isinstance(part, (Text, Reasoning, Call)))
+        session.say(AssistantMessage(finish.id, blocks, turn.start.model))
+    if turn.request is not None and isinstance(turn.request.state, Replied):
+        usage = turn.request.state.usage
+        session.count(usage)
+        # If the provider still counts too much after a compaction, it gained nothing, despite the estimate.
+        full = 0 < turn.start.compact_at < usage.total
+        turn.compactions = turn.compactions if full else 0
+    close_batch(session, turn)
+
+
+def _block(part: PartOfReply) -> AssistantText | Thought | CallMessage:
+    match part:
+        case Text():
+            return AssistantText(part.text)
+        case Reasoning():
+            return Thought(part.text, part.seal)
+        case Call():
+            return CallMessage(part.id, part.name, part.arguments, part.seal)
