@@ -25,14 +25,14 @@ from bridle.core.ids import compaction_id, compaction_request_id, stored_prompt_
 from bridle.core.ledger import AccountChange
 from bridle.core.limits import LOWEST_OUTPUT_TOKENS, Spent
 from bridle.core.messages import UserMessage, characters
-from bridle.core.parts import Compaction, CompactionCause, ReservationRefused
+from bridle.core.parts import Compaction, CompactionCause, Request, ReservationRefused
 from bridle.core.session import OpenTurn
-from bridle.core.states import Replied, Usage
+from bridle.core.states import Replied
 from bridle.core.stream import ModelRequest
 from bridle.turn.active_turn import ActiveTurn
 from bridle.turn.processor import Processor
+from bridle.turn.request_kind import NO_BUDGET, RequestKind, text_request
 from bridle.turn.send_request import ESTIMATE_SLACK, ModelCall, closing_need
-from bridle.turn.side_request import NO_BUDGET, SideRequestKind
 
 
 async def compact(active: ActiveTurn, action: Compact) -> None:
@@ -41,7 +41,7 @@ async def compact(active: ActiveTurn, action: Compact) -> None:
     if action.by == "bridle":
         await summary.write_it_ourselves()
     else:
-        await ModelCall(active, summary, reads=summary.reads).send()
+        await ModelCall(summary).send()
 
 
 def cause_of(turn: OpenTurn) -> CompactionCause:
@@ -49,17 +49,17 @@ def cause_of(turn: OpenTurn) -> CompactionCause:
     return "overflow" if turn.overflowed else "manual" if turn.wanted is not None else "usage"
 
 
-class _Summary(SideRequestKind):
-    """The request for a summary; see `RequestKind`."""
+class _Summary(RequestKind):
+    """The request for a summary."""
 
-    grows: Literal["recorded", "shown", "hidden"] = "hidden"
+    grows = "hidden"
 
     def __init__(self, active: ActiveTurn, action: Compact) -> None:
         session, turn = active.session, active.turn
         number = turn.compacted + 1
         self.part = compaction_id(turn.start.number, number)
         id = compaction_request_id(self.part, action.attempt)
-        super().__init__(active, "compaction", id, number=number, attempt=action.attempt)
+        super().__init__(active, Request(id, "compaction", number, action.attempt, turn.start.model))
         self.messages = session.messages
         self.window = turn.start.window or active.setup.model.info.context_window
         self.per_token = session.characters_per_token
@@ -71,18 +71,21 @@ class _Summary(SideRequestKind):
 
     def request(self, max_output: int) -> ModelRequest:
         most = max(LOWEST_OUTPUT_TOKENS, int(self.window * SUMMARY_SHARE))
-        return self.asking(self.words, system="", max_output=min(max_output, most))
+        options = self.active.setup.model.options
+        return text_request(
+            self.active, self.sent, self.words, system="", max_output=min(max_output, most), options=options
+        )
 
     def keep(self, max_output: int) -> Spent:
         return closing_need(self.active, int(self.window * (TAIL_SHARE + SUMMARY_SHARE)))
 
-    async def whole(self, processor: Processor, usage: Usage, dollars: float, change: AccountChange) -> None:
-        replied = RequestMoved(self.id, Replied(usage, dollars, processor.finish))
+    async def whole(self, processor: Processor, replied: Replied, change: AccountChange) -> None:
+        moved = RequestMoved(self.id, replied)
         if processor.calls or processor.wordless:
             # Requested once more, then written from the record: `decide` counts.
-            await self.active.record.append(replied, change=change)
+            await self.active.record.append(moved, change=change)
         else:
-            await self._apply(processor.text, "model", replied, change=change)
+            await self._apply(processor.text, "model", moved, change=change)
 
     async def unaffordable(self, refused: ReservationRefused, *, begun: bool) -> None:
         events = (RequestMoved(self.id, NO_BUDGET),) if begun else ()
