@@ -6,19 +6,10 @@ from collections.abc import Collection
 
 import msgspec
 
+from bridle.core import ids
 from bridle.core.context import estimate_tokens
 from bridle.core.events import CallMoved, Recorded, SessionInfo
 from bridle.core.fold import load
-from bridle.core.ids import (
-    ask_address,
-    asks_report_id,
-    child_prompt_id,
-    child_session_id,
-    end_report_id,
-    is_below,
-    recall_id,
-    turn_part_id,
-)
 from bridle.core.inbox import AbortItem, ChildAsksItem, ChildEndedItem, PromptItem, TurnOptions
 from bridle.core.ledger import AccountChange
 from bridle.core.limits import LOWEST_OUTPUT_TOKENS, seconds_left
@@ -55,9 +46,9 @@ def child_of(active: ActiveTurn, call: Call, busy: Collection[str]) -> Waiting |
         known = ", ".join(sorted(active.setup.toolset.subagents))
         return Refused(Refusal("invalid"), f'There is no subagent "{given.subagent_type}". There are: {known}.')
     if not given.task_id:
-        return _started(child_session_id(active.record.lease.session, call.id), given)
+        return _started(ids.child_session_id(active.record.lease.session, call.id), given)
     # A fork has the same history, but the subagents in it belong to the session it was forked from.
-    ours = is_below(given.task_id, active.record.lease.session)
+    ours = ids.is_below(given.task_id, active.record.lease.session)
     if given.task_id not in active.session.children or not ours:
         return Refused(Refusal("invalid"), f'"{given.task_id}" is no subagent of this session')
     if given.task_id in busy:
@@ -95,7 +86,7 @@ async def start_children(active: ActiveTurn) -> None:
     """Ensure that every subagent of the open calls exists, has its prompt, and is driven. May be called twice."""
     session, journal = active.record.lease.session, active.record.journal
     for id, child in active.turn.children.items():
-        prompt = child_prompt_id(session, id)
+        prompt = ids.child_prompt_id(session, id)
         if prompt in active.others.submitted:
             continue
         given = _arguments(active, active.session.call(id))
@@ -134,7 +125,7 @@ def _delegation(active: ActiveTurn, call: str) -> Delegation:
     )
 
 
-async def recall(active: ActiveTurn, ids: Collection[str]) -> tuple[list[Recorded], AccountChange | None]:
+async def recall(active: ActiveTurn, calls: Collection[str]) -> tuple[list[Recorded], AccountChange | None]:
     """Tell these subagents to stop; their endings are awaited, since the tree pays for their use until then.
 
     One that never got its prompt will not end: its call ends instead, and returns its place.
@@ -142,11 +133,11 @@ async def recall(active: ActiveTurn, ids: Collection[str]) -> tuple[list[Recorde
     moved: list[Recorded] = []
     never: list[str] = []
     under_way, session = active.turn.under_way, active.record.lease.session
-    for id in ids:
+    for id in calls:
         state = under_way[id]
         child = state.child
-        if await _was_prompted(active, child, child_prompt_id(session, id)):
-            abort = AbortItem(recall_id(session, id), detail="the turn above it has ended")
+        if await _was_prompted(active, child, ids.child_prompt_id(session, id)):
+            abort = AbortItem(ids.recall_id(session, id), detail="the turn above it has ended")
             await active.others.submit(child, abort)
             moved.append(CallMoved(id, msgspec.structs.replace(state, asks=(), recalled=True)))
         else:
@@ -183,7 +174,7 @@ async def report_asks(active: ActiveTurn) -> None:
     if asks == active.reported:
         return
     delegation = turn.start.delegation
-    item = ChildAsksItem(asks_report_id(session, active.session.sequence), delegation.call, session, asks)
+    item = ChildAsksItem(ids.asks_report_id(session, active.session.sequence), delegation.call, session, asks)
     await active.others.report(delegation.parent, item)
     active.reported = asks
 
@@ -196,7 +187,7 @@ def has_ended(session: Session) -> bool:
 
 def _addressed(session: str, ask: Ask) -> Ask:
     """Return an ask whose id says where its answer goes."""
-    return ask if ask.session else msgspec.structs.replace(ask, id=ask_address(session, ask.id), session=session)
+    return ask if ask.session else msgspec.structs.replace(ask, id=ids.ask_address(session, ask.id), session=session)
 
 
 async def report_end(session: Session, others: OtherSessions) -> None:
@@ -210,9 +201,9 @@ async def report_end(session: Session, others: OtherSessions) -> None:
     report = Report(session.info.id, finish.reason, total, finish.usage, finish.unasked)
     words = (session.parts[id] for id in finish.answer)
     text = "".join(part.text for part in words if isinstance(part, Text))
-    sentinel = session.parts.get(turn_part_id(finish.number, "sentinel"))
+    sentinel = session.parts.get(ids.turn_part_id(finish.number, "sentinel"))
     headline = sentinel.text if isinstance(sentinel, Sentinel) else ""
-    told = end_report_id(session.info.id, finish.number)
+    told = ids.end_report_id(session.info.id, finish.number)
     ended = ChildEndedItem(told, delegation.call, report, text, headline, files=finish.files)
     await others.report(delegation.parent, ended)
 
