@@ -279,4 +279,4 @@ def _actions(settings: Settings) -> Callable[[ActiveTurn], Actions]:
     # Imported only if there are hooks.
     from bridle.turn.hook_actions import HookedActions
 
-    return lambda active: HookedActions(TurnActions(active), active)
+    return HookedActions

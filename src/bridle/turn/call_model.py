@@ -9,7 +9,7 @@ from bridle.core.events import PartPut, Recorded, RequestMoved
 from bridle.core.ids import notice_id, request_part_id, step_part_id, step_request_id, turn_part_id
 from bridle.core.ledger import AccountChange
 from bridle.core.limits import LOWEST_OUTPUT_TOKENS, NOTHING, Spent, counted
-from bridle.core.parts import Halt, Notice, Purpose, Request, StepFinish, StepStart
+from bridle.core.parts import Halt, Notice, Part, Purpose, Request, StepFinish, StepStart
 from bridle.core.states import Broken, Cut, Replied
 from bridle.core.stream import ModelRequest
 from bridle.turn.active_turn import MOST_WRITTEN, ActiveTurn
@@ -48,24 +48,24 @@ class _Step(RequestKind):
 
     def intent(self) -> list[Recorded]:
         turn, action = self.active.turn, self.action
-        events: list[Recorded] = []
+        parts: list[Part] = []
         if self.is_new:
             elapsed = self.active.record.elapsed
-            events += [PartPut(limit_notice(turn, name, action.number, elapsed)) for name in action.warn]
-            events += [PartPut(notice) for notice in self.notices]
+            parts += [limit_notice(turn, name, action.number, elapsed) for name in action.warn]
+            parts += self.notices
             if action.closing is None and turn.step is not None and turn.step.cut:
                 # Time ran out during the reply and was extended: a request must not end with the model's own words.
                 id = step_part_id(turn.start.number, action.number, "cut")
-                events.append(PartPut(Notice(id, "cut", WAS_CUT, told=True)))
+                parts.append(Notice(id, "cut", WAS_CUT, told=True))
             if turn.start.output is not None and turn.step is not None and turn.step.final:
                 id = step_part_id(turn.start.number, action.number, "output")
-                events.append(PartPut(Notice(id, "output", REMINDER, told=True)))
+                parts.append(Notice(id, "output", REMINDER, told=True))
             if action.closing is not None:
-                told = closing_notice(turn, action.closing, self.active.setup.model.prompts["closing"], elapsed)
-                events.append(PartPut(told))
+                template = self.active.setup.model.prompts["closing"]
+                parts.append(closing_notice(turn, action.closing, template, elapsed))
             start = step_part_id(turn.start.number, action.number, "start")
-            events.append(PartPut(StepStart(start, action.number, turn.cap, action.closing)))
-        return [*events, *super().intent()]
+            parts.append(StepStart(start, action.number, turn.cap, action.closing))
+        return [*map(PartPut, parts), *super().intent()]
 
     def request(self, max_output: int) -> ModelRequest:
         active, setup = self.active, self.active.setup

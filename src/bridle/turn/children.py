@@ -37,10 +37,9 @@ def _depth(turn: OpenTurn) -> int:
 def child_of(active: ActiveTurn, call: Call, busy: Collection[str]) -> Waiting | Refused:
     """Return the subagent that a permitted call starts or resumes, or why it cannot have one."""
     given = _arguments(active, call)
-    if _depth(active.turn) >= active.setup.policy.max_depth:
-        text = (
-            f"not executed: no subagent may be started here, since a tree may be {active.setup.policy.max_depth} deep"
-        )
+    deepest = active.setup.policy.max_depth
+    if _depth(active.turn) >= deepest:
+        text = f"not executed: no subagent may be started here, since a tree may be {deepest} deep"
         return Refused(Refusal("limit", "depth"), text)
     if given.subagent_type not in active.setup.toolset.subagents:
         known = ", ".join(sorted(active.setup.toolset.subagents))
@@ -84,22 +83,16 @@ def keeping(active: ActiveTurn, *, starting: int = 0, heard: int = 0) -> Account
 
 async def start_children(active: ActiveTurn) -> None:
     """Ensure that every subagent of the open calls exists, has its prompt, and is driven. May be called twice."""
-    session, journal = active.record.lease.session, active.record.journal
+    session = active.record.lease.session
     for id, child in active.turn.children.items():
         prompt = ids.child_prompt_id(session, id)
         if prompt in active.others.submitted:
             continue
         given = _arguments(active, active.session.call(id))
         assert active.session.info is not None
-        info = SessionInfo(
-            child,
-            active.session.info.directory,
-            given.description,
-            active.seams.clock.wall(),
-            given.subagent_type,
-            parent=session,
-        )
-        await journal.create(info)
+        here, now = active.session.info.directory, active.seams.clock.wall()
+        info = SessionInfo(child, here, given.description, now, given.subagent_type, parent=session)
+        await active.record.journal.create(info)
         options = TurnOptions(given.subagent_type, on_ask=active.turn.start.on_ask, delegation=_delegation(active, id))
         await active.others.submit(child, PromptItem(prompt, given.prompt, queue=True, options=options))
         active.others.submitted.add(prompt)

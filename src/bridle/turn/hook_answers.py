@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, TypeVar
 
 import msgspec
 
 from bridle.core.events import PartPut, Recorded
+from bridle.core.hook import HookEvent
 from bridle.core.ids import notice_id
 from bridle.core.parts import Call, Notice
 from bridle.core.repair import arguments_of
@@ -42,6 +44,16 @@ class Instruction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 Answer = TypeVar("Answer", Arguments, ReplacedOutput, Instruction)
 
 
+async def _answers(
+    active: ActiveTurn, event: HookEvent, tool: str, more: Mapping[str, Any], kind: type[Answer]
+) -> AsyncIterator[Answer | str]:
+    """Run the hooks for an event; yield their answers, and the complaints of those that failed. See `each_hook`."""
+    async for said in each_hook(active, event, tool, more):
+        answer = answer_of(said, kind) if said.status == 0 else said.words
+        if answer is not None:
+            yield answer
+
+
 def answer_of(said: Said, kind: type[Answer]) -> Answer | str | None:
     """Return the answer that a hook printed as JSON, or the error in it; None for any other output."""
     text = said.text.strip()
@@ -75,11 +87,10 @@ async def ask_hooks(active: ActiveTurn, verdicts: dict[str, CallState]) -> dict[
         payload: dict[str, Any] = {"call": id, "arguments": arguments_of(call.arguments)}
         before = payload["arguments"]
         refused = ""
-        async for said in each_hook(active, "before_call", call.name, payload):
-            answer = answer_of(said, Arguments) if said.status == 0 else said.words
+        async for answer in _answers(active, "before_call", call.name, payload, Arguments):
             if isinstance(answer, str):
                 refused = answer
-            elif answer is not None:
+            else:
                 payload["arguments"] = answer.arguments
         if refused:
             verdicts[id] = Refused(Refusal("hook"), f"not executed: a hook refused it: {refused}")
@@ -101,16 +112,9 @@ def _judged_again(active: ActiveTurn, call: Call) -> CallState:
 
 def change_notices(active: ActiveTurn, changed: dict[str, str]) -> list[Recorded]:
     """Return the notices about changed arguments for the reader."""
-    return [
-        PartPut(
-            Notice(
-                notice_id(id, "hook"),
-                "hook",
-                f"before_call: a hook changed the arguments of {active.session.call(id).name}",
-            )
-        )
-        for id in changed
-    ]
+    text = "before_call: a hook changed the arguments of {}"
+    names = {id: active.session.call(id).name for id in changed}
+    return [PartPut(Notice(notice_id(id, "hook"), "hook", text.format(name))) for id, name in names.items()]
 
 
 async def after_hooks(active: ActiveTurn, call: Call, output: Output) -> Output:
@@ -118,11 +122,10 @@ async def after_hooks(active: ActiveTurn, call: Call, output: Output) -> Output:
     words: list[str] = []
     payload: dict[str, Any] = {"call": call.id, "failed": output.failed, "output": output.text[:HOOK_READS]}
     text = output.text
-    async for said in each_hook(active, "after_call", call.name, payload):
-        answer = answer_of(said, ReplacedOutput) if said.status == 0 else said.words
+    async for answer in _answers(active, "after_call", call.name, payload, ReplacedOutput):
         if isinstance(answer, str):
             words.append(f"[a hook says: {answer}]")
-        elif answer is not None:
+        else:
             text = payload["output"] = answer.output
     if text != output.text:
         notice = Notice(notice_id(call.id, "output"), "hook", f"after_call: a hook replaced the output of {call.name}")
@@ -137,11 +140,10 @@ async def compaction_instruction(active: ActiveTurn, cause: str) -> tuple[str, l
     template = active.setup.model.prompts["compaction"]
     payload: dict[str, Any] = {"cause": cause, "instruction": template}
     told: list[str] = []
-    async for said in each_hook(active, "before_compaction", "", payload):
-        answer = answer_of(said, Instruction) if said.status == 0 else said.words
+    async for answer in _answers(active, "before_compaction", "", payload, Instruction):
         if isinstance(answer, str):
             told.append(answer)
-        elif answer is not None:
+        else:
             words = answer.instruction or payload["instruction"]
             words = words if HISTORY in words else f"{words}\n\n{HISTORY}"
             payload["instruction"] = f"{words}\n\n{answer.add}" if answer.add else words

@@ -39,11 +39,6 @@ class Said:
         return self.text.strip()[:MOST_SAID] or f"the hook {self.command!r} ended with {self.status}"
 
 
-async def fire(active: ActiveTurn, event: HookEvent, **more: Any) -> list[Said]:
-    """Run the hooks for an event in order; return those that did not exit with 0."""
-    return [said async for said in each_hook(active, event, "", more) if said.status != 0]
-
-
 async def each_hook(active: ActiveTurn, event: HookEvent, tool: str, more: Mapping[str, Any]) -> AsyncIterator[Said]:
     """Run the hooks for an event in order and yield the outcome of each. None is run after an abort.
 

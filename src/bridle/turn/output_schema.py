@@ -63,7 +63,8 @@ class OutputSchema:
         """Return the new state of a call that gives the answer."""
         try:
             given = msgspec.json.decode(arguments or "{}")
-            value = given["value"] if self._wrapped and self._has_value(given) else given
+            wrapped = self._wrapped and isinstance(given, dict) and set(given) == {"value"}
+            value = given["value"] if wrapped else given
             problems = self._problems(value)
             text = msgspec.json.encode(value).decode()
         except (msgspec.MsgspecError, RecursionError) as error:
@@ -83,10 +84,6 @@ class OutputSchema:
         except (msgspec.MsgspecError, RecursionError):
             return ""
         return msgspec.json.encode({"value": given} if self._wrapped else given).decode()
-
-    @staticmethod
-    def _has_value(given: Any) -> bool:
-        return isinstance(given, dict) and set(given) == {"value"}
 
     def _problems(self, given: Any) -> list[str]:
         import jsonschema
