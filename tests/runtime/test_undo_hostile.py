@@ -127,7 +127,7 @@ def test_another_session_at_the_same_time_is_not_undone_with_this_one(home):
     turn(home, "echo B > b")
     first = json.loads(slow.communicate(timeout=30)[0].splitlines()[-1])["session"]
     refused = home.run("undo", first)
-    assert (refused.returncode, "changed by somebody else since: b" in refused.stderr) == (2, True)
+    assert (refused.returncode, "changed outside this session since: b" in refused.stderr) == (2, True)
     assert files(home.project) == {"a": b"A\n", "b": b"B\n"}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
@@ -15,7 +15,6 @@ from bridle.core.ids import RESERVED_SESSIONS, looks_like_part
 from bridle.core.inbox import InboxItem, PromptItem, TurnOptions
 from bridle.core.limits import wrong_limit
 from bridle.core.parts import File
-from bridle.core.permission import Rule
 from bridle.errors import ConfigError
 from bridle.tools.tool import Tool
 from bridle.wire import entries as wire
@@ -135,16 +134,6 @@ def named_tools(name: str, tools: Iterable[Tool]) -> dict[str, Tool]:
         if found.setdefault(tool.spec.name, tool) is not tool:
             raise ConfigError(f"{name}: two tools are called {tool.spec.name!r}")
     return found
-
-
-def tools_of_agents(given: Mapping[str, Iterable[Tool]]) -> dict[str, dict[str, Tool]]:
-    """Return the private tools of each agent, by name; raises `ConfigError`."""
-    return {agent: named_tools(f"agent {agent}: tools", own) for agent, own in given.items()}
-
-
-def layers(name: str, rules: Sequence[tuple[Rule, ...]]) -> tuple[tuple[Rule, ...], ...]:
-    """Return validated lists of rules; raises `ConfigError`."""
-    return fitting(name, tuple(rules), tuple[tuple[Rule, ...], ...])
 
 
 def definitions(agents: Iterable[AgentDefinition]) -> dict[str, AgentDefinition]:

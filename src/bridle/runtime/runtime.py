@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +23,7 @@ from bridle.core.ids import read_ask_address
 from bridle.core.inbox import AbortItem, AnswerItem, CompactItem, ExtendItem, InboxItem, PromptItem, TurnOptions
 from bridle.core.limits import LimitName, wrong_limit
 from bridle.core.parts import File, TurnStart
+from bridle.core.permission import Rule
 from bridle.core.session import Session
 from bridle.engine.bus import Bus
 from bridle.engine.drive import DriveSetup, submit
@@ -31,7 +33,6 @@ from bridle.errors import ConfigError
 from bridle.journal.open import open_journal
 from bridle.runtime import argument_checks
 from bridle.runtime.config import RuntimeConfig
-from bridle.runtime.duplicate_prompts import refuse_other
 from bridle.runtime.local_project import LocalProject
 from bridle.runtime.mcp_servers import servers_for
 from bridle.runtime.project import Backend
@@ -84,22 +85,21 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
         user = config.user
         agents = {**all_agents(self.settings, config.origins), **argument_checks.definitions(config.agents)}
         subagents = described_subagents(agents, config.subagents)
-        tools = argument_checks.named_tools("tools", config.tools)
-        restrictions = argument_checks.layers("restrictions", config.restrictions)
+        named = argument_checks.named_tools
+        private = {agent: named(f"agent {agent}: tools", own) for agent, own in config.private_tools.items()}
+        layers = argument_checks.fitting("restrictions", tuple(config.restrictions), tuple[tuple[Rule, ...], ...])
         return SettingsTurns(
             settings=self.settings,
             models=self.models,
             agents=agents,
             subagents=subagents,
             toolset=Toolset(
-                {**tools, **user.skill_tools(), **subagent_tools(subagents)},
+                {**named("tools", config.tools), **user.skill_tools(), **subagent_tools(subagents)},
                 user.built_in,
                 self.servers,
-                argument_checks.tools_of_agents(config.private_tools),
+                private,
             ),
-            rules=PermissionRules(
-                self.settings.permission, (*restrictions, user.stricter), user.approvals, self.commands
-            ),
+            rules=PermissionRules(self.settings.permission, (*layers, user.stricter), user.approvals, self.commands),
             commands=self.commands,
             user=user,
             seams=self.seams,
@@ -122,24 +122,12 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
         With `in_memory` no journal is opened and nothing is written, for read-only callers.
         """
         # Imported here because library users with their own tools and settings never need them.
-        from bridle.assembly.project_setup import set_up_project
         from bridle.engine.step_log import StepLog
+        from bridle.runtime.project_setup import set_up_project
 
         environment = os.environ if environment is None else environment
         found = set_up_project(Path(directory).absolute(), environment, flags=flags, trusted=trusted)
-        config = RuntimeConfig(
-            journal=None if in_memory else found.journal,
-            settings=found.settings,
-            origins=found.origins,
-            tools=found.tools,
-            subagents=None,
-            directory=directory,
-            restrictions=found.restrictions,
-            outputs=found.outputs,
-            environment=environment,
-            user=found.user,
-        )
-        runtime = cls(config)
+        runtime = cls(replace(found.config, journal=None) if in_memory else found.config)
         runtime.notices = runtime.file_notices = found.notices
         runtime.models.wanted = found.wanted
         if not in_memory:
@@ -213,7 +201,7 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
         if reply:
             await self.check(await self._current(session), item)
         if not await self._submit(session, item):
-            await refuse_other(self.journal, session, item)
+            await self._refuse_other(session, item)
         return item.id
 
     async def check(self, state: Session, item: PromptItem) -> None:

@@ -95,6 +95,13 @@ class SessionReader:
         """Return the current state of the session, which callers must not change."""
         return self._drives.live.get(session) or await self._drives.load(session)
 
+    async def _refuse_other(self, session: str, item: PromptItem) -> None:
+        """Raise `ConfigError` if the id of this prompt was used for other text or files."""
+        known = [*await self.journal.inbox(session), *parts_put(await self.journal.load(session))]
+        prompts = [each for each in known if isinstance(each, (PromptItem, Prompt)) and each.id == item.id]
+        if any((prompt.text, prompt.files) != (item.text, item.files) for prompt in prompts):
+            raise ConfigError(f"prompt id {item.id!r} was used for another prompt in this session: choose a new id")
+
     async def stream(self, session: str, prompt: str, after: int = 0) -> AsyncGenerator[Entry | Live, None]:
         """Yield every entry after a sequence number, in order, and deltas as they arrive, until `wait` would return.
 
