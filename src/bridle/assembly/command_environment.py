@@ -119,24 +119,22 @@ class CommandEnvironment:
 
     def _known_home(self) -> Home:
         """Return the home directory of commands; its settings files are generated for the first command."""
-        if self._home is None:
-            assert self._scratch is not None
-            self._home = self._made(self._scratch)
-        return self._home
-
-    def _made(self, scratch: Path) -> Home:
+        if self._home is not None:
+            return self._home
+        assert self._scratch is not None
         named = Path(self.environment.get("HOME") or "/nonexistent")
         given = self.environment.get("XDG_CACHE_HOME", "")
         caches = (Path(given) if given.startswith("/") else named / ".cache").resolve() / "bridle" / "commands"
         git = shutil.which("git", path=outside(self.environment.get("PATH", ""), Path.cwd()))
         texts = {**plain_settings(named), ".gitconfig": git_identity(git, self.environment)}
-        folder = scratch / "settings"
+        folder = self._scratch / "settings"
         folder.mkdir(mode=0o700, exist_ok=True)
         files: dict[str, Path] = {}
         for name, text in texts.items():
             files[name] = folder / name.replace("/", "_")
             files[name].write_text(text, encoding="utf-8")
-        return Home(named.resolve(), named, caches, files, _paths(self.settings.home))
+        self._home = Home(named.resolve(), named, caches, files, _paths(self.settings.home))
+        return self._home
 
     def _path(self) -> list[Path]:
         """Return the folders of PATH; for a virtual environment, its root folder."""

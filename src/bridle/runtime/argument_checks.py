@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
@@ -98,19 +98,11 @@ def safe_name(name: str) -> bool:
     return short and all(letter.isalnum() or letter in "_.-" for letter in name) and not name.startswith(".")
 
 
-def prompt_item(
-    id: str,
-    text: str,
-    files: Sequence[File],
-    options: TurnOptions | None,
-    subagents: Iterable[str],
-    *,
-    queue: bool,
-    reply: bool,
-) -> PromptItem:
-    """Return a prompt for the inbox; raises `ConfigError`."""
-    if isinstance(id, str) and looks_like_part(id):
-        raise ConfigError(f"prompt: id must not begin with a number and a dot, which {id!r} does")
+def sound_prompt(item: PromptItem, subagents: Iterable[str]) -> PromptItem:
+    """Return a prompt as it can be recorded, with its mentions of subagents spelled out; raises `ConfigError`."""
+    options = item.options
+    if isinstance(item.id, str) and looks_like_part(item.id):
+        raise ConfigError(f"prompt: id must not begin with a number and a dot, which {item.id!r} does")
     if options is not None and not isinstance(options, TurnOptions):
         raise ConfigError(f"prompt: options must be TurnOptions, not {options!r}")
     if options is not None and options.delegation is not None:
@@ -119,12 +111,10 @@ def prompt_item(
         problem = wrong_limit(limit, value)
         if problem is not None:
             raise ConfigError(f"prompt: limits: {limit} {problem}")
-    words = with_mentions(sound(text), subagents) if isinstance(text, str) else text
-    attached = tuple(
-        msgspec.structs.replace(file, path=sound(file.path), text=sound(file.text))
-        for file in (fitting("files", each, File) for each in files)
-    )
-    return recordable(PromptItem(id, words, attached, queue=queue, reply=reply, options=options))
+    words = with_mentions(sound(item.text), subagents) if isinstance(item.text, str) else item.text
+    files = [fitting("files", file, File) for file in item.files]
+    files = [msgspec.structs.replace(file, path=sound(file.path), text=sound(file.text)) for file in files]
+    return recordable(msgspec.structs.replace(item, text=words, files=tuple(files)))
 
 
 def named_tools(name: str, tools: Iterable[Tool]) -> dict[str, Tool]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from bridle.config.load import config_home, data_home, state_home
@@ -50,11 +51,8 @@ def _folders(environment: Mapping[str, str]) -> set[tuple[int, int] | str]:
     """Return Bridle's own folders by device and inode, so that different paths to one folder are equal."""
     found: set[tuple[int, int] | str] = set()
     for home in (config_home, data_home, state_home):
-        try:
-            path = home(environment)
-        except ConfigError:
-            continue
-        found.add(_identity(path))
+        with suppress(ConfigError):
+            found.add(_identity(home(environment)))
     return found
 
 

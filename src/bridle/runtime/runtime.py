@@ -12,7 +12,6 @@ import msgspec
 
 from bridle.assembly.command_environment import command_environment_for
 from bridle.assembly.models import Models
-from bridle.assembly.permissions import PermissionRules
 from bridle.assembly.toolset import Toolset, described_subagents, subagent_tools
 from bridle.assembly.turns import SettingsTurns
 from bridle.config.agents import all_agents
@@ -33,10 +32,9 @@ from bridle.errors import ConfigError
 from bridle.journal.open import open_journal
 from bridle.runtime import argument_checks
 from bridle.runtime.config import RuntimeConfig
-from bridle.runtime.local_project import LocalProject
 from bridle.runtime.mcp_servers import servers_for
 from bridle.runtime.project import Backend
-from bridle.runtime.session_changes import SessionChanges
+from bridle.runtime.rare_methods import RareMethods
 from bridle.runtime.session_reader import SessionReader
 from bridle.seams import Seams
 from bridle.tools.output_buffer import OutputFolder
@@ -44,7 +42,7 @@ from bridle.turn.actions import Actions, TurnActions
 from bridle.turn.active_turn import ActiveTurn
 
 
-class Runtime(SessionReader, SessionChanges, LocalProject):
+class Runtime(SessionReader, RareMethods):
     """Runs the sessions of a journal. Use it as an async context manager, or call `close`.
 
     `engine` creates the engine that drives the sessions; None means one in this process.
@@ -86,6 +84,7 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
         agents = {**all_agents(self.settings, config.origins), **argument_checks.definitions(config.agents)}
         subagents = described_subagents(agents, config.subagents)
         named = argument_checks.named_tools
+        tools = {**named("tools", config.tools), **user.skill_tools(), **subagent_tools(subagents)}
         private = {agent: named(f"agent {agent}: tools", own) for agent, own in config.private_tools.items()}
         layers = argument_checks.fitting("restrictions", tuple(config.restrictions), tuple[tuple[Rule, ...], ...])
         return SettingsTurns(
@@ -93,13 +92,8 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
             models=self.models,
             agents=agents,
             subagents=subagents,
-            toolset=Toolset(
-                {**named("tools", config.tools), **user.skill_tools(), **subagent_tools(subagents)},
-                user.built_in,
-                self.servers,
-                private,
-            ),
-            rules=PermissionRules(self.settings.permission, (*layers, user.stricter), user.approvals, self.commands),
+            toolset=Toolset(tools, user.built_in, self.servers, private),
+            restrictions=(*layers, user.stricter),
             commands=self.commands,
             user=user,
             seams=self.seams,
@@ -196,8 +190,9 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
         for another prompt. An id begins with a letter.
         """
         id = self.seams.new_id("prm") if id is None else id
-        item = argument_checks.prompt_item(id, text, files, options, self.turns.subagents, queue=queue, reply=reply)
+        item = PromptItem(id, text, tuple(files), queue=queue, reply=reply, options=options)
         item = msgspec.structs.replace(item, wants=tuple(wants), subtask=subtask)
+        item = argument_checks.sound_prompt(item, self.turns.subagents)
         if reply:
             await self.check(await self._current(session), item)
         if not await self._submit(session, item):

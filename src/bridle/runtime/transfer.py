@@ -121,8 +121,9 @@ async def import_bundle(runtime: Runtime, raw: bytes) -> str:
     ]
     states = {carried.info.id: folded(carried.info.id, carried.entries, Session()) for carried in found}
     for id, state in states.items():
-        check_open_turn(id, state, set(states), runtime.settings.behavior.ceiling)
-        _check_children(runtime, id, state)
+        if state.running is not None:
+            check_open_turn(id, state.running, set(states), runtime.settings.behavior.ceiling)
+            _check_children(runtime, id, state, state.running)
     found = [_within_bounds(runtime, carried, states[carried.info.id]) for carried in found]
     missing = [(carried, await _missing(runtime, carried)) for carried in found]
     states = {carried.info.id: folded(carried.info.id, carried.entries, Session()) for carried in found}
@@ -168,11 +169,8 @@ def _within_bounds(runtime: Runtime, carried: Carried, state: Session) -> Carrie
     return msgspec.structs.replace(carried, entries=bounded(carried.entries, turn.start.number, limits))
 
 
-def _check_children(runtime: Runtime, id: str, state: Session) -> None:
+def _check_children(runtime: Runtime, id: str, state: Session, turn: OpenTurn) -> None:
     """Raise `ConfigError` if an open turn has subagents that the rules here do not allow."""
-    turn = state.running
-    if turn is None:
-        return
     agent = runtime.turns.recorded_agent(turn.start.agent)
     for call in turn.children:
         wanted = Access("task", str(arguments_of(state.call(call).arguments).get("subagent_type", "")))

@@ -37,7 +37,7 @@ def _depth(turn: OpenTurn) -> int:
 def child_of(active: ActiveTurn, call: Call, busy: Collection[str]) -> Waiting | Refused:
     """Return the subagent that a permitted call starts or resumes, or why it cannot have one."""
     given = _arguments(active, call)
-    deepest = active.setup.policy.max_depth
+    deepest = active.setup.max_depth
     if _depth(active.turn) >= deepest:
         text = f"not executed: no subagent may be started here, since a tree may be {deepest} deep"
         return Refused(Refusal("limit", "depth"), text)
@@ -112,7 +112,7 @@ def _delegation(active: ActiveTurn, call: str) -> Delegation:
         without=setup.toolset.without,
         always=tuple(sorted(active.session.always, key=lambda access: (access.permission, access.pattern))),
         seconds=None if allowed is None else seconds_left(allowed, active.record.elapsed),
-        priced=turn.limits.cost is not None or (above is not None and above.priced) or setup.policy.tree_cost,
+        priced=turn.limits.cost is not None or (above is not None and above.priced) or setup.tree_cost,
         reads_only=setup.commands.reads_only,
         background=call in turn.background,
     )

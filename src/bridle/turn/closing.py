@@ -158,7 +158,7 @@ def _pruning(active: ActiveTurn) -> list[Recorded]:
     """Return the pruning of old outputs at the end of a turn, in one block, before the next request."""
     session, turn = active.session, active.turn
     try:
-        wanted = active.setup.policy.prunes
+        wanted = active.setup.prunes
     except ConfigError:
         # The setup of the turn no longer exists; the turn ends all the same.
         return []

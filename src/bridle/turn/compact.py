@@ -19,7 +19,7 @@ from bridle.core.states import Replied
 from bridle.core.stream import ModelRequest
 from bridle.turn.active_turn import ActiveTurn
 from bridle.turn.processor import Processor
-from bridle.turn.request_kind import NO_BUDGET, RequestKind, text_request
+from bridle.turn.request_kind import NO_BUDGET, RequestKind
 from bridle.turn.send_request import ESTIMATE_SLACK, ModelCall, closing_need
 
 
@@ -63,10 +63,7 @@ class _Summary(RequestKind):
 
     def request(self, max_output: int) -> ModelRequest:
         most = max(LOWEST_OUTPUT_TOKENS, int(self.window * compaction.SUMMARY_SHARE))
-        options = self.active.setup.model.options
-        return text_request(
-            self.active, self.sent, self.words, system="", max_output=min(max_output, most), options=options
-        )
+        return self.asking(self.words, system="", max_output=min(max_output, most))
 
     def keep(self, max_output: int) -> Spent:
         return closing_need(self.active, int(self.window * (compaction.TAIL_SHARE + compaction.SUMMARY_SHARE)))

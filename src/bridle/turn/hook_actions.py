@@ -14,8 +14,7 @@ from bridle.core.parts import Notice
 from bridle.core.turn import Turn
 from bridle.turn.actions import TurnActions
 from bridle.turn.compact import cause_of
-from bridle.turn.hook_answers import compaction_instruction
-from bridle.turn.hooks import each_hook
+from bridle.turn.hooks import compaction_instruction, each_hook
 
 
 class HookedActions(TurnActions):

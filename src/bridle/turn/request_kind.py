@@ -51,6 +51,11 @@ class RequestKind(ABC):
     def request(self, max_output: int) -> ModelRequest:
         """Return the request to send."""
 
+    def asking(self, words: str, *, system: str, max_output: int) -> ModelRequest:
+        """Return a request to the turn's model; see `text_request`."""
+        options = self.active.setup.model.options
+        return text_request(self.active, self.sent, words, system=system, max_output=max_output, options=options)
+
     def processor(self, prefix: str) -> Processor:
         """Return the processor for the reply."""
         return Processor(prefix, {}, NO_TOOLS)

@@ -23,7 +23,7 @@ from bridle.tools.tool import Invocation, Output, Tool, as_output
 from bridle.turn.active_turn import ActiveTurn, capped_output
 from bridle.turn.authorize import Authority
 from bridle.turn.children import child_of, keeping, start_children
-from bridle.turn.hook_answers import after_hooks, ask_hooks, change_notices
+from bridle.turn.hooks import after_hooks, ask_hooks, change_notices
 from bridle.turn.patch_files import begin_patch, finish_patch
 from bridle.turn.scope import Aborted, cancelled_by_us
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from bridle.core.events import Recorded, RequestMoved
 from bridle.core.ids import reply_id, request_part_id, reservation_id
 from bridle.core.ledger import AccountChange, BudgetRefused, Reservation, Shortage
-from bridle.core.limits import LOWEST_OUTPUT_TOKENS, NOTHING, LimitName, Spent, closing_seconds
+from bridle.core.limits import LOWEST_OUTPUT_TOKENS, NOTHING, Spent, closing_seconds
 from bridle.core.parts import ReservationRefused
 from bridle.core.pricing import MILLION, cost, worst_cost
 from bridle.core.retry import GiveUp, RetryAfter, next_try, retryable
@@ -130,7 +130,9 @@ class ModelCall:
 
     async def _no_room(self, short: Shortage, *, begun: bool) -> None:
         id = request_part_id(self.sender.id, "refused")
-        limit = _limit_of(short)
+        limit = short.limit
+        # A request needs no place for a subagent.
+        assert limit != "depth" and limit != "live" and limit != "total"
         least = min(LOWEST_OUTPUT_TOKENS, self.max_output)
         needs = float(getattr(self._amount(least).plus(self.sender.keep(least)), limit))
         spent, allowed = float(short.spent), float(short.allowed)
@@ -261,14 +263,6 @@ class ModelCall:
         moved = RequestMoved(self.sender.id, Open(self.tries))
         await active.record.append(moved, *processor.partial(), change=change)
         return True
-
-
-def _limit_of(short: Shortage) -> LimitName:
-    match short.limit:
-        case "depth" | "live" | "total":
-            raise AssertionError(short)
-        case limit:
-            return limit
 
 
 def _error_of(processor: Processor, *, late: bool) -> Error:

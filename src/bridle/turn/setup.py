@@ -142,9 +142,13 @@ class ToolSetup:
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
-class TurnPolicy:
-    """Bounds from the settings that TurnStart does not record."""
+class TurnSetup:
+    """The whole setup of one turn, with the bounds from the settings that TurnStart does not record."""
 
+    model: ModelSetup
+    permissions: PermissionSetup
+    toolset: ToolSetup
+    commands: CommandSetup
     ceiling: int
     """The maximum number of steps that extensions may reach."""
     max_depth: int = 1
@@ -155,17 +159,6 @@ class TurnPolicy:
     """Whether money is limited for the whole tree, for a day or for a month."""
     prunes: bool = True
     """Whether old outputs of tools are removed at the end of a turn."""
-
-
-@dataclass(slots=True, frozen=True, kw_only=True)
-class TurnSetup:
-    """The whole setup of one turn."""
-
-    model: ModelSetup
-    permissions: PermissionSetup
-    toolset: ToolSetup
-    commands: CommandSetup
-    policy: TurnPolicy
     hooks: Sequence[HookSettings] = ()
     snapshots: FileHistory | None = None
     """Snapshots the files before they are changed; None if nothing may change them."""

@@ -14,7 +14,7 @@ from bridle.core.states import Broken, Done, Replied
 from bridle.core.stream import ModelRequest
 from bridle.turn.active_turn import ActiveTurn
 from bridle.turn.processor import Processor
-from bridle.turn.request_kind import RequestKind, text_request
+from bridle.turn.request_kind import RequestKind
 from bridle.turn.send_request import ESTIMATE_SLACK, ModelCall, closing_need, input_tokens
 
 
@@ -55,10 +55,7 @@ class _Answer(RequestKind):
         return "\n\n".join(["# What was asked", *prompts, "# What was found", *found])
 
     def request(self, max_output: int) -> ModelRequest:
-        options = self.active.setup.model.options
-        return text_request(
-            self.active, self.sent, self.words, system=self.system, max_output=max_output, options=options
-        )
+        return self.asking(self.words, system=self.system, max_output=max_output)
 
     def keep(self, max_output: int) -> Spent:
         return closing_need(self.active, input_tokens(self.active))

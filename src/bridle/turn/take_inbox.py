@@ -228,7 +228,7 @@ async def _extend(active: ActiveTurn, turn: OpenTurn, item: ExtendItem) -> None:
         await active.record.append(PartPut(Notice(id, "extension", problem, item=item.id)), take=(item.id,))
         return
     # A program may pass a whole number; the record must read back as it was written.
-    by = float(min(item.by, active.setup.policy.ceiling - turn.cap) if item.limit == "steps" else item.by)
+    by = float(min(item.by, active.setup.ceiling - turn.cap) if item.limit == "steps" else item.by)
     change = None
     if LIMITS[item.limit].shared:
         account = await active.record.journal.account(turn.start.account)
@@ -241,8 +241,8 @@ def _not_extendable(active: ActiveTurn, turn: OpenTurn, item: ExtendItem) -> str
     if turn.step is not None and turn.step.closing is not None:
         return f"{item.limit} not extended: the turn is closing already"
     if item.limit == "steps":
-        room = active.setup.policy.ceiling - turn.cap
-        return "" if room > 0 and turn.cap > 0 else f"steps not extended: the ceiling is {active.setup.policy.ceiling}"
+        room = active.setup.ceiling - turn.cap
+        return "" if room > 0 and turn.cap > 0 else f"steps not extended: the ceiling is {active.setup.ceiling}"
     if turn.limits.of(item.limit) is None:
         return f"{item.limit} not extended: no such limit is set for this turn"
     return ""

@@ -59,7 +59,7 @@ async def end_title(active: ActiveTurn, *, patience: float = 0.0) -> None:
 
 
 def _paid(active: ActiveTurn) -> bool:
-    return active.turn.limits.cost is not None or active.setup.policy.tree_cost
+    return active.turn.limits.cost is not None or active.setup.tree_cost
 
 
 class Title:
