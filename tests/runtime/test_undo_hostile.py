@@ -165,7 +165,7 @@ def test_a_prompt_after_a_dead_undo_keeps_its_work(home):
     script = home.script(calls(("bash", {"command": "echo three >> n"})), {"text": "Done."})
     _, lines = home.json("--model", script, "--on-ask", "allow", "--session", session, "go on")
     told = [line["text"] for line in lines if line["type"] == "notice" and line["about"] == "undo"]
-    assert told == ["an undo or redo was interrupted: the history has changed, and the files have not all followed"]
+    assert told == ["an undo or redo was interrupted: the history has changed, but not all files have been restored"]
     assert files(home.project) == {"n": b"one\ntwo\nthree\n"}
     assert home.run("undo", session).returncode == 0
     assert files(home.project) == {"n": b"one\ntwo\n"}

@@ -62,14 +62,14 @@ class CommandEnvironment:
             return False
         program, why_not = sandbox_program()
         if self.settings.mode == "required" and not program:
-            raise ConfigError(f"sandbox.mode is required, and there is no sandbox: {why_not}")
+            raise ConfigError(f"sandbox.mode is required, but no sandbox is available: {why_not}")
         return bool(program)
 
     def warning(self) -> str:
         """Return a warning if commands run without a sandbox although the settings do not turn it off."""
         if self.settings.mode != "auto" or self.sandboxed:
             return ""
-        return f"commands run without a sandbox, so each of them is asked about: {sandbox_program()[1]}"
+        return f"commands run without a sandbox, so each one needs your permission: {sandbox_program()[1]}"
 
     def permits(self, access: Access) -> bool:
         """Return whether the rules allow an access to a command that runs outside a turn."""
@@ -172,11 +172,7 @@ class CommandEnvironment:
 
 
 def command_environment_for(
-    settings: Settings,
-    environment: Mapping[str, str],
-    guarded: tuple[Path, ...],
-    outputs: Path | None,
-    directory: Path,
+    settings: Settings, environment: Mapping[str, str], guarded: tuple[Path, ...], outputs: Path | None, directory: Path
 ) -> CommandEnvironment:
     """Return the command environment of a project from its settings; raises `ConfigError`."""
     return CommandEnvironment(

@@ -88,7 +88,7 @@ def stream_text(said: str) -> str:
 def session_id(id: str) -> str:
     """Return a valid session id; raises `ConfigError`. Ids become part of file names and account names."""
     if not isinstance(id, str) or not safe_name(id) or id in RESERVED_SESSIONS:
-        raise ConfigError(f"id: {id!r} is no id of a session: use letters, digits, '_', '-' and '.'")
+        raise ConfigError(f"id: {id!r} is not a valid session id: use letters, digits, '_', '-' and '.'")
     return id
 
 
@@ -106,7 +106,7 @@ def sound_prompt(item: PromptItem, subagents: Iterable[str]) -> PromptItem:
     if options is not None and not isinstance(options, TurnOptions):
         raise ConfigError(f"prompt: options must be TurnOptions, not {options!r}")
     if options is not None and options.delegation is not None:
-        raise ConfigError("prompt: options.delegation is what a turn gives its subagents: leave it out")
+        raise ConfigError("prompt: options.delegation is reserved for subagents: leave it out")
     for limit, value in options.limits.items() if options is not None else ():
         problem = wrong_limit(limit, value)
         if problem is not None:

@@ -36,7 +36,7 @@ def inside_call(environment: Mapping[str, str] | None = None) -> bool:
 def refuse_inside_call(what: str) -> None:
     """Raise `ConfigError` if this process runs inside a tool call."""
     if inside_call():
-        raise ConfigError(f"{what} is for people: it is refused inside a call of a Bridle session")
+        raise ConfigError(f"{what} is for people: it is refused inside a tool call of a Bridle session")
 
 
 def leave_terminal() -> None:

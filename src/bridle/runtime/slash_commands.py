@@ -94,7 +94,9 @@ def _find_command(text: str, commands: Collection[str]) -> tuple[str, str] | Non
         near = get_close_matches(name, commands, 1)
         known = f"known: {', '.join(f'/{each}' for each in sorted(commands))}" if commands else "none is defined"
         hint = f"did you mean /{near[0]}?" if near else f"({known})"
-        raise ConfigError(f"there is no command /{name}; {hint} Begin the prompt with another word if it is none")
+        raise ConfigError(
+            f"there is no command /{name}; {hint} If you mean no command, begin the prompt with another word"
+        )
     return None
 
 

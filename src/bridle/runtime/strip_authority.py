@@ -50,7 +50,7 @@ def disarmed(entries: Sequence[Entry], directory: str) -> tuple[Entry, ...]:
             events.append(_disarmed(event, ended=ended is not None))
             if isinstance(part, TurnStart):
                 if ended not in (None, part.number):
-                    raise ConfigError(f"turn {ended} has an end and no beginning")
+                    raise ConfigError(f"turn {ended} has an end but no start")
                 ended = None
         found.append(msgspec.structs.replace(entry, events=tuple(reversed(events))))
     return tuple(reversed(found))

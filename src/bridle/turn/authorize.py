@@ -80,8 +80,8 @@ class Authority:
         asked: list[Access] = []
         # Old approvals did not record their accesses: they were for all that the call needs. That was before hooks
         # could change arguments, which need an approval of their own.
-        unnamed = isinstance(call.state, states.Approved) and call.state.permission != DOOM_LOOP and not call.changed
-        old = unnamed and not granted
+        approved = isinstance(call.state, states.Approved) and call.state.permission != DOOM_LOOP
+        old = approved and not call.changed and not granted
         for access in needed:
             verdict = active.setup.permissions.judge(access)
             if verdict == "deny":
@@ -97,7 +97,7 @@ class Authority:
                 return states.Running()
             case "allow" | "deny":
                 asked.sort(key=only_a_person_answers, reverse=True)
-                text = f"not executed: {asked[0].permission} needs a person's permission, and nobody can be asked"
+                text = f"not executed: {asked[0].permission} needs a person's permission, and no person can be asked"
                 return _refused("unasked", text)
             case "person" | "pause":
                 wanted = "; ".join(f"{access.permission}: {access.pattern}" for access in asked)

@@ -127,7 +127,7 @@ class _Step(RequestKind):
             return []
         if active.session.written.get(ref, 0) + 1 != MOST_WRITTEN:
             return []
-        text = f"{ref} writes its tool calls as text; from now on it is told its tools in words. {HOW_TO_KEEP}"
+        text = f"{ref} writes its tool calls as text; from now on its tools are described in the prompt. {HOW_TO_KEEP}"
         return [PartPut(Notice(notice_id(self.id, "written"), "model", text.replace("{ref}", ref)))]
 
     async def cut(self, processor: Processor | None, cut: Cut, change: AccountChange | None) -> None:

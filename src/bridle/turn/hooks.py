@@ -76,23 +76,16 @@ async def _run(active: ActiveTurn, hook: HookSettings, payload: Mapping[str, Any
     environment: Mapping[str, str] | None = setup.commands.environment
     sandbox, watch = setup.commands.find_sandbox(), None
     if sandbox is not None and hook.sandbox:
-        contained = await in_thread(
-            lambda: contain(
-                sandbox,
-                project,
-                project,
-                setup.commands.environment,
-                permits=lambda access: setup.permissions.judge(access) == "allow",
-            )
-        )
+        given = setup.commands.environment
+        contained = await in_thread(lambda: contain(sandbox, project, project, given, permits=setup.permissions.allows))
         command, environment, watch = [*contained.words, *command], contained.environment, contained.watch
-    with tempfile.TemporaryFile() as given:
-        given.write(msgspec.json.encode(payload))
-        given.seek(0)
+    with tempfile.TemporaryFile() as stdin:
+        stdin.write(msgspec.json.encode(payload))
+        stdin.seek(0)
         piped = OutputStream(
             command,
             folder=project,
-            given=given.fileno(),
+            given=stdin.fileno(),
             environment=environment,
             bounds=setup.commands.bounds,
             watch=watch,

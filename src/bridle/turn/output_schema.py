@@ -40,11 +40,11 @@ class OutputSchema:
             elsewhere = [name for name in _references(self._schema) if not name.startswith("#")]
             self._problems({})
         except jsonschema.SchemaError as error:
-            raise ConfigError(f"this is no JSON schema: {error.message}") from error
+            raise ConfigError(f"this is not a valid JSON schema: {error.message}") from error
         except (TypeError, ValueError, RecursionError, AttributeError) as error:
-            raise ConfigError(f"this is no JSON schema, or too deep: {error}") from error
+            raise ConfigError(f"this is not a valid JSON schema, or too deep: {error}") from error
         if elsewhere:
-            raise ConfigError(f"this schema names something elsewhere, which is not fetched: {elsewhere[0]}")
+            raise ConfigError(f"this schema refers to something outside of it, which is not fetched: {elsewhere[0]}")
 
     @property
     def tokens(self) -> int:

@@ -61,7 +61,7 @@ async def begin_patch(active: ActiveTurn, verdicts: Mapping[str, CallState]) -> 
             return []
     except SnapshotFailed as failed:
         problem = str(failed)
-    return [PartPut(Notice(missing, "snapshot", f"what this turn changes cannot be undone: {problem}"))]
+    return [PartPut(Notice(missing, "snapshot", f"the changes of this turn cannot be undone: {problem}"))]
 
 
 def _seconds(active: ActiveTurn) -> float:

@@ -134,19 +134,14 @@ class Processor:
     def _input_began(self, name: str, id: str) -> PartDelta:
         place = self._inputs.setdefault(id, len(self._parts))
         growing = Growing(reply_part_id(self._prefix, place), "arguments", name)
-        self._put(place, growing)
+        self._parts[place : place + 1] = [growing]
         return growing.add("")
 
     def _called(self, call: stream.ToolCall) -> None:
-        """Add a complete call at the position where its input began."""
+        """Add a complete call at the position where its input began, or at the end."""
         self._growing = None
-        self._put(self._inputs.pop(call.id, len(self._parts)), call)
-
-    def _put(self, place: int, part: Growing | stream.ToolCall) -> None:
-        if place == len(self._parts):
-            self._parts.append(part)
-        else:
-            self._parts[place] = part
+        place = self._inputs.pop(call.id, len(self._parts))
+        self._parts[place : place + 1] = [call]
 
     def _growing_part(self, kind: Kind) -> Growing:
         growing = self._growing

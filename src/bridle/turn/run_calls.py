@@ -173,8 +173,7 @@ async def _run_one(active: ActiveTurn, id: str) -> None:
         outcome = await after_hooks(active, call, outcome)
     moved = CallMoved(id, _ended(active, call, outcome, invocation.seen))
     turn = active.turn
-    others = [state for other, state in turn.batch.items() if other != id]
-    if turn.patch is None and all(isinstance(state, Ended) for state in others):
+    if turn.patch is None and all(isinstance(state, Ended) for other, state in turn.batch.items() if other != id):
         # The last call of its step: the next request or the end of the turn follows.
         await active.record.append_with_next(moved)
     else:

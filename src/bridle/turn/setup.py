@@ -108,6 +108,10 @@ class PermissionSetup:
         """
         return lru_cache(MOST_VERDICTS)(self._judge)
 
+    def allows(self, access: Access) -> bool:
+        """Return whether an access needs no ask."""
+        return self.judge(access) == "allow"
+
     def _judge(self, access: Access) -> Verdict:
         if access.permission == "external_directory" and access.reach == "exact":
             place = Path(access.pattern.removesuffix("/*"))

@@ -128,7 +128,7 @@ async def _open(active: ActiveTurn, item: PromptItem | CompactItem) -> None:
     if prompt is item:
         parts += opening.notices
         if active.session.unfinished is not None:
-            text = "an undo or redo was interrupted: the history has changed, and the files have not all followed"
+            text = "an undo or redo was interrupted: the history has changed, but not all files have been restored"
             parts.append(Notice(notice_id(number, "undo"), "undo", text))
         parts.append(_prompt(prompt, number))
     else:
