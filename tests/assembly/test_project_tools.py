@@ -167,7 +167,8 @@ def test_a_skill_that_is_a_link_out_of_an_untrusted_project_is_not_loaded_unaske
     assert "idden" not in home.run("config", "prompt", "--model", model).stdout
     _, lines = home.json("--model", model, "go")
     assert (
-        outputs(lines) == ["not executed: external_directory needs a person's permission, and nobody can be asked"] * 3
+        outputs(lines)
+        == ["not executed: external_directory needs a person's permission, and no person can be asked"] * 3
     )
     _, lines = home.json("--model", model, "--on-ask", "allow", "go")
     first, second, _ = outputs(lines)
@@ -313,7 +314,7 @@ def test_the_doctor_lists_the_protections_in_force(home):
     home.environment["PATH"] = "/nonexistent"
     lines = doctor(home)
     assert "✗ no sandbox: bubblewrap is not installed (Debian: apt-get install bubblewrap)" in lines
-    assert "✗ git is missing: apt-get install git" in lines
+    assert "✗ git is not installed: apt-get install git" in lines
 
 
 def test_the_doctor_names_keys_wrong_files_and_a_damaged_journal(home):

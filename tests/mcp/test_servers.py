@@ -68,7 +68,7 @@ def test_a_server_is_asked_about_like_any_tool(place):
     world = World(place, stable=stdio())
     world.permission = {}
     turn = world.turn(call("stable_add", a=1, b=1), "Done.")
-    assert turn.outputs == ["not executed: stable_add needs a person's permission, and nobody can be asked"]
+    assert turn.outputs == ["not executed: stable_add needs a person's permission, and no person can be asked"]
     world.permission = {"stable_*": "allow"}
     assert world.turn(call("stable_add", a=1, b=1), "Done.").outputs == ["2"]
     world.permission = {"stable_*": "deny"}

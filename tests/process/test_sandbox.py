@@ -189,7 +189,7 @@ def test_its_absence_is_said_in_plain_words(tmp_path, monkeypatch):
     try:
         commands = CommandEnvironment(SandboxSettings(), {})
         assert commands.warning() == (
-            "commands run without a sandbox, so each of them is asked about: "
+            "commands run without a sandbox, so each one needs your permission: "
             "bubblewrap is not installed (Debian: apt-get install bubblewrap)"
         )
     finally:

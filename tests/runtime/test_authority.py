@@ -162,7 +162,7 @@ def test_what_comes_from_elsewhere_does_not_use_what_was_allowed_here(tmp_path):
             last = mine["sessions"][0]["entries"][-1]
             more = {**last, "sequence": last["sequence"] + 1, "events": []}
             mine["sessions"][0]["entries"].append(more)
-            with pytest.raises(ConfigError, match="was allowed something here"):
+            with pytest.raises(ConfigError, match="with permissions granted here"):
                 await import_bundle(runtime, json.dumps(mine).encode())
             return held, ask.text
 

@@ -41,7 +41,7 @@ def inside(home, *lines, **more):
     ]
 
 
-REFUSED = "for people: it is refused inside a call"
+REFUSED = "for people: it is refused inside a tool call"
 
 
 def test_commands_that_grant_something_are_refused_inside_a_call(home):

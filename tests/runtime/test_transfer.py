@@ -66,7 +66,7 @@ def test_an_import_that_contradicts_what_is_there_is_refused(home):
     bundle["sessions"][0]["entries"][-1]["at"] += 1
     (home.project / "in.json").write_text(json.dumps(bundle))
     done = home.run("import", "in.json")
-    assert (done.returncode, "is there already, and not the same" in done.stderr) == (2, True)
+    assert (done.returncode, "already exists here with different entries" in done.stderr) == (2, True)
 
 
 def accounts(home, ids):
@@ -118,7 +118,7 @@ def test_what_is_no_export_is_refused_in_words(home, content):
 def test_an_import_that_is_nested_too_deeply_says_so(home):
     (home.project / "in.json").write_text('{"bridle": 1, "sessions": ' + '[{"a": ' * 3_000 + "1" + "}]" * 3_000 + "}")
     done = home.run("import", "in.json")
-    assert (done.returncode, done.stderr) == (2, "bridle: this is no exported session: it is nested too deeply\n")
+    assert (done.returncode, done.stderr) == (2, "bridle: this is not an exported session: it is nested too deeply\n")
 
 
 def test_a_fork_has_the_history_and_goes_its_own_way(home):

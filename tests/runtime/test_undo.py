@@ -301,7 +301,7 @@ def test_without_git_a_turn_goes_on_and_says_once_that_it_cannot_be_undone(home)
     script = home.script(*(calls(("bash", {"command": f"touch {name}"})) for name in "ab"), {"text": "Done."})
     code, lines = home.json("--model", script, "--on-ask", "allow", "go")
     told = [line["text"] for line in lines if line["type"] == "notice" and line["about"] == "snapshot"]
-    assert (code, told) == (0, ["what this turn changes cannot be undone: git is not installed"])
+    assert (code, told) == (0, ["the changes of this turn cannot be undone: git is not installed"])
 
 
 def test_an_interrupted_turn_is_not_undone(home):

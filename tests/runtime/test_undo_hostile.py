@@ -127,7 +127,7 @@ def test_another_session_at_the_same_time_is_not_undone_with_this_one(home):
     turn(home, "echo B > b")
     first = json.loads(slow.communicate(timeout=60)[0].splitlines()[-1])["session"]
     refused = home.run("undo", first)
-    assert (refused.returncode, "changed by somebody else since: b" in refused.stderr) == (2, True)
+    assert (refused.returncode, "changed outside this session since: b" in refused.stderr) == (2, True)
     assert files(home.project) == {"a": b"A\n", "b": b"B\n"}
 
 
@@ -165,7 +165,7 @@ def test_a_prompt_after_a_dead_undo_keeps_its_work(home):
     script = home.script(calls(("bash", {"command": "echo three >> n"})), {"text": "Done."})
     _, lines = home.json("--model", script, "--on-ask", "allow", "--session", session, "go on")
     told = [line["text"] for line in lines if line["type"] == "notice" and line["about"] == "undo"]
-    assert told == ["an undo or redo was interrupted: the history has changed, and the files have not all followed"]
+    assert told == ["an undo or redo was interrupted: the history has changed, but not all files have been restored"]
     assert files(home.project) == {"n": b"one\ntwo\nthree\n"}
     assert home.run("undo", session).returncode == 0
     assert files(home.project) == {"n": b"one\ntwo\n"}

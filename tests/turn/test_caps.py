@@ -63,7 +63,7 @@ def test_an_answer_before_the_cap_is_an_answer():
 
 def test_a_value_over_the_ceiling_is_clamped_with_a_notice():
     story = tell(ScriptedModel(["hi"]), steps=210)
-    assert story.notices == ["210 steps were asked for; the ceiling is 200"]
+    assert story.notices == ["210 steps were requested; the ceiling is 200"]
 
 
 def test_the_closing_instruction_is_a_user_message_that_names_the_limit():

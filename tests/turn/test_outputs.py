@@ -93,7 +93,7 @@ def test_calls_beside_the_answer_are_run_before_the_turn_ends():
 
 
 def test_a_schema_that_is_none_is_refused_before_anything_starts():
-    with pytest.raises(ConfigError, match="this is no JSON schema: 'horse' is not valid"):
+    with pytest.raises(ConfigError, match="this is not a valid JSON schema: 'horse' is not valid"):
         told(GIVEN, schema={"type": "horse"})
 
 

@@ -166,7 +166,7 @@ def test_files_that_cannot_be_kept_hold_up_nothing_and_the_reader_is_told_once(t
     keeper = Keeper(taking=taking)
     session = tell(keeper, call("act"), call("act", command="again"))
     assert [type(state) for state in states(session)] == [Done, Done]
-    assert notices(session) == [f"what this turn changes cannot be undone: {why}"]
+    assert notices(session) == [f"the changes of this turn cannot be undone: {why}"]
     assert (keeper.asked, patches(session)) == (["take"], [])
 
 

@@ -91,7 +91,7 @@ def test_a_reserve_that_is_used_up_before_the_calls_are_settled_leaves_the_turn_
         ).runtime() as own:
             session = await own.create()
             prompt = await own.prompt(session, "go")
-            with pytest.raises(JournalFailed, match="the turn cannot be brought to its end: "):
+            with pytest.raises(JournalFailed, match="the turn cannot be ended: "):
                 await own.wait(session, prompt)
             journal.full = False
             await own.resume(session)
@@ -315,5 +315,5 @@ def test_an_undo_that_the_files_did_not_follow_is_told_to_whoever_goes_on():
             return [part.text for part in parts if isinstance(part, Notice)]
 
     assert run_virtually(work) == [
-        "an undo or redo was interrupted: the history has changed, and the files have not all followed"
+        "an undo or redo was interrupted: the history has changed, but not all files have been restored"
     ]

@@ -62,14 +62,14 @@ class CommandEnvironment:
             return False
         program, why_not = sandbox_program()
         if self.settings.mode == "required" and not program:
-            raise ConfigError(f"sandbox.mode is required, and there is no sandbox: {why_not}")
+            raise ConfigError(f"sandbox.mode is required, but no sandbox is available: {why_not}")
         return bool(program)
 
     def warning(self) -> str:
         """Return a warning if commands run without a sandbox although the settings do not turn it off."""
         if self.settings.mode != "auto" or self.sandboxed:
             return ""
-        return f"commands run without a sandbox, so each of them is asked about: {sandbox_program()[1]}"
+        return f"commands run without a sandbox, so each one needs your permission: {sandbox_program()[1]}"
 
     def permits(self, access: Access) -> bool:
         """Return whether the rules allow an access to a command that runs outside a turn."""
@@ -119,24 +119,22 @@ class CommandEnvironment:
 
     def _known_home(self) -> Home:
         """Return the home directory of commands; its settings files are generated for the first command."""
-        if self._home is None:
-            assert self._scratch is not None
-            self._home = self._made(self._scratch)
-        return self._home
-
-    def _made(self, scratch: Path) -> Home:
+        if self._home is not None:
+            return self._home
+        assert self._scratch is not None
         named = Path(self.environment.get("HOME") or "/nonexistent")
         given = self.environment.get("XDG_CACHE_HOME", "")
         caches = (Path(given) if given.startswith("/") else named / ".cache").resolve() / "bridle" / "commands"
         git = shutil.which("git", path=outside(self.environment.get("PATH", ""), Path.cwd()))
         texts = {**plain_settings(named), ".gitconfig": git_identity(git, self.environment)}
-        folder = scratch / "settings"
+        folder = self._scratch / "settings"
         folder.mkdir(mode=0o700, exist_ok=True)
         files: dict[str, Path] = {}
         for name, text in texts.items():
             files[name] = folder / name.replace("/", "_")
             files[name].write_text(text, encoding="utf-8")
-        return Home(named.resolve(), named, caches, files, _paths(self.settings.home))
+        self._home = Home(named.resolve(), named, caches, files, _paths(self.settings.home))
+        return self._home
 
     def _path(self) -> list[Path]:
         """Return the folders of PATH; for a virtual environment, its root folder."""
@@ -174,11 +172,7 @@ class CommandEnvironment:
 
 
 def command_environment_for(
-    settings: Settings,
-    environment: Mapping[str, str],
-    guarded: tuple[Path, ...],
-    outputs: Path | None,
-    directory: Path,
+    settings: Settings, environment: Mapping[str, str], guarded: tuple[Path, ...], outputs: Path | None, directory: Path
 ) -> CommandEnvironment:
     """Return the command environment of a project from its settings; raises `ConfigError`."""
     return CommandEnvironment(

@@ -32,7 +32,7 @@ def turn_limits(
     steps, ceiling = limits.steps, settings.behavior.ceiling
     notices: tuple[Notice, ...] = ()
     if steps is not None and steps > ceiling:
-        text = f"{steps} steps were asked for; the ceiling is {ceiling}"
+        text = f"{steps} steps were requested; the ceiling is {ceiling}"
         notices = (Notice(notice_id(number, "ceiling"), "ceiling", text),)
     limits = msgspec.structs.replace(limits, steps=effective_cap(steps, ceiling))
     if limits.steps == 0:

@@ -42,7 +42,7 @@ def model_options(info: ModelInfo, agent: AgentDefinition, variant: str) -> dict
     merged = layered(info.options, agent.options, info.variants.get(variant, {}))
     for key in RESERVED_OPTIONS:
         if key in merged:
-            raise ConfigError(f"the options of {info.ref} or of agent {agent.name} may not set {key!r}: Bridle does")
+            raise ConfigError(f"the options of {info.ref} or of agent {agent.name} may not set {key!r}: Bridle sets it")
     return merged
 
 

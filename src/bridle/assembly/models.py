@@ -122,7 +122,9 @@ class Models:
 
         key = key.strip()
         if not key or not key.isascii() or not key.isprintable() or " " in key:
-            raise ConfigError("that is no key: it is empty, or has letters that no key has; nothing was stored")
+            raise ConfigError(
+                "this is not an API key: it is empty, or has characters that no key has; nothing was stored"
+            )
         known = known_providers(self.providers)
         if name not in known:
             near = get_close_matches(name, known, 1)

@@ -15,6 +15,7 @@ from bridle.assembly.sandbox_summary import effective_sandbox
 from bridle.config.approvals import Approvals, described
 from bridle.config.load import approvals_file, config_home, data_home, load, state_home, trust_file
 from bridle.config.trust import Trust, TrustState, fingerprint, project_root
+from bridle.core.limits import counted
 from bridle.errors import ConfigError
 from bridle.process.sandbox import sandbox_program
 from bridle.workspace.json_store import JsonStore
@@ -23,7 +24,7 @@ from bridle.workspace.open_beneath import kernel_resolves
 TRUST_WORDS: dict[TrustState, str] = {
     "trusted": "trusted, as it is now",
     "changed": "not trusted: it has changed since",
-    "declined": "not trusted, as you said",
+    "declined": "not trusted: you declined it",
     "unknown": "not trusted (`bridle trust`)",
 }
 
@@ -103,9 +104,9 @@ class ProjectAccess:
         return [
             (shut_in, contained if shut_in else f"no sandbox: {why_not or 'it is switched off'}"),
             (True, f"files are reached by handle: {walk}"),
-            (git, "git is there" if git else "git is missing: apt-get install git"),
+            (git, "git is installed" if git else "git is not installed: apt-get install git"),
             (True, f"this project is {TRUST_WORDS[self.state()]}"),
-            (True, f"{len(self.approvals())} approvals for good (`bridle permissions`)"),
+            (True, f"{counted(len(self.approvals()), 'permanent approval')} (`bridle permissions`)"),
         ]
 
     def trust(self) -> None:

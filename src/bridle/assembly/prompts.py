@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bridle.assembly.toolset import PATCHES, Toolset
-from bridle.assembly.user_setup import UserSetup
+from bridle.assembly.toolset import PATCHES
 from bridle.config.agents import prompt_file
 from bridle.config.settings import PromptSettings
 from bridle.core.agent import AgentDefinition, ModelInfo
@@ -17,7 +16,6 @@ from bridle.core.ids import notice_id
 from bridle.core.parts import Notice, TurnStart
 from bridle.core.permission import Rule
 from bridle.errors import ConfigError
-from bridle.turn.output_schema import INSTRUCTION
 from bridle.workspace.bounded_read import read_text
 
 MENTION = re.compile(r"(?<![\w@./-])@([A-Za-z][\w/-]*)")
@@ -37,16 +35,6 @@ def environment_text(directory: str, wall: float, *, sandboxed: bool) -> str:
     today = datetime.fromtimestamp(wall, UTC).date().isoformat()
     text = f"Directory: {directory}\nPlatform: {platform.system()}\nDate: {today}"
     return text + (SHUT_IN if sandboxed else "")
-
-
-def instructions(user: UserSetup, toolset: Toolset, tools: Sequence[str], *, answers_by_schema: bool) -> list[str]:
-    """Return the instructions from files, skills and servers, and the one for structured output if a schema is set."""
-    return [
-        user.instructions() if user.instructions is not None else "",
-        user.skill_list() if "skill" in tools else "",
-        toolset.instructions(),
-        INSTRUCTION if answers_by_schema else "",
-    ]
 
 
 def occasion_prompts(given: PromptSettings, agents: Mapping[str, AgentDefinition]) -> dict[str, str]:

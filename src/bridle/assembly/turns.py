@@ -6,25 +6,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import msgspec
 
+from bridle.assembly import model_setup
 from bridle.assembly.command_environment import CommandEnvironment
 from bridle.assembly.limits import accounts_of, limits_tree_cost, turn_limits
-from bridle.assembly.model_setup import (
-    adjusted,
-    compaction_threshold,
-    deadlines,
-    model_options,
-    provider_of,
-    small_model,
-)
 from bridle.assembly.models import Models
-from bridle.assembly.permissions import PermissionRules
-from bridle.assembly.prompts import agent_prompt, agent_switch, environment_text, instructions, occasion_prompts
+from bridle.assembly.prompts import agent_prompt, agent_switch, environment_text, occasion_prompts
 from bridle.assembly.toolset import Toolset, allowed_subagents, extra_tools
 from bridle.assembly.user_setup import UserSetup
+from bridle.config.agents import rules
+from bridle.config.approvals import Approvals
 from bridle.config.model_checks import check_files, need_price
 from bridle.config.settings import Settings
 from bridle.core.agent import AgentDefinition, ModelInfo
@@ -33,7 +27,7 @@ from bridle.core.inbox import PromptItem, TurnOptions
 from bridle.core.ledger import Account
 from bridle.core.limits import UNLIMITED, Limits
 from bridle.core.parts import Delegation, Notice, TurnStart
-from bridle.core.permission import Access, Rule, Verdict
+from bridle.core.permission import Access, Rule, Verdict, covers, judge, strictest
 from bridle.core.retry import RetryPolicy
 from bridle.core.session import Session
 from bridle.core.system_prompt import system_prompt
@@ -43,22 +37,18 @@ from bridle.seams import Seams
 from bridle.tools.output_buffer import OutputFolder
 from bridle.turn.active_turn import Opening
 from bridle.turn.delegate_prompt import delegating
-from bridle.turn.output_schema import OutputSchema
-from bridle.turn.setup import ModelSetup, PermissionSetup, ToolSetup, TurnPolicy, TurnSetup
+from bridle.turn.output_schema import INSTRUCTION, OutputSchema
+from bridle.turn.setup import ModelSetup, PermissionSetup, ToolSetup, TurnSetup
 
 ALIASES = frozenset({"sonnet", "opus", "haiku"})
 
 
-@dataclass(slots=True, frozen=True, kw_only=True)
-class TurnChoice:
-    """The validated agent, model and limits that a prompt asks for."""
+class TurnChoice(NamedTuple):
+    """The validated choices of a prompt: its agent, its model, and its turn without tools and system prompt."""
 
     agent: AgentDefinition
-    model: str
     info: ModelInfo
-    variant: str
-    limits: Limits
-    output: dict[str, Any] | None
+    start: TurnStart
     notices: tuple[Notice, ...]
 
 
@@ -72,7 +62,8 @@ class SettingsTurns:
     subagents: Mapping[str, str]
     """The agents that a `task` call may start, with their descriptions."""
     toolset: Toolset
-    rules: PermissionRules
+    restrictions: tuple[tuple[Rule, ...], ...]
+    """Lists of rules that can only make the others stricter."""
     commands: CommandEnvironment
     user: UserSetup
     seams: Seams
@@ -109,28 +100,12 @@ class SettingsTurns:
     def opening(self, session: Session, item: PromptItem, number: int) -> Opening:
         """Return the turn that a prompt would open now; raises `ConfigError`."""
         choice, options = self._choice(session, item, number), item.options or TurnOptions()
-        agent, info = choice.agent, choice.info
-        tools = tuple(self.toolset.offered(agent, options, info, self._rules(agent)))
+        agent = choice.agent
+        tools = tuple(self.toolset.offered(agent, options, choice.info, self._rules(agent)))
         system = self._system(session, choice, options, tools)
-        start = TurnStart(
-            turn_part_id(number, "start"),
-            number,
-            agent=agent.name,
-            model=choice.model,
-            cap=choice.limits.steps or 0,
-            limits=msgspec.structs.replace(choice.limits, steps=None),
-            on_ask=options.on_ask or "deny",
-            tools=tools,
-            system=system if system != session.system else "",
-            account=_account(session, number),
-            at=round(self.seams.clock.wall(), 3),
-            delegation=options.delegation,
-            window=info.context_window,
-            compact_at=compaction_threshold(self.settings, info),
-            variant=choice.variant,
-            output=choice.output,
-            asked_tools=extra_tools(agent, tools),
-        )
+        system = system if system != session.system else ""
+        extra = extra_tools(agent, tools)
+        start = msgspec.structs.replace(choice.start, tools=tools, system=system, asked_tools=extra)
         notices = choice.notices
         if options.delegation is None:
             before = session.turn.start if session.turn is not None else None
@@ -151,7 +126,7 @@ class SettingsTurns:
         occasion_prompts(self.settings.prompts, self.agents)
         variant = options.variant or (before.variant if before is not None and before.model == ref else "")
         variant = variant or (agent.variant if agent.variant in info.variants else "")
-        model_options(info, agent, variant)
+        model_setup.model_options(info, agent, variant)
         limits, told = turn_limits(self.settings, options, agent, number)
         delegated_price = options.delegation is not None and options.delegation.priced
         if limits.cost is not None or limits_tree_cost(self.settings) or delegated_price:
@@ -159,15 +134,23 @@ class SettingsTurns:
         output = options.output if options.output is not None else agent.output
         if output is not None:
             OutputSchema(output).check()
-        return TurnChoice(
-            agent=agent,
+        start = TurnStart(
+            turn_part_id(number, "start"),
+            number,
+            agent=agent.name,
             model=ref,
-            info=info,
+            cap=limits.steps or 0,
+            limits=msgspec.structs.replace(limits, steps=None),
+            on_ask=options.on_ask or "deny",
+            account=_account(session, number),
+            at=round(self.seams.clock.wall(), 3),
+            delegation=options.delegation,
+            window=info.context_window,
+            compact_at=model_setup.compaction_threshold(self.settings, info),
             variant=variant,
-            limits=limits,
             output=dict(output) if output is not None else None,
-            notices=(*notices, *told),
         )
+        return TurnChoice(agent, info, start, (*notices, *told))
 
     def _agent(self, session: Session, options: TurnOptions) -> AgentDefinition:
         name = self._agent_name(session, options)
@@ -194,10 +177,16 @@ class SettingsTurns:
 
     def _model(self, ref: str) -> tuple[Model, ModelInfo]:
         model, info = self.models.find(ref)
-        return model, adjusted(info, self.settings.models.get(ref))
+        return model, model_setup.adjusted(info, self.settings.models.get(ref))
 
     def _rules(self, agent: AgentDefinition) -> tuple[Rule, ...]:
-        return self.rules.rules(agent, runs_commands=self.toolset.runs_commands(agent.name))
+        """Return the rules of an agent; raises `ConfigError` if its commands require a sandbox and there is none."""
+        sandboxed = self.toolset.runs_commands(agent.name) and self.commands.sandboxed
+        return rules(self.settings.permission, agent, sandboxed=sandboxed)
+
+    def _approvals(self, directory: Path) -> Approvals | None:
+        """Return the permanent approvals of a project; None if they end with their session."""
+        return Approvals(self.user.approvals, directory) if self.user.approvals is not None else None
 
     def _news(self, session: Session, number: int) -> Iterator[Notice]:
         """Yield notices about instructions and changed tools that this session has not had yet."""
@@ -210,19 +199,28 @@ class SettingsTurns:
 
     def _system(self, session: Session, choice: TurnChoice, options: TurnOptions, tools: tuple[str, ...]) -> str:
         assert session.info is not None
-        sandboxed = "bash" in tools and self.commands.sandboxed
+        user, sandboxed = self.user, "bash" in tools and self.commands.sandboxed
+        instructions = (
+            user.instructions() if user.instructions is not None else "",
+            user.skill_list() if "skill" in tools else "",
+            self.toolset.instructions(),
+            INSTRUCTION if choice.start.output is not None else "",
+        )
         return system_prompt(
-            header=provider_of(self.settings, choice.info.ref).header,
+            header=model_setup.provider_of(self.settings, choice.info.ref).header,
             agent=agent_prompt(choice.agent, choice.info),
             environment=environment_text(session.info.directory, self.seams.clock.wall(), sandboxed=sandboxed),
-            instructions=instructions(self.user, self.toolset, tools, answers_by_schema=choice.output is not None),
+            instructions=instructions,
             call=options.system,
             user=self.settings.prompts.system,
         )
 
     def verdict(self, access: Access, agent: AgentDefinition) -> Verdict:
-        """Return the verdict on an access in a root turn with this agent."""
-        return self.rules.verdict(access, self._rules(agent), self.directory)
+        """Return the verdict on an access in a root turn; a permanent approval turns "ask" into "allow"."""
+        stricter = (judge(each, access, default="allow") for each in self.restrictions)
+        found = strictest((judge(self._rules(agent), access), *stricter))
+        saved = self._approvals(self.directory)
+        return "allow" if found == "ask" and saved and any(covers(each, access) for each in saved.all()) else found
 
     def bounds_of(self, agent: AgentDefinition, delegation: Delegation | None = None) -> Limits:
         """Return an agent's limits, in a root turn or as a subagent."""
@@ -237,22 +235,20 @@ class SettingsTurns:
         start = msgspec.structs.replace(start, tools=self.toolset.remaining(agent, start))
         read_only = agent.reads_only or (start.delegation is not None and start.delegation.reads_only)
         permissions = self._permissions(session.info.id, start, agent, Path(session.info.directory))
-        rules = (*permissions.rules, *chain(*permissions.restrictions))
+        judged = (*permissions.rules, *chain(*permissions.restrictions))
         commands = self.commands.setup(
-            session.info, read_only=read_only, rules=rules, guarded=self.user.skill_folders()
+            session.info, read_only=read_only, rules=judged, guarded=self.user.skill_folders()
         )
         return TurnSetup(
             model=self._model_setup(session, start, agent),
             permissions=permissions,
             toolset=self._tools(start, agent, permissions),
             commands=commands,
-            policy=TurnPolicy(
-                ceiling=self.settings.behavior.ceiling,
-                max_depth=self.settings.tree.depth,
-                tree=accounts_of(self.settings, start)[0].tree or UNLIMITED,
-                tree_cost=limits_tree_cost(self.settings),
-                prunes=self.settings.compaction.prune,
-            ),
+            ceiling=self.settings.behavior.ceiling,
+            max_depth=self.settings.tree.depth,
+            tree=accounts_of(self.settings, start)[0].tree or UNLIMITED,
+            tree_cost=limits_tree_cost(self.settings),
+            prunes=self.settings.compaction.prune,
             hooks=self.settings.hooks,
             snapshots=None if read_only else self.user.files,
             outputs=self.outputs,
@@ -265,20 +261,20 @@ class SettingsTurns:
             model=delegating(model, session),
             info=info,
             prompts=occasion_prompts(self.settings.prompts, self.agents),
-            options=model_options(info, agent, start.variant),
+            options=model_setup.model_options(info, agent, start.variant),
             retry=RetryPolicy(retry.retries, retry.total_seconds, retry.longest_wait),
-            deadlines=deadlines(self.settings, start.model),
-            small=small_model(self.settings.small_model, self._model),
+            deadlines=model_setup.deadlines(self.settings, start.model),
+            small=model_setup.small_model(self.settings.small_model, self._model),
         )
 
     def _permissions(self, session: str, start: TurnStart, agent: AgentDefinition, directory: Path) -> PermissionSetup:
         outputs = (self.outputs.path / session,) if self.outputs is not None else ()
         return PermissionSetup(
             rules=self._rules(agent),
-            restrictions=self.rules.stricter,
+            restrictions=self.restrictions,
             layers=start.delegation.rules if start.delegation is not None else (),
             readable=(*outputs, *self.user.skill_folders()),
-            approvals=self.rules.approvals_in(directory),
+            approvals=self._approvals(directory),
         )
 
     def _tools(self, start: TurnStart, agent: AgentDefinition, given: PermissionSetup) -> ToolSetup:

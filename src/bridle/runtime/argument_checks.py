@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
@@ -15,7 +15,6 @@ from bridle.core.ids import RESERVED_SESSIONS, looks_like_part
 from bridle.core.inbox import InboxItem, PromptItem, TurnOptions
 from bridle.core.limits import wrong_limit
 from bridle.core.parts import File
-from bridle.core.permission import Rule
 from bridle.errors import ConfigError
 from bridle.tools.tool import Tool
 from bridle.wire import entries as wire
@@ -89,7 +88,7 @@ def stream_text(said: str) -> str:
 def session_id(id: str) -> str:
     """Return a valid session id; raises `ConfigError`. Ids become part of file names and account names."""
     if not isinstance(id, str) or not safe_name(id) or id in RESERVED_SESSIONS:
-        raise ConfigError(f"id: {id!r} is no id of a session: use letters, digits, '_', '-' and '.'")
+        raise ConfigError(f"id: {id!r} is not a valid session id: use letters, digits, '_', '-' and '.'")
     return id
 
 
@@ -99,33 +98,23 @@ def safe_name(name: str) -> bool:
     return short and all(letter.isalnum() or letter in "_.-" for letter in name) and not name.startswith(".")
 
 
-def prompt_item(
-    id: str,
-    text: str,
-    files: Sequence[File],
-    options: TurnOptions | None,
-    subagents: Iterable[str],
-    *,
-    queue: bool,
-    reply: bool,
-) -> PromptItem:
-    """Return a prompt for the inbox; raises `ConfigError`."""
-    if isinstance(id, str) and looks_like_part(id):
-        raise ConfigError(f"prompt: id must not begin with a number and a dot, which {id!r} does")
+def sound_prompt(item: PromptItem, subagents: Iterable[str]) -> PromptItem:
+    """Return a prompt as it can be recorded, with its mentions of subagents spelled out; raises `ConfigError`."""
+    options = item.options
+    if isinstance(item.id, str) and looks_like_part(item.id):
+        raise ConfigError(f"prompt: id must not begin with a number and a dot, which {item.id!r} does")
     if options is not None and not isinstance(options, TurnOptions):
         raise ConfigError(f"prompt: options must be TurnOptions, not {options!r}")
     if options is not None and options.delegation is not None:
-        raise ConfigError("prompt: options.delegation is what a turn gives its subagents: leave it out")
+        raise ConfigError("prompt: options.delegation is reserved for subagents: leave it out")
     for limit, value in options.limits.items() if options is not None else ():
         problem = wrong_limit(limit, value)
         if problem is not None:
             raise ConfigError(f"prompt: limits: {limit} {problem}")
-    words = with_mentions(sound(text), subagents) if isinstance(text, str) else text
-    attached = tuple(
-        msgspec.structs.replace(file, path=sound(file.path), text=sound(file.text))
-        for file in (fitting("files", each, File) for each in files)
-    )
-    return recordable(PromptItem(id, words, attached, queue=queue, reply=reply, options=options))
+    words = with_mentions(sound(item.text), subagents) if isinstance(item.text, str) else item.text
+    files = [fitting("files", file, File) for file in item.files]
+    files = [msgspec.structs.replace(file, path=sound(file.path), text=sound(file.text)) for file in files]
+    return recordable(msgspec.structs.replace(item, text=words, files=tuple(files)))
 
 
 def named_tools(name: str, tools: Iterable[Tool]) -> dict[str, Tool]:
@@ -135,16 +124,6 @@ def named_tools(name: str, tools: Iterable[Tool]) -> dict[str, Tool]:
         if found.setdefault(tool.spec.name, tool) is not tool:
             raise ConfigError(f"{name}: two tools are called {tool.spec.name!r}")
     return found
-
-
-def tools_of_agents(given: Mapping[str, Iterable[Tool]]) -> dict[str, dict[str, Tool]]:
-    """Return the private tools of each agent, by name; raises `ConfigError`."""
-    return {agent: named_tools(f"agent {agent}: tools", own) for agent, own in given.items()}
-
-
-def layers(name: str, rules: Sequence[tuple[Rule, ...]]) -> tuple[tuple[Rule, ...], ...]:
-    """Return validated lists of rules; raises `ConfigError`."""
-    return fitting(name, tuple(rules), tuple[tuple[Rule, ...], ...])
 
 
 def definitions(agents: Iterable[AgentDefinition]) -> dict[str, AgentDefinition]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from bridle.config.load import config_home, data_home, state_home
@@ -35,7 +36,7 @@ def inside_call(environment: Mapping[str, str] | None = None) -> bool:
 def refuse_inside_call(what: str) -> None:
     """Raise `ConfigError` if this process runs inside a tool call."""
     if inside_call():
-        raise ConfigError(f"{what} is for people: it is refused inside a call of a Bridle session")
+        raise ConfigError(f"{what} is for people: it is refused inside a tool call of a Bridle session")
 
 
 def leave_terminal() -> None:
@@ -50,11 +51,8 @@ def _folders(environment: Mapping[str, str]) -> set[tuple[int, int] | str]:
     """Return Bridle's own folders by device and inode, so that different paths to one folder are equal."""
     found: set[tuple[int, int] | str] = set()
     for home in (config_home, data_home, state_home):
-        try:
-            path = home(environment)
-        except ConfigError:
-            continue
-        found.add(_identity(path))
+        with suppress(ConfigError):
+            found.add(_identity(home(environment)))
     return found
 
 

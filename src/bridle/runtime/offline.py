@@ -85,7 +85,7 @@ def write_agent(directory: Path | None, name: str, fields: Mapping[str, Any], pr
     from bridle.config.load import config_home
 
     if not AGENT_NAME.fullmatch(name):
-        raise ConfigError(f"{name!r} is no name for an agent: take letters, digits, - and _")
+        raise ConfigError(f"{name!r} is not a valid agent name: use letters, digits, - and _")
     folder = directory / ".bridle" if directory is not None else config_home(os.environ)
     head = yaml.safe_dump(dict(fields), sort_keys=False, allow_unicode=True)
     return _written(folder / "agents" / f"{name}.md", f"---\n{head}---\n\n{prompt.strip()}\n")
@@ -97,7 +97,7 @@ def _written(path: Path, text: str) -> Path:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise ConfigError(f"{path} is there already: change it there") from None
+        raise ConfigError(f"{path} already exists: edit it instead") from None
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error}") from error
     return path

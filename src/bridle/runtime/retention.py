@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import accumulate
 from pathlib import Path
 
@@ -41,10 +42,8 @@ async def delete_session(runtime: Runtime, session: str) -> list[str]:
         await end_background(runtime, session, state)
     gone: list[str] = []
     for child in await _children(runtime, session):
-        try:
+        with suppress(NoSuchSession):
             gone += await delete_session(runtime, child)
-        except NoSuchSession:
-            continue
     async with runtime.leased(session) as lease:
         await runtime.journal.delete(lease)
     if runtime.outputs is not None:
@@ -106,11 +105,9 @@ async def prune(runtime: Runtime, *, days: float = 0, megabytes: float = 0) -> l
     """Delete expired sessions and free their disk space; return the ids of the deleted sessions."""
     gone: list[str] = []
     for session in await expired(runtime, days=days, megabytes=megabytes):
-        try:
+        # Another process may be driving the session now.
+        with suppress(LeaseLost):
             gone += await delete_session(runtime, session)
-        except LeaseLost:
-            # Another process is driving the session now.
-            continue
     if gone:
         await runtime.journal.shrink()
     return gone

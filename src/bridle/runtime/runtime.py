@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,7 +12,6 @@ import msgspec
 
 from bridle.assembly.command_environment import command_environment_for
 from bridle.assembly.models import Models
-from bridle.assembly.permissions import PermissionRules
 from bridle.assembly.toolset import Toolset, described_subagents, subagent_tools
 from bridle.assembly.turns import SettingsTurns
 from bridle.config.agents import all_agents
@@ -22,6 +22,7 @@ from bridle.core.ids import read_ask_address
 from bridle.core.inbox import AbortItem, AnswerItem, CompactItem, ExtendItem, InboxItem, PromptItem, TurnOptions
 from bridle.core.limits import LimitName, wrong_limit
 from bridle.core.parts import File, TurnStart
+from bridle.core.permission import Rule
 from bridle.core.session import Session
 from bridle.engine.bus import Bus
 from bridle.engine.drive import DriveSetup, submit
@@ -31,11 +32,9 @@ from bridle.errors import ConfigError
 from bridle.journal.open import open_journal
 from bridle.runtime import argument_checks
 from bridle.runtime.config import RuntimeConfig
-from bridle.runtime.duplicate_prompts import refuse_other
-from bridle.runtime.local_project import LocalProject
 from bridle.runtime.mcp_servers import servers_for
 from bridle.runtime.project import Backend
-from bridle.runtime.session_changes import SessionChanges
+from bridle.runtime.rare_methods import RareMethods
 from bridle.runtime.session_reader import SessionReader
 from bridle.seams import Seams
 from bridle.tools.output_buffer import OutputFolder
@@ -43,7 +42,7 @@ from bridle.turn.actions import Actions, TurnActions
 from bridle.turn.active_turn import ActiveTurn
 
 
-class Runtime(SessionReader, SessionChanges, LocalProject):
+class Runtime(SessionReader, RareMethods):
     """Runs the sessions of a journal. Use it as an async context manager, or call `close`.
 
     `engine` creates the engine that drives the sessions; None means one in this process.
@@ -84,22 +83,17 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
         user = config.user
         agents = {**all_agents(self.settings, config.origins), **argument_checks.definitions(config.agents)}
         subagents = described_subagents(agents, config.subagents)
-        tools = argument_checks.named_tools("tools", config.tools)
-        restrictions = argument_checks.layers("restrictions", config.restrictions)
+        named = argument_checks.named_tools
+        tools = {**named("tools", config.tools), **user.skill_tools(), **subagent_tools(subagents)}
+        private = {agent: named(f"agent {agent}: tools", own) for agent, own in config.private_tools.items()}
+        layers = argument_checks.fitting("restrictions", tuple(config.restrictions), tuple[tuple[Rule, ...], ...])
         return SettingsTurns(
             settings=self.settings,
             models=self.models,
             agents=agents,
             subagents=subagents,
-            toolset=Toolset(
-                {**tools, **user.skill_tools(), **subagent_tools(subagents)},
-                user.built_in,
-                self.servers,
-                argument_checks.tools_of_agents(config.private_tools),
-            ),
-            rules=PermissionRules(
-                self.settings.permission, (*restrictions, user.stricter), user.approvals, self.commands
-            ),
+            toolset=Toolset(tools, user.built_in, self.servers, private),
+            restrictions=(*layers, user.stricter),
             commands=self.commands,
             user=user,
             seams=self.seams,
@@ -122,24 +116,12 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
         With `in_memory` no journal is opened and nothing is written, for read-only callers.
         """
         # Imported here because library users with their own tools and settings never need them.
-        from bridle.assembly.project_setup import set_up_project
         from bridle.engine.step_log import StepLog
+        from bridle.runtime.project_setup import set_up_project
 
         environment = os.environ if environment is None else environment
         found = set_up_project(Path(directory).absolute(), environment, flags=flags, trusted=trusted)
-        config = RuntimeConfig(
-            journal=None if in_memory else found.journal,
-            settings=found.settings,
-            origins=found.origins,
-            tools=found.tools,
-            subagents=None,
-            directory=directory,
-            restrictions=found.restrictions,
-            outputs=found.outputs,
-            environment=environment,
-            user=found.user,
-        )
-        runtime = cls(config)
+        runtime = cls(replace(found.config, journal=None) if in_memory else found.config)
         runtime.notices = runtime.file_notices = found.notices
         runtime.models.wanted = found.wanted
         if not in_memory:
@@ -208,12 +190,13 @@ class Runtime(SessionReader, SessionChanges, LocalProject):
         for another prompt. An id begins with a letter.
         """
         id = self.seams.new_id("prm") if id is None else id
-        item = argument_checks.prompt_item(id, text, files, options, self.turns.subagents, queue=queue, reply=reply)
+        item = PromptItem(id, text, tuple(files), queue=queue, reply=reply, options=options)
         item = msgspec.structs.replace(item, wants=tuple(wants), subtask=subtask)
+        item = argument_checks.sound_prompt(item, self.turns.subagents)
         if reply:
             await self.check(await self._current(session), item)
         if not await self._submit(session, item):
-            await refuse_other(self.journal, session, item)
+            await self._refuse_other(session, item)
         return item.id
 
     async def check(self, state: Session, item: PromptItem) -> None:
@@ -279,4 +262,4 @@ def _actions(settings: Settings) -> Callable[[ActiveTurn], Actions]:
     # Imported only if there are hooks.
     from bridle.turn.hook_actions import HookedActions
 
-    return lambda active: HookedActions(TurnActions(active), active)
+    return HookedActions

@@ -77,23 +77,28 @@ class SessionReader:
         Other processes may die without a notification, so a session driven elsewhere is polled every `LOOK_SECONDS`.
         """
         changed = begin(self.journal.changed(session, mark))
-        waiting: set[asyncio.Task[Any]] = {changed}
-        parked = begin(self.engine.parked(session)) if self.engine.drives(session) else None
-        if parked is not None:
-            waiting.add(parked)
+        parked = [begin(self.engine.parked(session))] if self.engine.drives(session) else []
         try:
-            timeout = None if parked is not None else LOOK_SECONDS
-            await asyncio.wait(waiting, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-            if parked is not None and parked.done():
-                parked.result()
+            timeout = None if parked else LOOK_SECONDS
+            await asyncio.wait([changed, *parked], timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            for task in parked:
+                if task.done():
+                    task.result()
             return changed.result() if changed.done() else mark
         finally:
-            for task in waiting:
-                task.cancel()
+            for each in (changed, *parked):
+                each.cancel()
 
     async def _current(self, session: str) -> Session:
         """Return the current state of the session, which callers must not change."""
         return self._drives.live.get(session) or await self._drives.load(session)
+
+    async def _refuse_other(self, session: str, item: PromptItem) -> None:
+        """Raise `ConfigError` if the id of this prompt was used for other text or files."""
+        known = [*await self.journal.inbox(session), *parts_put(await self.journal.load(session))]
+        prompts = [each for each in known if isinstance(each, (PromptItem, Prompt)) and each.id == item.id]
+        if any((prompt.text, prompt.files) != (item.text, item.files) for prompt in prompts):
+            raise ConfigError(f"prompt id {item.id!r} was used for another prompt in this session: choose a new id")
 
     async def stream(self, session: str, prompt: str, after: int = 0) -> AsyncGenerator[Entry | Live, None]:
         """Yield every entry after a sequence number, in order, and deltas as they arrive, until `wait` would return.
@@ -211,7 +216,7 @@ class SessionReader:
         lease, mark = await self.journal.acquire(session), 0
         while lease is None:
             if (await self.load(session)).running is not None:
-                raise LeaseLost(f"session {session} has a turn that runs: wait for it, or abort it")
+                raise LeaseLost(f"session {session} has a running turn: wait for it, or abort it")
             # No turn is open, so the lease holder is about to release it.
             mark = await self._changed(session, mark)
             lease = await self.journal.acquire(session)

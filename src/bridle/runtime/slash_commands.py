@@ -7,12 +7,11 @@ import os
 import re
 import shlex
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Collection
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
-from pathlib import Path
 
-from bridle.assembly.command_environment import CommandEnvironment
 from bridle.assembly.prompts import named_agents
 from bridle.config.settings import TEMPLATE_SHELL, CommandSettings
 from bridle.core.agent import AgentDefinition
@@ -31,12 +30,7 @@ from bridle.workspace.mentions import mentioned
 PLACE = re.compile(r"\$(ARGUMENTS|[1-9]\d?)")
 MOST_FILE_BYTES = 200_000
 MOST_MEDIA_BYTES = 5_000_000
-
 SHELL_SECONDS = 60.0
-Run = Callable[[str], Awaitable[str]]
-Judge = Callable[[Access], Verdict]
-Permits = Callable[[Sequence[Access]], Awaitable[bool]]
-"""Returns whether all of these accesses are allowed, by rules or by the user when asked."""
 SUBTASK_AGENT = "general"
 PLAIN_NAME = re.compile(r"[A-Za-z][\w-]*")
 
@@ -67,37 +61,14 @@ async def _expanded(runtime: Runtime, text: str, confirm: Confirm, agent: str | 
             return asked
         found = None
     if found is None:
-        return Expanded(
-            text, await _attached(text, runtime.directory, _permits(runtime, _agent(runtime, agent), confirm))
-        )
+        return Expanded(text, await _Expansion(runtime, _agent(runtime, agent), confirm).attached(text))
     name, arguments = found
     given = commands[name]
-    runner = _agent(runtime, given.agent)
-    run = partial(
-        _run_shell,
-        directory=runtime.directory,
-        commands=runtime.commands,
-        judge=partial(runtime.turns.verdict, agent=runner),
-        confirm=confirm,
-        read_only=runner.reads_only,
-    )
-    return await _fill_template(given, arguments, runtime.directory, run, _permits(runtime, runner, confirm))
+    return await _Expansion(runtime, _agent(runtime, given.agent), confirm).filled(given, arguments)
 
 
 def _agent(runtime: Runtime, name: str | None) -> AgentDefinition:
     return runtime.turns.agents.get(name or runtime.settings.agent) or AgentDefinition("")
-
-
-def _permits(
-    runtime: Runtime, agent: AgentDefinition, confirm: Confirm
-) -> Callable[[Sequence[Access]], Awaitable[bool]]:
-    async def permits(needed: Sequence[Access]) -> bool:
-        verdicts = {runtime.turns.verdict(access, agent) for access in needed}
-        if "deny" in verdicts:
-            return False
-        return "ask" not in verdicts or await confirm(f"read {needed[0].pattern}")
-
-    return permits
 
 
 async def _server_prompt(runtime: Runtime, name: str, arguments: str) -> Expanded | None:
@@ -123,30 +94,10 @@ def _find_command(text: str, commands: Collection[str]) -> tuple[str, str] | Non
         near = get_close_matches(name, commands, 1)
         known = f"known: {', '.join(f'/{each}' for each in sorted(commands))}" if commands else "none is defined"
         hint = f"did you mean /{near[0]}?" if near else f"({known})"
-        raise ConfigError(f"there is no command /{name}; {hint} Begin the prompt with another word if it is none")
+        raise ConfigError(
+            f"there is no command /{name}; {hint} If you mean no command, begin the prompt with another word"
+        )
     return None
-
-
-async def _fill_template(
-    command: CommandSettings, arguments: str, directory: Path, run: Run, permits: Permits
-) -> Expanded:
-    """Fill a template. Shell commands come from the template alone, and get the arguments as shell parameters."""
-    words = _words(command.template, arguments)
-    pieces: list[str] = []
-    at = 0
-    for place in TEMPLATE_SHELL.finditer(command.template):
-        pieces += [_filled(command.template[at : place.start()], words, arguments), await run(_shell(place[1], words))]
-        at = place.end()
-    pieces.append(_filled(command.template[at:], words, arguments))
-    text = "".join(pieces)
-    if arguments and not PLACE.search(command.template):
-        text = f"{text}\n\n{arguments}"
-    # The output of commands must not attach files, so only the template and the arguments are searched for names.
-    plain = "\n".join([*pieces[::2], *([] if PLACE.search(command.template) else [arguments])])
-    found = await _attached(plain, directory, permits)
-    if not command.subtask:
-        return Expanded(text.strip(), found, command.agent, command.model)
-    return Expanded(text.strip(), found, model=command.model, subtask=command.agent or SUBTASK_AGENT)
 
 
 def _words(template: str, arguments: str) -> list[str]:
@@ -167,45 +118,6 @@ def _shell(command: str, words: list[str]) -> str:
     return f"set -- {given}; {command.replace('$ARGUMENTS', '$*')}"
 
 
-async def _run_shell(
-    command: str,
-    *,
-    directory: Path,
-    commands: CommandEnvironment,
-    judge: Judge,
-    confirm: Callable[[str], Awaitable[bool]],
-    read_only: bool = False,
-) -> str:
-    """Return the output of a template's command; raises `ConfigError` if the rules or the user do not allow it."""
-    given = BASH.check({"command": command})
-    needed = BASH.accesses(given, directory)
-    verdicts = {judge(access) for access in needed}
-    if "deny" in verdicts:
-        raise ConfigError(f"the rules deny !`{command}`")
-    if "ask" in verdicts and not await confirm(command):
-        raise ConfigError(f"!`{command}` needs a person's permission; a rule for bash may allow it beforehand")
-    setup = CommandSetup(
-        directory=directory,
-        environment=commands.variables(),
-        find_sandbox=partial(commands.sandbox, "command", read_only=read_only),
-        bounds=commands.bounds(),
-    )
-    invocation = Invocation(
-        call="command",
-        session="command",
-        commands=setup,
-        timeout_seconds=SHELL_SECONDS,
-        permits=lambda access: access in needed or judge(access) == "allow",
-    )
-    try:
-        async with asyncio.timeout(SHELL_SECONDS):
-            return (await BASH.run(given, invocation)).text.strip()
-    except ToolFailed as error:
-        raise ConfigError(f"!`{command}`: {error}") from error
-    except TimeoutError:
-        raise ConfigError(f"!`{command}` did not end within {SHELL_SECONDS:g} s") from None
-
-
 def _filled(text: str, words: list[str], arguments: str) -> str:
     def found(place: re.Match[str]) -> str:
         if place[1] == "ARGUMENTS":
@@ -214,17 +126,6 @@ def _filled(text: str, words: list[str], arguments: str) -> str:
         return words[number - 1] if number <= len(words) else ""
 
     return PLACE.sub(found, text)
-
-
-async def _attached(text: str, directory: Path, permits: Permits) -> tuple[File, ...]:
-    """Return the files that the text names with @, read under the rules of the read tool; raises `ConfigError`."""
-    found: list[File] = []
-    for name, place in mentioned(text, directory).items():
-        needed = accesses("read", place)
-        if not await permits(needed):
-            raise ConfigError(f"@{name} may not be read: the rules deny it, or nobody has allowed it")
-        found.append(_read(name, place, Files(directory, needed.__contains__)))
-    return tuple(found)
 
 
 def _read(name: str, place: Place, files: Files) -> File:
@@ -241,3 +142,79 @@ def _read(name: str, place: Place, files: Files) -> File:
     except (ToolFailed, UnicodeDecodeError) as error:
         raise ConfigError(f"@{name} cannot be read: {error}") from error
     return File(name, f"{text}\n[… it goes on]" if len(content) > MOST_FILE_BYTES else text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Expansion:
+    """Expands a prompt under the rules of the agent that runs it."""
+
+    runtime: Runtime
+    agent: AgentDefinition
+    confirm: Confirm
+
+    def _judge(self, access: Access) -> Verdict:
+        return self.runtime.turns.verdict(access, self.agent)
+
+    async def filled(self, command: CommandSettings, arguments: str) -> Expanded:
+        """Fill a template. Shell commands come from the template alone, and get the arguments as shell parameters."""
+        words = _words(command.template, arguments)
+        pieces: list[str] = []
+        at = 0
+        for place in TEMPLATE_SHELL.finditer(command.template):
+            pieces.append(_filled(command.template[at : place.start()], words, arguments))
+            pieces.append(await self._run_shell(_shell(place[1], words)))
+            at = place.end()
+        pieces.append(_filled(command.template[at:], words, arguments))
+        text = "".join(pieces)
+        # The output of commands must not attach files, so only the template and the arguments are searched for names.
+        plain = pieces[::2]
+        if not PLACE.search(command.template):
+            text = f"{text}\n\n{arguments}" if arguments else text
+            plain.append(arguments)
+        found = await self.attached("\n".join(plain))
+        if not command.subtask:
+            return Expanded(text.strip(), found, command.agent, command.model)
+        return Expanded(text.strip(), found, model=command.model, subtask=command.agent or SUBTASK_AGENT)
+
+    async def _run_shell(self, command: str) -> str:
+        """Return the output of a template's command; raises `ConfigError` if the rules or the user do not allow it."""
+        directory, commands = self.runtime.directory, self.runtime.commands
+        given = BASH.check({"command": command})
+        needed = BASH.accesses(given, directory)
+        verdicts = set(map(self._judge, needed))
+        if "deny" in verdicts:
+            raise ConfigError(f"the rules deny !`{command}`")
+        if "ask" in verdicts and not await self.confirm(command):
+            raise ConfigError(f"!`{command}` needs a person's permission; a rule for bash may allow it beforehand")
+        setup = CommandSetup(
+            directory=directory,
+            environment=commands.variables(),
+            find_sandbox=partial(commands.sandbox, "command", read_only=self.agent.reads_only),
+            bounds=commands.bounds(),
+        )
+        invocation = Invocation(
+            call="command",
+            session="command",
+            commands=setup,
+            timeout_seconds=SHELL_SECONDS,
+            permits=lambda access: access in needed or self._judge(access) == "allow",
+        )
+        try:
+            async with asyncio.timeout(SHELL_SECONDS):
+                return (await BASH.run(given, invocation)).text.strip()
+        except ToolFailed as error:
+            raise ConfigError(f"!`{command}`: {error}") from error
+        except TimeoutError:
+            raise ConfigError(f"!`{command}` did not end within {SHELL_SECONDS:g} s") from None
+
+    async def attached(self, text: str) -> tuple[File, ...]:
+        """Return the files that the text names with @, read under the rules of the read tool; raises `ConfigError`."""
+        found: list[File] = []
+        for name, place in mentioned(text, self.runtime.directory).items():
+            needed = accesses("read", place)
+            verdicts = set(map(self._judge, needed))
+            asks = "ask" in verdicts
+            if "deny" in verdicts or (asks and not await self.confirm(f"read {needed[0].pattern}")):
+                raise ConfigError(f"@{name} may not be read: the rules deny it, or you did not allow it")
+            found.append(_read(name, place, Files(self.runtime.directory, needed.__contains__)))
+        return tuple(found)

@@ -10,7 +10,7 @@ from bridle.core.events import CallMoved, Entry, PartPut, Recorded, SessionInfo,
 from bridle.core.ids import account_id, is_below, read_account
 from bridle.core.limits import Limits
 from bridle.core.parts import Call, Extension, Redone, TurnFinish, TurnStart, Undone
-from bridle.core.session import Session
+from bridle.core.session import OpenTurn
 from bridle.core.states import Approved, Asking, CallState, Pending, Waiting
 from bridle.errors import ConfigError
 
@@ -50,7 +50,7 @@ def disarmed(entries: Sequence[Entry], directory: str) -> tuple[Entry, ...]:
             events.append(_disarmed(event, ended=ended is not None))
             if isinstance(part, TurnStart):
                 if ended not in (None, part.number):
-                    raise ConfigError(f"turn {ended} has an end and no beginning")
+                    raise ConfigError(f"turn {ended} has an end but no start")
                 ended = None
         found.append(msgspec.structs.replace(entry, events=tuple(reversed(events))))
     return tuple(reversed(found))
@@ -100,11 +100,8 @@ def bounded(entries: Sequence[Entry], open_turn: int, limits: Limits) -> tuple[E
     return _mapped(entries, bound)
 
 
-def check_open_turn(id: str, state: Session, carried: set[str], ceiling: int) -> None:
+def check_open_turn(id: str, turn: OpenTurn, carried: set[str], ceiling: int) -> None:
     """Raise `ConfigError` if an open turn uses an account, step limit, subagent or parent that is not its own."""
-    turn = state.running
-    if turn is None:
-        return
     start, delegation = turn.start, turn.start.delegation
     if start.account != account_id(id, start.number):
         raise ConfigError(f"session {id}: its open turn spends from account {start.account!r}, which is not its own")

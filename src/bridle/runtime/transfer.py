@@ -14,7 +14,7 @@ from bridle.core.context import sound
 from bridle.core.events import Entry, SessionInfo, SessionPut
 from bridle.core.ids import is_below
 from bridle.core.ledger import Account, AccountChange, places
-from bridle.core.limits import NOTHING, UNLIMITED, spent_by
+from bridle.core.limits import NOTHING, UNLIMITED, counted, spent_by
 from bridle.core.permission import Access
 from bridle.core.repair import arguments_of
 from bridle.core.session import OpenTurn, Session
@@ -106,23 +106,24 @@ async def import_bundle(runtime: Runtime, raw: bytes) -> str:
         here = raw.replace(OUTPUTS.encode(), msgspec.json.encode(root)[1:-1]) if root else raw
         bundle = msgspec.json.decode(here, type=Bundle)
     except RecursionError as error:
-        raise ConfigError("this is no exported session: it is nested too deeply") from error
+        raise ConfigError("this is not an exported session: it is nested too deeply") from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ConfigError(f"this is no exported session: {error}") from error
+        raise ConfigError(f"this is not an exported session: {error}") from error
     if bundle.bridle != VERSION or not bundle.sessions:
         raise ConfigError(f"this was exported by another version (format {bundle.bridle}), or is empty")
     for carried in bundle.sessions:
         _check(carried)
     if _tree(bundle) != [carried.info.id for carried in bundle.sessions]:
-        raise ConfigError(f"this is not session {bundle.sessions[0].info.id} with everything below it")
+        raise ConfigError(f"this file does not have session {bundle.sessions[0].info.id} with all its subagents")
     directory = await _directory(runtime, bundle.sessions[0].info.id)
     found = [
         msgspec.structs.replace(carried, entries=disarmed(carried.entries, directory)) for carried in bundle.sessions
     ]
     states = {carried.info.id: folded(carried.info.id, carried.entries, Session()) for carried in found}
     for id, state in states.items():
-        check_open_turn(id, state, set(states), runtime.settings.behavior.ceiling)
-        _check_children(runtime, id, state)
+        if state.running is not None:
+            check_open_turn(id, state.running, set(states), runtime.settings.behavior.ceiling)
+            _check_children(runtime, id, state, state.running)
     found = [_within_bounds(runtime, carried, states[carried.info.id]) for carried in found]
     missing = [(carried, await _missing(runtime, carried)) for carried in found]
     states = {carried.info.id: folded(carried.info.id, carried.entries, Session()) for carried in found}
@@ -142,18 +143,18 @@ def _check(carried: Carried) -> None:
     numbers = [entry.sequence for entry in carried.entries]
     whole = carried.entries[0] == session_entry(begun)
     if begun.id != id or not whole or numbers != list(range(1, len(numbers) + 1)):
-        raise ConfigError(f"session {id} has gaps, or does not begin at its beginning")
+        raise ConfigError(f"session {id} has missing or misplaced entries")
     if not all(0 <= entry.at < LAST_TIME for entry in carried.entries):
-        raise ConfigError(f"session {id} has an entry of no time")
+        raise ConfigError(f"session {id} has an entry with an invalid time")
     try:
         said = folded(id, carried.entries, Session()).info
     except JournalRefused as error:
         raise ConfigError(str(error)) from error
     if said != carried.info:
-        raise ConfigError(f"session {id} is not what its entries say")
+        raise ConfigError(f"session {id} does not match its entries")
     for name in carried.outputs:
         if not safe_name(name) or not name.endswith(STORED):
-            raise ConfigError(f"{name!r} is no name of an output")
+            raise ConfigError(f"{name!r} is not the name of an output file")
 
 
 def _within_bounds(runtime: Runtime, carried: Carried, state: Session) -> Carried:
@@ -168,11 +169,8 @@ def _within_bounds(runtime: Runtime, carried: Carried, state: Session) -> Carrie
     return msgspec.structs.replace(carried, entries=bounded(carried.entries, turn.start.number, limits))
 
 
-def _check_children(runtime: Runtime, id: str, state: Session) -> None:
+def _check_children(runtime: Runtime, id: str, state: Session, turn: OpenTurn) -> None:
     """Raise `ConfigError` if an open turn has subagents that the rules here do not allow."""
-    turn = state.running
-    if turn is None:
-        return
     agent = runtime.turns.recorded_agent(turn.start.agent)
     for call in turn.children:
         wanted = Access("task", str(arguments_of(state.call(call).arguments).get("subagent_type", "")))
@@ -252,11 +250,13 @@ async def _missing(runtime: Runtime, carried: Carried) -> Sequence[Entry]:
         return carried.entries[1:]
     common = min(len(known), len(carried.entries))
     if _compared(id, known[:common]) != _compared(id, carried.entries[:common]):
-        raise ConfigError(f"session {id} is there already, and not the same")
+        raise ConfigError(f"session {id} already exists here with different entries")
     rest = carried.entries[len(known) :]
     if rest and disarmed(known, "") != moved(known, ""):
         # Imported entries must not use permissions that were granted here.
-        raise ConfigError(f"session {id} is there already, and was allowed something here: delete it to import it")
+        raise ConfigError(
+            f"session {id} already exists here, with permissions granted here: delete it before you import it"
+        )
     return rest
 
 
@@ -271,7 +271,7 @@ def _begun(carried: Carried) -> SessionInfo:
     """Return the first recorded information about a session, with which it is created; raises `ConfigError`."""
     first = carried.entries[0].events[:1] if carried.entries else ()
     if not first or not isinstance(first[0], SessionPut):
-        raise ConfigError(f"session {carried.info.id} does not begin at its beginning")
+        raise ConfigError(f"session {carried.info.id} lacks its first entry")
     return first[0].info
 
 
@@ -294,7 +294,7 @@ async def fork_session(runtime: Runtime, session: str, turn: int | None = None) 
     if turn is None:
         turn = state.turns if state.running is not None else state.turns + 1
     if not 1 <= turn <= state.turns + 1:
-        raise ConfigError(f"session {session} has {state.turns} turns: there is no turn {turn} to fork at")
+        raise ConfigError(f"session {session} has {counted(state.turns, 'turn')}: there is no turn {turn} to fork at")
     kept = [entry for entry in entries[1:] if entry.sequence < begins(entries, turn)]
     id, created = runtime.new_id(), runtime.seams.clock.wall()
 

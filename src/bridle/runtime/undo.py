@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -106,13 +105,13 @@ def _refuse(planned: Planned, *, force: bool) -> None:
     """Raise `ConfigError` if the plan would destroy files without a copy or, without `force`, outside changes."""
     if planned.lost:
         raise ConfigError(
-            f"in the way, and not kept, so that it would be gone for good: {_some(planned.lost)}. Move it away first; "
-            "--keep-files goes without the files"
+            f"in the way and without a copy, so it would be lost: {_some(planned.lost)}. Move it away first, or use "
+            "--keep-files to leave all files as they are"
         )
     if planned.strange and not force:
         raise ConfigError(
-            f"changed by somebody else since: {_some(planned.strange)}. --force takes that back too where an undo can "
-            "(redo brings it again), --keep-files goes without the files"
+            f"changed outside this session since: {_some(planned.strange)}. --force undoes these changes too where "
+            "possible (redo restores them), --keep-files leaves all files as they are"
         )
 
 
@@ -163,7 +162,7 @@ async def _leased(runtime: Runtime, session: str) -> AsyncIterator[Record]:
                 raise ConfigError(f"session {session} has an open turn: `bridle resume {session}` or abort it first")
             yield Record(state, runtime.journal, lease, runtime.seams.clock, runtime.bus.publish)
     except SnapshotFailed as failed:
-        raise ConfigError(f"{failed}; --keep-files goes without the files") from failed
+        raise ConfigError(f"{failed}; --keep-files leaves all files as they are") from failed
 
 
 def _kept(runtime: Runtime) -> Snapshots:
@@ -213,13 +212,25 @@ def _words(entries: Sequence[Entry], turn: int) -> str:
     return next((prompt.text for prompt in prompts if prompt.turn == turn), "")
 
 
-class UndoTarget(NamedTuple):
+@dataclass(slots=True)
+class UndoTarget:
     """The file changes to undo, the sessions that made them, and messages about unknown changes."""
 
-    spans: list[Span]
-    sessions: tuple[str, ...]
-    unknown: tuple[str, ...]
-    moved: Mapping[str, str]
+    patches: list[Patch] = field(default_factory=list)
+    sessions: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+
+    @property
+    def spans(self) -> list[Span]:
+        return [
+            Span(patch.before, patch.after, frozenset(patch.left), patch.at, patch.closed)
+            for patch in self.patches
+            if patch.state == "taken" and patch.before != patch.after
+        ]
+
+    @property
+    def moved(self) -> dict[str, str]:
+        return {place: former for patch in self.patches for place, former in patch.moved.items()}
 
 
 async def _found(
@@ -229,41 +240,28 @@ async def _found(
     first = begins(entries, turn)
     last = begins(entries, turn + 1) if only else entries[-1].sequence + 1
     chosen = [entry for entry in entries if first <= entry.sequence < last]
-    found = _Changes()
+    found = UndoTarget()
     await _gather(runtime, session, chosen, found)
-    unknown, patches = found.unknown, sorted(found.patches, key=lambda patch: patch.at)
-    for patch in patches:
+    found.patches.sort(key=lambda patch: patch.at)
+    for patch in found.patches:
         if patch.state != "taken":
-            unknown.append(f"what was changed in {patch.id} is not known: {patch.detail or 'it was interrupted'}")
-        unknown += [f"{name} was changed and is not kept: it is left as it is" for name in patch.unkept]
-    if patches and patches[-1].background:
-        unknown.append("a command went on in the background: what it has changed since is not known")
-    spans = [
-        Span(patch.before, patch.after, frozenset(patch.left), patch.at, patch.closed)
-        for patch in patches
-        if patch.state == "taken" and patch.before != patch.after
-    ]
-    moved = {place: former for patch in patches for place, former in patch.moved.items()}
-    return UndoTarget(spans, tuple(found.sessions), tuple(dict.fromkeys(unknown)), moved)
+            why = patch.detail or "it was interrupted"
+            found.unknown.append(f"the changes in {patch.id} are not known: {why}")
+        found.unknown += [f"{name} was changed and is not kept: it is left as it is" for name in patch.unkept]
+    if found.patches and found.patches[-1].background:
+        found.unknown.append("a command continued in the background: its later changes are not known")
+    found.unknown = list(dict.fromkeys(found.unknown))
+    return found
 
 
-@dataclass(slots=True)
-class _Changes:
-    """The changes of a session and its subagents, while they are collected."""
-
-    patches: list[Patch] = field(default_factory=list)
-    sessions: list[str] = field(default_factory=list)
-    unknown: list[str] = field(default_factory=list)
-
-
-async def _gather(runtime: Runtime, session: str, entries: Sequence[Entry], found: _Changes) -> None:
+async def _gather(runtime: Runtime, session: str, entries: Sequence[Entry], found: UndoTarget) -> None:
     found.sessions.append(session)
     found.patches += {part.id: part for part in parts_put(entries) if isinstance(part, Patch)}.values()
     for child, calls in children_in(entries).items():
         try:
             below = await runtime.journal.load(child)
         except NoSuchSession:
-            found.unknown.append(f"what the subagent {child} has changed is not known: its session was deleted")
+            found.unknown.append(f"the changes of subagent {child} are not known: its session was deleted")
             continue
         await _gather(runtime, child, _for_calls(below, calls), found)
 

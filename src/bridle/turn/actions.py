@@ -116,7 +116,7 @@ class TurnActions:
         turn = self._active.turn
         if turn.halt is not None:
             # The turn is already ending and fails again: another halt would not help.
-            raise JournalFailed(f"the turn cannot be brought to its end: {detail}")
+            raise JournalFailed(f"the turn cannot be ended: {detail}")
         halt = Halt(turn_part_id(turn.start.number, "halt"), "error", detail)
         await self._active.record.append(PartPut(halt), weight="ending")
         await recover(self._active)

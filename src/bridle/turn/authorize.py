@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
+from bridle.core import states
 from bridle.core.ids import ask_id, question_id
 from bridle.core.parts import Call
 from bridle.core.permission import DOOM_LOOP, Access, only_a_person_answers
 from bridle.core.repair import arguments_of
 from bridle.core.repetition import MALFORMED_REPLIES, UNKNOWN, Pair, repeats
-from bridle.core.states import (
-    Approved,
-    Ask,
-    Asking,
-    CallState,
-    Done,
-    Failed,
-    Queued,
-    Refusal,
-    Refused,
-    Repeat,
-    Running,
-    Waiting,
-)
 from bridle.errors import ToolFailed
 from bridle.turn.active_turn import ActiveTurn, Ready
 from bridle.workspace.files import Files
@@ -36,31 +23,30 @@ class Authority:
         self._malformed = active.turn.repetition.malformed + 1 if unread else 0
         self._batch: list[Pair] = []
         for id, state in active.turn.batch.items():
-            if isinstance(state, (Done, Failed)):
+            if isinstance(state, (states.Done, states.Failed)):
                 self._batch.append((active.session.call(id).digest, state.digest))
-            elif isinstance(state, (Queued, Waiting)):
+            elif isinstance(state, (states.Queued, states.Waiting)):
                 self._batch.append((active.session.call(id).digest, UNKNOWN))
 
-    def judge(self, ids: tuple[str, ...]) -> dict[str, CallState]:
+    def judge(self, ids: tuple[str, ...]) -> dict[str, states.CallState]:
         """Return the next state of each call: running, asking or refused."""
         return {id: self._judge(self._active.session.call(id)) for id in ids}
 
-    def _judge(self, call: Call) -> CallState:
+    def _judge(self, call: Call) -> states.CallState:
         state = call.state
-        again = isinstance(state, (Repeat, Queued))
-        if not again and not isinstance(state, Approved):
-            doomed = self._doomed(call)
-            if doomed is not None:
-                return doomed
+        again = isinstance(state, (states.Repeat, states.Queued))
+        doomed = self._doomed(call) if not again and not isinstance(state, states.Approved) else None
+        if doomed is not None:
+            return doomed
         if call.invalid:
-            return Refused(Refusal("invalid"), call.invalid)
+            return _refused("invalid", call.invalid)
         # Approved or not, the current rules apply: they may have changed since.
         verdict = self.permitted(call, self._active.turn.granted.get(call.id, ()))
         if not again:
             self._batch.append((call.digest, UNKNOWN))
         return verdict
 
-    def _doomed(self, call: Call) -> CallState | None:
+    def _doomed(self, call: Call) -> states.CallState | None:
         turn = self._active.turn
         if call.invalid:
             if self._malformed < MALFORMED_REPLIES or call.name in turn.doom_allowed:
@@ -68,52 +54,51 @@ class Authority:
             self._malformed = 0
         elif call.name in turn.doom_allowed or not repeats(turn.repetition, self._batch, call.digest):
             return None
-        verdict = self._active.setup.permissions.judge(Access(DOOM_LOOP, call.name))
+        doom = Access(DOOM_LOOP, call.name)
+        verdict = self._active.setup.permissions.judge(doom)
         if verdict == "allow":
             return None
         why = f"{call.name} was called again and again with the same arguments and nothing new came of it"
         if call.invalid:
             why = f"the calls of {MALFORMED_REPLIES} replies in a row could not be understood"
         if verdict == "ask" and turn.start.on_ask in ("person", "pause"):
-            doubt = f"Doom loop? {why}. Run it all the same?"
-            return Asking(self._ask(call, doubt, (Access(DOOM_LOOP, call.name),)))
-        return Refused(Refusal("doom_loop"), f"not executed: {why}")
+            return self._asking(call, f"Doom loop? {why}. Run it all the same?", (doom,))
+        return _refused("doom_loop", f"not executed: {why}")
 
-    def permitted(self, call: Call, granted: tuple[Access, ...]) -> CallState:
+    def permitted(self, call: Call, granted: tuple[Access, ...]) -> states.CallState:
         """Return the state of a call by the rules and the grants of a person."""
         active = self._active
         tool = active.setup.toolset.tools.get(call.name)
         if tool is None:
-            return Refused(Refusal("invalid"), f"{call.name} is not there any more")
+            return _refused("invalid", f"{call.name} is not there any more")
         try:
             arguments = tool.check(arguments_of(call.given))
             needed = tool.accesses(arguments, active.setup.commands.directory)
         except Exception as error:
             # A tool is foreign code and arguments come from a model: a call that cannot be judged is not run.
-            return Refused(Refusal("invalid"), f"{call.name} cannot be run with these arguments: {error}")
+            return _refused("invalid", f"{call.name} cannot be run with these arguments: {error}")
         asked: list[Access] = []
         # Old approvals did not record their accesses: they were for all that the call needs. That was before hooks
         # could change arguments, which need an approval of their own.
-        unnamed = isinstance(call.state, Approved) and call.state.permission != DOOM_LOOP and not call.changed
-        old = unnamed and not granted
+        approved = isinstance(call.state, states.Approved) and call.state.permission != DOOM_LOOP
+        old = approved and not call.changed and not granted
         for access in needed:
             verdict = active.setup.permissions.judge(access)
             if verdict == "deny":
-                text = f"not executed: the rules deny {access.permission} for {access.pattern}"
-                return Refused(Refusal("denied"), text)
+                return _refused("denied", f"not executed: the rules deny {access.permission} for {access.pattern}")
             if verdict == "ask" and access not in granted and not old and not active.saved(access):
                 asked.append(access)
         active.ready[call.id] = Ready(arguments, frozenset(needed))
         if not asked:
             question = tool.asks(arguments, question_id(call.id))
-            return Asking(question) if question is not None else Running()
+            return states.Asking(question) if question is not None else states.Running()
         match active.turn.start.on_ask:
             case "allow" if not any(map(only_a_person_answers, asked)):
-                return Running()
+                return states.Running()
             case "allow" | "deny":
                 asked.sort(key=only_a_person_answers, reverse=True)
-                text = f"not executed: {asked[0].permission} needs a person's permission, and nobody can be asked"
-                return Refused(Refusal("unasked"), text)
+                text = f"not executed: {asked[0].permission} needs a person's permission, and no person can be asked"
+                return _refused("unasked", text)
             case "person" | "pause":
                 wanted = "; ".join(f"{access.permission}: {access.pattern}" for access in asked)
                 files = Files(active.setup.commands.directory, None, active.setup.commands.guarded)
@@ -121,10 +106,16 @@ class Authority:
                     diff = tool.shows(arguments, files, active.session.known_files)
                 except ToolFailed as error:
                     # No need to ask a person about a call that cannot be run.
-                    return Refused(Refusal("invalid"), str(error))
+                    return _refused("invalid", str(error))
                 again = any(given.permission == asked[0].permission for given in granted)
-                return Asking(self._ask(call, f"Allow {wanted}?", tuple(asked), diff, again=again))
+                return self._asking(call, f"Allow {wanted}?", tuple(asked), diff, again=again)
 
-    def _ask(self, call: Call, text: str, accesses: tuple[Access, ...], diff: str = "", *, again: bool = False) -> Ask:
+    def _asking(
+        self, call: Call, text: str, accesses: tuple[Access, ...], diff: str = "", *, again: bool = False
+    ) -> states.Asking:
         id = ask_id(call.id, accesses[0].permission, again=again, changed=bool(call.changed))
-        return Ask(id, text, accesses, detail=call.given, diff=diff)
+        return states.Asking(states.Ask(id, text, accesses, detail=call.given, diff=diff))
+
+
+def _refused(why: states.RefusalName, text: str) -> states.Refused:
+    return states.Refused(states.Refusal(why), text)

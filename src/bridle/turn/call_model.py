@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
 from bridle.core.action import CallModel
@@ -11,14 +9,15 @@ from bridle.core.events import PartPut, Recorded, RequestMoved
 from bridle.core.ids import notice_id, request_part_id, step_part_id, step_request_id, turn_part_id
 from bridle.core.ledger import AccountChange
 from bridle.core.limits import LOWEST_OUTPUT_TOKENS, NOTHING, Spent, counted
-from bridle.core.parts import Halt, Notice, Request, ReservationRefused, StepFinish, StepStart
-from bridle.core.states import Broken, Cut, CutBy, Replied, Usage
+from bridle.core.parts import Halt, Notice, Part, Purpose, Request, StepFinish, StepStart
+from bridle.core.states import Broken, Cut, Replied
 from bridle.core.stream import ModelRequest
 from bridle.turn.active_turn import MOST_WRITTEN, ActiveTurn
 from bridle.turn.closing import closing_notice, limit_notice, refused_call
 from bridle.turn.limit_words import budget_notices
 from bridle.turn.output_schema import REMINDER
 from bridle.turn.processor import Processor
+from bridle.turn.request_kind import RequestKind
 from bridle.turn.send_request import ModelCall, closing_need, input_tokens
 
 WAS_CUT = "Your last reply was cut off when the time was up. There is more time now: continue from there."
@@ -28,49 +27,45 @@ HOW_TO_KEEP = 'To keep this, set in the configuration: [models."{ref}"] quirks =
 async def call_model(active: ActiveTurn, action: CallModel) -> None:
     """Request one step, with retries; every outcome is recorded."""
     step = _Step(active, action, await budget_notices(active))
-    await ModelCall(active, step, reads=step.reads, steps=1 if step.is_new else 0).send()
+    await ModelCall(step, steps=1 if step.is_new else 0).send()
 
 
-class _Step:
-    """The request of a step or of the closing; see `RequestKind`."""
-
-    grows: Literal["recorded", "shown", "hidden"] = "recorded"
+class _Step(RequestKind):
+    """The request of a step or of the closing."""
 
     def __init__(self, active: ActiveTurn, action: CallModel, notices: list[Notice]) -> None:
-        self.active = active
         self.action = action
         self.notices = notices
-        turn = active.turn
-        self.id = step_request_id(turn.start.number, action.number, action.attempt)
         self.closing = action.closing is not None
-        step = turn.step
-        self.is_new = step is None or step.number != action.number
-        self.failures = 0 if self.is_new or step is None else step.tries
-        self.began = active.record.elapsed if self.is_new or step is None else step.began
+        turn = active.turn
+        purpose: Purpose = "closing" if self.closing else "step"
+        id = step_request_id(turn.start.number, action.number, action.attempt)
+        super().__init__(active, Request(id, purpose, action.number, action.attempt, turn.start.model))
+        self.is_new = turn.step is None or turn.step.number != action.number
+        if turn.step is not None and not self.is_new:
+            self.failures, self.began = turn.step.tries, turn.step.began
         self.reads = input_tokens(active)
 
     def intent(self) -> list[Recorded]:
         turn, action = self.active.turn, self.action
-        events: list[Recorded] = []
+        parts: list[Part] = []
         if self.is_new:
             elapsed = self.active.record.elapsed
-            events += [PartPut(limit_notice(turn, name, action.number, elapsed)) for name in action.warn]
-            events += [PartPut(notice) for notice in self.notices]
+            parts += [limit_notice(turn, name, action.number, elapsed) for name in action.warn]
+            parts += self.notices
             if action.closing is None and turn.step is not None and turn.step.cut:
                 # Time ran out during the reply and was extended: a request must not end with the model's own words.
                 id = step_part_id(turn.start.number, action.number, "cut")
-                events.append(PartPut(Notice(id, "cut", WAS_CUT, told=True)))
+                parts.append(Notice(id, "cut", WAS_CUT, told=True))
             if turn.start.output is not None and turn.step is not None and turn.step.final:
                 id = step_part_id(turn.start.number, action.number, "output")
-                events.append(PartPut(Notice(id, "output", REMINDER, told=True)))
+                parts.append(Notice(id, "output", REMINDER, told=True))
             if action.closing is not None:
-                told = closing_notice(turn, action.closing, self.active.setup.model.prompts["closing"], elapsed)
-                events.append(PartPut(told))
+                template = self.active.setup.model.prompts["closing"]
+                parts.append(closing_notice(turn, action.closing, template, elapsed))
             start = step_part_id(turn.start.number, action.number, "start")
-            events.append(PartPut(StepStart(start, action.number, turn.cap, action.closing)))
-        purpose: Literal["step", "closing"] = "closing" if self.closing else "step"
-        events.append(PartPut(Request(self.id, purpose, action.number, action.attempt, turn.start.model)))
-        return events
+            parts.append(StepStart(start, action.number, turn.cap, action.closing))
+        return [*map(PartPut, parts), *super().intent()]
 
     def request(self, max_output: int) -> ModelRequest:
         active, setup = self.active, self.active.setup
@@ -81,8 +76,8 @@ class _Step:
         return ModelRequest(
             id=self.id,
             session=active.record.lease.session,
-            purpose="closing" if self.closing else "step",
-            model=active.turn.start.model,
+            purpose=self.sent.purpose,
+            model=self.sent.model,
             system=active.session.system,
             messages=active.session.messages,
             tools=tools,
@@ -104,7 +99,7 @@ class _Step:
         reports = len(self.active.turn.background) * LOWEST_OUTPUT_TOKENS
         return closing_need(self.active, self.reads + max_output + reports)
 
-    async def whole(self, processor: Processor, usage: Usage, dollars: float, change: AccountChange) -> None:
+    async def whole(self, processor: Processor, replied: Replied, change: AccountChange) -> None:
         processor.find_output()
         written = self._find_written(processor)
         events = [*processor.parts(whole=True), *written]
@@ -120,9 +115,10 @@ class _Step:
             empty=processor.wordless and not processor.captured and (not calls or self.active.turn.cap == 0),
             cut=processor.finish == "length" and not calls,
         )
-        replied = RequestMoved(self.id, Replied(usage, dollars, processor.finish))
         # Next come the start of its calls, the next request, or the end of the turn.
-        await self.active.record.append_with_next(*events, replied, PartPut(finish), settles=change)
+        await self.active.record.append_with_next(
+            *events, RequestMoved(self.id, replied), PartPut(finish), settles=change
+        )
 
     def _find_written(self, processor: Processor) -> list[Recorded]:
         """Find calls written as text; the reader is told once that the model is now prompted differently."""
@@ -131,20 +127,18 @@ class _Step:
             return []
         if active.session.written.get(ref, 0) + 1 != MOST_WRITTEN:
             return []
-        text = f"{ref} writes its tool calls as text; from now on it is told its tools in words. {HOW_TO_KEEP}"
+        text = f"{ref} writes its tool calls as text; from now on its tools are described in the prompt. {HOW_TO_KEEP}"
         return [PartPut(Notice(notice_id(self.id, "written"), "model", text.replace("{ref}", ref)))]
 
-    async def cut(
-        self, processor: Processor | None, by: CutBy, usage: Usage, dollars: float, change: AccountChange | None
-    ) -> None:
+    async def cut(self, processor: Processor | None, cut: Cut, change: AccountChange | None) -> None:
         await self.active.record.append(
             *(processor.parts(whole=False) if processor is not None else ()),
-            RequestMoved(self.id, Cut(by, usage, dollars)),
+            RequestMoved(self.id, cut),
             PartPut(StepFinish(request_part_id(self.id, "finish"), self.action.number, cut=True)),
             change=change,
         )
 
-    async def lost(self, processor: Processor, broken: Broken, change: AccountChange | None) -> None:
+    async def lost(self, processor: Processor, broken: Broken, change: AccountChange) -> None:
         # Without compaction, an overflow is a failure like any other.
         again = broken.overflow and self.active.turn.start.compact_at > 0
         broken = msgspec.structs.replace(broken, overflow=again)
@@ -153,9 +147,3 @@ class _Step:
         if self.action.closing is None and not again:
             events.append(PartPut(Halt(turn_part_id(self.active.turn.start.number, "halt"), "error", broken.error)))
         await self.active.record.append(*events, change=change)
-
-    async def unaffordable(self, refused: ReservationRefused, *, begun: bool) -> None:
-        events: list[Recorded] = [PartPut(refused)]
-        if begun:
-            events.append(RequestMoved(self.id, Broken("no budget is left for another try")))
-        await self.active.record.append(*events)

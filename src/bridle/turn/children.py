@@ -6,19 +6,10 @@ from collections.abc import Collection
 
 import msgspec
 
+from bridle.core import ids
 from bridle.core.context import estimate_tokens
 from bridle.core.events import CallMoved, Recorded, SessionInfo
 from bridle.core.fold import load
-from bridle.core.ids import (
-    ask_address,
-    asks_report_id,
-    child_prompt_id,
-    child_session_id,
-    end_report_id,
-    is_below,
-    recall_id,
-    turn_part_id,
-)
 from bridle.core.inbox import AbortItem, ChildAsksItem, ChildEndedItem, PromptItem, TurnOptions
 from bridle.core.ledger import AccountChange
 from bridle.core.limits import LOWEST_OUTPUT_TOKENS, seconds_left
@@ -46,18 +37,17 @@ def _depth(turn: OpenTurn) -> int:
 def child_of(active: ActiveTurn, call: Call, busy: Collection[str]) -> Waiting | Refused:
     """Return the subagent that a permitted call starts or resumes, or why it cannot have one."""
     given = _arguments(active, call)
-    if _depth(active.turn) >= active.setup.policy.max_depth:
-        text = (
-            f"not executed: no subagent may be started here, since a tree may be {active.setup.policy.max_depth} deep"
-        )
+    deepest = active.setup.max_depth
+    if _depth(active.turn) >= deepest:
+        text = f"not executed: no subagent may be started here, since a tree may be {deepest} deep"
         return Refused(Refusal("limit", "depth"), text)
     if given.subagent_type not in active.setup.toolset.subagents:
         known = ", ".join(sorted(active.setup.toolset.subagents))
         return Refused(Refusal("invalid"), f'There is no subagent "{given.subagent_type}". There are: {known}.')
     if not given.task_id:
-        return _started(child_session_id(active.record.lease.session, call.id), given)
+        return _started(ids.child_session_id(active.record.lease.session, call.id), given)
     # A fork has the same history, but the subagents in it belong to the session it was forked from.
-    ours = is_below(given.task_id, active.record.lease.session)
+    ours = ids.is_below(given.task_id, active.record.lease.session)
     if given.task_id not in active.session.children or not ours:
         return Refused(Refusal("invalid"), f'"{given.task_id}" is no subagent of this session')
     if given.task_id in busy:
@@ -93,22 +83,16 @@ def keeping(active: ActiveTurn, *, starting: int = 0, heard: int = 0) -> Account
 
 async def start_children(active: ActiveTurn) -> None:
     """Ensure that every subagent of the open calls exists, has its prompt, and is driven. May be called twice."""
-    session, journal = active.record.lease.session, active.record.journal
+    session = active.record.lease.session
     for id, child in active.turn.children.items():
-        prompt = child_prompt_id(session, id)
+        prompt = ids.child_prompt_id(session, id)
         if prompt in active.others.submitted:
             continue
         given = _arguments(active, active.session.call(id))
         assert active.session.info is not None
-        info = SessionInfo(
-            child,
-            active.session.info.directory,
-            given.description,
-            active.seams.clock.wall(),
-            given.subagent_type,
-            parent=session,
-        )
-        await journal.create(info)
+        here, now = active.session.info.directory, active.seams.clock.wall()
+        info = SessionInfo(child, here, given.description, now, given.subagent_type, parent=session)
+        await active.record.journal.create(info)
         options = TurnOptions(given.subagent_type, on_ask=active.turn.start.on_ask, delegation=_delegation(active, id))
         await active.others.submit(child, PromptItem(prompt, given.prompt, queue=True, options=options))
         active.others.submitted.add(prompt)
@@ -128,13 +112,13 @@ def _delegation(active: ActiveTurn, call: str) -> Delegation:
         without=setup.toolset.without,
         always=tuple(sorted(active.session.always, key=lambda access: (access.permission, access.pattern))),
         seconds=None if allowed is None else seconds_left(allowed, active.record.elapsed),
-        priced=turn.limits.cost is not None or (above is not None and above.priced) or setup.policy.tree_cost,
+        priced=turn.limits.cost is not None or (above is not None and above.priced) or setup.tree_cost,
         reads_only=setup.commands.reads_only,
         background=call in turn.background,
     )
 
 
-async def recall(active: ActiveTurn, ids: Collection[str]) -> tuple[list[Recorded], AccountChange | None]:
+async def recall(active: ActiveTurn, calls: Collection[str]) -> tuple[list[Recorded], AccountChange | None]:
     """Tell these subagents to stop; their endings are awaited, since the tree pays for their use until then.
 
     One that never got its prompt will not end: its call ends instead, and returns its place.
@@ -142,11 +126,11 @@ async def recall(active: ActiveTurn, ids: Collection[str]) -> tuple[list[Recorde
     moved: list[Recorded] = []
     never: list[str] = []
     under_way, session = active.turn.under_way, active.record.lease.session
-    for id in ids:
+    for id in calls:
         state = under_way[id]
         child = state.child
-        if await _was_prompted(active, child, child_prompt_id(session, id)):
-            abort = AbortItem(recall_id(session, id), detail="the turn above it has ended")
+        if await _was_prompted(active, child, ids.child_prompt_id(session, id)):
+            abort = AbortItem(ids.recall_id(session, id), detail="the turn above it has ended")
             await active.others.submit(child, abort)
             moved.append(CallMoved(id, msgspec.structs.replace(state, asks=(), recalled=True)))
         else:
@@ -183,7 +167,7 @@ async def report_asks(active: ActiveTurn) -> None:
     if asks == active.reported:
         return
     delegation = turn.start.delegation
-    item = ChildAsksItem(asks_report_id(session, active.session.sequence), delegation.call, session, asks)
+    item = ChildAsksItem(ids.asks_report_id(session, active.session.sequence), delegation.call, session, asks)
     await active.others.report(delegation.parent, item)
     active.reported = asks
 
@@ -196,7 +180,7 @@ def has_ended(session: Session) -> bool:
 
 def _addressed(session: str, ask: Ask) -> Ask:
     """Return an ask whose id says where its answer goes."""
-    return ask if ask.session else msgspec.structs.replace(ask, id=ask_address(session, ask.id), session=session)
+    return ask if ask.session else msgspec.structs.replace(ask, id=ids.ask_address(session, ask.id), session=session)
 
 
 async def report_end(session: Session, others: OtherSessions) -> None:
@@ -210,9 +194,9 @@ async def report_end(session: Session, others: OtherSessions) -> None:
     report = Report(session.info.id, finish.reason, total, finish.usage, finish.unasked)
     words = (session.parts[id] for id in finish.answer)
     text = "".join(part.text for part in words if isinstance(part, Text))
-    sentinel = session.parts.get(turn_part_id(finish.number, "sentinel"))
+    sentinel = session.parts.get(ids.turn_part_id(finish.number, "sentinel"))
     headline = sentinel.text if isinstance(sentinel, Sentinel) else ""
-    told = end_report_id(session.info.id, finish.number)
+    told = ids.end_report_id(session.info.id, finish.number)
     ended = ChildEndedItem(told, delegation.call, report, text, headline, files=finish.files)
     await others.report(delegation.parent, ended)
 

@@ -10,6 +10,7 @@ from bridle.core.action import Finish
 from bridle.core.compaction import prunable
 from bridle.core.events import PartPut, Recorded
 from bridle.core.ids import notice_id, turn_part_id
+from bridle.core.ledger import AccountChange
 from bridle.core.limits import LIMIT_OF_REASON, LIMITS, ROWS, LimitName, Reason, counted, spent_by
 from bridle.core.parts import Compaction, Notice, Sentinel, Text, TurnFinish
 from bridle.core.session import OpenTurn
@@ -18,7 +19,7 @@ from bridle.core.todos import open_todos
 from bridle.errors import ConfigError
 from bridle.turn.active_turn import ActiveTurn
 from bridle.turn.limit_words import WHOSE, shared_limit, too_low
-from bridle.turn.settle import closing_account
+from bridle.turn.settle import left_over
 
 LIMIT_WORDS: dict[Reason, str] = {
     **{row.reason: row.headline for row in ROWS},
@@ -121,16 +122,12 @@ async def finish(active: ActiveTurn, action: Finish) -> Finish:
     # Text before calls is no answer: only the text of a last step is, or its part before an abort.
     spoken = step is not None and (step.final or step.closing is not None or step.cut or turn.cap == 0)
     spoken = spoken or reason == "synthesized"
-    answer = tuple(turn.words) if spoken else ()
-    answer = answer or tuple(turn.kept_words)
+    answer = (tuple(turn.words) if spoken else ()) or tuple(turn.kept_words)
+    # An output that fits the schema is the answer, regardless of other text.
     output = turn.output or turn.kept_output
-    if output:
-        # The answer is the output that fits the schema, regardless of other text.
-        events.append(PartPut(Text(turn_part_id(number, "text"), output, by="bridle")))
-        answer = (turn_part_id(number, "text"),)
-    elif not answer:
-        todos = open_todos(active.session.todos)
-        text = Text(turn_part_id(number, "text"), summary(turn, reason, action.detail, elapsed, todos), by="bridle")
+    if output or not answer:
+        words = output or summary(turn, reason, action.detail, elapsed, open_todos(active.session.todos))
+        text = Text(turn_part_id(number, "text"), words, by="bridle")
         events.append(PartPut(text))
         answer = (text.id,)
     if reason not in QUIET:
@@ -151,7 +148,9 @@ async def finish(active: ActiveTurn, action: Finish) -> Finish:
         files=tuple(turn.files),
         output=output,
     )
-    await active.record.append(*events, PartPut(ending), change=await closing_account(active), weight="ending")
+    # Nothing stays reserved, and a subagent's place is free.
+    change = AccountChange(turn.start.account, settles=await left_over(active), closes=True)
+    await active.record.append(*events, PartPut(ending), change=change, weight="ending")
     return action
 
 
@@ -159,7 +158,7 @@ def _pruning(active: ActiveTurn) -> list[Recorded]:
     """Return the pruning of old outputs at the end of a turn, in one block, before the next request."""
     session, turn = active.session, active.turn
     try:
-        wanted = active.setup.policy.prunes
+        wanted = active.setup.prunes
     except ConfigError:
         # The setup of the turn no longer exists; the turn ends all the same.
         return []

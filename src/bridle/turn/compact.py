@@ -6,33 +6,21 @@ from typing import Literal
 
 import msgspec
 
+from bridle.core import compaction
 from bridle.core.action import Compact
-from bridle.core.compaction import (
-    HISTORY_SHARE,
-    LEAST_GAIN,
-    PROMPT_SHARE,
-    SUMMARY_SHARE,
-    TAIL_SHARE,
-    TAIL_TOKENS,
-    compacted,
-    first_kept,
-    head_and_tail,
-    mechanical,
-    serialised,
-)
 from bridle.core.events import PartPut, Recorded, RequestMoved
 from bridle.core.ids import compaction_id, compaction_request_id, stored_prompt_id
 from bridle.core.ledger import AccountChange
 from bridle.core.limits import LOWEST_OUTPUT_TOKENS, Spent
 from bridle.core.messages import UserMessage, characters
-from bridle.core.parts import Compaction, CompactionCause, ReservationRefused
+from bridle.core.parts import Compaction, CompactionCause, Request, ReservationRefused
 from bridle.core.session import OpenTurn
-from bridle.core.states import Replied, Usage
+from bridle.core.states import Replied
 from bridle.core.stream import ModelRequest
 from bridle.turn.active_turn import ActiveTurn
 from bridle.turn.processor import Processor
+from bridle.turn.request_kind import NO_BUDGET, RequestKind
 from bridle.turn.send_request import ESTIMATE_SLACK, ModelCall, closing_need
-from bridle.turn.side_request import NO_BUDGET, SideRequestKind
 
 
 async def compact(active: ActiveTurn, action: Compact) -> None:
@@ -41,7 +29,7 @@ async def compact(active: ActiveTurn, action: Compact) -> None:
     if action.by == "bridle":
         await summary.write_it_ourselves()
     else:
-        await ModelCall(active, summary, reads=summary.reads).send()
+        await ModelCall(summary).send()
 
 
 def cause_of(turn: OpenTurn) -> CompactionCause:
@@ -49,48 +37,52 @@ def cause_of(turn: OpenTurn) -> CompactionCause:
     return "overflow" if turn.overflowed else "manual" if turn.wanted is not None else "usage"
 
 
-class _Summary(SideRequestKind):
-    """The request for a summary; see `RequestKind`."""
+class _Summary(RequestKind):
+    """The request for a summary."""
 
-    grows: Literal["recorded", "shown", "hidden"] = "hidden"
+    grows = "hidden"
 
     def __init__(self, active: ActiveTurn, action: Compact) -> None:
         session, turn = active.session, active.turn
         number = turn.compacted + 1
         self.part = compaction_id(turn.start.number, number)
         id = compaction_request_id(self.part, action.attempt)
-        super().__init__(active, "compaction", id, number=number, attempt=action.attempt)
+        super().__init__(active, Request(id, "compaction", number, action.attempt, turn.start.model))
         self.messages = session.messages
         self.window = turn.start.window or active.setup.model.info.context_window
         self.per_token = session.characters_per_token
-        tail = min(self.window * TAIL_SHARE, TAIL_TOKENS)
-        self.through = first_kept(self.messages, int(tail * self.per_token))
-        history = serialised(self.messages[: self.through], int(self.window * HISTORY_SHARE * self.per_token))
+        tail = min(self.window * compaction.TAIL_SHARE, compaction.TAIL_TOKENS)
+        self.through = compaction.first_kept(self.messages, int(tail * self.per_token))
+        history = compaction.serialised(self.messages[: self.through], self._room(compaction.HISTORY_SHARE))
         self.words = (active.instruction or active.setup.model.prompts["compaction"]).replace("{history}", history)
         self.reads = int(len(self.words) / self.per_token) + ESTIMATE_SLACK
 
+    def _room(self, share: float) -> int:
+        """Return the number of characters that fit this share of the window."""
+        return int(self.window * share * self.per_token)
+
     def request(self, max_output: int) -> ModelRequest:
-        most = max(LOWEST_OUTPUT_TOKENS, int(self.window * SUMMARY_SHARE))
+        most = max(LOWEST_OUTPUT_TOKENS, int(self.window * compaction.SUMMARY_SHARE))
         return self.asking(self.words, system="", max_output=min(max_output, most))
 
     def keep(self, max_output: int) -> Spent:
-        return closing_need(self.active, int(self.window * (TAIL_SHARE + SUMMARY_SHARE)))
+        return closing_need(self.active, int(self.window * (compaction.TAIL_SHARE + compaction.SUMMARY_SHARE)))
 
-    async def whole(self, processor: Processor, usage: Usage, dollars: float, change: AccountChange) -> None:
-        replied = RequestMoved(self.id, Replied(usage, dollars, processor.finish))
+    async def whole(self, processor: Processor, replied: Replied, change: AccountChange) -> None:
+        moved = RequestMoved(self.id, replied)
         if processor.calls or processor.wordless:
             # Requested once more, then written from the record: `decide` counts.
-            await self.active.record.append(replied, change=change)
+            await self.active.record.append(moved, change=change)
         else:
-            await self._apply(processor.text, "model", replied, change=change)
+            await self._apply(processor.text, "model", moved, change=change)
 
     async def unaffordable(self, refused: ReservationRefused, *, begun: bool) -> None:
         events = (RequestMoved(self.id, NO_BUDGET),) if begun else ()
         await self.write_it_ourselves(*events)
 
     async def write_it_ourselves(self, *events: Recorded) -> None:
-        room = int(self.window * SUMMARY_SHARE * self.per_token)
-        await self._apply(mechanical(self.messages[: self.through], room), "bridle", *events)
+        summary = compaction.mechanical(self.messages[: self.through], self._room(compaction.SUMMARY_SHARE))
+        await self._apply(summary, "bridle", *events)
 
     async def _apply(
         self, summary: str, by: Literal["model", "bridle"], *events: Recorded, change: AccountChange | None = None
@@ -99,10 +91,10 @@ class _Summary(SideRequestKind):
         through = self.messages[self.through].id if self.through < len(self.messages) else ""
         part = Compaction(self.part, cause_of(turn), "smaller", through, summary, shortened=self._shortened(), by=by)
         before = session.tokens
-        size = sum(characters(message) for message in compacted(self.messages, part, turn.prompts))
+        size = sum(characters(message) for message in compaction.compacted(self.messages, part, turn.prompts))
         after = session.tokens_with(size)
         limit = turn.start.compact_at or self.window
-        if after <= before * (1 - LEAST_GAIN) and after < limit:
+        if after <= before * (1 - compaction.LEAST_GAIN) and after < limit:
             part = msgspec.structs.replace(part, before=before, after=after)
         else:
             part = Compaction(part.id, part.cause, "no_progress", before=before, after=after, by=by)
@@ -110,7 +102,7 @@ class _Summary(SideRequestKind):
 
     def _shortened(self) -> dict[str, str]:
         """Return prompts of the turn that would fill the window, cut to both ends; a file has the full text."""
-        room = int(self.window * PROMPT_SHARE * self.per_token)
+        room = self._room(compaction.PROMPT_SHARE)
         ours = set(self.active.turn.prompts)
         found: dict[str, str] = {}
         for message in self.messages[: self.through]:
@@ -121,5 +113,5 @@ class _Summary(SideRequestKind):
                 found[message.id] = message.text
             elif len(message.text) > room:
                 _, where = self.active.store(stored_prompt_id(message.id), message.text)
-                found[message.id] = head_and_tail(message.text, room, where or "the middle is left out")
+                found[message.id] = compaction.head_and_tail(message.text, room, where or "the middle is left out")
         return found

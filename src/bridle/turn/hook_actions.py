@@ -5,34 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bridle.core.action import CallModel, Compact, Finish, Synthesize
+from bridle.core.action import CallModel, Compact, Finish
 from bridle.core.events import PartPut
 from bridle.core.hook import HookEvent
 from bridle.core.ids import notice_id
 from bridle.core.limits import LIMIT_OF_REASON
 from bridle.core.parts import Notice
-from bridle.core.states import Refusal
 from bridle.core.turn import Turn
-from bridle.turn.actions import Actions
-from bridle.turn.active_turn import ActiveTurn
+from bridle.turn.actions import TurnActions
 from bridle.turn.compact import cause_of
-from bridle.turn.hook_answers import compaction_instruction
-from bridle.turn.hooks import fire
+from bridle.turn.hooks import compaction_instruction, each_hook
 
 
-class HookedActions:
+class HookedActions(TurnActions):
     """`Actions` that run hooks. Their output here is a notice for the reader; hooks around calls run with the calls."""
 
-    def __init__(self, inner: Actions, active: ActiveTurn) -> None:
-        self._inner = inner
-        self._active = active
-        self._asked: tuple[str, ...] = ()
-
-    async def recover(self) -> None:
-        await self._inner.recover()
+    _asked: tuple[str, ...] = ()
 
     async def turn(self) -> Turn:
-        turn = await self._inner.turn()
+        turn = await super().turn()
         asks = tuple(ask.id for ask in self._active.turn.asks)
         if asks and asks != self._asked:
             self._asked = asks
@@ -41,14 +32,8 @@ class HookedActions:
 
     async def call_model(self, action: CallModel) -> None:
         await self._fire("step_start", step=action.number)
-        await self._inner.call_model(action)
+        await super().call_model(action)
         await self._fire("step_end", step=action.number)
-
-    async def run(self, calls: tuple[str, ...]) -> None:
-        await self._inner.run(calls)
-
-    async def settle(self, calls: tuple[str, ...], refusal: Refusal) -> None:
-        await self._inner.settle(calls, refusal)
 
     async def compact(self, action: Compact) -> None:
         active = self._active
@@ -56,25 +41,21 @@ class HookedActions:
             active.instruction, told = await compaction_instruction(active, cause_of(active.turn))
             await self._tell("before_compaction", told)
         try:
-            await self._inner.compact(action)
+            await super().compact(action)
         finally:
             active.instruction = ""
-
-    async def synthesize(self, action: Synthesize) -> None:
-        await self._inner.synthesize(action)
 
     async def finish(self, action: Finish) -> Finish:
         # Before the end is recorded, because an ended turn takes no notices.
         if action.reason == "tree_budget" or action.reason in LIMIT_OF_REASON:
             await self._fire("limit", reason=action.reason)
         await self._fire("turn_end", reason=action.reason)
-        return await self._inner.finish(action)
+        return await super().finish(action)
 
     async def _fire(self, event: HookEvent, **more: Any) -> None:
-        active = self._active
-        if active.scope.aborted:
-            return
-        await self._tell(event, [said.words for said in await fire(active, event, **more)])
+        if not self._active.scope.aborted:
+            outcomes = each_hook(self._active, event, "", more)
+            await self._tell(event, [said.words async for said in outcomes if said.status != 0])
 
     async def _tell(self, event: HookEvent, told: Sequence[str]) -> None:
         active = self._active

@@ -36,8 +36,8 @@ def too_low(refused: ReservationRefused) -> str:
 async def budget_notices(active: ActiveTurn) -> list[Notice]:
     """Return the 80 % notices of budgets that this turn shares: with its tree, with the day and the month."""
     turn = active.turn
-    own = turn.start.delegation is None and turn.below == NOTHING and not active.setup.policy.tree_cost
-    if own and not active.setup.policy.tree.nearly_reached(spent_by(turn, 0.0), frozenset()):
+    own = turn.start.delegation is None and turn.below == NOTHING and not active.setup.tree_cost
+    if own and not active.setup.tree.nearly_reached(spent_by(turn, 0.0), frozenset()):
         # Nothing else has spent from the tree, so the ledger need not be read at every step.
         return []
     found: list[Notice] = []

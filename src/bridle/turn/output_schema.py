@@ -40,11 +40,11 @@ class OutputSchema:
             elsewhere = [name for name in _references(self._schema) if not name.startswith("#")]
             self._problems({})
         except jsonschema.SchemaError as error:
-            raise ConfigError(f"this is no JSON schema: {error.message}") from error
+            raise ConfigError(f"this is not a valid JSON schema: {error.message}") from error
         except (TypeError, ValueError, RecursionError, AttributeError) as error:
-            raise ConfigError(f"this is no JSON schema, or too deep: {error}") from error
+            raise ConfigError(f"this is not a valid JSON schema, or too deep: {error}") from error
         if elsewhere:
-            raise ConfigError(f"this schema names something elsewhere, which is not fetched: {elsewhere[0]}")
+            raise ConfigError(f"this schema refers to something outside of it, which is not fetched: {elsewhere[0]}")
 
     @property
     def tokens(self) -> int:
@@ -63,7 +63,8 @@ class OutputSchema:
         """Return the new state of a call that gives the answer."""
         try:
             given = msgspec.json.decode(arguments or "{}")
-            value = given["value"] if self._wrapped and self._has_value(given) else given
+            wrapped = self._wrapped and isinstance(given, dict) and set(given) == {"value"}
+            value = given["value"] if wrapped else given
             problems = self._problems(value)
             text = msgspec.json.encode(value).decode()
         except (msgspec.MsgspecError, RecursionError) as error:
@@ -83,10 +84,6 @@ class OutputSchema:
         except (msgspec.MsgspecError, RecursionError):
             return ""
         return msgspec.json.encode({"value": given} if self._wrapped else given).decode()
-
-    @staticmethod
-    def _has_value(given: Any) -> bool:
-        return isinstance(given, dict) and set(given) == {"value"}
 
     def _problems(self, given: Any) -> list[str]:
         import jsonschema

@@ -1,38 +1,26 @@
-"""Text and calls of a reply while they stream, and how much of the text is in the journal."""
+"""A text or call of a reply while it streams, and how much of the text is in the journal."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
-from bridle.core.events import PartGrown, PartPut, PartRemoved, Recorded
+from bridle.core.events import PartDelta, PartGrown, PartPut, PartRemoved, Recorded
 from bridle.core.parts import Reasoning, Text
 from bridle.core.thinking import Kind
 
 
 @dataclass(slots=True)
-class GrowingInput:
-    """A call whose arguments are still streaming; shown at once, and recorded when it is whole."""
-
-    id: str
-    name: str
-    pieces: list[str] = field(default_factory=list)
-    size: int = 0
-
-    def add(self, text: str) -> None:
-        self.pieces.append(text)
-        self.size += len(text)
-
-    @property
-    def text(self) -> str:
-        return "".join(self.pieces)
-
-
-@dataclass(slots=True)
 class Growing:
-    """Text that is still streaming; pieces are joined when read, so that a long reply costs linear time."""
+    """Text that is still streaming; pieces are joined when read, so that a long reply costs linear time.
+
+    The arguments of a call are shown at once, and recorded with their call when it is whole.
+    """
 
     id: str
-    kind: Kind
+    kind: Kind | Literal["arguments"]
+    name: str = ""
+    """The tool of a call."""
     pieces: list[str] = field(default_factory=list)
     size: int = 0
     seal: str = ""
@@ -42,9 +30,12 @@ class Growing:
     gone: bool = False
     """It was not text after all: journal and reader drop it."""
 
-    def add(self, text: str) -> None:
+    def add(self, text: str) -> PartDelta:
+        """Add more text; return the delta to show."""
+        offset = self.size
         self.pieces.append(text)
         self.size += len(text)
+        return PartDelta(self.id, offset, text, self.kind, self.name)
 
     @property
     def text(self) -> str:
@@ -56,7 +47,7 @@ class Growing:
         """Return the events that the journal does not have yet."""
         if self.gone:
             return [PartRemoved(self.id)]
-        if self.put and self.stored == self.size and not self.unsealed:
+        if self.kind == "arguments" or (self.put and self.stored == self.size and not self.unsealed):
             return []
         offset, self.stored = self.stored, self.size
         seal, self.unsealed = self.seal, False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
@@ -16,7 +16,8 @@ from bridle.core.permission import Access
 from bridle.core.states import CallState, Running
 from bridle.errors import SnapshotFailed
 from bridle.turn.active_turn import ActiveTurn
-from bridle.turn.scope import Aborted, Late
+from bridle.turn.file_history import Compared
+from bridle.turn.scope import Aborted
 
 TAKE_SECONDS = 20.0
 CLOSED_SECONDS = 2.0
@@ -39,7 +40,7 @@ async def begin_patch(active: ActiveTurn, verdicts: Mapping[str, CallState]) -> 
     number = active.turn.start.number
     if keeps is None or (missing := notice_id(number, "snapshot")) in active.session.parts:
         return []
-    running = list(_running(verdicts))
+    running = [id for id, state in verdicts.items() if isinstance(state, Running)]
     if not any(_may_write(active, id) for id in running) and not (running and _goes_on(active)):
         return []
     seconds = _seconds(active)
@@ -60,7 +61,7 @@ async def begin_patch(active: ActiveTurn, verdicts: Mapping[str, CallState]) -> 
             return []
     except SnapshotFailed as failed:
         problem = str(failed)
-    return [PartPut(Notice(missing, "snapshot", f"what this turn changes cannot be undone: {problem}"))]
+    return [PartPut(Notice(missing, "snapshot", f"the changes of this turn cannot be undone: {problem}"))]
 
 
 def _seconds(active: ActiveTurn) -> float:
@@ -74,16 +75,12 @@ def _goes_on(active: ActiveTurn) -> bool:
     return bool(active.setup.commands.backgrounds.of(active.record.lease.session))
 
 
-def _running(verdicts: Mapping[str, CallState]) -> Iterable[str]:
-    return (id for id, state in verdicts.items() if isinstance(state, Running))
-
-
 def _may_write(active: ActiveTurn, id: str) -> bool:
     call = active.session.call(id)
     tool = active.setup.toolset.tools[call.name]
-    if tool.repeatable or tool.leaves_files or tool.permission != "bash":
-        return not (tool.repeatable or tool.leaves_files)
-    return not all(_only_reads(access) for access in active.ready[id].granted)
+    if tool.repeatable or tool.leaves_files:
+        return False
+    return tool.permission != "bash" or not all(map(_only_reads, active.ready[id].granted))
 
 
 def _only_reads(access: Access) -> bool:
@@ -100,12 +97,22 @@ def _only_reads(access: Access) -> bool:
 async def finish_patch(active: ActiveTurn) -> None:
     """Compare the files with their snapshot, if there is one, and record the changes."""
     patch = active.turn.patch
-    keeps = active.setup.snapshots if patch is not None else None
     if patch is None:
         return
-    if keeps is None:
-        await active.record.append(_failed(patch, "snapshots are switched off"))
+    compared = await _compared(active, patch)
+    if isinstance(compared, str):
+        await active.record.append(PartPut(msgspec.structs.replace(patch, state="failed", detail=compared)))
         return
+    facts = msgspec.structs.asdict(compared)
+    done = msgspec.structs.replace(patch, state="taken", background=_goes_on(active), **facts)
+    await active.record.append_with_next(PartPut(done))
+
+
+async def _compared(active: ActiveTurn, patch: Patch) -> Compared | str:
+    """Return the changes since a snapshot, or why they are not known."""
+    keeps = active.setup.snapshots
+    if keeps is None:
+        return "snapshots are switched off"
     place = (active.setup.commands.directory, active.record.lease.session, patch)
     seconds = max(CLOSED_SECONDS, _seconds(active))
     try:
@@ -114,15 +121,5 @@ async def finish_patch(active: ActiveTurn) -> None:
             # The changes of an aborted call can be undone too.
             compared = await asyncio.wait_for(keeps.compare(*place), ABORTED_SECONDS)
     except (SnapshotFailed, TimeoutError) as failed:
-        await active.record.append(_failed(patch, str(failed) or "it took too long"))
-        return
-    if isinstance(compared, (Late, Aborted)):
-        await active.record.append(_failed(patch, f"it took longer than {seconds:.3g} s"))
-        return
-    facts = msgspec.structs.asdict(compared)
-    done = msgspec.structs.replace(patch, state="taken", background=_goes_on(active), **facts)
-    await active.record.append_with_next(PartPut(done))
-
-
-def _failed(patch: Patch, why: str) -> PartPut:
-    return PartPut(msgspec.structs.replace(patch, state="failed", detail=why))
+        return str(failed) or "it took too long"
+    return compared if isinstance(compared, Compared) else f"it took longer than {seconds:.3g} s"

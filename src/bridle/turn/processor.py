@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from math import inf
 
 import msgspec
 
+from bridle.core import stream
 from bridle.core.context import estimate_tokens, sound
 from bridle.core.events import PartDelta, PartGrown, PartPut, PartRemoved, Recorded
 from bridle.core.ids import reply_part_id
@@ -14,31 +16,10 @@ from bridle.core.parts import Call
 from bridle.core.repair import result_digest
 from bridle.core.repetition import Chant
 from bridle.core.states import CallState, Done, Failed, Refusal, Refused, Usage
-from bridle.core.stream import (
-    Alive,
-    Error,
-    ReasoningDelta,
-    ReasoningEnd,
-    ReasoningStart,
-    Start,
-    StepBegin,
-    StepEnd,
-    StreamEnd,
-    StreamEvent,
-    TextDelta,
-    TextEnd,
-    TextStart,
-    ToolCall,
-    ToolError,
-    ToolInputDelta,
-    ToolInputEnd,
-    ToolInputStart,
-    ToolResult,
-)
 from bridle.core.thinking import Kind, Thinking
 from bridle.tools.tool import Tool
 from bridle.turn.output_schema import OUTPUT, OutputSchema
-from bridle.turn.partial_reply import Growing, GrowingInput
+from bridle.turn.partial_reply import Growing
 from bridle.turn.repair_call import call_part
 
 MOST_TOKENS = 20_000_000
@@ -67,10 +48,12 @@ class Processor:
 
         `offered` are the tools that the error of a malformed call names.
         """
+        self.room = inf
+        """The number of characters that the reply may still have."""
         self._wanted = wanted
         self.usage: Usage | None = None
         self.finish = ""
-        self.error: Error | None = None
+        self.error: stream.Error | None = None
         self.ended = False
         self.chanting = False
         self.left = False
@@ -79,7 +62,7 @@ class Processor:
         self._tools = tools
         self._offered = offered
         self._refusal = refusal
-        self._parts: list[Growing | GrowingInput | ToolCall] = []
+        self._parts: list[Growing | stream.ToolCall] = []
         self._growing: Growing | None = None
         self._inputs: dict[str, int] = {}
         self._results: dict[str, CallState] = {}
@@ -95,43 +78,54 @@ class Processor:
     def heard_anything(self) -> bool:
         return bool(self._parts)
 
-    def feed(self, event: StreamEvent) -> Sequence[PartDelta]:
+    def feed(self, event: stream.StreamEvent) -> Sequence[PartDelta]:
         """Take one event; return the deltas to show at once."""
         match event:
-            case TextDelta():
+            case stream.TextDelta():
+                text = self._heard(event.text)
                 if self._thinking.over:
-                    return (self._grow("text", sound(event.text)),)
-                return [self._grow(kind, words) for kind, words in self._thinking.take(sound(event.text))]
-            case ReasoningDelta():
-                return (self._grow("reasoning", sound(event.text)),)
-            case ToolInputDelta():
-                return self._input_grew(event)
-            case Alive() | Start() | StepBegin() | ToolInputEnd():
+                    return (self._grow("text", text),)
+                return [self._grow(kind, words) for kind, words in self._thinking.take(text)]
+            case stream.ReasoningDelta():
+                return (self._grow("reasoning", self._heard(event.text)),)
+            case stream.ToolInputDelta():
+                text = self._heard(event.text)
+                growing = self._parts[self._inputs[event.id]] if event.id in self._inputs else None
+                return (growing.add(text),) if isinstance(growing, Growing) else ()
+            case stream.Alive() | stream.Start() | stream.StepBegin() | stream.ToolInputEnd():
                 return ()
         shown = self._flushed()
         match event:
-            case ToolCall(name, arguments, id, seal):
-                self._called(ToolCall(sound(name), sound(arguments), id, seal))
-            case StepEnd(finish, usage):
+            case stream.ToolCall(name, arguments, id, seal):
+                self._called(stream.ToolCall(sound(name), sound(arguments), id, seal))
+            case stream.StepEnd(finish, usage):
                 self.finish, self.usage = finish, usage
-            case StreamEnd():
+            case stream.StreamEnd():
                 self.ended = True
-            case ReasoningEnd(seal):
+            case stream.ReasoningEnd(seal):
                 if seal:
-                    self._seal(seal)
+                    growing = self._growing_part("reasoning")
+                    growing.seal, growing.unsealed = seal, True
                 self._growing = None
-            case TextStart() | TextEnd() | ReasoningStart():
+            case stream.TextStart() | stream.TextEnd() | stream.ReasoningStart():
                 self._growing = None
-            case ToolInputStart(name, id):
+            case stream.ToolInputStart(name, id):
                 self._growing = None
                 return [*shown, self._input_began(sound(name), id)]
-            case ToolResult(id, output):
+            case stream.ToolResult(id, output):
                 self._results[id] = Done(sound(output), result_digest(output))
-            case ToolError(id, error):
+            case stream.ToolError(id, error):
                 self._results[id] = Failed(sound(error), result_digest(error))
-            case Error():
+            case stream.Error():
                 self.error = event
         return shown
+
+    def _heard(self, text: str) -> str:
+        """Return the text of a delta as it can be stored. A reply that is too long ends with the reason `length`."""
+        self.room -= len(text)
+        if self.room < 0:
+            self.finish, self.ended = "length", True
+        return sound(text)
 
     def _flushed(self) -> list[PartDelta]:
         """Release text held back as a possible beginning of a thought, because no more text follows for now."""
@@ -139,27 +133,15 @@ class Processor:
 
     def _input_began(self, name: str, id: str) -> PartDelta:
         place = self._inputs.setdefault(id, len(self._parts))
-        self._put(place, GrowingInput(id, name))
-        return PartDelta(reply_part_id(self._prefix, place), 0, "", "arguments", name)
+        growing = Growing(reply_part_id(self._prefix, place), "arguments", name)
+        self._parts[place : place + 1] = [growing]
+        return growing.add("")
 
-    def _input_grew(self, event: ToolInputDelta) -> Sequence[PartDelta]:
-        place = self._inputs.get(event.id)
-        if place is None or not isinstance(growing := self._parts[place], GrowingInput):
-            return ()
-        offset, text = growing.size, sound(event.text)
-        growing.add(text)
-        return (PartDelta(reply_part_id(self._prefix, place), offset, text, "arguments", growing.name),)
-
-    def _called(self, call: ToolCall) -> None:
-        """Add a complete call at the position where its input began."""
+    def _called(self, call: stream.ToolCall) -> None:
+        """Add a complete call at the position where its input began, or at the end."""
         self._growing = None
-        self._put(self._inputs.pop(call.id, len(self._parts)), call)
-
-    def _put(self, place: int, part: GrowingInput | ToolCall) -> None:
-        if place == len(self._parts):
-            self._parts.append(part)
-        else:
-            self._parts[place] = part
+        place = self._inputs.pop(call.id, len(self._parts))
+        self._parts[place : place + 1] = [call]
 
     def _growing_part(self, kind: Kind) -> Growing:
         growing = self._growing
@@ -168,16 +150,9 @@ class Processor:
             self._parts.append(growing)
         return growing
 
-    def _seal(self, seal: str) -> None:
-        growing = self._growing_part("reasoning")
-        growing.seal, growing.unsealed = seal, True
-
     def _grow(self, kind: Kind, text: str) -> PartDelta:
         self.chanting = self._chants[kind].heard(text) or self.chanting
-        growing = self._growing_part(kind)
-        offset = growing.size
-        growing.add(text)
-        return PartDelta(growing.id, offset, text, kind)
+        return self._growing_part(kind).add(text)
 
     def growth(self) -> list[Recorded]:
         """Return the events for text that came since the last call, for the journal."""
@@ -203,19 +178,19 @@ class Processor:
         self._flushed()
         if whole:
             # An input without its call: the reply was cut in the middle of it.
-            self._parts = [
-                ToolCall(part.name, part.text, part.id) if isinstance(part, GrowingInput) else part
-                for part in self._parts
-            ]
+            for id, place in self._inputs.items():
+                part = self._parts[place]
+                assert isinstance(part, Growing)
+                self._parts[place] = stream.ToolCall(part.name, part.text, id)
             self._inputs.clear()
         for index, part in enumerate(self._parts):
             if isinstance(part, Growing):
                 events += part.events()
-            elif isinstance(part, ToolCall) and whole:
+            elif isinstance(part, stream.ToolCall) and whole:
                 events.append(PartPut(self._call(part, index)))
         return events
 
-    def _call(self, event: ToolCall, index: int) -> Call:
+    def _call(self, event: stream.ToolCall, index: int) -> Call:
         id = reply_part_id(self._prefix, index)
         call = call_part(
             id, event, self._tools, offered=self._offered, cut=OUTPUT_WAS_CUT if self.finish == "length" else ""
@@ -235,14 +210,14 @@ class Processor:
 
     def find_calls(self) -> bool:
         """Replace text that is nothing but calls of offered tools by these calls; return whether there were any."""
-        spoken = [part for part in self._parts if isinstance(part, Growing)]
+        spoken = [part for part in self._parts if isinstance(part, Growing) and part.kind != "arguments"]
         if self._refusal is not None or len(spoken) < len(self._parts) or not LIKE_A_CALL.search(self.text):
             return False
         # Imported when a text looks like a call, which is rare.
         from bridle.model.unparsed_calls import written_calls
 
         found = written_calls(self.text, self._offered)
-        self._parts += [ToolCall(name, arguments, written=True) for name, arguments in found]
+        self._parts += [stream.ToolCall(name, arguments, written=True) for name, arguments in found]
         for part in spoken if found else ():
             part.gone = part.kind == "text"
         return bool(found)
@@ -251,18 +226,18 @@ class Processor:
         """Replace text that is the wanted answer by the call that should have given it."""
         arguments = self._wanted.found_in(self.text) if self._wanted is not None and not self.calls else ""
         if arguments:
-            self._parts.append(ToolCall(OUTPUT, arguments, OUTPUT))
+            self._parts.append(stream.ToolCall(OUTPUT, arguments, OUTPUT))
 
     @property
     def captured(self) -> int:
         """Number of calls that gave the answer, or tried to."""
         if self._wanted is None:
             return 0
-        return sum(isinstance(part, ToolCall) and part.name == OUTPUT for part in self._parts)
+        return sum(isinstance(part, stream.ToolCall) and part.name == OUTPUT for part in self._parts)
 
     @property
     def calls(self) -> int:
-        return sum(isinstance(part, ToolCall) for part in self._parts)
+        return sum(isinstance(part, stream.ToolCall) for part in self._parts)
 
     @property
     def wordless(self) -> bool:
@@ -284,13 +259,9 @@ class Processor:
         usage = self.usage
         if usage is not None and 0 < usage.total <= MOST_TOKENS and min(msgspec.structs.astuple(usage)[:5]) >= 0:
             return usage
-        return Usage(input=input_estimate, output=self._heard_tokens(), estimated=True)
-
-    def _heard_tokens(self) -> int:
-        return estimate_tokens(sum(_size(part) for part in self._parts))
+        heard = estimate_tokens(sum(_size(part) for part in self._parts))
+        return Usage(input=input_estimate, output=heard, estimated=True)
 
 
-def _size(part: Growing | GrowingInput | ToolCall) -> int:
-    if isinstance(part, Growing):
-        return part.size
-    return len(part.name) + (len(part.arguments) if isinstance(part, ToolCall) else part.size)
+def _size(part: Growing | stream.ToolCall) -> int:
+    return len(part.name) + (part.size if isinstance(part, Growing) else len(part.arguments))

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
-import msgspec
+from msgspec.structs import replace
 
 from bridle.core.context import sound
 from bridle.core.events import CallMoved, PartDelta, PartPut, Recorded
@@ -16,7 +16,6 @@ from bridle.core.limits import Spent, closing_seconds
 from bridle.core.parts import Call, ReservationRefused
 from bridle.core.repair import result_digest
 from bridle.core.states import CallState, Done, Ended, Failed, Queued, Refusal, Refused, Repeat, Running, Waiting
-from bridle.core.todos import Todo
 from bridle.errors import ToolFailed
 from bridle.journal.journal import Weight
 from bridle.tools.output_buffer import Printed
@@ -24,9 +23,9 @@ from bridle.tools.tool import Invocation, Output, Tool, as_output
 from bridle.turn.active_turn import ActiveTurn, capped_output
 from bridle.turn.authorize import Authority
 from bridle.turn.children import child_of, keeping, start_children
-from bridle.turn.hook_answers import after_hooks, ask_hooks, change_notices
+from bridle.turn.hooks import after_hooks, ask_hooks, change_notices
 from bridle.turn.patch_files import begin_patch, finish_patch
-from bridle.turn.scope import Aborted, Late, cancelled_by_us
+from bridle.turn.scope import Aborted, cancelled_by_us
 
 
 async def run_calls(active: ActiveTurn, ids: tuple[str, ...]) -> None:
@@ -69,9 +68,8 @@ def _find_children(active: ActiveTurn, verdicts: dict[str, CallState], changed: 
     """Give calls that start a subagent the subagent's state instead of running them. May be called twice."""
     busy = {*active.turn.children.values(), *(state.child for state in verdicts.values() if isinstance(state, Waiting))}
     for id, state in verdicts.items():
-        call = msgspec.structs.replace(
-            active.session.call(id), changed=changed.get(id, active.session.call(id).changed)
-        )
+        call = active.session.call(id)
+        call = replace(call, changed=changed.get(id, call.changed))
         if isinstance(state, Running) and active.setup.toolset.tools[call.name].starts_child:
             verdicts[id] = child = child_of(active, call, busy)
             if isinstance(child, Waiting):
@@ -166,17 +164,16 @@ async def _run_one(active: ActiveTurn, id: str) -> None:
     seconds, by_turn = _deadline(active, tool)
     invocation = _invocation(active, id, seconds)
     outcome = await active.scope.run(_invoke(active, tool, call, invocation), seconds)
-    if isinstance(outcome, Aborted):
-        outcome = _cut_short(invocation, "aborted")
-    elif isinstance(outcome, Late):
+    if not isinstance(outcome, Output):
         late = "the turn's time is up" if by_turn else f"timed out after {seconds:g} s"
-        outcome = _cut_short(invocation, late)
+        why = "aborted" if isinstance(outcome, Aborted) else late
+        printed = invocation.printed.text()
+        outcome = invocation.output(f"{printed}\n\n[{why}]" if printed else f"[{why}]", failed=True)
     if active.setup.hooks:
         outcome = await after_hooks(active, call, outcome)
     moved = CallMoved(id, _ended(active, call, outcome, invocation.seen))
     turn = active.turn
-    others = [state for other, state in turn.batch.items() if other != id]
-    if turn.patch is None and all(isinstance(state, Ended) for state in others):
+    if turn.patch is None and all(isinstance(state, Ended) for other, state in turn.batch.items() if other != id):
         # The last call of its step: the next request or the end of the turn follows.
         await active.record.append_with_next(moved)
     else:
@@ -233,15 +230,6 @@ async def _invoke(active: ActiveTurn, tool: Tool, call: Call, invocation: Invoca
         return Output(f"{tool.spec.name} failed: {type(error).__name__}: {error}", failed=True)
 
 
-def _cut_short(invocation: Invocation, why: str) -> Output:
-    printed = invocation.printed.text()
-    return invocation.output(f"{printed}\n\n[{why}]" if printed else f"[{why}]", failed=True)
-
-
-def _sound_todos(todos: tuple[Todo, ...] | None) -> tuple[Todo, ...] | None:
-    return todos and tuple(msgspec.structs.replace(todo, content=sound(todo.content)) for todo in todos)
-
-
 def _ended(active: ActiveTurn, call: Call, output: Output, seen: dict[str, str]) -> Done | Failed:
     text, stored = (output.text, output.stored) if output.stored else capped_output(active, call.id, output.text)
     text = sound(text)
@@ -249,6 +237,7 @@ def _ended(active: ActiveTurn, call: Call, output: Output, seen: dict[str, str])
     files = tuple(map(sound, output.files))
     if output.failed:
         return Failed(text, digest, files, stored)
+    todos = output.todos and tuple(replace(todo, content=sound(todo.content)) for todo in output.todos)
     return Done(
         text,
         digest,
@@ -258,5 +247,5 @@ def _ended(active: ActiveTurn, call: Call, output: Output, seen: dict[str, str])
         kept=output.kept,
         seen=seen,
         attached=output.attached,
-        todos=_sound_todos(output.todos),
+        todos=todos,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from bridle.seams import begin
@@ -26,15 +27,13 @@ ABORTED = Aborted()
 LATE = Late()
 
 
+@dataclass(slots=True)
 class Deadline:
     """The moment at which an effect times out. It may be moved while the effect runs, by setting it."""
 
-    __slots__ = ("at", "look")
-
-    def __init__(self, at: float, look: float) -> None:
-        """Check the deadline every `look` seconds; moving it must leave at least this long from then on."""
-        self.at = at
-        self.look = look
+    at: float
+    look: float
+    """The deadline is checked every `look` seconds; moving it must leave at least this long from then on."""
 
 
 class Scope:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Literal, Protocol
 
 from bridle.core.events import Recorded, RequestMoved
 from bridle.core.ids import reply_id, request_part_id, reservation_id
 from bridle.core.ledger import AccountChange, BudgetRefused, Reservation, Shortage
-from bridle.core.limits import LOWEST_OUTPUT_TOKENS, NOTHING, LimitName, Spent, closing_seconds
+from bridle.core.limits import LOWEST_OUTPUT_TOKENS, NOTHING, Spent, closing_seconds
 from bridle.core.parts import ReservationRefused
 from bridle.core.pricing import MILLION, cost, worst_cost
 from bridle.core.retry import GiveUp, RetryAfter, next_try, retryable
-from bridle.core.states import Broken, CutBy, Open, Try, Usage
-from bridle.core.stream import Alive, Error, ModelRequest, StreamEvent
+from bridle.core.states import Broken, Cut, CutBy, Open, Replied, Try, Usage
+from bridle.core.stream import Alive, Error, StreamEvent
 from bridle.turn.active_turn import ActiveTurn
-from bridle.turn.length_limit import Length
 from bridle.turn.processor import Processor
+from bridle.turn.request_kind import RequestKind, close_stream
 from bridle.turn.scope import Aborted, Deadline, Late, cancelled_by_us
 
 SETTLE_POLL_SECONDS = 0.25
@@ -25,45 +24,8 @@ DEADLINE_GRAIN_SECONDS = 1.0
 MOST_QUIET = 4
 """Keep-alive events without content extend the idle deadline up to this many times."""
 ESTIMATE_SLACK = 16
-
-
-class RequestKind(Protocol):
-    """The purpose of a request: its content, and the handling of its outcomes, each recorded in one append."""
-
-    id: str
-    grows: Literal["recorded", "shown", "hidden"]
-    """Whether streaming text is recorded and shown, only shown, or neither."""
-    closing: bool
-    """Whether it may use the amounts held back for the closing request."""
-    failures: int
-    """Failed tries before this attempt, across restarts of the process."""
-    began: float
-
-    def intent(self) -> list[Recorded]:
-        """Return the events to record before the request is sent."""
-
-    def request(self, max_output: int) -> ModelRequest:
-        """Return the request to send."""
-
-    def processor(self, prefix: str) -> Processor:
-        """Return the processor for the reply."""
-
-    def keep(self, max_output: int) -> Spent:
-        """Return the amounts that must be left for the closing request after this one."""
-
-    async def whole(self, processor: Processor, usage: Usage, dollars: float, change: AccountChange) -> None:
-        """Record a whole reply."""
-
-    async def cut(
-        self, processor: Processor | None, by: CutBy, usage: Usage, dollars: float, change: AccountChange | None
-    ) -> None:
-        """Record a reply that was ended on purpose before it was whole."""
-
-    async def lost(self, processor: Processor, broken: Broken, change: AccountChange | None) -> None:
-        """Record a request that failed for good."""
-
-    async def unaffordable(self, refused: ReservationRefused, *, begun: bool) -> None:
-        """Record that there is no budget for the request, or for another try of it."""
+MOST_CHARACTERS_PER_TOKEN = 8
+"""Above the average of any text: a longer reply has ignored its limit, as some servers do."""
 
 
 def input_tokens(active: ActiveTurn) -> int:
@@ -81,14 +43,14 @@ def closing_need(active: ActiveTurn, reads: int) -> Spent:
 class ModelCall:
     """One request being sent: its cost, its content, and its failures."""
 
-    def __init__(self, active: ActiveTurn, sender: RequestKind, *, reads: int, steps: int = 0) -> None:
-        self.active = active
+    def __init__(self, sender: RequestKind, *, steps: int = 0) -> None:
+        self.active = sender.active
         self.sender = sender
         self.tries: tuple[Try, ...] = ()
-        self.input_estimate = reads
-        info = active.setup.model.info
+        self.input_estimate = sender.reads
+        info = self.active.setup.model.info
         least = min(LOWEST_OUTPUT_TOKENS, info.max_output_tokens)
-        self.max_output = max(least, min(info.max_output_tokens, info.context_window - reads))
+        self.max_output = max(least, min(info.max_output_tokens, info.context_window - sender.reads))
         self.reservation = ""
         self._steps = steps
         self._held = NOTHING
@@ -155,25 +117,22 @@ class ModelCall:
     def _output_in(self, short: Shortage, fits: float) -> int:
         """Return the output tokens for which this room is enough, including the closing request's share."""
         price = self.active.setup.model.info.price
-        reading = worst_cost(price, MILLION, 0)
-        writing = worst_cost(price, 0, MILLION)
-        if self.sender.keep(self.max_output) == NOTHING:
-            if short.limit == "tokens":
-                return int(fits) - self.input_estimate
-            if short.limit == "cost" and writing > 0:
-                return int((fits * MILLION - reading * self.input_estimate) / writing)
-            return 0
-        # One output token less is also one less for the closing request to read.
+        # With a closing request to follow, one output token less is also one less for it to read.
+        kept = 0 if self.sender.keep(self.max_output) == NOTHING else 1
+        freed = kept * self.max_output - self.input_estimate
         if short.limit == "tokens":
-            return int((fits - self.input_estimate + self.max_output) / 2)
-        if short.limit == "cost" and writing + reading > 0:
-            saved = fits * MILLION + reading * (self.max_output - self.input_estimate)
-            return int(saved / (writing + reading))
+            return int((fits + freed) / (1 + kept))
+        reading = worst_cost(price, MILLION, 0)
+        per_token = worst_cost(price, 0, MILLION) + kept * reading
+        if short.limit == "cost" and per_token > 0:
+            return int((fits * MILLION + reading * freed) / per_token)
         return 0
 
     async def _no_room(self, short: Shortage, *, begun: bool) -> None:
         id = request_part_id(self.sender.id, "refused")
-        limit = _limit_of(short)
+        limit = short.limit
+        # A request needs no place for a subagent.
+        assert limit != "depth" and limit != "live" and limit != "total"
         least = min(LOWEST_OUTPUT_TOKENS, self.max_output)
         needs = float(getattr(self._amount(least).plus(self.sender.keep(least)), limit))
         spent, allowed = float(short.spent), float(short.allowed)
@@ -203,8 +162,9 @@ class ModelCall:
         elif isinstance(outcome, Late) and loop.time() >= turn_ends:
             await self._end_cut(processor, "deadline")
         elif processor.ended and processor.error is None and processor.finish != "content_filter":
-            usage, dollars, change = self._bill(processor)
-            await self.sender.whole(processor, usage, dollars, change)
+            usage = processor.counted(self.input_estimate)
+            dollars, change = self._bill(usage)
+            await self.sender.whole(processor, Replied(usage, dollars, processor.finish), change)
         else:
             return await self._end_failed(processor, _error_of(processor, late=isinstance(outcome, Late)))
         return False
@@ -218,7 +178,7 @@ class ModelCall:
         moved = begun - (DEADLINE_GRAIN_SECONDS if limits.idle_seconds < limits.first_event_seconds else 0)
         grows = self.sender.grows
         request = self.sender.request(self.max_output)
-        length = Length(request.max_output_tokens)
+        processor.room = request.max_output_tokens * MOST_CHARACTERS_PER_TOKEN
         events = active.model.stream(request)
         session = active.record.lease.session
         try:
@@ -232,7 +192,6 @@ class ModelCall:
                         active.record.publish(session, delta)
                     if grows == "recorded":
                         active.growth.due(processor)
-                length.hold(processor, event)
                 if processor.over:
                     break
                 # Events come by the thousand: once a second is often enough.
@@ -256,9 +215,7 @@ class ModelCall:
             if self.sender.grows == "recorded" and not processor.left:
                 await self.active.growth.stop()
         finally:
-            close = getattr(events, "aclose", None)
-            if close is not None:
-                await close()
+            await close_stream(events)
 
     def _seconds_left(self) -> float:
         allowed = self.active.turn.limits.seconds
@@ -269,26 +226,24 @@ class ModelCall:
         ends = max(allowed, self.sender.began + share) if self.sender.closing else allowed - share
         return max(0.0, ends - self.active.record.elapsed)
 
-    def _bill(self, processor: Processor) -> tuple[Usage, float, AccountChange]:
-        usage = processor.counted(self.input_estimate)
+    def _bill(self, usage: Usage) -> tuple[float, AccountChange]:
+        """Return the cost of a try, and the change that settles its reservation."""
         dollars = cost(self.active.setup.model.info.price, usage)
-        return usage, dollars, self._settle(usage, dollars)
-
-    def _settle(self, usage: Usage, dollars: float) -> AccountChange:
         actual = Spent(steps=self._held.steps, tokens=usage.total, cost=dollars)
-        return AccountChange(self.active.turn.start.account, settles=((self.reservation, actual),))
+        return dollars, AccountChange(self.active.turn.start.account, settles=((self.reservation, actual),))
 
     async def _end_cut(self, processor: Processor | None, by: CutBy) -> None:
         if processor is None:
-            await self.sender.cut(None, by, Usage(), 0.0, None)
+            await self.sender.cut(None, Cut(by, Usage()), None)
         else:
-            await self.sender.cut(processor, by, *self._bill(processor))
+            usage = processor.counted(self.input_estimate)
+            dollars, change = self._bill(usage)
+            await self.sender.cut(processor, Cut(by, usage, dollars), change)
 
     async def _end_failed(self, processor: Processor, error: Error) -> bool:
         active = self.active
         usage = processor.counted(self.input_estimate) if processor.heard_anything else Usage()
-        dollars = cost(active.setup.model.info.price, usage)
-        change = self._settle(usage, dollars)
+        dollars, change = self._bill(usage)
         verdict: RetryAfter | GiveUp = GiveUp("this error does not pass by itself")
         if retryable(error.status, marked=error.retryable) and not error.overflow:
             verdict = next_try(
@@ -308,14 +263,6 @@ class ModelCall:
         moved = RequestMoved(self.sender.id, Open(self.tries))
         await active.record.append(moved, *processor.partial(), change=change)
         return True
-
-
-def _limit_of(short: Shortage) -> LimitName:
-    match short.limit:
-        case "depth" | "live" | "total":
-            raise AssertionError(short)
-        case limit:
-            return limit
 
 
 def _error_of(processor: Processor, *, late: bool) -> Error:

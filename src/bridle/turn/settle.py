@@ -5,7 +5,7 @@ from __future__ import annotations
 from bridle.core.events import CallMoved, PartRemoved, Recorded, RequestMoved
 from bridle.core.ids import read_reservation
 from bridle.core.ledger import AccountChange
-from bridle.core.limits import NOTHING
+from bridle.core.limits import NOTHING, Spent
 from bridle.core.states import Interrupted, Open, Refusal, Refused, Repeat, Running
 from bridle.errors import ConfigError
 from bridle.turn.active_turn import ActiveTurn
@@ -53,9 +53,8 @@ async def settle_left(active: ActiveTurn) -> None:
     if turn is None:
         return
     events: list[Recorded] = []
-    change = await left_over(active)
     # Each try of a request has its own reservation; only the last one is open.
-    settles = change.settles if change is not None else ()
+    settles = await left_over(active)
     worst = {read_reservation(id).request: amount for id, amount in settles}
     for request in (turn.request, turn.title):
         if request is not None and isinstance(request.state, Open):
@@ -67,7 +66,8 @@ async def settle_left(active: ActiveTurn) -> None:
             again = _repeatable(active, active.session.call(id).name)
             unknown = Refused(Refusal("unknown_outcome"), UNKNOWN_OUTCOME)
             events.append(CallMoved(id, Repeat() if again else unknown))
-    if events or change is not None:
+    if events or settles:
+        change = AccountChange(turn.start.account, settles=settles) if settles else None
         await active.record.append(*events, change=change)
 
 
@@ -80,15 +80,7 @@ def _repeatable(active: ActiveTurn, name: str) -> bool:
     return tool is not None and tool.repeatable
 
 
-async def left_over(active: ActiveTurn) -> AccountChange | None:
-    """Return the settlement, at the worst case, of reservations whose requests will never finish."""
+async def left_over(active: ActiveTurn) -> tuple[tuple[str, Spent], ...]:
+    """Return the reservations whose requests will never finish: they are settled at the worst case."""
     account = await active.record.journal.account(active.turn.start.account)
-    if account is None or not account.held:
-        return None
-    return AccountChange(account.id, settles=tuple(account.held.items()))
-
-
-async def closing_account(active: ActiveTurn) -> AccountChange:
-    """Return the ledger change at the end of a turn: nothing stays reserved, and a subagent's place is free."""
-    left = await left_over(active)
-    return AccountChange(active.turn.start.account, settles=left.settles if left is not None else (), closes=True)
+    return tuple(account.held.items()) if account is not None else ()

@@ -108,6 +108,10 @@ class PermissionSetup:
         """
         return lru_cache(MOST_VERDICTS)(self._judge)
 
+    def allows(self, access: Access) -> bool:
+        """Return whether an access needs no ask."""
+        return self.judge(access) == "allow"
+
     def _judge(self, access: Access) -> Verdict:
         if access.permission == "external_directory" and access.reach == "exact":
             place = Path(access.pattern.removesuffix("/*"))
@@ -142,9 +146,13 @@ class ToolSetup:
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
-class TurnPolicy:
-    """Bounds from the settings that TurnStart does not record."""
+class TurnSetup:
+    """The whole setup of one turn, with the bounds from the settings that TurnStart does not record."""
 
+    model: ModelSetup
+    permissions: PermissionSetup
+    toolset: ToolSetup
+    commands: CommandSetup
     ceiling: int
     """The maximum number of steps that extensions may reach."""
     max_depth: int = 1
@@ -155,17 +163,6 @@ class TurnPolicy:
     """Whether money is limited for the whole tree, for a day or for a month."""
     prunes: bool = True
     """Whether old outputs of tools are removed at the end of a turn."""
-
-
-@dataclass(slots=True, frozen=True, kw_only=True)
-class TurnSetup:
-    """The whole setup of one turn."""
-
-    model: ModelSetup
-    permissions: PermissionSetup
-    toolset: ToolSetup
-    commands: CommandSetup
-    policy: TurnPolicy
     hooks: Sequence[HookSettings] = ()
     snapshots: FileHistory | None = None
     """Snapshots the files before they are changed; None if nothing may change them."""

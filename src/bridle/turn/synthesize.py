@@ -2,44 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from bridle.core.action import Synthesize
 from bridle.core.compaction import HISTORY_SHARE, head_and_tail
 from bridle.core.context import CHARACTERS_PER_TOKEN, estimate_tokens, prompt_text
-from bridle.core.events import PartPut, Recorded, RequestMoved
+from bridle.core.events import PartPut, RequestMoved
 from bridle.core.ids import synthesis_id
 from bridle.core.ledger import AccountChange
 from bridle.core.limits import Spent
-from bridle.core.parts import Prompt, ReservationRefused, Text
-from bridle.core.states import Broken, Done, Replied, Usage
+from bridle.core.parts import Prompt, Request, Text
+from bridle.core.states import Broken, Done, Replied
 from bridle.core.stream import ModelRequest
 from bridle.turn.active_turn import ActiveTurn
 from bridle.turn.processor import Processor
+from bridle.turn.request_kind import RequestKind
 from bridle.turn.send_request import ESTIMATE_SLACK, ModelCall, closing_need, input_tokens
-from bridle.turn.side_request import NO_BUDGET, SideRequestKind
 
 
 async def synthesize(active: ActiveTurn, action: Synthesize) -> None:
     """Request the answer; a failure is recorded for this batch, and the loop continues as usual."""
     answer = _Answer(active, action)
-    await ModelCall(active, answer, reads=answer.reads).send()
+    await ModelCall(answer).send()
 
 
-class _Answer(SideRequestKind):
-    """The request for the answer; see `RequestKind`."""
+class _Answer(RequestKind):
+    """The request for the answer."""
 
-    grows: Literal["recorded", "shown", "hidden"] = "shown"
+    grows = "shown"
 
     def __init__(self, active: ActiveTurn, action: Synthesize) -> None:
         turn = active.turn
         assert turn.step is not None
         number, attempt = turn.step.number, action.attempt
         id = synthesis_id(turn.start.number, number, attempt)
-        super().__init__(active, "synthesis", id, number=number, attempt=attempt)
+        super().__init__(active, Request(id, "synthesis", number, attempt, turn.start.model))
         self.words = self._words()
-        system = active.setup.model.prompts["synthesis"]
-        self.reads = estimate_tokens(len(self.words) + len(system)) + ESTIMATE_SLACK
+        self.system = active.setup.model.prompts["synthesis"]
+        self.reads = estimate_tokens(len(self.words) + len(self.system)) + ESTIMATE_SLACK
 
     def _words(self) -> str:
         """Return the prompts and the results; each result gets its share of the window."""
@@ -57,23 +55,15 @@ class _Answer(SideRequestKind):
         return "\n\n".join(["# What was asked", *prompts, "# What was found", *found])
 
     def request(self, max_output: int) -> ModelRequest:
-        return self.asking(self.words, system=self.active.setup.model.prompts["synthesis"], max_output=max_output)
+        return self.asking(self.words, system=self.system, max_output=max_output)
 
     def keep(self, max_output: int) -> Spent:
         return closing_need(self.active, input_tokens(self.active))
 
-    async def whole(self, processor: Processor, usage: Usage, dollars: float, change: AccountChange) -> None:
+    async def whole(self, processor: Processor, replied: Replied, change: AccountChange) -> None:
         if processor.calls or processor.wordless:
-            broken = Broken("the reply was no answer in words", usage, dollars)
-            await self.active.record.append(RequestMoved(self.id, broken), change=change)
+            broken = Broken("the reply was no answer in words", replied.usage, replied.cost)
+            await self.lost(processor, broken, change)
             return
         answer = PartPut(Text(processor.text_id, processor.text))
-        replied = RequestMoved(self.id, Replied(usage, dollars, processor.finish))
-        await self.active.record.append(answer, replied, change=change)
-
-    async def unaffordable(self, refused: ReservationRefused, *, begun: bool) -> None:
-        # If this cannot be paid for, a further step cannot either: the turn closes.
-        events: list[Recorded] = [PartPut(refused)]
-        if begun:
-            events.append(RequestMoved(self.id, NO_BUDGET))
-        await self.active.record.append(*events)
+        await self.active.record.append(answer, RequestMoved(self.id, replied), change=change)

@@ -22,10 +22,11 @@ from bridle.core.inbox import (
 )
 from bridle.core.ledger import AccountChange
 from bridle.core.limits import LIMITS
-from bridle.core.parts import Compaction, Extension, Halt, Notice, Prompt
+from bridle.core.parts import Compaction, Extension, Halt, Notice, Part, Prompt
+from bridle.core.permission import Access
 from bridle.core.repair import result_digest
 from bridle.core.session import OpenTurn, Session
-from bridle.core.states import Approved, Ask, Asking, Done, Refusal, Refused
+from bridle.core.states import Approved, Asking, Done, Refusal, Refused
 from bridle.core.turn import Turn
 from bridle.errors import ConfigError
 from bridle.turn.active_turn import ActiveTurn
@@ -110,7 +111,7 @@ async def _take_idle(active: ActiveTurn, items: list[InboxItem]) -> None:
                 if not item.reply:
                     await active.record.append(PartPut(_prompt(item, 0)), take=(item.id,))
             case CompactItem():
-                await _open_to_compact(active, item)
+                await _open(active, item)
                 return
             case AnswerItem() | AbortItem() | ExtendItem() | ChildAsksItem() | ChildEndedItem():
                 await active.record.append(take=(item.id,))
@@ -118,31 +119,24 @@ async def _take_idle(active: ActiveTurn, items: list[InboxItem]) -> None:
         await _open(active, first)
 
 
-async def _open_to_compact(active: ActiveTurn, item: CompactItem) -> None:
-    """Open a turn without a prompt that compacts the context and ends; counted and recorded like any other."""
+async def _open(active: ActiveTurn, item: PromptItem | CompactItem) -> None:
+    """Open the turn of a prompt, or one without a prompt that compacts the context and ends."""
     number = active.session.turns + 1
-    opening = await active.turns.open(active.session, PromptItem(item.id, ""), number)
-    wanted = Compaction(wanted_id(number), "manual", "open")
-    events: list[Recorded] = [PartPut(opening.start), PartPut(wanted)]
+    prompt = item if isinstance(item, PromptItem) else PromptItem(item.id, "")
+    opening = await active.turns.open(active.session, prompt, number)
+    parts: list[Part] = [opening.start]
+    if prompt is item:
+        parts += opening.notices
+        if active.session.unfinished is not None:
+            text = "an undo or redo was interrupted: the history has changed, but not all files have been restored"
+            parts.append(Notice(notice_id(number, "undo"), "undo", text))
+        parts.append(_prompt(prompt, number))
+    else:
+        parts.append(Compaction(wanted_id(number), "manual", "open"))
     if opening.problem:
-        events.append(PartPut(Halt(turn_part_id(number, "halt"), "error", opening.problem)))
+        parts.append(Halt(turn_part_id(number, "halt"), "error", opening.problem))
     change = AccountChange(opening.accounts[0].id, opens=opening.accounts)
-    await active.record.append(*events, change=change, take=(item.id,), weight="intent", opens_turn=True)
-
-
-async def _open(active: ActiveTurn, item: PromptItem) -> None:
-    number = active.session.turns + 1
-    opening = await active.turns.open(active.session, item, number)
-    events: list[Recorded] = [PartPut(opening.start)]
-    events += [PartPut(notice) for notice in opening.notices]
-    if active.session.unfinished is not None:
-        text = "an undo or redo was interrupted: the history has changed, and the files have not all followed"
-        events.append(PartPut(Notice(notice_id(number, "undo"), "undo", text)))
-    events.append(PartPut(_prompt(item, number)))
-    if opening.problem:
-        events.append(PartPut(Halt(turn_part_id(number, "halt"), "error", opening.problem)))
-    change = AccountChange(opening.accounts[0].id, opens=opening.accounts)
-    await active.record.append(*events, change=change, take=(item.id,), weight="intent", opens_turn=True)
+    await active.record.append(*map(PartPut, parts), change=change, take=(item.id,), weight="intent", opens_turn=True)
 
 
 def _prompt(item: PromptItem, turn: int) -> Prompt:
@@ -198,36 +192,31 @@ def _answered(active: ActiveTurn, turn: OpenTurn, item: AnswerItem) -> list[Reco
             if state.ask.kind == "question":
                 text = f"The person answered: {item.feedback}"
                 return [CallMoved(id, Done(text, result_digest(text)))]
-            events: list[Recorded] = [CallMoved(id, _approval(state.ask, always=item.choice == "always"))]
-            return [*events, *_kept(active, item, state.ask)]
+            ask, always = state.ask.accesses, item.choice == "always"
+            approved = Approved(ask[0].permission, ask if always else (), ask)
+            return [CallMoved(id, approved), *(_kept(active, item, ask) if always else ())]
     # Answered twice, or after the turn continued: the first answer holds.
     return []
 
 
-def _kept(active: ActiveTurn, item: AnswerItem, ask: Ask) -> list[Recorded]:
+def _kept(active: ActiveTurn, item: AnswerItem, accesses: Iterable[Access]) -> list[Recorded]:
     """Store an "always" for the project; on failure it holds for this session, and the reader is told."""
-    if item.choice != "always" or active.setup.permissions.approvals is None:
-        return []
+    approvals = active.setup.permissions.approvals
     try:
-        active.setup.permissions.approvals.add(ask.accesses)
+        if approvals is not None:
+            approvals.add(accesses)
     except ConfigError as error:
         return [PartPut(Notice(notice_id(active.turn.start.number, item.id), "approval", str(error)))]
     return []
 
 
-def _approval(ask: Ask, *, always: bool) -> Approved:
-    return Approved(ask.accesses[0].permission, ask.accesses if always else (), ask.accesses)
-
-
 def _rejected(turn: OpenTurn, id: str, feedback: str) -> list[Recorded]:
     state = turn.batch[id]
     doom = isinstance(state, Asking) and state.ask.accesses[0].permission == "doom_loop"
-    if feedback:
-        text = f"not executed: a person rejected it and said: {feedback}"
-        return [CallMoved(id, Refused(Refusal("rejected"), text))]
-    refusal = Refusal("doom_loop" if doom else "rejected")
-    events: list[Recorded] = [CallMoved(id, Refused(refusal, "not executed: a person rejected it"))]
-    if not doom:
+    text = "not executed: a person rejected it" + (f" and said: {feedback}" if feedback else "")
+    refusal = Refusal("doom_loop" if doom and not feedback else "rejected")
+    events: list[Recorded] = [CallMoved(id, Refused(refusal, text))]
+    if not doom and not feedback:
         events.append(PartPut(Halt(turn_part_id(turn.start.number, "halt"), "denied", "a call was rejected")))
     return events
 
@@ -236,26 +225,24 @@ async def _extend(active: ActiveTurn, turn: OpenTurn, item: ExtendItem) -> None:
     problem = _not_extendable(active, turn, item)
     id = extension_id(turn.start.number, item.id)
     if problem:
-        notice = Notice(id, "extension", problem, item=item.id)
-        await active.record.append(PartPut(notice), take=(item.id,))
+        await active.record.append(PartPut(Notice(id, "extension", problem, item=item.id)), take=(item.id,))
         return
     # A program may pass a whole number; the record must read back as it was written.
-    by = float(min(item.by, active.setup.policy.ceiling - turn.cap) if item.limit == "steps" else item.by)
-    part = Extension(id, item.limit, by, item.id)
+    by = float(min(item.by, active.setup.ceiling - turn.cap) if item.limit == "steps" else item.by)
     change = None
     if LIMITS[item.limit].shared:
         account = await active.record.journal.account(turn.start.account)
         assert account is not None
         change = AccountChange(account.id, limits=account.limits.raised(item.limit, by))
-    await active.record.append(PartPut(part), change=change, take=(item.id,))
+    await active.record.append(PartPut(Extension(id, item.limit, by, item.id)), change=change, take=(item.id,))
 
 
 def _not_extendable(active: ActiveTurn, turn: OpenTurn, item: ExtendItem) -> str:
     if turn.step is not None and turn.step.closing is not None:
         return f"{item.limit} not extended: the turn is closing already"
     if item.limit == "steps":
-        room = active.setup.policy.ceiling - turn.cap
-        return "" if room > 0 and turn.cap > 0 else f"steps not extended: the ceiling is {active.setup.policy.ceiling}"
+        room = active.setup.ceiling - turn.cap
+        return "" if room > 0 and turn.cap > 0 else f"steps not extended: the ceiling is {active.setup.ceiling}"
     if turn.limits.of(item.limit) is None:
         return f"{item.limit} not extended: no such limit is set for this turn"
     return ""

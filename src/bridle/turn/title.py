@@ -12,19 +12,17 @@ from bridle.core.events import PartPut, Recorded, RequestMoved, SessionPut
 from bridle.core.ids import turn_part_id
 from bridle.core.ledger import AccountChange, BudgetRefused, Reservation
 from bridle.core.limits import Spent
-from bridle.core.messages import Messages, UserMessage
 from bridle.core.parts import Prompt, Request
 from bridle.core.pricing import cost, worst_cost
 from bridle.core.states import Broken, Cut, Replied, RequestState
-from bridle.core.stream import ModelRequest
 from bridle.errors import JournalError
 from bridle.seams import begin
 from bridle.turn.active_turn import ActiveTurn
 from bridle.turn.processor import Processor
+from bridle.turn.request_kind import NO_TOOLS, close_stream, text_request
 from bridle.turn.scope import GRACE_SECONDS
 from bridle.turn.send_request import ESTIMATE_SLACK, closing_need, input_tokens
 from bridle.turn.setup import SmallModel
-from bridle.turn.side_request import NO_TOOLS
 
 TITLE_SECONDS = 30.0
 MOST_READ = 4_000
@@ -61,7 +59,7 @@ async def end_title(active: ActiveTurn, *, patience: float = 0.0) -> None:
 
 
 def _paid(active: ActiveTurn) -> bool:
-    return active.turn.limits.cost is not None or active.setup.policy.tree_cost
+    return active.turn.limits.cost is not None or active.setup.tree_cost
 
 
 class Title:
@@ -72,6 +70,7 @@ class Title:
         self._small = small
         self._words = words
         self._id = turn_part_id(active.turn.start.number, "title")
+        self._sent = Request(self._id, "title", 0, 1, small.info.ref)
         self._system = active.setup.model.prompts["title"]
         self._reads = estimate_tokens(len(words) + len(self._system)) + ESTIMATE_SLACK
         self._processor = Processor(self._id, {}, NO_TOOLS)
@@ -104,11 +103,9 @@ class Title:
         # The step beside it, and its closing request, have priority.
         need = closing_need(active, input_tokens(active))
         held = Reservation(self._id, most, need.plus(need))
-        request = PartPut(Request(self._id, "title", 0, 1, self._small.info.ref))
+        change = AccountChange(active.turn.start.account, reserves=held)
         try:
-            await active.record.append(
-                request, change=AccountChange(active.turn.start.account, reserves=held), weight="intent"
-            )
+            await active.record.append(PartPut(self._sent), change=change, weight="intent")
         except BudgetRefused:
             return
         self._open = True
@@ -123,29 +120,18 @@ class Title:
             await self._settle(problem)
 
     async def _stream(self, processor: Processor) -> None:
-        events = self._small.model.stream(
-            ModelRequest(
-                id=self._id,
-                session=self._active.record.lease.session,
-                purpose="title",
-                model=self._small.info.ref,
-                system=self._system,
-                messages=Messages([UserMessage(self._id, self._words)]),
-                tools=(),
-                tool_choice="none",
-                max_output_tokens=MOST_WRITTEN,
-                options=self._small.info.options,
-            )
+        options = self._small.info.options
+        request = text_request(
+            self._active, self._sent, self._words, system=self._system, max_output=MOST_WRITTEN, options=options
         )
+        events = self._small.model.stream(request)
         try:
             async for event in events:
                 processor.feed(event)
                 if processor.over:
                     break
         finally:
-            close = getattr(events, "aclose", None)
-            if close is not None:
-                await close()
+            await close_stream(events)
 
     async def _settle(self, problem: str = "", *, aborted: bool = False) -> None:
         """Record the outcome, the cost, and the title if there is one."""
@@ -165,10 +151,8 @@ class Title:
         info = active.session.info
         if title and info is not None and not info.title:
             events.append(SessionPut(msgspec.structs.replace(info, title=title)))
-        actual = Spent(tokens=usage.total, cost=dollars)
-        await active.record.append(
-            *events, change=AccountChange(active.turn.start.account, settles=((self._id, actual),))
-        )
+        settled = ((self._id, Spent(tokens=usage.total, cost=dollars)),)
+        await active.record.append(*events, change=AccountChange(active.turn.start.account, settles=settled))
 
 
 def _cleaned(text: str) -> str:

@@ -179,4 +179,4 @@ def test_a_turn_with_little_time_does_not_wait_for_git(home):
     slow_git(home.folder / "bin")
     home.environment["PATH"] = f"{home.folder / 'bin'}:{home.environment['PATH']}"
     _, _, complained = run(home, calls(("bash", {"command": "echo 1 > made"})), more=("--max-seconds", "3"))
-    assert "what this turn changes cannot be undone: it took longer than 2." in complained
+    assert "the changes of this turn cannot be undone: it took longer than 2." in complained

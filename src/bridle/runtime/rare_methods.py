@@ -1,4 +1,4 @@
-"""The methods of a runtime that concern its project; the modules they need are imported on first use."""
+"""Methods of a runtime about its project and about whole sessions; their modules are imported on first use."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, cast
 
 from bridle.core.parts import Delegation
 from bridle.runtime.project import AgentRow, BackgroundCommand, Confirm, Expanded, Preferences
+from bridle.runtime.sessions import Reverted
 
 if TYPE_CHECKING:
     from bridle.runtime.runtime import Runtime
 
 
-class LocalProject:
-    """Implements `Project` for a runtime in this process."""
+class RareMethods:
+    """Implements `Project`, and the part of `Sessions` that changes, moves or deletes whole sessions."""
 
     @property
     def _here(self) -> Runtime:
@@ -51,3 +52,43 @@ class LocalProject:
 
     async def end_background_command(self, session: str, id: str) -> None:
         await self._here.commands.backgrounds.find(session, id).end()
+
+    async def rename(self, session: str, title: str) -> None:
+        from bridle.runtime.transfer import rename_session
+
+        await rename_session(self._here, session, title)
+
+    async def fork(self, session: str, turn: int | None = None) -> str:
+        from bridle.runtime.transfer import fork_session
+
+        return await fork_session(self._here, session, turn)
+
+    async def undo(self, session: str, *, to: str = "", keep_files: bool = False, force: bool = False) -> Reverted:
+        from bridle.runtime.undo import undo
+
+        return await undo(self._here, session, to=to, keep_files=keep_files, force=force)
+
+    async def redo(self, session: str, *, keep_files: bool = False) -> Reverted:
+        from bridle.runtime.undo import redo
+
+        return await redo(self._here, session, keep_files=keep_files)
+
+    async def diff(self, session: str, turn: int = 0) -> str:
+        from bridle.runtime.undo import diff
+
+        return await diff(self._here, session, turn)
+
+    async def export(self, session: str, *, redact: bool = False) -> bytes:
+        from bridle.runtime.transfer import export_session
+
+        return await export_session(self._here, session, redact=redact)
+
+    async def import_bundle(self, raw: bytes) -> str:
+        from bridle.runtime.transfer import import_bundle
+
+        return await import_bundle(self._here, raw)
+
+    async def delete(self, session: str) -> list[str]:
+        from bridle.runtime.retention import delete_session
+
+        return await delete_session(self._here, session)
