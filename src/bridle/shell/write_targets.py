@@ -8,20 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from bridle.shell.options import git_command
-from bridle.shell.program_names import CHANGES, QUIET, SHELLS, UNPACKS, program, runs_others
+from bridle.shell.program_names import CHANGES, INSPECT, QUIET, SHELLS, UNPACKS, program, runs_others
 from bridle.shell.programs import unwrapped
 from bridle.shell.variables import BUILTINS
 from bridle.shell.words import UNKNOWN, Word, names
 
-READS = (
-    QUIET
-    | BUILTINS
-    | SHELLS
-    | names(
-        "cloc tokei zgrep zcat bzcat xzcat zipinfo kill pkill killall sync flake8 mypy pylint shellcheck hadolint "
-        "yamllint markdownlint tsc gh bat ag ack delta tee gsed"
-    )
-)
+READS = QUIET | INSPECT | BUILTINS | SHELLS | names("gh bat ag ack delta tee gsed")
 """Programs that write to no file named in their arguments; `tee` and `sed -i` are checked separately."""
 GIT_READS_NOT = names("checkout restore rm mv clone init worktree submodule archive format-patch clean apply am bundle")
 """Git subcommands that write to paths named in their arguments."""
