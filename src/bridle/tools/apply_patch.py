@@ -10,7 +10,7 @@ import msgspec
 from bridle.core.context import sound
 from bridle.core.permission import Access
 from bridle.errors import ToolFailed
-from bridle.tools.builtin import builtin
+from bridle.tools.builtin import builtin, diff_preview
 from bridle.tools.file_changes import FileChange, applied, editing, settled
 from bridle.tools.patch_format import Added, Deleted, Piece, Updated, pieces, updated
 from bridle.tools.tool import Invocation, Output
@@ -73,4 +73,5 @@ async def apply_patch(given: PatchArguments, invocation: Invocation) -> Output:
         return await applied(made, invocation, "\n".join(f"{change.note} {change.place.shown}" for change in made))
 
 
-TOOL = builtin("apply_patch", PatchArguments, apply_patch, permission="edit", needs=_needs, changes=changes)
+PREVIEW = diff_preview(changes)
+TOOL = builtin("apply_patch", PatchArguments, apply_patch, permission="edit", needs=_needs, preview=PREVIEW)

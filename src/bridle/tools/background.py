@@ -5,16 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from bridle.errors import ToolFailed
 from bridle.process.containment import told
-from bridle.process.egress_proxy import EgressProxy
-from bridle.process.output_stream import OutputStream
-from bridle.process.protected_places import PlaceWatch
 from bridle.seams import begin
+from bridle.tools.prepared_command import PreparedCommand
 
 LOG = logging.getLogger(__name__)
 MOST_KEPT = 200_000
@@ -25,19 +22,9 @@ MOST_RUNNING = 16
 class Background:
     """One running command. Its unread output is kept, up to `MOST_KEPT` characters; older output is dropped."""
 
-    def __init__(
-        self,
-        command: Sequence[str],
-        shown: str,
-        *,
-        folder: Path,
-        environment: Mapping[str, str] | None,
-        bounds: Mapping[str, int],
-        egress_proxy: EgressProxy | None = None,
-        watch: PlaceWatch | None = None,
-    ) -> None:
+    def __init__(self, command: PreparedCommand, shown: str) -> None:
         self.shown = shown
-        self._folder = folder
+        self._folder = command.folder
         self._unread = ""
         self._lost = 0
         self.tail = ""
@@ -45,15 +32,7 @@ class Background:
         self.status: int | None = None
         theirs, self._input = os.pipe()
         try:
-            self._piped = OutputStream(
-                command,
-                folder=folder,
-                given=theirs,
-                environment=environment,
-                bounds=bounds,
-                egress_proxy=egress_proxy,
-                watch=watch,
-            )
+            self._piped = command.start(given=theirs)
         except BaseException:
             os.close(self._input)
             raise

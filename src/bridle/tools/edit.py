@@ -7,11 +7,11 @@ from typing import Annotated
 import msgspec
 
 from bridle.errors import ToolFailed
-from bridle.tools.builtin import builtin
+from bridle.tools.builtin import builtin, diff_preview, path_needs
 from bridle.tools.file_changes import FileChange, applied, editing, settled
 from bridle.tools.text_match import replaced
 from bridle.tools.tool import Invocation, Output
-from bridle.workspace.files import Files, accesses, located
+from bridle.workspace.files import Files, located
 
 
 class EditArguments(msgspec.Struct, forbid_unknown_fields=True):
@@ -45,10 +45,4 @@ async def edit(given: EditArguments, invocation: Invocation) -> Output:
         return await applied(made, invocation, f"Replaced in {made[0].place.shown}: {made[0].note}.")
 
 
-TOOL = builtin(
-    "edit",
-    EditArguments,
-    edit,
-    needs=lambda given, directory: accesses("edit", located(directory, given.filePath)),
-    changes=changes,
-)
+TOOL = builtin("edit", EditArguments, edit, needs=path_needs("edit", "filePath"), preview=diff_preview(changes))

@@ -7,10 +7,10 @@ from typing import Annotated
 import msgspec
 
 from bridle.errors import ToolFailed
-from bridle.tools.builtin import builtin
+from bridle.tools.builtin import builtin, path_needs
 from bridle.tools.ripgrep import listed
 from bridle.tools.tool import Invocation, Output
-from bridle.workspace.files import Files, Place, accesses, located
+from bridle.workspace.files import Files, Place
 
 MAX_ENTRIES = 1_000
 MAX_LOOKED_AT = 100_000
@@ -34,10 +34,4 @@ async def list_folder(given: ListArguments, invocation: Invocation) -> Output:
     return Output(text)
 
 
-TOOL = builtin(
-    "list",
-    ListArguments,
-    list_folder,
-    needs=lambda given, directory: accesses("list", located(directory, given.path)),
-    repeatable=True,
-)
+TOOL = builtin("list", ListArguments, list_folder, needs=path_needs("list", "path"), repeatable=True)

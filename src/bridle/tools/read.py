@@ -13,13 +13,13 @@ import msgspec
 from bridle.core.messages import Attachment
 from bridle.errors import ToolFailed
 from bridle.seams import in_thread
-from bridle.tools.builtin import builtin
+from bridle.tools.builtin import builtin, path_needs
 from bridle.tools.file_changes import BINARY_LOOK, MAX_BYTES
 from bridle.tools.list import listing
 from bridle.tools.nested_instructions import nested_instructions
 from bridle.tools.tool import Invocation, Output
 from bridle.values.media import media_of
-from bridle.workspace.files import accesses, digest, located
+from bridle.workspace.files import digest
 
 MAX_LINES = 2_000
 MAX_LINE = 2_000
@@ -123,10 +123,4 @@ def _shown(line: bytes, cut: int) -> str:
     return text
 
 
-TOOL = builtin(
-    "read",
-    ReadArguments,
-    read,
-    needs=lambda given, directory: accesses("read", located(directory, given.filePath)),
-    repeatable=True,
-)
+TOOL = builtin("read", ReadArguments, read, needs=path_needs("read", "filePath"), repeatable=True)

@@ -118,12 +118,12 @@ class Tool(Protocol):
 
     spec: ToolSpec
     repeatable: bool
-    leaves_files: bool
+    leaves_files: bool = False
     """Whether calls change no files, so that no snapshot is needed before them."""
-    ignored_arguments: frozenset[str]
+    ignored_arguments: frozenset[str] = frozenset()
     permission: str
     timeout_seconds: float
-    starts_child: bool
+    starts_child: bool = False
     """Whether a call starts a subagent; then `run` is never called."""
 
     def check(self, arguments: Mapping[str, Any]) -> Any:
@@ -134,9 +134,11 @@ class Tool(Protocol):
 
     def asks(self, arguments: Any, id: str) -> Ask | None:
         """Return the question to a person whose answer is the result; then `run` is never called."""
+        return None
 
     def shows(self, arguments: Any, files: Files, known_files: dict[str, str]) -> str:
         """Return a preview for the permission question, like a diff. Raises `ToolFailed` if the call cannot work."""
+        return ""
 
     async def run(self, arguments: Any, invocation: Invocation) -> Output:
         """Run the call and return its result."""
