@@ -173,7 +173,7 @@ def _own_words(rest: list[Word], wrapper: Wrapper) -> int | None:
     index = 0
     while index < len(rest):
         word = rest[index]
-        if not word.known and (not word.text or not word.single):
+        if word.vague:
             return None
         named = re.match(r"(\w+)=", word.text) if wrapper.assigns else None
         if named:
