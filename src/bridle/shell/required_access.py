@@ -84,11 +84,11 @@ class _Needs:
                 continue
             elsewhere = list(goes_to(simple.words))
             moved = simple.folders != frozenset({""}) or bool(elsewhere)
-            if git and (heads or (moved and plants) or simple.folders is None):
+            unknown = simple.folders is None or not all(word.known for word in elsewhere)
+            if git and (heads or unknown or (moved and plants)):
                 return True
-            if any(not word.known for word in elsewhere) and git:
-                return True
-            if self._is_in_another(simple, elsewhere) or any(self._bare(text) for text in transferred(simple.words)):
+            bare = any(looks_bare(self.folder / text) for text in transferred(simple.words))
+            if bare or self._is_in_another(simple, elsewhere):
                 return True
         return False
 
@@ -101,9 +101,6 @@ class _Needs:
                 if is_foreign(place, project):
                     return True
         return False
-
-    def _bare(self, text: str) -> bool:
-        return looks_bare(self.folder / text)
 
     def _programs(self, simple: Simple, depth: int, functions: Collection[str]) -> Iterator[Access]:
         words = list(simple.words)

@@ -15,6 +15,7 @@ from bridle.shell.variables import Assigned, commands_run_by, exported_by, plain
 from bridle.shell.words import UNKNOWN, Word, ends_only_at_its_end, expands, names, word_of
 
 ASSIGNS = names("read mapfile readarray getopts printf export declare local typeset")
+MOVES = names("cd pushd popd")
 STRUCTURE = names(
     "program negated_command if_statement elif_clause else_clause do_group case_statement compound_statement"
 )
@@ -45,20 +46,15 @@ class Walk:
             "redirected_statement": self._redirected,
             "file_redirect": self._file_redirect,
             "heredoc_redirect": self._heredoc,
-            "herestring_redirect": self._herestring,
-            "heredoc_body": self._herestring,
-            "variable_assignment": self._assignment,
-            "variable_assignments": self._assignment,
-            "declaration_command": self._declaration,
-            "unset_command": self._declaration,
-            "for_statement": self._for,
-            "c_style_for_statement": self._for,
+            **dict.fromkeys(("herestring_redirect", "heredoc_body"), self._herestring),
+            **dict.fromkeys(("variable_assignment", "variable_assignments"), self._assignment),
+            **dict.fromkeys(("declaration_command", "unset_command"), self._declaration),
+            **dict.fromkeys(("for_statement", "c_style_for_statement"), self._for),
             "case_item": self._case_item,
             "function_definition": self._function,
             "test_command": evaluated.test,
             "arithmetic_expansion": evaluated.arithmetic,
-            "expansion": evaluated.expansion,
-            "simple_expansion": evaluated.expansion,
+            **dict.fromkeys(("expansion", "simple_expansion"), evaluated.expansion),
         }
 
     def visit(self, node: Node) -> None:
@@ -166,7 +162,7 @@ class Walk:
                 self._script.numbers.assign(word.text.partition("=")[0], number=False)
             self._script.exported += exported_by(plain)
         self._script.commands.append(Simple(tuple(words), tuple(assigned), self._folders, written))
-        if plain[0].known and plain[0].text in ("cd", "pushd", "popd"):
+        if plain[0].known and plain[0].text in MOVES:
             self._move(plain)
 
     def _include(self, script: Script) -> None:
@@ -177,7 +173,7 @@ class Walk:
         self._script.exported += script.exported
         self._script.functions |= script.functions
         self._script.numbers.include(script.numbers)
-        if self._folders is not None and any(_moves(command) for command in script.commands):
+        if any(command.words[0].text in MOVES for command in script.commands):
             self._folders = None
 
     def _move(self, words: list[Word]) -> None:
@@ -238,19 +234,18 @@ class Walk:
 
     def _for(self, node: Node) -> None:
         for child in node.children:
-            match child.type:
-                case "variable_name":
-                    if steers(text_of(child)):
-                        raise Unclear(f"{text_of(child)} changes what commands do")
-                    self._script.numbers.assign(text_of(child), number=False)
-                case "for" | "select" | "in" | ";" | "((" | "))" | "\n":
-                    continue
-                case "do_group" | "compound_statement":
-                    self._again(child)
-                case _ if node.type == "c_style_for_statement":
-                    self._evaluated.loop_head(child)
-                case _:
-                    self._word(child)
+            if child.type == "variable_name":
+                if steers(text_of(child)):
+                    raise Unclear(f"{text_of(child)} changes what commands do")
+                self._script.numbers.assign(text_of(child), number=False)
+            elif child.type in ("do_group", "compound_statement"):
+                self._again(child)
+            elif child.type in ("for", "select", "in", ";", "((", "))", "\n"):
+                continue
+            elif node.type == "c_style_for_statement":
+                self._evaluated.loop_head(child)
+            else:
+                self._word(child)
 
     def _again(self, node: Node) -> None:
         """Visit commands that may repeat: if they change the folder, it is unknown from then on."""
@@ -352,7 +347,3 @@ _VALUES = _QUOTED | names("simple_expansion expansion number translated_string")
 
 def _is_cd(node: Node) -> bool:
     return node.type == "command" and text_of(node).startswith("cd ")
-
-
-def _moves(command: Simple) -> bool:
-    return bool(command.words) and command.words[0].text in ("cd", "pushd", "popd")

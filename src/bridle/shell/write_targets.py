@@ -19,10 +19,9 @@ GIT_READS_NOT = names("checkout restore rm mv clone init worktree submodule arch
 """Git subcommands that write to paths named in their arguments."""
 FILTERS = re.compile(r"-[xX]|--?(exclude|ignore|include|skip|filter|not|omit|without)[\w-]*")
 """Options whose value names files to leave alone."""
-OUTPUT = re.compile(r"-[oO]|--(output|out|output-document|output-file|outfile|dir|output-dir)")
-OUTPUT_GLUED = re.compile(
-    r"(?:-[oO]|--(?:output|out|output-document|output-file|outfile|dir|output-dir)=)(.+)", re.DOTALL
-)
+_OUTPUT_NAMES = r"--(?:output|out|output-document|output-file|outfile|dir|output-dir)"
+OUTPUT = re.compile(rf"-[oO]|{_OUTPUT_NAMES}")
+OUTPUT_GLUED = re.compile(rf"(?:-[oO]|{_OUTPUT_NAMES}=)(.+)", re.DOTALL)
 LOCK = re.compile(r"(\./)?\.git/([\w-]+/)*[\w-]+\.lock")
 """Lock files that git leaves behind when it is killed, and asks people to remove."""
 VALUED = re.compile(r"-\w*[tSmgo]|--(target-directory|suffix|mode|exclude|include)")

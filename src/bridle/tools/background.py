@@ -99,7 +99,7 @@ class Backgrounds:
     def add(self, session: str, command: Background) -> str:
         """Register a command and return its id within the session. Of ended commands, `MOST_RUNNING` are kept."""
         self._begun += 1
-        ended = [id for id, old in self._running.get(session, {}).items() if old.status is not None]
+        ended = [id for id, old in self.of(session).items() if old.status is not None]
         for id in ended[: max(0, len(ended) - MOST_RUNNING)]:
             del self._running[session][id]
         id = f"bg_{self._begun}"
@@ -107,16 +107,15 @@ class Backgrounds:
         return id
 
     def room(self, session: str) -> bool:
-        running = [command for command in self._running.get(session, {}).values() if command.status is None]
-        return len(running) < MOST_RUNNING
+        return sum(command.status is None for command in self.of(session).values()) < MOST_RUNNING
 
     def of(self, session: str) -> Mapping[str, Background]:
         return self._running.get(session, {})
 
     def find(self, session: str, id: str) -> Background:
-        found = self._running.get(session, {}).get(id)
+        found = self.of(session).get(id)
         if found is None:
-            known = ", ".join(self._running.get(session, {})) or "none"
+            known = ", ".join(self.of(session)) or "none"
             raise ToolFailed(
                 f"There is no background command {id!r} (there are: {known}). "
                 "Such commands end with the Bridle process that started them."

@@ -54,12 +54,11 @@ async def bash(given: BashArguments, invocation: Invocation) -> Output:
         return await _in_background(ready, given, invocation)
     status, seconds = await _run(ready, given, invocation)
     text = invocation.printed.text()
-    hint = _hint(text, given, ready) if status else ""
-    if status is None:
-        return invocation.output(f"{text}\n\n[timed out after {seconds:g} s]{hint}", failed=True)
     if status == 0:
-        return invocation.output((text or "[no output]") + hint)
-    return invocation.output(f"{text}\n\n[exit status {status}]{hint}", failed=True)
+        return invocation.output(text or "[no output]")
+    if status is None:
+        return invocation.output(f"{text}\n\n[timed out after {seconds:g} s]", failed=True)
+    return invocation.output(f"{text}\n\n[exit status {status}]{_hint(text, given, ready)}", failed=True)
 
 
 async def _prepared(given: BashArguments, invocation: Invocation) -> PreparedCommand:
@@ -104,12 +103,11 @@ def _wanted(place: Place) -> tuple[Access, ...]:
     """The permissions for a path in `outside`: a folder outside the project, or a protected or masked file."""
     if not place.inside:
         return (Access("external_directory", beyond(place)),)
-    match protection(place.inner.parts):
-        case "deny":
-            return (Access("protected", place.shown),)
-        case "ask":
-            return (Access(EDIT_PROTECTED, place.shown), Access("read", place.shown))
-    return (Access("read", place.shown),)
+    kind = protection(place.inner.parts)
+    if kind == "deny":
+        return (Access("protected", place.shown),)
+    asked = (Access(EDIT_PROTECTED, place.shown),) if kind == "ask" else ()
+    return (*asked, Access("read", place.shown))
 
 
 def _is_host(text: str, directory: Path) -> bool:

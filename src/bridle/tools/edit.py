@@ -27,13 +27,8 @@ def changes(given: EditArguments, files: Files, known: dict[str, str] | None) ->
     if not given.oldString or given.oldString == given.newString:
         raise ToolFailed("oldString must not be empty and must differ from newString.")
     before = settled(files, place, known)
-    made = replaced(
-        before.text,
-        before.given(given.oldString),
-        before.given(given.newString),
-        everywhere=given.replaceAll,
-        name=place.shown,
-    )
+    old, new = before.given(given.oldString), before.given(given.newString)
+    made = replaced(before.text, old, new, everywhere=given.replaceAll, name=place.shown)
     note = f"{made.places} place{'' if made.places == 1 else 's'}"
     note += f", found only by ignoring {made.reading}" if made.reading else ""
     return [FileChange(place, before.content, before.encoded(made.content), note)]

@@ -19,16 +19,7 @@ from bridle.workspace.files import Files, Place, accesses, found_at, is_folder, 
 
 MAX_LINES = 200
 MAX_COLUMNS = 400
-FORM = [
-    "--null",
-    "--line-number",
-    "--byte-offset",
-    "--with-filename",
-    "--no-heading",
-    "--color",
-    "never",
-    "--no-messages",
-]
+FORM = ["--null", "--line-number", "--byte-offset", "--with-filename", "--no-heading", "--color=never", "--no-messages"]
 LOOKS = ["--encoding", "none", "--hidden", "--glob", "!.git", "--sort", "path", "--max-columns-preview"]
 NAMED = 5
 HELD = 100
@@ -89,7 +80,7 @@ class _Found:
             self._binary += b"binary file matches" in line
             return True
         place = found_at(self._target, PurePosixPath(os.fsdecode(name)))
-        if self._sought is not None and not self._fits(place):
+        if self._sought is not None and not self._fits(self._sought, place):
             return True
         handle = self._handle(place)
         if handle is not None and os.pread(handle, HELD, int(parts[1])).startswith(parts[2][:HELD]):
@@ -97,11 +88,10 @@ class _Found:
             self.lines.append(f"{place.shown}:{int(parts[0])}:{text}")
         return True
 
-    def _fits(self, place: Place) -> bool:
-        assert self._sought is not None
+    def _fits(self, sought: re.Pattern[str], place: Place) -> bool:
         inner = place.inner
         below = inner.relative_to(self._target.inner) if inner.is_relative_to(self._target.inner) else inner
-        return any(self._sought.fullmatch(str(path)) for path in (inner, below, PurePosixPath(inner.name)))
+        return any(sought.fullmatch(str(path)) for path in (inner, below, inner.name))
 
     def _handle(self, place: Place) -> int | None:
         """Return a handle of the file, kept open for its next lines; None if it may not be read."""

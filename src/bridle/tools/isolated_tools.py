@@ -102,10 +102,7 @@ def hosted_tools(
     problems: list[str] = []
     for path in sorted(folder.glob("*.py")):
         answer = _list(path, project, environment, sandbox)
-        tools += [
-            HostedTool(path, listed.spec, listed.permission, listed.repeatable, listed.timeout_seconds)
-            for listed in answer.tools
-        ]
+        tools += [HostedTool(path, **msgspec.structs.asdict(listed)) for listed in answer.tools]
         if answer.problem:
             problems.append(f"{path} cannot be loaded: {answer.problem}")
     return tools, problems

@@ -46,7 +46,9 @@ async def read(given: ReadArguments, invocation: Invocation) -> Output:
         if media := media_of(beginning):
             if os.fstat(handle).st_size > MOST_TO_LOOK_AT:
                 raise ToolFailed(f"{place.shown} is too large to look at: at most {MOST_TO_LOOK_AT} bytes.")
-            return _shown_as(media, place.shown, b"".join(_blocks(handle)))
+            content = b"".join(_blocks(handle))
+            shown = Attachment(place.shown, media, b64encode(content).decode())
+            return Output(f"[{media}, {len(content)} bytes: shown below]", digest=digest(content), attached=(shown,))
         if b"\0" in beginning:
             raise ToolFailed(f"{place.shown} is a binary file.")
         if os.fstat(handle).st_size > MAX_BYTES:
@@ -57,12 +59,6 @@ async def read(given: ReadArguments, invocation: Invocation) -> Output:
     told = nested_instructions(place.path, invocation)
     text = _part(_lines([content]), given)
     return Output(f"{text}\n\n{told}" if told else text)
-
-
-def _shown_as(media: str, name: str, content: bytes) -> Output:
-    """Return an image or document as an attachment for the model."""
-    shown = Attachment(name, media, b64encode(content).decode())
-    return Output(f"[{media}, {len(content)} bytes: shown below]", digest=digest(content), attached=(shown,))
 
 
 def _in_pieces(handle: int, given: ReadArguments) -> str:

@@ -107,7 +107,7 @@ def _fitted(there: str, old: str, new: str, name: str) -> str:
     """Return the new text with the file's indentation if the model's differs consistently. Raises `ToolFailed`."""
     theirs: dict[str, str] = {}
     for mine, line in zip(old.split("\n"), there.split("\n"), strict=False):
-        if mine.strip() and theirs.setdefault(_indent(mine), _indent(line)) != _indent(line):
+        if mine.strip() and theirs.setdefault(indent(mine), indent(line)) != indent(line):
             raise _unsure(name)
     if all(given == found for given, found in theirs.items()):
         return new
@@ -122,7 +122,7 @@ def _ended(made: str, there: str) -> str:
 
 
 def _indented(line: str, theirs: dict[str, str], name: str) -> str:
-    given = _indent(line)
+    given = indent(line)
     if not line.strip():
         return line
     if given in theirs:
@@ -138,5 +138,6 @@ def _unsure(name: str) -> ToolFailed:
     return ToolFailed(f"oldString is indented otherwise than {name}. Copy the text with its indentation.")
 
 
-def _indent(line: str) -> str:
+def indent(line: str) -> str:
+    """Return the white space at the beginning of a line."""
     return line[: len(line) - len(line.lstrip())]

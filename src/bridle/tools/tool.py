@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Protocol, get_type_hints
 
@@ -208,9 +209,7 @@ def tool(
     `repeatable` says that the call may be run again if the process dies before its result is recorded.
     """
     if function is None:
-        return lambda inner: tool(
-            inner, name=name, permission=permission, repeatable=repeatable, timeout_seconds=timeout_seconds
-        )
+        return partial(tool, name=name, permission=permission, repeatable=repeatable, timeout_seconds=timeout_seconds)
     called = name or function.__name__
     described, words = _docstring(function)
     arguments = _arguments_of(function, words)
@@ -255,8 +254,7 @@ _PARAMETER = re.compile(r"^\s+\*{0,2}(\w+)(?:\s*\([^)]*\))?\s*:\s*(.+)$")
 
 def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     """Return the description, and the description of each parameter from a Google-style `Args:` section."""
-    text = inspect.getdoc(function) or ""
-    head, _, tail = text.partition("\nArgs:")
+    head, _, tail = (inspect.getdoc(function) or "").partition("\nArgs:")
     words: dict[str, str] = {}
     for line in tail.splitlines():
         found = _PARAMETER.match(line)

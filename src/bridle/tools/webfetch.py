@@ -83,11 +83,7 @@ async def _pinned(url: str, invocation: Invocation) -> tuple[str, dict[str, str]
         raise ToolFailed(f"{host} is not on the public internet; a rule `{PRIVATE}` may allow it.")
     number = f"[{numbers[0]}]" if ":" in numbers[0] else numbers[0]
     where = f"{address.scheme}://{number}:{port}{address.path}"
-    headers = {
-        "Host": address.place,
-        "User-Agent": "bridle",
-        "Accept": "text/markdown, text/html, */*",
-    }
+    headers = {"Host": address.place, "User-Agent": "bridle", "Accept": "text/markdown, text/html, */*"}
     return where, headers, {"sni_hostname": host}
 
 
@@ -95,9 +91,8 @@ def _address(url: str) -> Address:
     try:
         return parsed(url)
     except ValueError as error:
-        raise ToolFailed(
-            f"{url!r} is no address of a web page ({error}); it begins with http:// or https://."
-        ) from error
+        text = f"{url!r} is no address of a web page ({error}); it begins with http:// or https://."
+        raise ToolFailed(text) from error
 
 
 async def _converted(content: bytes, charset: str, form: str, invocation: Invocation) -> str:
@@ -116,10 +111,7 @@ async def _converted(content: bytes, charset: str, form: str, invocation: Invoca
 
 def _needs(given: WebfetchArguments, directory: Path) -> tuple[Access, ...]:
     host = _address(given.url).host
-    needed: tuple[Access, ...] = (_access(given.url),)
-    if is_private_name(host):
-        needed += (Access(PRIVATE, host),)
-    return needed
+    return (_access(given.url), Access(PRIVATE, host)) if is_private_name(host) else (_access(given.url),)
 
 
 def _access(url: str) -> Access:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 SETTINGS_BYTES = 1_000_000
@@ -32,10 +33,9 @@ def read_head(path: Path, most: int) -> bytes:
 
 def head_or_nothing(path: Path, most: int) -> bytes:
     """Return the first bytes of a file, at most `most`; empty if it is no regular file or cannot be read."""
-    try:
+    with suppress(OSError):
         return read_head(path, most)
-    except OSError:
-        return b""
+    return b""
 
 
 def read_text(path: Path, most: int = SETTINGS_BYTES, encoding: str = "utf-8") -> str:

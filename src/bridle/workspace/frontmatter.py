@@ -40,8 +40,7 @@ def fields(yaml_text: str) -> dict[str, Any]:
     try:
         content = _read(yaml_text)
     except ConfigError:
-        mended = "\n".join(_quoted(line) for line in yaml_text.splitlines())
-        content = _read(mended)
+        content = _read("\n".join(_quoted(line) for line in yaml_text.splitlines()))
     if content is None:
         return {}
     if not isinstance(content, dict):
