@@ -82,7 +82,7 @@ def _openings(given: BashArguments, sandbox: Sandbox, project: Path, invocation:
             continue
         place = located(invocation.directory, path)
         if permits is not None and not all(map(permits, _wanted(place))):
-            raise ToolFailed(f"{path} is not what was allowed.")
+            raise ToolFailed(f"{path} was not allowed.")
         (protected if place.inside else writable).append(place.path)
     needs = _needs(given, project)
     # Paths named in the command line are opened only if permissions were checked.

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import msgspec
 
+from bridle.core.limits import counted
 from bridle.errors import ToolFailed
 from bridle.tools.builtin import builtin, diff_preview, path_needs
 from bridle.tools.file_changes import FileChange, applied, editing, settled
@@ -29,7 +30,7 @@ def changes(given: EditArguments, files: Files, known: dict[str, str] | None) ->
     before = settled(files, place, known)
     old, new = before.given(given.oldString), before.given(given.newString)
     made = replaced(before.text, old, new, everywhere=given.replaceAll, name=place.shown)
-    note = f"{made.places} place{'' if made.places == 1 else 's'}"
+    note = counted(made.places, "place")
     note += f", found only by ignoring {made.reading}" if made.reading else ""
     return [FileChange(place, before.content, before.encoded(made.content), note)]
 

@@ -14,7 +14,7 @@ from bridle.process.sandbox import Openings
 from bridle.tools.command_setup import FileCheck
 from bridle.tools.file_changes import MAX_BYTES
 from bridle.tools.output_buffer import Printed
-from bridle.tools.prepared_command import prepare
+from bridle.tools.prepared_command import PreparedCommand, prepare
 from bridle.tools.tool import Invocation
 from bridle.workspace.files import Place, digest
 
@@ -40,13 +40,14 @@ async def cared_for(places: Sequence[Place], invocation: Invocation) -> str:
 
 
 async def _run(check: FileCheck, place: Place, invocation: Invocation) -> tuple[bool, str, str]:
-    """Run a command on a file, in the sandbox because it may execute the project's own code.
+    """Run a command on a file, by default in the sandbox because it may execute the project's own code.
 
     Return whether it failed, its output, and its changes to protected files.
     """
     command = ["/bin/sh", "-c", check.command.replace("{file}", shlex.quote(str(place.path)))]
-    opened = Openings(protected=(place.path,))
-    ready = await prepare(command, invocation, place.project, opened=opened, sandboxed=check.sandbox)
+    ready = PreparedCommand(command, place.project, invocation.environment, invocation.commands.bounds)
+    if check.sandbox:
+        ready = await prepare(command, invocation, place.project, opened=Openings(protected=(place.path,)))
     printed, piped = Printed(), ready.start()
     try:
         async with asyncio.timeout(check.seconds):

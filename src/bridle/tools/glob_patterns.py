@@ -22,7 +22,7 @@ def fitting(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile("".join(found), re.DOTALL)
     except re.error as error:
-        raise ToolFailed(f"{pattern!r} is no pattern of paths: {error}") from error
+        raise ToolFailed(f"{pattern!r} is not a valid glob pattern: {error}") from error
 
 
 def _letters(piece: str) -> str:

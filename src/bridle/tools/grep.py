@@ -9,6 +9,7 @@ from typing import Annotated
 
 import msgspec
 
+from bridle.core.limits import counted
 from bridle.core.permission import Access
 from bridle.errors import ToolFailed
 from bridle.tools.builtin import builtin
@@ -118,9 +119,9 @@ class _Found:
             notes.append(f"[only the first {MAX_LINES} lines; narrow the pattern for others]")
         if self._left_out:
             named = ", ".join(sorted(self._left_out)[:NAMED])
-            notes.append(f"[left out, since reading them needs a permission: {named}]")
+            notes.append(f"[left out because reading them needs permission: {named}]")
         if self._binary:
-            notes.append(f"[{self._binary} binary files fit too]")
+            notes.append(f"[also found in {counted(self._binary, 'binary file')}]")
         shown = "\n".join(self.lines[:MAX_LINES]) or "Nothing found."
         return "\n\n".join([shown, *notes])
 

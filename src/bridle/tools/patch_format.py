@@ -151,7 +151,7 @@ def _line(lines: list[str], wanted: str, start: int, name: str) -> int:
     if any(line.strip() == wanted for line in lines[:start]):
         # The previous change is below the same `@@` line.
         return start - 1
-    raise ToolFailed(f"{name}: the line {wanted!r} that stands behind @@ was not found.")
+    raise ToolFailed(f"{name}: the line {wanted!r} after @@ was not found.")
 
 
 def _find(lines: list[str], hunk: Hunk, start: int, name: str) -> int:

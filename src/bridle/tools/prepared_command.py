@@ -49,17 +49,11 @@ class PreparedCommand:
 
 
 async def prepare(
-    words: list[str],
-    invocation: Invocation,
-    folder: Path,
-    *,
-    opened: Openings = CLOSED,
-    lasting: bool = False,
-    sandboxed: bool = True,
+    words: list[str], invocation: Invocation, folder: Path, *, opened: Openings = CLOSED, lasting: bool = False
 ) -> PreparedCommand:
-    """Return a command of a call, in the call's sandbox unless it has none or `sandboxed` is False."""
+    """Return a command of a call, in the call's sandbox if it has one. See `contain` for `opened` and `lasting`."""
     ready = PreparedCommand(words, folder, invocation.environment, invocation.commands.bounds)
-    sandbox = invocation.sandbox if sandboxed else None
+    sandbox = invocation.sandbox
     if sandbox is None:
         return ready
     project = invocation.directory.resolve()

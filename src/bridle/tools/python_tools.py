@@ -52,10 +52,9 @@ def without_doubles(tools: list[Tool], taken: set[str]) -> tuple[list[Tool], lis
     kept: list[Tool] = []
     problems: list[str] = []
     for made in tools:
-        name = made.spec.name
-        if name in taken:
-            problems.append(f"the tool {name} is left out: there is another one of that name")
-            continue
-        taken.add(name)
-        kept.append(made)
+        if made.spec.name in taken:
+            problems.append(f"the tool {made.spec.name} is left out: its name is taken")
+        else:
+            taken.add(made.spec.name)
+            kept.append(made)
     return kept, problems

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import msgspec
 
+from bridle.core.limits import counted
 from bridle.core.messages import Attachment
 from bridle.errors import ToolFailed
 from bridle.seams import in_thread
@@ -91,9 +92,9 @@ def _part(lines: Iterator[str], given: ReadArguments) -> str:
     if not number:
         return "[the file is empty]"
     if not chosen:
-        raise ToolFailed(f"The file ends at line {number}; offset {first} lies behind that.")
+        raise ToolFailed(f"The file ends at line {number}; offset {first} is after that.")
     text = "\n".join(chosen)
-    return f"{text}\n\n[{left} more lines; read on with offset {first + len(chosen)}]" if left else text
+    return f"{text}\n\n[{counted(left, 'more line')}; read on with offset {first + len(chosen)}]" if left else text
 
 
 def _lines(blocks: Iterable[bytes]) -> Iterator[str]:
@@ -115,7 +116,7 @@ def _lines(blocks: Iterable[bytes]) -> Iterator[str]:
 def _shown(line: bytes, cut: int) -> str:
     text = line.removesuffix(b"\r").decode("utf-8", errors="replace").removeprefix("\ufeff")
     if cut or len(text) > MAX_LINE:
-        return f"{text[:MAX_LINE]} [… the line goes on]"
+        return f"{text[:MAX_LINE]} [… line truncated]"
     return text
 
 

@@ -37,11 +37,11 @@ def replaced(content: str, old: str, new: str, *, everywhere: bool, name: str) -
             content = content[:start] + _ended(_fitted(there, old_read, new_read, name), there) + content[end:]
         if spans:
             return Replacement(content, len(spans), words)
-    raise ToolFailed(f"oldString was not found in {name}. Read the file again and copy the text as it stands.")
+    raise ToolFailed(f"oldString was not found in {name}. Read the file again and copy the text exactly.")
 
 
 def _ambiguous(places: int, name: str) -> ToolFailed:
-    return ToolFailed(f"oldString stands {places} times in {name}. Give more of its surroundings, or replaceAll.")
+    return ToolFailed(f"oldString occurs {places} times in {name}. Include more surrounding text, or set replaceAll.")
 
 
 Reading = Callable[[str], str]
@@ -135,7 +135,7 @@ def _indented(line: str, theirs: dict[str, str], name: str) -> str:
 
 
 def _unsure(name: str) -> ToolFailed:
-    return ToolFailed(f"oldString is indented otherwise than {name}. Copy the text with its indentation.")
+    return ToolFailed(f"oldString and {name} are indented differently. Copy the text with its indentation.")
 
 
 def indent(line: str) -> str:

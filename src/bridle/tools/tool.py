@@ -272,7 +272,7 @@ def as_output(name: str, value: Any) -> Output:
         msgspec.json.encode(value.attached)
         return msgspec.convert(msgspec.to_builtins(value), Output)
     except (AttributeError, TypeError, ValueError) as error:
-        return Output(f"{name} returned something that is no output of a tool: {error}", failed=True)
+        return Output(f"{name} returned a value that is not a tool output: {error}", failed=True)
 
 
 def _output(value: Any) -> Output:
@@ -286,4 +286,4 @@ def _output(value: Any) -> Output:
     try:
         return Output(msgspec.json.encode(value).decode())
     except (TypeError, msgspec.MsgspecError) as error:
-        raise ToolFailed(f"the tool returned something that is no JSON: {error}") from error
+        raise ToolFailed(f"the tool returned a value that cannot be encoded as JSON: {error}") from error

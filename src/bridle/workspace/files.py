@@ -56,7 +56,7 @@ def located(project: Path, given: str) -> Place:
         root = project.resolve()
         path = (root / Path(given).expanduser()).resolve()
     except (OSError, RuntimeError, ValueError) as error:
-        raise ToolFailed(f"{given[:200]!r} is no path: {error}") from error
+        raise ToolFailed(f"{given[:200]!r} is not a path: {error}") from error
     if len(os.fsencode(path)) > LONGEST:
         # By handle even this could be created, and then no program could remove it.
         raise ToolFailed(f"{given[:200]!r} … is longer than a path can be.")
@@ -141,7 +141,7 @@ class Files:
         if self.permits is not None:
             for access in accesses(permission, place):
                 if not self.permits(access):
-                    raise ToolFailed(f"{place.shown} is not what was allowed: {access.permission} {access.pattern}.")
+                    raise ToolFailed(f"{place.shown} was not allowed: {access.permission} {access.pattern}.")
         if permission == "edit":
             self._refuse_protected(place)
 

@@ -62,7 +62,7 @@ class RemoteInstructions:
 async def _text(response: Any) -> str:
     """Return the text of a response; raises `ValueError` if it has none, or too much."""
     if response.is_redirect:
-        raise ValueError(f"it leads on to {response.headers.get('location', '')}: name that address")
+        raise ValueError(f"it redirects to {response.headers.get('location', '')}: use that address")
     if response.status_code != 200:
         raise ValueError(f"HTTP {response.status_code}")
     content = bytearray()
@@ -71,5 +71,5 @@ async def _text(response: Any) -> str:
         if len(content) > MOST_BYTES:
             raise ValueError(f"larger than {MOST_BYTES} bytes")
     if b"\0" in content:
-        raise ValueError("not a text")
+        raise ValueError("it is not text")
     return content.decode("utf-8", "replace")
