@@ -46,7 +46,7 @@ def test_config_check_names_every_problem_with_its_line(home):
         f"{path}:3: behavior.max_steps must be more than 0: leave it out for the ceiling alone",
         f"{path}:5: limits.cost must be a number, not 'much'",
         f"{path}:7: agents.x.steps must not be negative, not -3",
-        f"{home.project}/.opencode/agent/bad.md: the agent bad is left out: line 3: the key 'steps' is there twice",
+        f"{home.project}/.opencode/agent/bad.md: the agent bad is left out: line 3: the key 'steps' occurs twice",
     ]
 
 

@@ -137,6 +137,6 @@ def test_instructions_at_an_address_are_fetched_after_trust_and_a_failure_is_tol
     for name, why in (
         ("missing.md", "HTTP 404"),
         ("huge.md", "larger than 200000 bytes"),
-        ("elsewhere.md", "it leads on to /rules.md: name that address"),
+        ("elsewhere.md", "it redirects to /rules.md: use that address"),
     ):
         assert f"instructions from {top}/{name} are missing: {why}" in told

@@ -152,7 +152,7 @@ def test_a_server_that_ends_at_once_says_why(place):
 def test_a_server_that_cannot_be_started_for_any_reason_says_why(place):
     turn = World(place, lost=stdio(folder="~no-such-user/project")).turn("Done.")
     assert len(turn.told) == 1
-    assert turn.told[0].startswith("mcp server lost: it cannot be started: '~no-such-user/project' is no path")
+    assert turn.told[0].startswith("mcp server lost: it cannot be started: '~no-such-user/project' is not a path")
 
 
 def test_a_server_that_ends_in_a_call_is_started_again_a_few_times(place):

@@ -28,7 +28,7 @@ def use(project):
 
 def test_read_numbers_the_lines_and_says_how_to_read_on(use):
     assert use("read", filePath="src/one.py", limit=2).text == (
-        "     1\ta = 1\n     2\tb = 2\n\n[1 more lines; read on with offset 3]"
+        "     1\ta = 1\n     2\tb = 2\n\n[1 more line; read on with offset 3]"
     )
     assert use("read", filePath="src/one.py", offset="3").text == "     3\ta = 1"
 
@@ -91,7 +91,7 @@ def test_edit_needs_a_file_that_was_read_and_has_not_changed_since(use, project)
 
 def test_edit_refuses_what_is_ambiguous_or_not_there(use, project):
     use("read", filePath="src/one.py")
-    with pytest.raises(ToolFailed, match="stands 2 times"):
+    with pytest.raises(ToolFailed, match="occurs 2 times"):
         use("edit", filePath="src/one.py", oldString="a = 1", newString="a = 9")
     with pytest.raises(ToolFailed, match="was not found"):
         use("edit", filePath="src/one.py", oldString="c", newString="d")
@@ -154,7 +154,7 @@ def test_a_search_does_not_bring_secrets_to_light(use, project, name):
     (project / "deep").mkdir()
     (project / name).write_text("KEY=secret\n")
     assert use("grep", pattern="secret").text == (
-        f"Nothing found.\n\n[left out, since reading them needs a permission: {name}]"
+        f"Nothing found.\n\n[left out because reading them needs permission: {name}]"
     )
     asked = TOOLS["grep"].accesses(TOOLS["grep"].check({"pattern": "x", "path": name}), project)
     assert judge(DEFAULT_RULES, asked[0]) == "ask"

@@ -98,4 +98,4 @@ def test_whatever_a_tool_raises_ends_its_call_and_not_the_turn():
     texts = [message.text for message in model.requests[-1].messages[-2:]]
     assert result.reason == "answered"
     assert texts[0] == "crash failed: KeyError: 'oops'"
-    assert texts[1].startswith("the tool returned something that is no JSON")
+    assert texts[1].startswith("the tool returned a value that cannot be encoded as JSON")

@@ -103,7 +103,7 @@ def test_what_is_read_is_all_or_an_error(tmp_path):
     assert read_bounded(path, 5) == b"12345"
     with pytest.raises(OSError, match="it is larger than 4 bytes"):
         read_bounded(path, 4)
-    with pytest.raises(OSError, match="it is no regular file"):
+    with pytest.raises(OSError, match="it is not a regular file"):
         read_bounded(tmp_path / ".", 4)
 
 

@@ -20,7 +20,7 @@ from bridle.shell.program_names import program
 from bridle.shell.programs import unwrapped
 from bridle.shell.words import Word, names
 from bridle.shell.write_targets import changed_by, follows_links, is_writer, links_made_by, named_by, unpacks
-from bridle.workspace.files import Place, located
+from bridle.workspace.files import located
 
 MOST_NAMED = 2_000
 PLAIN = {
@@ -43,6 +43,7 @@ class LineChanges:
 
     def of(self, script: Script) -> Iterator[Access]:
         made = [self._links_made_by(simple) for simple in script.commands]
+        written = [(opened.target, opened.folders) for opened in script.opened if opened.writes]
         for index, simple in enumerate(script.commands):
             named = self._named_by(simple)
             for access in (access for word in named for access in self._guarded(word, simple.folders)):
@@ -52,40 +53,22 @@ class LineChanges:
             touched = [*changed_by(simple.words), *(named if follows_links(simple.words) else [])]
             if any(self._is_behind(word, simple.folders, others) for word in touched):
                 yield self._unknown()
+            written += [(word, simple.folders) for word in touched]
             if unpacks(simple.words):
                 yield from self._unpacked(simple, script)
-        if self._runs_what_it_makes(script):
+        if self._runs_one_of(written, script):
             yield self._unknown()
         for opened in script.opened if len(script.commands) > 1 else ():
             if opened.writes and self._is_behind(opened.target, opened.folders, made):
                 yield self._unknown()
 
-    def _runs_what_it_makes(self, script: Script) -> bool:
+    def _runs_one_of(self, written: list[tuple[Word, Folders]], script: Script) -> bool:
         """Return whether the line runs a path that another of its commands writes or makes executable."""
         programs = [(unwrapped(simple.words)[:1], simple.folders) for simple in script.commands]
-        run = [
-            path
-            for words, folders in programs
-            for word in words
-            if "/" in word.text
-            for path in self._paths(word.text, folders)
-        ]
-        if not run:
-            return False
-        made = [
-            path
-            for opened in script.opened
-            if opened.writes
-            for path in self._paths(opened.target.text, opened.folders)
-        ]
-        for simple in script.commands:
-            named = self._named_by(simple) if follows_links(simple.words) else []
-            made += [
-                path for word in (*changed_by(simple.words), *named) for path in self._paths(word.text, simple.folders)
-            ]
-        return any(
-            path == each or path.startswith(f"{each}/") for path in run for each in made if each != str(self.folder)
-        )
+        named = [(words[0], folders) for words, folders in programs if words and "/" in words[0].text]
+        run = [path for word, folders in named for path in self._paths(word.text, folders)]
+        made = {path for word, folders in written for path in self._paths(word.text, folders)} - {str(self.folder)}
+        return any(path == each or path.startswith(f"{each}/") for path in run for each in made)
 
     def _unknown(self) -> Access:
         return Access("bash", self.command, "any")
@@ -111,7 +94,10 @@ class LineChanges:
             return
         for path in self._paths(posixpath.expanduser(word.text), folders or frozenset({""})):
             with suppress(ToolFailed):
-                yield from _protected(located(self.project, path))
+                place = located(self.project, path)
+                kind = protection(place.inner.parts) if place.inside else ""
+                if kind:
+                    yield Access("protected" if kind == "deny" else EDIT_PROTECTED, place.shown)
 
     def _links_made_by(self, simple: Simple) -> list[str] | None:
         links = links_made_by(simple.words, lambda text: self._is_folder(text, simple.folders))
@@ -163,13 +149,3 @@ class LineChanges:
         words = [*(word for word in rest if word not in options), *(opened.target for opened in script.opened)]
         paths = [path for word in words for path in self._paths(word.text, simple.folders)]
         return [path for path in paths if os.path.isfile(path)]
-
-
-def _protected(place: Place) -> Iterator[Access]:
-    if not place.inside:
-        return
-    match protection(place.inner.parts):
-        case "deny":
-            yield Access("protected", place.shown)
-        case "ask":
-            yield Access(EDIT_PROTECTED, place.shown)

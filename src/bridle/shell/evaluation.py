@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
+from bridle.shell.nodes import Unclear, text_of
 from bridle.shell.variables import steers
-from bridle.shell.words import Unclear, Word, expands, text_of
+from bridle.shell.words import Word, expands
 
 RUNS = frozenset({"command_substitution", "process_substitution", "expansion", "simple_expansion"})
 COMPARE = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})

@@ -9,12 +9,17 @@ from functools import lru_cache
 from bridle.shell.words import names
 
 SHELLS = names("sh bash dash zsh ksh ash mksh lksh pdksh oksh loksh yash posh osh ysh")
-QUIET = names(
-    "ls dir vdir cat tac head tail grep egrep fgrep rg wc sort uniq comm cmp diff diff3 echo printf stat file "
-    "which whereis tree du df date cal basename dirname cut tr nl paste join fold fmt expand rev seq yes md5sum "
-    "sha1sum sha224sum sha256sum sha384sum sha512sum cksum sum b2sum base32 base64 basenc xxd od hexdump strings "
-    "jq yq column realpath readlink id groups who whoami w logname uname hostname arch nproc free uptime ps pgrep "
-    "pidof lsof test [ true false sleep find fd pwd printenv tty locale numfmt factor tsort sed shuf iconv"
+CALM = names(
+    "ls cat head tail grep rg wc sort uniq find echo printf diff stat file which tree du df date basename dirname cut "
+    "tr nl cmp md5sum sha256sum jq yq column realpath readlink id whoami uname nproc free ps test true false sleep seq"
+)
+"""Programs that are harmless with any arguments. Paths in the arguments are checked separately."""
+CHANGE_NO_FILE = CALM - names("sort uniq find file tree jq yq column free") | {"pwd"}
+"""Programs that change no file, with any arguments; the others of `CALM` may write one."""
+QUIET = CALM | names(
+    "dir vdir tac egrep fgrep comm diff3 whereis cal paste join fold fmt expand rev yes sha1sum sha224sum sha384sum "
+    "sha512sum cksum sum b2sum base32 base64 basenc xxd od hexdump strings groups who w logname hostname arch uptime "
+    "pgrep pidof lsof [ fd pwd printenv tty locale numfmt factor tsort sed shuf iconv"
 )
 """Programs that only read, with any arguments, and obey only variables that are known to change behavior."""
 CHANGES = names(
@@ -23,15 +28,13 @@ CHANGES = names(
 """Programs that change the files named in their arguments."""
 UNPACKS = names("tar bsdtar cpio unzip 7z 7za unrar pax ar rsync split csplit mktemp gunzip bunzip2 unxz")
 """Programs that create files whose names are not in their arguments."""
-PLAIN = (
-    QUIET
-    | CHANGES
-    | names(
-        "cloc tokei zgrep zcat bzcat xzcat kill pkill killall gzip gunzip bzip2 xz zstd unzip zipinfo mktemp sync "
-        "sdiff gofmt rustfmt clang-format ruff black flake8 mypy isort pylint shellcheck eslint prettier tsc "
-        "stylelint hadolint yamllint markdownlint"
-    )
+INSPECT = names(
+    "cloc tokei zgrep zcat bzcat xzcat zipinfo kill pkill killall sync flake8 mypy pylint shellcheck hadolint "
+    "yamllint markdownlint tsc"
 )
+"""Programs that write to none of the files that they are given, besides those of `QUIET`."""
+FORMATTERS = names("gofmt rustfmt clang-format ruff black isort eslint prettier stylelint")
+PLAIN = QUIET | CHANGES | INSPECT | FORMATTERS | names("gzip gunzip bzip2 xz zstd unzip mktemp sdiff")
 """Programs that do not run their arguments as commands."""
 _RUNNERS = names(
     "python pypy ipython bpython ptpython micropython circuitpython jython graalpy pydoc idle pdb 2to3 node "
@@ -73,32 +76,11 @@ _RUNS_OTHERS = re.compile(
     r"(ansible|git-|ld-linux|ld-musl|ld\.|clang|qemu-|env-|systemd-|s6-|php-|kube|proxychains|mongo|julia|pypy).*"
 )
 """Families of programs that run other programs."""
-_GNU = (
-    CHANGES
-    | UNPACKS
-    | names("env timeout nice nohup stdbuf xargs find sed awk make sort split date tar shuf uniq chroot")
-)
-_ALIASES = {
-    **{
-        "rbash": "bash",
-        "rzsh": "zsh",
-        "rksh": "ksh",
-        "fdfind": "fd",
-        "batcat": "bat",
-        "nodejs": "node",
-        "pydoc": "python",
-    },
-    **dict.fromkeys(("mawk", "nawk", "gawk", "original-awk"), "awk"),
-}
-_KNOWN = (
-    SHELLS
-    | PLAIN
-    | UNPACKS
-    | _RUNNERS
-    | _GNU
-    | set(_ALIASES)
-    | names("git bat batcat ag ack delta ionice taskset setsid")
-)
+_GNU = CHANGES | UNPACKS | names("env timeout nice nohup stdbuf xargs find sed awk make sort date shuf uniq chroot")
+_ALIASES = dict.fromkeys(("mawk", "nawk", "gawk", "original-awk"), "awk")
+_ALIASES |= {"rbash": "bash", "rzsh": "zsh", "rksh": "ksh"}
+_ALIASES |= {"fdfind": "fd", "batcat": "bat", "nodejs": "node", "pydoc": "python"}
+_KNOWN = SHELLS | PLAIN | _RUNNERS | _GNU | _ALIASES.keys() | names("git bat ag ack delta ionice taskset setsid")
 _ENDINGS = (
     re.compile(r"[-_.]?\d[\w.]*$"),
     re.compile(r"\.[A-Za-z]\w*$"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from bridle.core.permission import Reach
@@ -15,16 +16,14 @@ from bridle.shell.risky_options import HIDES
 from bridle.shell.variables import BUILTINS, SILENT, Assigned, steers
 from bridle.shell.words import UNKNOWN, Word
 
-CALM: dict[str, re.Pattern[str]] = {
-    "curl": re.compile(
-        r"-[sSfLIikvGx]+|--(silent|fail|location|head|include|max-time|retry)\b.*|-X|-H|-d|--data\S*|-m|\d+"
-    ),
-    "tar": re.compile(r"-?[ctxvzjJfpk]+|-C|--exclude=.*|--strip-components=\d+"),
-    "jq": re.compile(r"-[rcesSnjM]+|--arg|--raw-output"),
-    "wget": re.compile(r"-q|--quiet"),
-    "less": re.compile(r"-[NSRFX]+"),
-    "rsync": re.compile(r"-[avnzrthP]+|--(dry-run|delete|exclude=.*)"),
-    "zip": re.compile(r"-[rq9]+"),
+CALM_OPTIONS = {
+    "curl": r"-[sSfLIikvGx]+|--(silent|fail|location|head|include|max-time|retry)\b.*|-X|-H|-d|--data\S*|-m|\d+",
+    "tar": r"-?[ctxvzjJfpk]+|-C|--exclude=.*|--strip-components=\d+",
+    "jq": r"-[rcesSnjM]+|--arg|--raw-output",
+    "wget": r"-q|--quiet",
+    "less": r"-[NSRFX]+",
+    "rsync": r"-[avnzrthP]+|--(dry-run|delete|exclude=.*)",
+    "zip": r"-[rq9]+",
 }
 """Options with which these programs run no others."""
 MOST_WRAPPERS = 8
@@ -62,7 +61,8 @@ def runs_of(
         yield ProgramRun("", "any")
     if name in SHELLS:
         yield from _named(first, name)
-        yield from _shell(words)
+        if shell_text(words) is None:
+            yield ProgramRun("", "any")
         return
     if first.text in SILENT:
         return
@@ -71,8 +71,7 @@ def runs_of(
         yield ProgramRun("", "any")
     # A rule that denies the program applies, even if the program may do more.
     yield from _judged(words, "exact" if reach == "any" else reach)
-    yield from _passed_on(words, name)
-    yield from _without_options(words, name)
+    yield from _for_deny_rules(words, name)
 
 
 def _obeys_variables(text: str) -> bool:
@@ -80,20 +79,15 @@ def _obeys_variables(text: str) -> bool:
     return text == "eval" or not (text in QUIET or text in BUILTINS or program(text) in SHELLS)
 
 
-def _passed_on(words: Sequence[Word], name: str) -> Iterator[ProgramRun]:
-    """Yield the command for deny rules: under the program's other name, or as arguments an unknown program may run."""
+def _for_deny_rules(words: Sequence[Word], name: str) -> Iterator[ProgramRun]:
+    """Yield the command under its program's other name, as arguments that an unknown program may run, and without
+    the options before its subcommand."""
     rest = [word.text if word.known else f"{word.text}{NOT_KNOWN}" for word in words[1:]]
     called = posixpath.basename(words[0].text)
     if name != called:
         yield ProgramRun(" ".join([called, name, *rest]), "passes")
     elif rest and called not in PLAIN | BUILTINS and name not in HIDES and not runs_others(name):
         yield ProgramRun(" ".join([words[0].text, *rest]), "passes")
-
-
-def _without_options(words: Sequence[Word], name: str) -> Iterator[ProgramRun]:
-    """Yield the command without the options before its subcommand, for rules against that subcommand."""
-    called = posixpath.basename(words[0].text)
-    rest = [word.text if word.known else f"{word.text}{NOT_KNOWN}" for word in words[1:]]
     if not rest or not rest[0].startswith(("-", "+")) or name in PLAIN:
         return
     for each in dict.fromkeys([called, name]):
@@ -113,15 +107,11 @@ OPENED: dict[Reach, Reach] = {"exact": "open", "runs": "runs_open"}
 
 
 def _judged(words: Sequence[Word], reach: Reach) -> Iterator[ProgramRun]:
-    known: list[str] = []
-    for word in words:
-        if not word.known:
-            reach = OPENED.get(reach, reach)
-            known.append(word.text)
-            break
-        known.append(word.text)
-    text = " ".join(known)
-    yield ProgramRun(text, reach)
+    unknown = next((index for index, word in enumerate(words) if not word.known), None)
+    if unknown is not None:
+        words, reach = words[: unknown + 1], OPENED.get(reach, reach)
+    known = [word.text for word in words]
+    yield ProgramRun(" ".join(known), reach)
     if "/" in words[0].text:
         # The path may lead to another program of that name; rules use the bare name.
         yield ProgramRun(" ".join([posixpath.basename(words[0].text), *known[1:]]), reach)
@@ -131,20 +121,18 @@ def _reach(name: str, rest: Sequence[Word]) -> Reach:
     hides = HIDES.get(name)
     if hides is not None and hides(rest):
         return "any"
-    if runs_others(name):
-        calm = CALM.get(name)
-        if calm is None or not all(_is_calm(calm, word) for word in rest) or _bundled(name, calm, rest):
-            return "runs"
-    return "exact"
+    return "runs" if runs_others(name) and not _is_calm(name, rest) else "exact"
 
 
-def _bundled(name: str, calm: re.Pattern[str], rest: Sequence[Word]) -> bool:
-    """Return whether tar's first word, which may be options without a dash, is not in `CALM`."""
-    return name == "tar" and bool(rest) and not rest[0].text.startswith("-") and not calm.fullmatch(rest[0].text)
-
-
-def _is_calm(calm: re.Pattern[str], word: Word) -> bool:
-    return word.known and (not word.text.startswith(("-", "+")) or calm.fullmatch(word.text) is not None)
+def _is_calm(name: str, rest: Sequence[Word]) -> bool:
+    """Return whether all options are in `CALM_OPTIONS`. Tar's first word may be options without a dash."""
+    calm = CALM_OPTIONS.get(name)
+    options = [
+        word for index, word in enumerate(rest) if word.text.startswith(("-", "+")) or (name == "tar" and not index)
+    ]
+    return (
+        calm is not None and all(word.known for word in rest) and all(re.fullmatch(calm, word.text) for word in options)
+    )
 
 
 def _unwrapped(first: Word, rest: list[Word], wrapper: Wrapper, assigned: Sequence[Assigned]) -> Iterator[ProgramRun]:
@@ -155,11 +143,10 @@ def _unwrapped(first: Word, rest: list[Word], wrapper: Wrapper, assigned: Sequen
         return
     if wrapper.assigns:
         assigned = (*assigned, *assigned_by(rest[:index]))
-    inner = [*rest[index:], *([UNKNOWN] if wrapper.feeds else [])]
     if wrapper.own:
         yield from _judged([first, *rest], "exact")
     if rest[index:]:
-        yield from runs_of(inner, assigned)
+        yield from runs_of([*rest[index:], *wrapper.fed], assigned)
     elif wrapper.feeds:
         yield ProgramRun("echo", "open")
 
@@ -171,7 +158,7 @@ def unwrapped(words: Sequence[Word]) -> Sequence[Word]:
         index = _own_words(list(words[1:]), wrapper) if wrapper is not None else None
         if wrapper is None or index is None:
             break
-        words = [*words[1 + index :], *([UNKNOWN] if wrapper.feeds else [])]
+        words = [*words[1 + index :], *wrapper.fed]
     return words
 
 
@@ -186,7 +173,7 @@ def _own_words(rest: list[Word], wrapper: Wrapper) -> int | None:
     index = 0
     while index < len(rest):
         word = rest[index]
-        if not word.known and (not word.text or not word.single):
+        if word.vague:
             return None
         named = re.match(r"(\w+)=", word.text) if wrapper.assigns else None
         if named:
@@ -198,8 +185,8 @@ def _own_words(rest: list[Word], wrapper: Wrapper) -> int | None:
         elif not word.text.startswith("-"):
             break
         else:
-            takes = wrapper.takes.fullmatch(word.text) is not None
-            if not word.known or not (takes or wrapper.plain.fullmatch(word.text)):
+            takes = re.fullmatch(wrapper.takes, word.text) is not None
+            if not word.known or not (takes or re.fullmatch(wrapper.plain, word.text)):
                 return None
             index += takes
         index += 1
@@ -209,10 +196,10 @@ def _own_words(rest: list[Word], wrapper: Wrapper) -> int | None:
 class Wrapper(NamedTuple):
     """How to separate a wrapper's own words from the command it starts. Any other option is unknown."""
 
-    takes: re.Pattern[str]
-    """Options whose value is the next word."""
-    plain: re.Pattern[str]
-    """Options that stand alone."""
+    takes: str = ""
+    """Pattern of the options whose value is the next word."""
+    plain: str = ""
+    """Pattern of the options that stand alone."""
     operands: int = 0
     """Number of its own operands before the command."""
     assigns: bool = False
@@ -221,89 +208,72 @@ class Wrapper(NamedTuple):
     own: bool = False
     """Whether the wrapper itself needs a rule."""
 
-
-def _wrapper(takes: str, plain: str, operands: int = 0, **more: bool) -> Wrapper:
-    return Wrapper(re.compile(takes or r"(?!)"), re.compile(plain or r"(?!)"), operands, **more)
+    @property
+    def fed(self) -> list[Word]:
+        """Return the arguments that it adds to the command."""
+        return [UNKNOWN] if self.feeds else []
 
 
 WRAPPERS: dict[str, Wrapper] = {
-    "env": _wrapper(r"-u|--unset", r"-i|-0|-|--ignore-environment|--null|--unset=\w+", assigns=True),
-    "command": _wrapper("", ""),
-    "builtin": _wrapper("", ""),
-    "exec": _wrapper("", ""),
-    "nice": _wrapper(r"-n|--adjustment", r"-\d+|-n-?\d+|--adjustment=-?\d+"),
-    "nohup": _wrapper("", ""),
-    "setsid": _wrapper("", r"-[cfw]+|--(ctty|fork|wait)"),
-    "stdbuf": _wrapper(r"-[ioe]|--(input|output|error)", r"-[ioe][L0-9]\w*|--(input|output|error)=\w+"),
-    "timeout": _wrapper(
+    "env": Wrapper(r"-u|--unset", r"-i|-0|-|--ignore-environment|--null|--unset=\w+", assigns=True),
+    "command": Wrapper(),
+    "builtin": Wrapper(),
+    "exec": Wrapper(),
+    "nice": Wrapper(r"-n|--adjustment", r"-\d+|-n-?\d+|--adjustment=-?\d+"),
+    "nohup": Wrapper(),
+    "setsid": Wrapper(plain=r"-[cfw]+|--(ctty|fork|wait)"),
+    "stdbuf": Wrapper(r"-[ioe]|--(input|output|error)", r"-[ioe][L0-9]\w*|--(input|output|error)=\w+"),
+    "timeout": Wrapper(
         r"-[ks]|--kill-after|--signal",
         r"-[ks]\w+|-v|--(kill-after|signal)=\w+|--(foreground|preserve-status|verbose)",
         operands=1,
     ),
-    "ionice": _wrapper(r"-[cn]|--class|--classdata", r"-[cn]\d+|-t"),
-    "taskset": _wrapper("", "", operands=1),
-    "xargs": _wrapper(
+    "ionice": Wrapper(r"-[cn]|--class|--classdata", r"-[cn]\d+|-t"),
+    "taskset": Wrapper(operands=1),
+    "xargs": Wrapper(
         r"-[EdLnPsa]|--(delimiter|max-args|max-procs|max-lines|max-chars|arg-file|eof)",
         r"-[0rtx]+|-[dLnPsa]\S+|--(null|no-run-if-empty|verbose|exit)|--(delimiter|max-args|max-procs|arg-file)=\S+",
         feeds=True,
     ),
-    "sudo": _wrapper(r"-[ugp]", r"-[nHS]+", assigns=True, own=True),
-    "doas": _wrapper(r"-u", r"-n", own=True),
-    "strace": _wrapper(r"-[eopsu]", r"-[fqcv]+", own=True),
-    "ltrace": _wrapper(r"-[eopsu]", r"-[fqcv]+", own=True),
-    "busybox": _wrapper("", "", own=True),
-    "time": _wrapper("", r"-[pv]"),
+    "sudo": Wrapper(r"-[ugp]", r"-[nHS]+", assigns=True, own=True),
+    "doas": Wrapper(r"-u", r"-n", own=True),
+    "strace": Wrapper(r"-[eopsu]", r"-[fqcv]+", own=True),
+    "ltrace": Wrapper(r"-[eopsu]", r"-[fqcv]+", own=True),
+    "busybox": Wrapper(own=True),
+    "time": Wrapper(plain=r"-[pv]"),
 }
-
-
-def _shell(words: Sequence[Word]) -> Iterator[ProgramRun]:
-    """Yield an unknown run, unless the shell gets a literal text: the caller parses that itself."""
-    if shell_text(words) is None:
-        yield ProgramRun("", "any")
 
 
 def shell_text(words: Sequence[Word]) -> str | None:
     """Return the text given to `bash -c`; None if there is none or not all of its words are known."""
     if not words[0].known or program(words[0].text) not in SHELLS:
         return None
-    index = 1
-    while (
-        index < len(words)
-        and words[index].known
-        and re.fullmatch(r"-[elux]+|--(norc|noprofile|posix)", words[index].text)
-    ):
-        index += 1
-    if index + 1 >= len(words) or not words[index].known or not re.fullmatch(r"-[elux]*c", words[index].text):
-        return None
-    given = words[index + 1]
-    return given.text if given.known and not given.text.startswith(("-", "+")) else None
+    for option, given in pairwise(words[1:]):
+        if not option.known or not given.known:
+            return None
+        if re.fullmatch(r"-[elux]*c", option.text):
+            return given.text if not given.text.startswith(("-", "+")) else None
+        if not re.fullmatch(r"-[elux]+|--(norc|noprofile|posix)", option.text):
+            return None
+    return None
 
 
-def command_of_find(words: Sequence[Word]) -> list[list[Word]] | None:
-    """Return the commands after -exec and similar options; None if there are none, or if one does not end."""
-    found: list[list[Word]] = []
-    index = 1
-    while index < len(words):
-        word = words[index]
-        if word.known and re.fullmatch(r"-(exec|execdir|ok|okdir)", word.text):
-            end = next((n for n in range(index + 1, len(words)) if words[n] in (Word(";"), Word("+"))), None)
-            if end is None:
-                return None
-            found.append([UNKNOWN if "{}" in given.text else given for given in words[index + 1 : end]])
-            index = end
-        index += 1
-    return found or None
+def commands_of_find(words: Sequence[Word]) -> tuple[list[Word], list[list[Word]]]:
+    """Return the words of find without its commands, and the commands after -exec and similar options.
 
-
-def without_exec(words: Sequence[Word]) -> list[Word]:
-    """Return the words of find without its commands."""
-    kept: list[Word] = []
-    skipping = False
+    If a command does not end, all words are returned, and no commands.
+    """
+    own: list[Word] = []
+    commands: list[list[Word]] = []
+    inside = False
     for word in words:
-        if word.known and re.fullmatch(r"-(exec|execdir|ok|okdir)", word.text):
-            skipping = True
-        if not skipping:
-            kept.append(word)
-        if word in (Word(";"), Word("+")):
-            skipping = False
-    return kept
+        if inside and word not in (Word(";"), Word("+")):
+            commands[-1].append(UNKNOWN if "{}" in word.text else word)
+        elif inside:
+            inside = False
+        elif word.known and re.fullmatch(r"-(exec|execdir|ok|okdir)", word.text):
+            inside = True
+            commands.append([])
+        else:
+            own.append(word)
+    return (list(words), []) if inside else (own, commands)

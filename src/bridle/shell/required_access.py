@@ -13,8 +13,8 @@ from bridle.core.protected import protection
 from bridle.errors import ToolFailed
 from bridle.shell.change_access import LineChanges
 from bridle.shell.findings import Folders, OpenedFile, Script, Simple
-from bridle.shell.program_names import CHANGES, QUIET, program
-from bridle.shell.programs import WRAPPERS, assigned_by, command_of_find, runs_of, shell_text, without_exec
+from bridle.shell.program_names import CALM, CHANGES, QUIET, program
+from bridle.shell.programs import WRAPPERS, assigned_by, commands_of_find, runs_of, shell_text
 from bridle.shell.repositories import goes_to, is_foreign, looks_bare, makes_head, may_make_one, runs_git, transferred
 from bridle.shell.risky_options import writes_git_config
 from bridle.shell.script import taken_apart
@@ -26,11 +26,6 @@ from bridle.workspace.files import Place, accesses, beyond, located
 NO_FILES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/zero", "/dev/urandom"})
 PUBLIC = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/tmp")
 """Folders that every program reads anyway, and a scratch folder."""
-CALM = names(
-    "ls cat head tail grep rg wc sort uniq find echo printf diff stat file which tree du df date basename dirname cut "
-    "tr nl cmp md5sum sha256sum jq yq column realpath readlink id whoami uname nproc free ps test true false sleep seq"
-)
-"""Programs that are harmless with any arguments. Paths in the arguments are checked separately."""
 SEPARATES = names("awk cut sort column paste")
 """Programs that take a field separator as an option."""
 PARTED = names(
@@ -89,11 +84,11 @@ class _Needs:
                 continue
             elsewhere = list(goes_to(simple.words))
             moved = simple.folders != frozenset({""}) or bool(elsewhere)
-            if git and (heads or (moved and plants) or simple.folders is None):
+            unknown = simple.folders is None or not all(word.known for word in elsewhere)
+            if git and (heads or unknown or (moved and plants)):
                 return True
-            if any(not word.known for word in elsewhere) and git:
-                return True
-            if self._is_in_another(simple, elsewhere) or any(self._bare(text) for text in transferred(simple.words)):
+            bare = any(looks_bare(self.folder / text) for text in transferred(simple.words))
+            if bare or self._is_in_another(simple, elsewhere):
                 return True
         return False
 
@@ -107,23 +102,19 @@ class _Needs:
                     return True
         return False
 
-    def _bare(self, text: str) -> bool:
-        return looks_bare(self.folder / text)
-
     def _programs(self, simple: Simple, depth: int, functions: Collection[str]) -> Iterator[Access]:
         words = list(simple.words)
         name = program(words[0].text) if words and words[0].known else ""
-        inner = command_of_find(words) if name == "find" else None
-        if inner is not None:
-            words = without_exec(words)
-            for given in inner:
-                yield from self._programs(replace(simple, words=tuple(given)), depth, functions)
-                yield from self._paths(replace(simple, words=tuple(given)))
+        words, inner = commands_of_find(words) if name == "find" else (words, [])
+        for given in inner:
+            yield from self._programs(replace(simple, words=tuple(given)), depth, functions)
+            yield from self._paths(replace(simple, words=tuple(given)))
         text, before = _text_for_a_shell(words)
-        if text is not None:
-            below = taken_apart(text, simple.folders) if depth < MOST_SHELLS else None
+        if text is not None and depth < MOST_SHELLS:
             given_on = (*simple.assigned, *assigned_by(before))
-            yield from self.of(below, depth + 1, given_on) if below is not None else (self._unknown("bash"),)
+            yield from self.of(taken_apart(text, simple.folders), depth + 1, given_on)
+        elif text is not None:
+            yield self._unknown("bash")
         if writes_git_config(words):
             known = all(word.known for word in words)
             yield Access("git_config", " ".join(word.text for word in words) if known else self._as_written(simple))
@@ -209,8 +200,9 @@ def _whole(script: Script, depth: int = 0) -> Script:
             found.opened += below.opened
             continue
         found.commands.append(simple)
-        inner = command_of_find(simple.words) if program(simple.words[0].text) == "find" else None
-        found.commands += [replace(simple, words=tuple(words)) for words in inner or ()]
+        if program(simple.words[0].text) == "find":
+            _, inner = commands_of_find(simple.words)
+            found.commands += [replace(simple, words=tuple(words)) for words in inner]
     return found
 
 

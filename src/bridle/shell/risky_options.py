@@ -8,15 +8,15 @@ from collections.abc import Callable, Sequence
 from bridle.shell.options import git_command
 from bridle.shell.program_names import program
 from bridle.shell.sed import only_edits
-from bridle.shell.words import UNKNOWN, Word, names
+from bridle.shell.words import Word, names
 
 GIT_COMMANDS = names(
     "add am annotate apply archive bisect blame branch cat-file check-ignore checkout cherry cherry-pick clean clone "
     "commit config count-objects describe diff diff-tree diff-index diff-files fetch for-each-ref format-patch fsck gc "
     "grep help init log ls-files ls-remote ls-tree merge merge-base mv name-rev notes pull push range-diff rebase "
     "reflog remote reset restore rev-list rev-parse revert rm shortlog show show-branch show-ref stash status "
-    "sparse-checkout "
-    "submodule switch symbolic-ref tag update-index update-ref var verify-commit version whatchanged worktree"
+    "sparse-checkout submodule switch symbolic-ref tag update-index update-ref var verify-commit version whatchanged "
+    "worktree"
 )
 GIT_ODD = names(
     "exec upload-pack receive-pack output output-directory ext-diff textconv open-files-in-pager config template "
@@ -95,8 +95,8 @@ def _git_hides(command: str, given: Sequence[Word]) -> bool:
             short = set(word.text[1:].partition("=")[0]) & set(letters) and not word.text.startswith("--")
             if short or _may_be_odd(word):
                 return True
-            skip = word.known and takes.fullmatch(word.text) is not None
-        elif not word.known and not free and (not word.text or not word.single):
+            skip = _is_known(takes, word)
+        elif word.vague and not free:
             return True
     return any(word.text.startswith(("ext::", "fd::")) for word in given)
 
@@ -143,8 +143,7 @@ FIND_PLAIN = names("-follow -false -fstype")
 
 def _find(rest: Sequence[Word]) -> bool:
     for index, word in enumerate(rest):
-        before = rest[index - 1] if index else UNKNOWN
-        valued = before.known and FIND_TAKES.fullmatch(before.text) is not None
+        valued = index > 0 and _is_known(FIND_TAKES, rest[index - 1])
         begins = bool(word.text) and not word.text.startswith("-")
         if not word.known and (not word.single or not (valued or begins)):
             return True
@@ -161,16 +160,16 @@ SORT_PLAIN = re.compile(
 
 
 def _sort(rest: Sequence[Word]) -> bool:
-    for word in rest:
-        if word.text.startswith("-") and word.text != "-":
-            if not word.known or not SORT_PLAIN.fullmatch(word.text):
-                return True
-        elif not word.known and (not word.text or not word.single):
-            return True
-    return False
+    options = (word for word in rest if word.text.startswith("-") and word.text != "-")
+    return any(word.vague for word in rest) or not all(_is_known(SORT_PLAIN, option) for option in options)
+
+
+def _is_known(options: re.Pattern[str], word: Word) -> bool:
+    return word.known and options.fullmatch(word.text) is not None
 
 
 SED_PLAIN = re.compile(r"-[nErsuz]+|-i(\.\w+)?|--(quiet|silent|regexp-extended|in-place|null-data|separate)")
+SED_SCRIPT = re.compile(r"-[nErsuz]*e|--expression")
 
 
 def _sed(rest: Sequence[Word]) -> bool:
@@ -181,22 +180,18 @@ def _sed(rest: Sequence[Word]) -> bool:
                 return True
             script, takes = True, False
         elif word.text.startswith("-"):
-            takes = word.known and re.fullmatch(r"-[nErsuz]*e|--expression", word.text) is not None
+            takes = _is_known(SED_SCRIPT, word)
             script = script or takes
-            if not takes and (not word.known or not SED_PLAIN.fullmatch(word.text)):
+            if not takes and not _is_known(SED_PLAIN, word):
                 return True
-        elif not word.known and (not word.text or not word.single):
+        elif word.vague:
             return True
     return takes
 
 
 def _odd_options(pattern: str) -> Callable[[Sequence[Word]], bool]:
     odd = re.compile(pattern)
-
-    def hides(rest: Sequence[Word]) -> bool:
-        return any(odd.match(word.text) if word.known else not word.text or not word.single for word in rest)
-
-    return hides
+    return lambda rest: any(word.vague or (word.known and odd.match(word.text)) for word in rest)
 
 
 GH_COMMANDS = names(
@@ -210,7 +205,7 @@ def _gh(rest: Sequence[Word]) -> bool:
     """Return whether gh may run an alias, an extension, an editor or a browser."""
     if rest and not (rest[0].known and rest[0].text in GH_COMMANDS):
         return True
-    return any(GH_ODD.fullmatch(word.text) if word.known else not word.text or not word.single for word in rest)
+    return any(word.vague or _is_known(GH_ODD, word) for word in rest)
 
 
 def _writes_operand(takes: str, odd: str) -> Callable[[Sequence[Word]], bool]:

@@ -22,20 +22,15 @@ def _parser() -> Parser:
 
 def taken_apart(source: str, folders: Folders = frozenset({""}), depth: int = 0) -> Script:
     """Return everything that a command line may run and open; never raises."""
-    script = Script()
     odd = next((letter for letter in source if letter not in "\n\t" and invisible(letter)), None)
     if odd is not None:
-        script.doubts.append(f"the character {odd!r}")
-        return script
+        return Script(doubts=[f"the character {odd!r}"])
     if depth > DEEPEST or len(source) > LONGEST:
-        script.doubts.append("too long or too deep")
-        return script
+        return Script(doubts=["too long or too deep"])
     root = _parser().parse(source.encode("utf-8", errors="surrogatepass")).root_node
-    if root.has_error:
-        script.doubts.append("bash itself may not understand it")
-    walk = Walk(script, folders, depth, taken_apart)
+    script = Script(doubts=["bash itself may not understand it"] if root.has_error else [])
     try:
-        walk.visit(root)
+        Walk(script, folders, depth, taken_apart).visit(root)
     except RecursionError:
         script.doubts.append("too deep")
     script.doubts += [f"{name} may print what is evaluated" for name in script.numbers.printed_by & script.functions]

@@ -84,7 +84,11 @@ SILENT = names(
 )
 """Builtins that need no rule of their own: their effects are checked in other ways."""
 
-_SAFE_SHOPT = frozenset({"nullglob", "globstar", "dotglob", "failglob", "nocaseglob", "inherit_errexit", "lastpipe"})
+_UNKNOWN_EFFECT = names(
+    ". source alias unalias enable bind complete compgen compopt fc history let getopts logout suspend fg"
+)
+"""Builtins that may run or change anything."""
+_SAFE_SHOPT = names("nullglob globstar dotglob failglob nocaseglob inherit_errexit lastpipe")
 
 
 def steers(name: str) -> bool:
@@ -103,15 +107,13 @@ def commands_run_by(words: Sequence[Word]) -> list[str] | None:
     known = all(word.known for word in words[1:])
     if not first.known or first.text not in BUILTINS:
         return []
+    if first.text in _UNKNOWN_EFFECT:
+        return None
     match first.text:
         case "eval":
             return [" ".join(given)] if known else None
         case "trap":
             return _trapped(given) if known else None
-        case "." | "source" | "alias" | "unalias" | "enable" | "bind" | "complete" | "compgen" | "compopt" | "fc":
-            return None
-        case "history" | "let" | "getopts" | "exec" | "logout" | "suspend" | "fg":
-            return [] if first.text == "exec" else None
         case "hash" | "wait" | "jobs":
             return None if not known or any(re.match(r"-\w*[pxt]", word) for word in given) else []
         case "set":

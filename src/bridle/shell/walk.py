@@ -10,27 +10,16 @@ from tree_sitter import Node
 
 from bridle.shell.evaluation import Evaluated, check_pattern
 from bridle.shell.findings import Folders, OpenedFile, Script, Simple, either
+from bridle.shell.nodes import Unclear, check_gaps, is_quoted, operands_of, text_of, without_expansions
 from bridle.shell.variables import Assigned, commands_run_by, exported_by, plain_name, steers
-from bridle.shell.words import (
-    UNKNOWN,
-    Unclear,
-    Word,
-    check_gaps,
-    ends_only_at_its_end,
-    expands,
-    is_quoted,
-    names,
-    operands_of,
-    text_of,
-    without_expansions,
-    word_of,
-)
+from bridle.shell.words import UNKNOWN, Word, ends_only_at_its_end, expands, names, word_of
 
 ASSIGNS = names("read mapfile readarray getopts printf export declare local typeset")
+MOVES = names("cd pushd popd")
 STRUCTURE = names(
-    "program list pipeline negated_command if_statement elif_clause else_clause while_statement do_group "
-    "case_statement subshell compound_statement command_substitution process_substitution"
+    "program negated_command if_statement elif_clause else_clause do_group case_statement compound_statement"
 )
+OWN_PROCESS = names("pipeline subshell command_substitution process_substitution")
 TOKENS = names(
     "; ;; ;& ;;& & && || | |& ( ) { } if then elif else fi while until do done for in select case esac ! "
     "$( ` <( >( function [[ ]] [ ]"
@@ -47,7 +36,26 @@ class Walk:
         self._folders = folders
         self._depth = depth
         self._taken_apart = taken_apart
-        self._evaluated = Evaluated(script.numbers, self.visit, self._word)
+        self._evaluated = evaluated = Evaluated(script.numbers, self.visit, self._word)
+        self._visits: dict[str, Callable[[Node], None]] = {
+            **dict.fromkeys(STRUCTURE, self._within),
+            **dict.fromkeys(OWN_PROCESS, self._apart),
+            "list": self._list,
+            "while_statement": self._again,
+            "command": self._command,
+            "redirected_statement": self._redirected,
+            "file_redirect": self._file_redirect,
+            "heredoc_redirect": self._heredoc,
+            **dict.fromkeys(("herestring_redirect", "heredoc_body"), self._herestring),
+            **dict.fromkeys(("variable_assignment", "variable_assignments"), self._assignment),
+            **dict.fromkeys(("declaration_command", "unset_command"), self._declaration),
+            **dict.fromkeys(("for_statement", "c_style_for_statement"), self._for),
+            "case_item": self._case_item,
+            "function_definition": self._function,
+            "test_command": evaluated.test,
+            "arithmetic_expansion": evaluated.arithmetic,
+            **dict.fromkeys(("expansion", "simple_expansion"), evaluated.expansion),
+        }
 
     def visit(self, node: Node) -> None:
         if node.type in (";;", ";&", ";;&") and (node.parent is None or node.parent.type != "case_item"):
@@ -55,42 +63,11 @@ class Walk:
         if node.type in TOKENS or node.type == "comment":
             return
         try:
-            self._visit(node)
+            if node.type not in self._visits:
+                raise Unclear(f"{node.type}: {text_of(node)[:40]}")
+            self._visits[node.type](node)
         except Unclear as unclear:
             self._script.doubts.append(str(unclear))
-
-    def _visit(self, node: Node) -> None:
-        match node.type:
-            case "list":
-                self._list(node)
-            case "while_statement":
-                self._again(node)
-            case "pipeline" | "subshell" | "command_substitution" | "process_substitution":
-                self._apart(node)
-            case kind if kind in STRUCTURE:
-                self._within(node)
-            case "command":
-                self._command(node)
-            case "redirected_statement":
-                self._redirected(node)
-            case "file_redirect" | "herestring_redirect" | "heredoc_redirect" | "heredoc_body":
-                self._redirect(node)
-            case "variable_assignment" | "variable_assignments" | "declaration_command" | "unset_command":
-                self._assignment(node)
-            case "for_statement" | "c_style_for_statement":
-                self._for(node)
-            case "case_item":
-                self._case_item(node)
-            case "function_definition":
-                self._function(node)
-            case "test_command":
-                self._evaluated.test(node)
-            case "arithmetic_expansion":
-                self._evaluated.arithmetic(node)
-            case "expansion" | "simple_expansion":
-                self._evaluated.expansion(node)
-            case kind:
-                raise Unclear(f"{kind}: {text_of(node)[:40]}")
 
     def _within(self, node: Node) -> None:
         if node.type == "compound_statement" and text_of(node).startswith("(("):
@@ -98,7 +75,7 @@ class Walk:
             return
         before = self._folders
         for child in node.children:
-            if (child.type == "word" and node.type in ("case_statement",)) or child.type in _VALUES:
+            if (child.type == "word" and node.type == "case_statement") or child.type in _VALUES:
                 self._word(child)
             else:
                 self.visit(child)
@@ -149,7 +126,7 @@ class Walk:
                 case "variable_assignment":
                     assigned.append(self._assigned(child))
                 case "file_redirect" | "herestring_redirect" | "heredoc_redirect":
-                    self._redirect(child)
+                    self._visits[child.type](child)
                 case "subshell":
                     raise Unclear("a subshell among words")
                 case kind:
@@ -185,7 +162,7 @@ class Walk:
                 self._script.numbers.assign(word.text.partition("=")[0], number=False)
             self._script.exported += exported_by(plain)
         self._script.commands.append(Simple(tuple(words), tuple(assigned), self._folders, written))
-        if plain[0].known and plain[0].text in ("cd", "pushd", "popd"):
+        if plain[0].known and plain[0].text in MOVES:
             self._move(plain)
 
     def _include(self, script: Script) -> None:
@@ -196,7 +173,7 @@ class Walk:
         self._script.exported += script.exported
         self._script.functions |= script.functions
         self._script.numbers.include(script.numbers)
-        if self._folders is not None and any(_moves(command) for command in script.commands):
+        if any(command.words[0].text in MOVES for command in script.commands):
             self._folders = None
 
     def _move(self, words: list[Word]) -> None:
@@ -231,9 +208,6 @@ class Walk:
         return Assigned(name, value)
 
     def _assignment(self, node: Node) -> None:
-        if node.type in ("declaration_command", "unset_command"):
-            self._declaration(node)
-            return
         nodes = [node] if node.type == "variable_assignment" else node.named_children
         for name, _ in [self._assigned(child) for child in nodes]:
             if steers(name):
@@ -245,12 +219,7 @@ class Walk:
         values: list[Assigned] = []
         for child in node.children[1:]:
             if child.type == "variable_assignment":
-                if child.children[-1].type in (
-                    "string",
-                    "raw_string",
-                    "ansi_c_string",
-                    "concatenation",
-                ) and "(" in text_of(child):
+                if child.children[-1].type in _QUOTED and "(" in text_of(child):
                     # Bash reads the text of an array a second time.
                     raise Unclear("a declaration that may be evaluated")
                 values.append(self._assigned(child))
@@ -265,23 +234,18 @@ class Walk:
 
     def _for(self, node: Node) -> None:
         for child in node.children:
-            match child.type:
-                case "variable_name":
-                    if steers(text_of(child)):
-                        raise Unclear(f"{text_of(child)} changes what commands do")
-                    self._script.numbers.assign(text_of(child), number=False)
-                case "for" | "select" | "in" | ";" | "((" | "))" | "\n":
-                    continue
-                case kind:
-                    self._looped(kind, child, counting=node.type == "c_style_for_statement")
-
-    def _looped(self, kind: str, node: Node, *, counting: bool) -> None:
-        if kind in ("do_group", "compound_statement"):
-            self._again(node)
-        elif counting:
-            self._evaluated.loop_head(node)
-        else:
-            self._word(node)
+            if child.type == "variable_name":
+                if steers(text_of(child)):
+                    raise Unclear(f"{text_of(child)} changes what commands do")
+                self._script.numbers.assign(text_of(child), number=False)
+            elif child.type in ("do_group", "compound_statement"):
+                self._again(child)
+            elif child.type in ("for", "select", "in", ";", "((", "))", "\n"):
+                continue
+            elif node.type == "c_style_for_statement":
+                self._evaluated.loop_head(child)
+            else:
+                self._word(child)
 
     def _again(self, node: Node) -> None:
         """Visit commands that may repeat: if they change the folder, it is unknown from then on."""
@@ -329,24 +293,17 @@ class Walk:
         for child in (*redirects, *bodies):
             self.visit(child)
 
-    def _redirect(self, node: Node) -> None:
-        if node.type == "heredoc_redirect":
-            self._heredoc(node)
-        elif node.type == "file_redirect":
-            self._file_redirect(node)
-        else:
-            for child in node.children:
-                if child.type != "<<<":
-                    self._word(child)
+    def _herestring(self, node: Node) -> None:
+        for child in node.children:
+            if child.type != "<<<":
+                self._word(child)
 
     def _file_redirect(self, node: Node) -> None:
         operator, targets = "", []
         for child in node.children:
-            if child.type == "file_descriptor":
-                continue
             if not child.is_named:
                 operator = child.type
-            else:
+            elif child.type != "file_descriptor":
                 targets.append(self._word(child))
         if len(targets) != 1:
             if operator in (">&-", "<&-") and not targets:
@@ -384,12 +341,9 @@ class Walk:
             self.visit(child)
 
 
-_VALUES = names("string raw_string ansi_c_string concatenation simple_expansion expansion number translated_string")
+_QUOTED = names("string raw_string ansi_c_string concatenation")
+_VALUES = _QUOTED | names("simple_expansion expansion number translated_string")
 
 
 def _is_cd(node: Node) -> bool:
     return node.type == "command" and text_of(node).startswith("cd ")
-
-
-def _moves(command: Simple) -> bool:
-    return bool(command.words) and command.words[0].text in ("cd", "pushd", "popd")

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
+from bridle.shell.nodes import EXPANSIONS, Unclear, text_of, without_expansions
+
 
 class Word(NamedTuple):
     """A word of a command: its known beginning, whether that is all of it, and whether it stays one word."""
@@ -16,6 +18,11 @@ class Word(NamedTuple):
     text: str
     known: bool = True
     single: bool = True
+
+    @property
+    def vague(self) -> bool:
+        """Return whether the word may turn out to be an option, or several words."""
+        return not self.known and not (self.text and self.single)
 
 
 UNKNOWN = Word("", known=False, single=False)
@@ -29,25 +36,10 @@ _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"', "?": "?", "a":
 _ESCAPES |= {"r": "\r", "v": "\v", "e": "\x1b", "E": "\x1b"}
 _ANSI = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|.)", re.DOTALL)
 
-EXPANSIONS = frozenset(
-    {"simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion"}
-)
-
-
-CONTENT = frozenset({"string_content", "heredoc_content"})
-
-
-class Unclear(Exception):
-    """The parser and bash may read this differently."""
-
 
 def names(text: str) -> frozenset[str]:
     """Return the set of the words in a text, which single spaces separate."""
     return frozenset(text.split(" "))
-
-
-def text_of(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", errors="surrogateescape")
 
 
 def word_of(node: Node, inside: Callable[[Node], None]) -> Word:
@@ -166,20 +158,6 @@ def _quoted(node: Node, inside: Callable[[Node], None]) -> Word:
     return Word(_unescaped(text), known=not expansions)
 
 
-def without_expansions(node: Node) -> tuple[str, list[Node]]:
-    """Return the text of a string or a here-document with a NUL for each expansion, and the expansions."""
-    source = node.text or b""
-    expansions = [child for child in node.named_children if child.type in EXPANSIONS]
-    odd = [child.type for child in node.named_children if child.type not in EXPANSIONS | CONTENT]
-    if odd:
-        raise Unclear(f"{odd[0]} inside a text")
-    text, end = b"", 0
-    for child in expansions:
-        text += source[end : child.start_byte - node.start_byte] + b"\0"
-        end = child.end_byte - node.start_byte
-    return (text + source[end:]).decode("utf-8", errors="surrogateescape"), expansions
-
-
 def _unescaped(text: str) -> str:
     """Return the content of double quotes without its backslashes."""
     return re.sub(r"\\([\\\"$`\n])", lambda found: "" if found[1] == "\n" else found[1], text)
@@ -201,28 +179,6 @@ def ends_only_at_its_end(text: str, delimiter: str, *, quoted: bool) -> bool:
     return end.strip("\t") == delimiter and not any(line.strip() == delimiter for line in body)
 
 
-def check_gaps(node: Node) -> None:
-    """Raise `Unclear` unless blanks separate the words: bash may join two across a continued line."""
-    source = node.text or b""
-    end = None
-    for child in node.children:
-        gap = source[end : child.start_byte - node.start_byte] if end is not None else b" "
-        if not re.fullmatch(rb"(\\\n)*[ \t]([ \t]|\\\n)*", gap) and "redirect" not in child.type:
-            raise Unclear("words that may be one")
-        end = child.end_byte - node.start_byte
-
-
 def invisible(letter: str) -> bool:
     """Return whether bash takes a character for a letter and people for a space or nothing."""
     return letter != " " and unicodedata.category(letter) in ("Cc", "Cf", "Zs", "Zl", "Zp", "Cs", "Co")
-
-
-def is_quoted(node: Node) -> bool:
-    return not (node.type == "command_name" and [child.type for child in node.children] == ["word"])
-
-
-def operands_of(node: Node) -> list[tuple[Node, str]]:
-    """Return the operands of a list from left to right, each with the operator that follows it."""
-    left, operator, right = node.children[0], node.children[1].type, node.children[-1]
-    inner = operands_of(left) if left.type == "list" else [(left, "")]
-    return [*inner[:-1], (inner[-1][0], operator), (right, "")]

@@ -8,31 +8,24 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from bridle.shell.options import git_command
-from bridle.shell.program_names import CHANGES, QUIET, SHELLS, UNPACKS, program, runs_others
+from bridle.shell.program_names import CHANGES, INSPECT, QUIET, SHELLS, UNPACKS, program, runs_others
 from bridle.shell.programs import unwrapped
 from bridle.shell.variables import BUILTINS
 from bridle.shell.words import UNKNOWN, Word, names
 
-READS = (
-    QUIET
-    | BUILTINS
-    | SHELLS
-    | names(
-        "cloc tokei zgrep zcat bzcat xzcat zipinfo kill pkill killall sync flake8 mypy pylint shellcheck hadolint "
-        "yamllint markdownlint tsc gh bat ag ack delta tee gsed"
-    )
-)
+READS = QUIET | INSPECT | BUILTINS | SHELLS | names("gh bat ag ack delta tee gsed")
 """Programs that write to no file named in their arguments; `tee` and `sed -i` are checked separately."""
 GIT_READS_NOT = names("checkout restore rm mv clone init worktree submodule archive format-patch clean apply am bundle")
 """Git subcommands that write to paths named in their arguments."""
 FILTERS = re.compile(r"-[xX]|--?(exclude|ignore|include|skip|filter|not|omit|without)[\w-]*")
 """Options whose value names files to leave alone."""
-OUTPUT = re.compile(r"-[oO]|--(output|out|output-document|output-file|outfile|dir|output-dir)")
-OUTPUT_GLUED = re.compile(
-    r"(?:-[oO]|--(?:output|out|output-document|output-file|outfile|dir|output-dir)=)(.+)", re.DOTALL
-)
+_OUTPUT_NAMES = r"--(?:output|out|output-document|output-file|outfile|dir|output-dir)"
+OUTPUT = re.compile(rf"-[oO]|{_OUTPUT_NAMES}")
+OUTPUT_GLUED = re.compile(rf"(?:-[oO]|{_OUTPUT_NAMES}=)(.+)", re.DOTALL)
 LOCK = re.compile(r"(\./)?\.git/([\w-]+/)*[\w-]+\.lock")
 """Lock files that git leaves behind when it is killed, and asks people to remove."""
+VALUED = re.compile(r"-\w*[tSmgo]|--(target-directory|suffix|mode|exclude|include)")
+"""Options of programs that copy files whose value is the next word."""
 REF = re.compile(r"(?!.*\.\.)(refs/.+|[A-Z_]*HEAD|@)")
 
 
@@ -49,12 +42,15 @@ def changed_by(words: Sequence[Word]) -> Iterator[Word]:
         yield from plain if scripted else plain[1:]
 
 
+def _called(given: Sequence[Word]) -> tuple[str, list[Word]]:
+    """Return the program inside wrappers and its arguments; both are empty if the program is unknown."""
+    words = unwrapped(given)
+    return (program(words[0].text), list(words[1:])) if words and words[0].known else ("", [])
+
+
 def named_by(given: Sequence[Word], is_folder: Callable[[str], bool]) -> Iterator[Word]:
     """Yield the words that may tell a program where to write, and the files that it would create there."""
-    words = unwrapped(given)
-    if not words or not words[0].known:
-        return
-    name, rest = program(words[0].text), list(words[1:])
+    name, rest = _called(given)
     match name:
         case "cp" | "rsync" | "install" | "mv" | "ln":
             yield from _copied(rest, is_folder, sources=name in ("mv", "ln"))
@@ -119,11 +115,7 @@ def _copied(rest: Sequence[Word], is_folder: Callable[[str], bool], *, sources: 
 
 
 def _is_value(rest: Sequence[Word], index: int) -> bool:
-    return (
-        index > 0
-        and re.fullmatch(r"-\w*[tSmgo]|--(target-directory|suffix|mode|exclude|include)", rest[index - 1].text)
-        is not None
-    )
+    return index > 0 and VALUED.fullmatch(rest[index - 1].text) is not None
 
 
 def _target(rest: Sequence[Word], index: int) -> Word | None:
@@ -175,8 +167,7 @@ def _git(command: str, given: list[Word], is_folder: Callable[[str], bool]) -> I
 
 def unpacks(given: Sequence[Word]) -> bool:
     """Return whether a program creates files whose names come from another file or from elsewhere."""
-    words = unwrapped(given)
-    name, rest = (program(words[0].text), words[1:]) if words and words[0].known else ("", [])
+    name, rest = _called(given)
     options = [word.text for word in rest if word.text.startswith("-")]
     match name:
         case "tar" | "bsdtar":
@@ -207,8 +198,7 @@ def links_made_by(given: Sequence[Word], is_folder: Callable[[str], bool]) -> li
 
     Programs that run the project's code are left out: that code can write to a link's target itself.
     """
-    words = unwrapped(given)
-    name, rest = (program(words[0].text), list(words[1:])) if words and words[0].known else ("", [])
+    name, rest = _called(given)
     command, after = git_command(rest) if name == "git" else ("", [])
     options = [word.text for word in rest if word.text.startswith("-")]
     copies = name == "cp" and any(re.match(r"-[a-zA-Z]*[aRrdPls]|--[a-z]", option) for option in options)
@@ -223,21 +213,20 @@ def links_made_by(given: Sequence[Word], is_folder: Callable[[str], bool]) -> li
             return None
         return made[1:] if is_folder(made[0].text) else made[:1]
     branches = command in ("checkout", "switch") and len(after) == 2 and after[0].text in ("-b", "-c")
-    if name == "rsync" or unpacks(words) or (command in GIT_LINKS and not branches):
+    if name == "rsync" or unpacks(unwrapped(given)) or (command in GIT_LINKS and not branches):
         return None
     return []
 
 
 def follows_links(given: Sequence[Word]) -> bool:
     """Return whether a program is known to write to the paths it is given, through links; git itself seldom does."""
-    words = unwrapped(given)
-    name = program(words[0].text) if words and words[0].known else ""
-    command = git_command(words[1:])[0] if name == "git" else ""
-    return name in CHANGES | UNPACKS | {"zip"} or command in ("mv", "clone", "init", "worktree")
+    name, rest = _called(given)
+    if name == "git":
+        return git_command(rest)[0] in ("mv", "clone", "init", "worktree")
+    return name in CHANGES | UNPACKS | {"zip"}
 
 
 def is_writer(given: Sequence[Word]) -> bool:
     """Return whether a program is known to write to the paths that `named_by` yields."""
-    words = unwrapped(given)
-    name = program(words[0].text) if words else ""
+    name, _ = _called(given)
     return name in CHANGES | UNPACKS | {"zip", "git"} or runs_others(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -10,11 +11,11 @@ import msgspec
 from bridle.core.context import sound
 from bridle.core.permission import Access
 from bridle.errors import ToolFailed
-from bridle.tools.builtin import builtin
+from bridle.tools.builtin import builtin, diff_preview
 from bridle.tools.file_changes import FileChange, applied, editing, settled
 from bridle.tools.patch_format import Added, Deleted, Piece, Updated, pieces, updated
 from bridle.tools.tool import Invocation, Output
-from bridle.workspace.files import Files, Place, accesses, is_link, located
+from bridle.workspace.files import Files, Place, accesses, located
 
 
 class PatchArguments(msgspec.Struct, forbid_unknown_fields=True):
@@ -37,7 +38,7 @@ def changes(given: PatchArguments, files: Files, known: dict[str, str] | None) -
 
 def _changes(piece: Piece, files: Files, known: dict[str, str] | None) -> list[FileChange]:
     place = files.place("edit", piece.path)
-    if is_link(files.project, piece.path) and not (isinstance(piece, Updated) and not piece.moved):
+    if os.path.islink(files.project / piece.path) and not (isinstance(piece, Updated) and not piece.moved):
         raise ToolFailed(f"{piece.path} is a link; a patch adds, moves and deletes only files.")
     match piece:
         case Added():
@@ -73,4 +74,5 @@ async def apply_patch(given: PatchArguments, invocation: Invocation) -> Output:
         return await applied(made, invocation, "\n".join(f"{change.note} {change.place.shown}" for change in made))
 
 
-TOOL = builtin("apply_patch", PatchArguments, apply_patch, permission="edit", needs=_needs, changes=changes)
+PREVIEW = diff_preview(changes)
+TOOL = builtin("apply_patch", PatchArguments, apply_patch, permission="edit", needs=_needs, preview=PREVIEW)

@@ -5,16 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from bridle.errors import ToolFailed
 from bridle.process.containment import told
-from bridle.process.egress_proxy import EgressProxy
-from bridle.process.output_stream import OutputStream
-from bridle.process.protected_places import PlaceWatch
 from bridle.seams import begin
+from bridle.tools.prepared_command import PreparedCommand
 
 LOG = logging.getLogger(__name__)
 MOST_KEPT = 200_000
@@ -25,19 +22,9 @@ MOST_RUNNING = 16
 class Background:
     """One running command. Its unread output is kept, up to `MOST_KEPT` characters; older output is dropped."""
 
-    def __init__(
-        self,
-        command: Sequence[str],
-        shown: str,
-        *,
-        folder: Path,
-        environment: Mapping[str, str] | None,
-        bounds: Mapping[str, int],
-        egress_proxy: EgressProxy | None = None,
-        watch: PlaceWatch | None = None,
-    ) -> None:
+    def __init__(self, command: PreparedCommand, shown: str) -> None:
         self.shown = shown
-        self._folder = folder
+        self._folder = command.folder
         self._unread = ""
         self._lost = 0
         self.tail = ""
@@ -45,15 +32,7 @@ class Background:
         self.status: int | None = None
         theirs, self._input = os.pipe()
         try:
-            self._piped = OutputStream(
-                command,
-                folder=folder,
-                given=theirs,
-                environment=environment,
-                bounds=bounds,
-                egress_proxy=egress_proxy,
-                watch=watch,
-            )
+            self._piped = command.start(given=theirs)
         except BaseException:
             os.close(self._input)
             raise
@@ -120,7 +99,7 @@ class Backgrounds:
     def add(self, session: str, command: Background) -> str:
         """Register a command and return its id within the session. Of ended commands, `MOST_RUNNING` are kept."""
         self._begun += 1
-        ended = [id for id, old in self._running.get(session, {}).items() if old.status is not None]
+        ended = [id for id, old in self.of(session).items() if old.status is not None]
         for id in ended[: max(0, len(ended) - MOST_RUNNING)]:
             del self._running[session][id]
         id = f"bg_{self._begun}"
@@ -128,16 +107,15 @@ class Backgrounds:
         return id
 
     def room(self, session: str) -> bool:
-        running = [command for command in self._running.get(session, {}).values() if command.status is None]
-        return len(running) < MOST_RUNNING
+        return sum(command.status is None for command in self.of(session).values()) < MOST_RUNNING
 
     def of(self, session: str) -> Mapping[str, Background]:
         return self._running.get(session, {})
 
     def find(self, session: str, id: str) -> Background:
-        found = self._running.get(session, {}).get(id)
+        found = self.of(session).get(id)
         if found is None:
-            known = ", ".join(self._running.get(session, {})) or "none"
+            known = ", ".join(self.of(session)) or "none"
             raise ToolFailed(
                 f"There is no background command {id!r} (there are: {known}). "
                 "Such commands end with the Bridle process that started them."

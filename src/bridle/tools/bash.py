@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -15,23 +13,19 @@ import msgspec
 from bridle.core.permission import EDIT_PROTECTED, Access
 from bridle.core.protected import protection
 from bridle.errors import ToolFailed
-from bridle.process.containment import Contained, contain, told
-from bridle.process.egress_proxy import EgressProxy
-from bridle.process.output_stream import OutputStream
-from bridle.process.protected_places import PlaceWatch
-from bridle.process.sandbox import Openings
-from bridle.seams import in_thread
+from bridle.process.containment import told
+from bridle.process.sandbox import CLOSED, Openings, Sandbox
 from bridle.tools.background import MOST_RUNNING, Background
 from bridle.tools.builtin import builtin
+from bridle.tools.prepared_command import HOST, PreparedCommand, prepare
 from bridle.tools.tool import Invocation, Output
-from bridle.values.addresses import PRIVATE, is_host
+from bridle.values.addresses import is_host
 from bridle.workspace.files import Place, accesses, beyond, is_folder, located
 from bridle.workspace.git_place import git_folders
 
 LONGEST_SECONDS = 600.0
 FIRST_LOOK_SECONDS = 0.5
 NETWORK = "network"
-HOST = "host"
 NO_NETWORK = re.compile(
     r"(?i:could not resolve|name resolution|name or service not known|network is unreachable|no address associated|"
     r"failed to establish a new connection|dial tcp|nodename nor servname|could not connect to server|"
@@ -52,21 +46,6 @@ class BashArguments(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     ] = []
 
 
-@dataclass(slots=True)
-class Prepared:
-    """A command ready to start: with or without a sandbox, with or without an egress proxy."""
-
-    words: list[str]
-    folder: Path
-    environment: Mapping[str, str] | None
-    contained: Contained | None = None
-    egress_proxy: EgressProxy | None = None
-
-    @property
-    def watch(self) -> PlaceWatch | None:
-        return self.contained.watch if self.contained is not None else None
-
-
 async def bash(given: BashArguments, invocation: Invocation) -> Output:
     if given.background and not invocation.commands.backgrounds.room(invocation.session):
         raise ToolFailed(f"{MOST_RUNNING} commands run in the background already; end one of them first.")
@@ -75,57 +54,36 @@ async def bash(given: BashArguments, invocation: Invocation) -> Output:
         return await _in_background(ready, given, invocation)
     status, seconds = await _run(ready, given, invocation)
     text = invocation.printed.text()
-    hint = _hint(text, given, invocation, ready) if status else ""
-    if status is None:
-        return invocation.output(f"{text}\n\n[timed out after {seconds:g} s]{hint}", failed=True)
     if status == 0:
-        return invocation.output((text or "[no output]") + hint)
-    return invocation.output(f"{text}\n\n[exit status {status}]{hint}", failed=True)
+        return invocation.output(text or "[no output]")
+    if status is None:
+        return invocation.output(f"{text}\n\n[timed out after {seconds:g} s]", failed=True)
+    return invocation.output(f"{text}\n\n[exit status {status}]{_hint(text, given, ready)}", failed=True)
 
 
-async def _prepared(given: BashArguments, invocation: Invocation) -> Prepared:
+async def _prepared(given: BashArguments, invocation: Invocation) -> PreparedCommand:
     place = located(invocation.directory, given.workdir or ".")
     if not is_folder(place):
         raise ToolFailed(f"{given.workdir or place.path} is not a folder.")
-    command = ["/bin/bash", "-c", given.command]
     sandbox = invocation.sandbox
-    if sandbox is None:
-        return Prepared(command, place.path, invocation.environment)
-    asked = [path for path in given.outside if not _is_host(path, invocation.directory)]
-    opened = _openings(given, asked, place.project, invocation)
-    contained = await in_thread(
-        lambda: contain(
-            sandbox,
-            place.project,
-            place.path,
-            invocation.environment,
-            opened=opened,
-            permits=invocation.permits,
-            lasting=given.background,
-            call=invocation.call,
-        )
-    )
-    environment: Mapping[str, str] = contained.environment
-    egress_proxy = None
-    if opened.fetches and not opened.network:
-        egress_proxy = _egress_proxy(invocation)
-        command, environment = egress_proxy.inside(command), egress_proxy.environment(environment)
-    return Prepared([*contained.words, *command], place.path, environment, contained, egress_proxy)
+    opened = CLOSED if sandbox is None else _openings(given, sandbox, place.project, invocation)
+    command = ["/bin/bash", "-c", given.command]
+    return await prepare(command, invocation, place.path, opened=opened, lasting=given.background)
 
 
-def _openings(given: BashArguments, asked: list[str], project: Path, invocation: Invocation) -> Openings:
+def _openings(given: BashArguments, sandbox: Sandbox, project: Path, invocation: Invocation) -> Openings:
     """Return what a call may use beyond the default sandbox; git's config only if the line is a single command."""
-    assert invocation.sandbox is not None
     permits = invocation.permits
+    hosts = [name for name in given.outside if _is_host(name, invocation.directory)]
     writable: list[Path] = []
     protected: list[Path] = []
-    for path in asked:
+    for path in given.outside:
+        if path == NETWORK or path in hosts:
+            continue
         place = located(invocation.directory, path)
-        for access in () if path == NETWORK else _wanted(place):
-            if permits is not None and not permits(access):
-                raise ToolFailed(f"{path} is not what was allowed.")
-        if path != NETWORK:
-            (protected if place.inside else writable).append(place.path)
+        if permits is not None and not all(map(permits, _wanted(place))):
+            raise ToolFailed(f"{path} was not allowed.")
+        (protected if place.inside else writable).append(place.path)
     needs = _needs(given, project)
     # Paths named in the command line are opened only if permissions were checked.
     edits = (access for access in needs if access.permission == EDIT_PROTECTED)
@@ -134,8 +92,8 @@ def _openings(given: BashArguments, asked: list[str], project: Path, invocation:
     if "git_config" in named and is_single(given.command):
         protected += [folder / "config" for folder in git_folders(project)]
     return Openings(
-        network=NETWORK in named or invocation.sandbox.network,
-        fetches=invocation.hosts or len(asked) < len(given.outside),
+        network=NETWORK in named or sandbox.network,
+        fetches=invocation.hosts or bool(hosts),
         writable=tuple(writable),
         protected=tuple(protected),
     )
@@ -145,38 +103,21 @@ def _wanted(place: Place) -> tuple[Access, ...]:
     """The permissions for a path in `outside`: a folder outside the project, or a protected or masked file."""
     if not place.inside:
         return (Access("external_directory", beyond(place)),)
-    match protection(place.inner.parts):
-        case "deny":
-            return (Access("protected", place.shown),)
-        case "ask":
-            return (Access(EDIT_PROTECTED, place.shown), Access("read", place.shown))
-    return (Access("read", place.shown),)
-
-
-def _egress_proxy(invocation: Invocation) -> EgressProxy:
-    permits = invocation.permits
-
-    def allowed(permission: str) -> Callable[[str], bool]:
-        return lambda host: permits is None or permits(Access(permission, host.lower()))
-
-    return EgressProxy(allowed(HOST), allowed(PRIVATE), os.environ)
+    kind = protection(place.inner.parts)
+    if kind == "deny":
+        return (Access("protected", place.shown),)
+    asked = (Access(EDIT_PROTECTED, place.shown),) if kind == "ask" else ()
+    return (*asked, Access("read", place.shown))
 
 
 def _is_host(text: str, directory: Path) -> bool:
     return text != NETWORK and is_host(text) and not os.path.exists(directory / text)
 
 
-async def _run(ready: Prepared, given: BashArguments, invocation: Invocation) -> tuple[int | None, float | None]:
+async def _run(ready: PreparedCommand, given: BashArguments, invocation: Invocation) -> tuple[int | None, float | None]:
     """Return the exit status, or None after a timeout, and the timeout in seconds."""
     seconds = None if given.timeout is None else max(given.timeout, 1) / 1000
-    piped = OutputStream(
-        ready.words,
-        folder=ready.folder,
-        environment=ready.environment,
-        bounds=invocation.commands.bounds,
-        egress_proxy=ready.egress_proxy,
-        watch=ready.watch,
-    )
+    piped = ready.start()
     try:
         async with asyncio.timeout(seconds):
             return await piped.run(invocation.print), seconds
@@ -189,16 +130,8 @@ async def _run(ready: Prepared, given: BashArguments, invocation: Invocation) ->
         invocation.print(told(piped.owned.differences(), invocation.directory.resolve()))
 
 
-async def _in_background(ready: Prepared, given: BashArguments, invocation: Invocation) -> Output:
-    started = Background(
-        ready.words,
-        given.command,
-        folder=ready.folder,
-        environment=ready.environment,
-        bounds=invocation.commands.bounds,
-        egress_proxy=ready.egress_proxy,
-        watch=ready.watch,
-    )
+async def _in_background(ready: PreparedCommand, given: BashArguments, invocation: Invocation) -> Output:
+    started = Background(ready, given.command)
     try:
         await asyncio.sleep(FIRST_LOOK_SECONDS)
     except BaseException:
@@ -209,7 +142,7 @@ async def _in_background(ready: Prepared, given: BashArguments, invocation: Invo
     return Output(f"{started.read()}\n[{id} {state}]".lstrip("\n"))
 
 
-def _hint(text: str, given: BashArguments, invocation: Invocation, ready: Prepared) -> str:
+def _hint(text: str, given: BashArguments, ready: PreparedCommand) -> str:
     """Explain how the sandbox may have caused a failure, and how to ask for more access."""
     if ready.contained is None:
         return ""
@@ -260,11 +193,5 @@ def _needs(given: BashArguments, directory: Path) -> tuple[Access, ...]:
     return needed
 
 
-TOOL = builtin(
-    "bash",
-    BashArguments,
-    bash,
-    needs=_needs,
-    ignored=frozenset({"description"}),
-    timeout_seconds=LONGEST_SECONDS,
-)
+IGNORED = frozenset({"description"})
+TOOL = builtin("bash", BashArguments, bash, needs=_needs, ignored_arguments=IGNORED, timeout_seconds=LONGEST_SECONDS)

@@ -6,12 +6,13 @@ from typing import Annotated
 
 import msgspec
 
+from bridle.core.limits import counted
 from bridle.errors import ToolFailed
-from bridle.tools.builtin import builtin
+from bridle.tools.builtin import builtin, diff_preview, path_needs
 from bridle.tools.file_changes import FileChange, applied, editing, settled
 from bridle.tools.text_match import replaced
 from bridle.tools.tool import Invocation, Output
-from bridle.workspace.files import Files, accesses, located
+from bridle.workspace.files import Files, located
 
 
 class EditArguments(msgspec.Struct, forbid_unknown_fields=True):
@@ -27,14 +28,9 @@ def changes(given: EditArguments, files: Files, known: dict[str, str] | None) ->
     if not given.oldString or given.oldString == given.newString:
         raise ToolFailed("oldString must not be empty and must differ from newString.")
     before = settled(files, place, known)
-    made = replaced(
-        before.text,
-        before.given(given.oldString),
-        before.given(given.newString),
-        everywhere=given.replaceAll,
-        name=place.shown,
-    )
-    note = f"{made.places} place{'' if made.places == 1 else 's'}"
+    old, new = before.given(given.oldString), before.given(given.newString)
+    made = replaced(before.text, old, new, everywhere=given.replaceAll, name=place.shown)
+    note = counted(made.places, "place")
     note += f", found only by ignoring {made.reading}" if made.reading else ""
     return [FileChange(place, before.content, before.encoded(made.content), note)]
 
@@ -45,10 +41,4 @@ async def edit(given: EditArguments, invocation: Invocation) -> Output:
         return await applied(made, invocation, f"Replaced in {made[0].place.shown}: {made[0].note}.")
 
 
-TOOL = builtin(
-    "edit",
-    EditArguments,
-    edit,
-    needs=lambda given, directory: accesses("edit", located(directory, given.filePath)),
-    changes=changes,
-)
+TOOL = builtin("edit", EditArguments, edit, needs=path_needs("edit", "filePath"), preview=diff_preview(changes))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
 from bridle.core.context import sound
+from bridle.core.limits import counted
 from bridle.errors import ToolFailed
 from bridle.tools.tool import Invocation, Output
 from bridle.workspace.files import Files, Place, digest
@@ -141,9 +142,9 @@ def _diff(change: FileChange) -> str:
         return f"--- {before}\n+++ {after}\n[too long to compare: {len(old)} lines before, {len(new)} after]"
     lines = [line[:DIFF_WIDTH] for line in difflib.unified_diff(old, new, before, after, lineterm="")]
     if not lines and change.before != change.after:
-        lines = [f"--- {before}", f"+++ {after}", "[only line ends or the mark at its beginning change]"]
+        lines = [f"--- {before}", f"+++ {after}", "[only line ends or the byte order mark change]"]
     if len(lines) > DIFF_LINES:
-        lines = [*lines[:DIFF_LINES], f"[{len(lines) - DIFF_LINES} more lines of this diff]"]
+        lines = [*lines[:DIFF_LINES], f"[{counted(len(lines) - DIFF_LINES, 'more line')} of this diff]"]
     return "\n".join(lines)
 
 

@@ -4,84 +4,58 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from itertools import product
 
 from bridle.core.permission import matches
 from bridle.errors import ToolFailed
-from bridle.process.containment import contain, told
-from bridle.process.output_stream import OutputStream
+from bridle.process.containment import told
 from bridle.process.sandbox import Openings
-from bridle.seams import in_thread
 from bridle.tools.command_setup import FileCheck
+from bridle.tools.file_changes import MAX_BYTES
 from bridle.tools.output_buffer import Printed
+from bridle.tools.prepared_command import PreparedCommand, prepare
 from bridle.tools.tool import Invocation
 from bridle.workspace.files import Place, digest
 
 MOST_FOUND = 4_000
-MAX_BYTES = 20_000_000
-
-
-class Ran(NamedTuple):
-    """The result of a command: whether it failed, its output, and its changes to protected files."""
-
-    failed: bool
-    said: str
-    refused: str
+FAILED = {"formatter": "[the formatter for {} failed: {}]", "diagnostics": "[diagnostics for {}]\n{}"}
 
 
 async def cared_for(places: Sequence[Place], invocation: Invocation) -> str:
     """Format and lint files that were written; return the findings for the model."""
+    settings = invocation.commands.settings
+    kinds = (("formatter", settings.formatters), ("diagnostics", settings.diagnostics))
     found: list[str] = []
-    for place in places:
-        for care in invocation.commands.settings.formatters:
-            if matches(care.files, place.shown):
-                ran = await _run(care, place, invocation)
-                if ran.failed:
-                    found.append(f"[the formatter for {place.shown} failed: {ran.said}{ran.refused}]")
-                elif ran.refused:
-                    found.append(f"[the formatter for {place.shown} ran; about protected files:]{ran.refused}")
+    for place, (kind, checks) in product(places, kinds):
+        for check in (check for check in checks if matches(check.files, place.shown)):
+            failed, said, refused = await _run(check, place, invocation)
+            if failed:
+                found.append(FAILED[kind].format(place.shown, said + refused))
+            elif refused:
+                found.append(f"[the {kind} for {place.shown} ran; about protected files:]{refused}")
+            if kind == "formatter":
                 _see_again(place, invocation)
-        for care in invocation.commands.settings.diagnostics:
-            if matches(care.files, place.shown):
-                ran = await _run(care, place, invocation)
-                if ran.failed:
-                    found.append(f"[diagnostics for {place.shown}]\n{ran.said}{ran.refused}")
-                elif ran.refused:
-                    found.append(f"[the diagnostics for {place.shown} ran; about protected files:]{ran.refused}")
     return "\n\n".join(found)
 
 
-async def _run(care: FileCheck, place: Place, invocation: Invocation) -> Ran:
-    """Run a command on a file, in the sandbox because it may execute the project's own code."""
-    text = care.command.replace("{file}", shlex.quote(str(place.path)))
-    command = ["/bin/sh", "-c", text]
-    environment: Mapping[str, str] | None = invocation.environment
-    sandbox, watch = invocation.sandbox, None
-    if sandbox is not None and care.sandbox:
-        contained = await in_thread(
-            lambda: contain(
-                sandbox,
-                place.project,
-                place.project,
-                invocation.environment,
-                opened=Openings(protected=(place.path,)),
-                permits=invocation.permits,
-                call=invocation.call,
-            )
-        )
-        command, environment, watch = [*contained.words, *command], contained.environment, contained.watch
-    printed = Printed()
-    piped = OutputStream(
-        command, folder=place.project, environment=environment, bounds=invocation.commands.bounds, watch=watch
-    )
+async def _run(check: FileCheck, place: Place, invocation: Invocation) -> tuple[bool, str, str]:
+    """Run a command on a file, by default in the sandbox because it may execute the project's own code.
+
+    Return whether it failed, its output, and its changes to protected files.
+    """
+    command = ["/bin/sh", "-c", check.command.replace("{file}", shlex.quote(str(place.path)))]
+    ready = PreparedCommand(command, place.project, invocation.environment, invocation.commands.bounds)
+    if check.sandbox:
+        ready = await prepare(command, invocation, place.project, opened=Openings(protected=(place.path,)))
+    printed, piped = Printed(), ready.start()
     try:
-        async with asyncio.timeout(care.seconds):
+        async with asyncio.timeout(check.seconds):
             status = await piped.run(printed.add)
+        said = printed.text().strip()[:MOST_FOUND] or f"exit status {status}"
     except TimeoutError:
-        return Ran(True, f"it took longer than {care.seconds:g} s", told(piped.owned.differences(), place.project))
-    said = printed.text().strip()[:MOST_FOUND] or f"exit status {status}"
-    return Ran(status != 0, said, told(piped.owned.differences(), place.project))
+        status, said = -1, f"it took longer than {check.seconds:g} s"
+    return status != 0, said, told(piped.owned.differences(), place.project)
 
 
 def _see_again(place: Place, invocation: Invocation) -> None:

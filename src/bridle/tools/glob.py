@@ -9,11 +9,11 @@ from typing import Annotated
 import msgspec
 
 from bridle.errors import ToolFailed
-from bridle.tools.builtin import builtin
+from bridle.tools.builtin import builtin, path_needs
 from bridle.tools.glob_patterns import fitting
 from bridle.tools.ripgrep import ripgrep
 from bridle.tools.tool import Invocation, Output
-from bridle.workspace.files import Place, accesses, found_at, located
+from bridle.workspace.files import Place, found_at
 
 MAX_FILES = 100
 
@@ -49,10 +49,4 @@ def _sought(pattern: str, folder: Place) -> re.Pattern[str]:
     return fitting(pattern.removeprefix(f"{folder.path}/"))
 
 
-TOOL = builtin(
-    "glob",
-    GlobArguments,
-    glob,
-    needs=lambda given, directory: accesses("glob", located(directory, given.path)),
-    repeatable=True,
-)
+TOOL = builtin("glob", GlobArguments, glob, needs=path_needs("glob", "path"), repeatable=True)

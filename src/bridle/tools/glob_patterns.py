@@ -8,6 +8,7 @@ from functools import lru_cache
 from bridle.errors import ToolFailed
 
 _PIECE = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|\{|\}|,|\\.|.", re.DOTALL)
+_WILDCARDS = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]", "{": "(?:", "}": ")"}
 
 
 @lru_cache(maxsize=256)
@@ -17,29 +18,15 @@ def fitting(pattern: str) -> re.Pattern[str]:
     found: list[str] = []
     for piece in _PIECE.findall(pattern.removeprefix("./")):
         depth += (piece == "{") - (piece == "}")
-        found.append(_translated(piece, inside=depth > 0 or piece == "}"))
+        found.append("|" if piece == "," and depth > 0 else _WILDCARDS.get(piece) or _letters(piece))
     try:
         return re.compile("".join(found), re.DOTALL)
     except re.error as error:
-        raise ToolFailed(f"{pattern!r} is no pattern of paths: {error}") from error
+        raise ToolFailed(f"{pattern!r} is not a valid glob pattern: {error}") from error
 
 
-def _translated(piece: str, *, inside: bool) -> str:
-    match piece:
-        case "**/":
-            return "(?:.*/)?"
-        case "**":
-            return ".*"
-        case "*":
-            return "[^/]*"
-        case "?":
-            return "[^/]"
-        case "{":
-            return "(?:"
-        case "}":
-            return ")" if inside else r"\}"
-        case ",":
-            return "|" if inside else ","
+def _letters(piece: str) -> str:
+    """Return the expression for a set of letters in brackets, or for one letter."""
     if piece.startswith("[") and len(piece) > 2:
         return "[" + ("^" if piece[1] == "!" else "") + piece[1 + (piece[1] == "!") : -1].replace("\\", "\\\\") + "]"
     return re.escape(piece.removeprefix("\\") or piece)

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import msgspec
 
+from bridle.core.limits import counted
 from bridle.core.permission import Access
 from bridle.errors import ToolFailed
 from bridle.tools.builtin import builtin
@@ -19,16 +20,7 @@ from bridle.workspace.files import Files, Place, accesses, found_at, is_folder, 
 
 MAX_LINES = 200
 MAX_COLUMNS = 400
-FORM = [
-    "--null",
-    "--line-number",
-    "--byte-offset",
-    "--with-filename",
-    "--no-heading",
-    "--color",
-    "never",
-    "--no-messages",
-]
+FORM = ["--null", "--line-number", "--byte-offset", "--with-filename", "--no-heading", "--color=never", "--no-messages"]
 LOOKS = ["--encoding", "none", "--hidden", "--glob", "!.git", "--sort", "path", "--max-columns-preview"]
 NAMED = 5
 HELD = 100
@@ -89,7 +81,7 @@ class _Found:
             self._binary += b"binary file matches" in line
             return True
         place = found_at(self._target, PurePosixPath(os.fsdecode(name)))
-        if self._sought is not None and not self._fits(place):
+        if self._sought is not None and not self._fits(self._sought, place):
             return True
         handle = self._handle(place)
         if handle is not None and os.pread(handle, HELD, int(parts[1])).startswith(parts[2][:HELD]):
@@ -97,11 +89,10 @@ class _Found:
             self.lines.append(f"{place.shown}:{int(parts[0])}:{text}")
         return True
 
-    def _fits(self, place: Place) -> bool:
-        assert self._sought is not None
+    def _fits(self, sought: re.Pattern[str], place: Place) -> bool:
         inner = place.inner
         below = inner.relative_to(self._target.inner) if inner.is_relative_to(self._target.inner) else inner
-        return any(self._sought.fullmatch(str(path)) for path in (inner, below, PurePosixPath(inner.name)))
+        return any(sought.fullmatch(str(path)) for path in (inner, below, inner.name))
 
     def _handle(self, place: Place) -> int | None:
         """Return a handle of the file, kept open for its next lines; None if it may not be read."""
@@ -128,9 +119,9 @@ class _Found:
             notes.append(f"[only the first {MAX_LINES} lines; narrow the pattern for others]")
         if self._left_out:
             named = ", ".join(sorted(self._left_out)[:NAMED])
-            notes.append(f"[left out, since reading them needs a permission: {named}]")
+            notes.append(f"[left out because reading them needs permission: {named}]")
         if self._binary:
-            notes.append(f"[{self._binary} binary files fit too]")
+            notes.append(f"[also found in {counted(self._binary, 'binary file')}]")
         shown = "\n".join(self.lines[:MAX_LINES]) or "Nothing found."
         return "\n\n".join([shown, *notes])
 

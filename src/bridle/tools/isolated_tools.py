@@ -14,16 +14,13 @@ from typing import Any
 import msgspec
 
 from bridle.core.permission import Access
-from bridle.core.states import Ask
 from bridle.core.stream import ToolSpec
 from bridle.errors import ToolFailed
 from bridle.process.containment import contain, told
-from bridle.process.output_stream import OutputStream
 from bridle.process.sandbox import Sandbox
-from bridle.seams import in_thread
+from bridle.tools.prepared_command import prepare
 from bridle.tools.tool import Invocation, Output, Tool
 from bridle.tools.tool_host import Answer, ToolRequest
-from bridle.workspace.files import Files
 
 LIST_SECONDS = 20.0
 MOST_ANSWER = 64 << 20
@@ -35,17 +32,14 @@ def _words(file: Path, report: int) -> list[str]:
 
 
 @dataclass(slots=True)
-class HostedTool:
-    """A tool that runs in a subprocess. Implements `Tool`."""
+class HostedTool(Tool):
+    """A tool that runs in a subprocess."""
 
     file: Path
     spec: ToolSpec
     permission: str
     repeatable: bool
     timeout_seconds: float
-    leaves_files: bool = False
-    starts_child: bool = False
-    ignored_arguments: frozenset[str] = frozenset()
 
     def check(self, arguments: Mapping[str, Any]) -> Any:
         # Imported for a call only: it takes as long as all other imports together.
@@ -62,41 +56,14 @@ class HostedTool:
     def accesses(self, arguments: Any, directory: Path) -> tuple[Access, ...]:
         return (Access(self.permission, self.spec.name),)
 
-    def asks(self, arguments: Any, id: str) -> Ask | None:
-        return None
-
-    def shows(self, arguments: Any, files: Files, known_files: dict[str, str]) -> str:
-        return ""
-
     async def run(self, arguments: Any, invocation: Invocation) -> Output:
-        project, sandbox = invocation.directory.resolve(), invocation.sandbox
-        prefix: list[str] = []
-        environment, watch = invocation.environment, None
-        if sandbox is not None:
-            contained = await in_thread(
-                lambda: contain(
-                    sandbox,
-                    project,
-                    project,
-                    invocation.environment,
-                    permits=invocation.permits,
-                    call=invocation.call,
-                )
-            )
-            prefix, environment, watch = contained.words, contained.environment, contained.watch
+        project = invocation.directory.resolve()
         request = ToolRequest(self.spec.name, arguments, invocation.call, invocation.session)
         with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as report:
             given.write(msgspec.json.encode(request))
             given.seek(0)
-            piped = OutputStream(
-                [*prefix, *_words(self.file, report.fileno())],
-                folder=project,
-                environment=environment,
-                bounds=invocation.commands.bounds,
-                given=given.fileno(),
-                passes=(report.fileno(),),
-                watch=watch,
-            )
+            ready = await prepare(_words(self.file, report.fileno()), invocation, project)
+            piped = ready.start(given.fileno(), passes=(report.fileno(),))
             try:
                 status = await piped.run(invocation.print)
             finally:
@@ -135,10 +102,7 @@ def hosted_tools(
     problems: list[str] = []
     for path in sorted(folder.glob("*.py")):
         answer = _list(path, project, environment, sandbox)
-        tools += [
-            HostedTool(path, listed.spec, listed.permission, listed.repeatable, listed.timeout_seconds)
-            for listed in answer.tools
-        ]
+        tools += [HostedTool(path, **msgspec.structs.asdict(listed)) for listed in answer.tools]
         if answer.problem:
             problems.append(f"{path} cannot be loaded: {answer.problem}")
     return tools, problems

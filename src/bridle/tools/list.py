@@ -7,10 +7,9 @@ from typing import Annotated
 import msgspec
 
 from bridle.errors import ToolFailed
-from bridle.tools.builtin import builtin
-from bridle.tools.ripgrep import listed
+from bridle.tools.builtin import builtin, path_needs
 from bridle.tools.tool import Invocation, Output
-from bridle.workspace.files import Files, Place, accesses, located
+from bridle.workspace.files import Files, Place
 
 MAX_ENTRIES = 1_000
 MAX_LOOKED_AT = 100_000
@@ -21,9 +20,12 @@ class ListArguments(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def listing(files: Files, place: Place) -> str | None:
-    """Return the entries of a folder, one per line; None if it is not a folder."""
+    """Return the first entries of a folder, one per line, and the number of others; None if it is not a folder."""
     entries = files.entries(place, MAX_LOOKED_AT)
-    return None if entries is None else listed(entries, MAX_ENTRIES) or "[the folder is empty]"
+    if not entries:
+        return None if entries is None else "[the folder is empty]"
+    more = f"\n\n[{len(entries) - MAX_ENTRIES} more]" if len(entries) > MAX_ENTRIES else ""
+    return "\n".join(entries[:MAX_ENTRIES]) + more
 
 
 async def list_folder(given: ListArguments, invocation: Invocation) -> Output:
@@ -34,10 +36,4 @@ async def list_folder(given: ListArguments, invocation: Invocation) -> Output:
     return Output(text)
 
 
-TOOL = builtin(
-    "list",
-    ListArguments,
-    list_folder,
-    needs=lambda given, directory: accesses("list", located(directory, given.path)),
-    repeatable=True,
-)
+TOOL = builtin("list", ListArguments, list_folder, needs=path_needs("list", "path"), repeatable=True)

@@ -27,7 +27,6 @@ class Printed:
         self._tail: deque[str] = deque()
         self._tail_size = 0
         self._handle = -1
-        self._long = False
         self._kept = 0
         self._hash = hashlib.blake2b(digest_size=9)
         self.stored = ""
@@ -37,33 +36,28 @@ class Printed:
         raw = text.encode("utf-8", errors="surrogatepass")
         self._hash.update(raw)
         self._size += len(raw)
-        self._whole.append(text)
         if self._size <= ROOM:
+            self._whole.append(text)
             return
-        if not self._long:
+        if not self._head:
+            text = "".join([*self._whole, text])
+            raw = text.encode("utf-8", errors="surrogatepass")
+            self._whole.clear()
+            self._head = text[:HEAD]
             self._begin_file()
-            return
-        self._whole.clear()
         self._keep(raw)
-        self._tail.append(text)
-        self._tail_size += len(text)
+        self._tail.append(text[-TAIL:])
+        self._tail_size += len(self._tail[-1])
         while self._tail_size - len(self._tail[0]) > TAIL:
             self._tail_size -= len(self._tail.popleft())
 
     def _begin_file(self) -> None:
-        self._long = True
-        before = "".join(self._whole)
-        self._whole.clear()
-        self._head = before[:HEAD]
-        self._tail.append(before[-TAIL:])
-        self._tail_size = len(self._tail[0])
-        if self._spill is not None:
-            # Without disk space the call continues with head and tail only.
-            with suppress(OSError):
+        # Without disk space the call continues with head and tail only.
+        with suppress(OSError):
+            if self._spill is not None:
                 path = self._spill()
                 self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
                 self.stored = path
-        self._keep(before.encode("utf-8", errors="surrogatepass"))
 
     def _keep(self, raw: bytes) -> None:
         if self._handle < 0 or self._kept >= MOST_KEPT:

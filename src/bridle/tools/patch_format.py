@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 from bridle.errors import ToolFailed
+from bridle.tools.text_match import indent
 
 BEGIN, END = "*** Begin Patch", "*** End Patch"
 ADD, DELETE, UPDATE, MOVE = "*** Add File: ", "*** Delete File: ", "*** Update File: ", "*** Move to: "
@@ -49,19 +51,11 @@ def pieces(text: str) -> list[Piece]:
         lines = lines[1:-1]
     if not lines or lines[0].strip() != BEGIN or lines[-1].strip() != END:
         raise ToolFailed(f"A patch begins with {BEGIN!r} and ends with {END!r}.")
-    found: list[Piece] = []
     body = lines[1:-1]
-    index = 0
-    while index < len(body):
-        line = body[index]
-        after = index + 1
-        while after < len(body) and not body[after].startswith((ADD, DELETE, UPDATE)):
-            after += 1
-        found.append(_piece(line, body[index + 1 : after]))
-        index = after
-    if not found:
+    if not body:
         raise ToolFailed("The patch changes nothing.")
-    return found
+    starts = [index for index, line in enumerate(body) if not index or line.startswith((ADD, DELETE, UPDATE))]
+    return [_piece(body[start], body[start + 1 : end]) for start, end in pairwise([*starts, len(body)])]
 
 
 def _piece(line: str, body: list[str]) -> Piece:
@@ -137,7 +131,7 @@ def _changed(hunk: Hunk, there: list[str]) -> list[str]:
     result: list[str] = []
     index = 0
     shift = next(
-        ((_indent(old), _indent(line)) for old, line in zip(hunk.old, there, strict=True) if old.strip()), ("", "")
+        ((indent(old), indent(line)) for old, line in zip(hunk.old, there, strict=True) if old.strip()), ("", "")
     )
     for sign, text in hunk.lines:
         if sign == "+":
@@ -150,10 +144,6 @@ def _changed(hunk: Hunk, there: list[str]) -> list[str]:
     return result
 
 
-def _indent(line: str) -> str:
-    return line[: len(line) - len(line.lstrip())]
-
-
 def _line(lines: list[str], wanted: str, start: int, name: str) -> int:
     for index in range(start, len(lines)):
         if lines[index].strip() == wanted:
@@ -161,7 +151,7 @@ def _line(lines: list[str], wanted: str, start: int, name: str) -> int:
     if any(line.strip() == wanted for line in lines[:start]):
         # The previous change is below the same `@@` line.
         return start - 1
-    raise ToolFailed(f"{name}: the line {wanted!r} that stands behind @@ was not found.")
+    raise ToolFailed(f"{name}: the line {wanted!r} after @@ was not found.")
 
 
 def _find(lines: list[str], hunk: Hunk, start: int, name: str) -> int:

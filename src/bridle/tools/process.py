@@ -27,7 +27,9 @@ class ProcessArguments(msgspec.Struct, forbid_unknown_fields=True):
 async def process(given: ProcessArguments, invocation: Invocation) -> Output:
     backgrounds = invocation.commands.backgrounds
     if given.action == "list":
-        return Output("\n".join(_line(id, found) for id, found in backgrounds.of(invocation.session).items()) or "none")
+        every = backgrounds.of(invocation.session).items()
+        lines = [f"{id} {_state(found, ended=False)}: {found.shown[:SHOWN]}" for id, found in every]
+        return Output("\n".join(lines) or "none")
     found = backgrounds.find(invocation.session, given.id)
     if given.action == "send":
         if found.status is not None:
@@ -41,10 +43,6 @@ async def process(given: ProcessArguments, invocation: Invocation) -> Output:
     state = _state(found, ended=given.action == "end" and not over)
     text = found.read()
     return Output(f"{text}\n[{given.id} {state}]" if text else f"[{given.id} {state}, nothing new was printed]")
-
-
-def _line(id: str, found: Background) -> str:
-    return f"{id} {_state(found, ended=False)}: {found.shown[:SHOWN]}"
 
 
 def _state(found: Background, *, ended: bool) -> str:

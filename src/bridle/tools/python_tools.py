@@ -6,7 +6,6 @@ import importlib.util
 import inspect
 import sys
 from pathlib import Path
-from types import ModuleType
 
 from bridle.errors import BridleError
 from bridle.tools.tool import StructTool, Tool, tool
@@ -35,10 +34,6 @@ def brought_tools(folder: Path) -> tuple[list[Tool], list[str]]:
 
 def load_tools(path: Path) -> list[Tool]:
     """Run a file and return its tools. Raises any exception that the file raises."""
-    return _tools_of(_loaded(path))
-
-
-def _loaded(path: Path) -> ModuleType:
     name = f"bridle_tools_{path.parent.parent.name}_{path.stem}".replace(".", "_").replace("-", "_")
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
@@ -47,16 +42,9 @@ def _loaded(path: Path) -> ModuleType:
     sys.modules[name] = module
     # Compile the trusted source itself: a cached .pyc file may come from other, unreviewed source.
     exec(compile(read_bounded(path, MOST_BYTES), str(path), "exec", dont_inherit=True), vars(module))
-    return module
-
-
-def _tools_of(module: ModuleType) -> list[Tool]:
-    named = [(name, value) for name, value in vars(module).items() if not name.startswith("_")]
-    made: list[Tool] = [value for _, value in named if isinstance(value, StructTool)]
-    if made:
-        return made
-    functions = [value for _, value in named if inspect.isfunction(value) and value.__module__ == module.__name__]
-    return [tool(function) for function in functions]
+    public = [value for called, value in vars(module).items() if not called.startswith("_")]
+    made: list[Tool] = [value for value in public if isinstance(value, StructTool)]
+    return made or [tool(value) for value in public if inspect.isfunction(value) and value.__module__ == name]
 
 
 def without_doubles(tools: list[Tool], taken: set[str]) -> tuple[list[Tool], list[str]]:
@@ -64,10 +52,9 @@ def without_doubles(tools: list[Tool], taken: set[str]) -> tuple[list[Tool], lis
     kept: list[Tool] = []
     problems: list[str] = []
     for made in tools:
-        name = made.spec.name
-        if name in taken:
-            problems.append(f"the tool {name} is left out: there is another one of that name")
-            continue
-        taken.add(name)
-        kept.append(made)
+        if made.spec.name in taken:
+            problems.append(f"the tool {made.spec.name} is left out: its name is taken")
+        else:
+            taken.add(made.spec.name)
+            kept.append(made)
     return kept, problems

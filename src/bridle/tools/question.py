@@ -58,4 +58,4 @@ async def _never(given: QuestionArguments, invocation: Invocation) -> Output:
     raise ToolFailed("a question is put by its turn, not by a call")
 
 
-TOOL = builtin("question", QuestionArguments, _never, needs=_needs, asks=put)
+TOOL = builtin("question", QuestionArguments, _never, needs=_needs, question=put)

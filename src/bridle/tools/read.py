@@ -10,16 +10,17 @@ from typing import Annotated
 
 import msgspec
 
+from bridle.core.limits import counted
 from bridle.core.messages import Attachment
 from bridle.errors import ToolFailed
 from bridle.seams import in_thread
-from bridle.tools.builtin import builtin
+from bridle.tools.builtin import builtin, path_needs
 from bridle.tools.file_changes import BINARY_LOOK, MAX_BYTES
 from bridle.tools.list import listing
 from bridle.tools.nested_instructions import nested_instructions
 from bridle.tools.tool import Invocation, Output
 from bridle.values.media import media_of
-from bridle.workspace.files import accesses, digest, located
+from bridle.workspace.files import digest
 
 MAX_LINES = 2_000
 MAX_LINE = 2_000
@@ -46,7 +47,9 @@ async def read(given: ReadArguments, invocation: Invocation) -> Output:
         if media := media_of(beginning):
             if os.fstat(handle).st_size > MOST_TO_LOOK_AT:
                 raise ToolFailed(f"{place.shown} is too large to look at: at most {MOST_TO_LOOK_AT} bytes.")
-            return _shown_as(media, place.shown, b"".join(_blocks(handle)))
+            content = b"".join(_blocks(handle))
+            shown = Attachment(place.shown, media, b64encode(content).decode())
+            return Output(f"[{media}, {len(content)} bytes: shown below]", digest=digest(content), attached=(shown,))
         if b"\0" in beginning:
             raise ToolFailed(f"{place.shown} is a binary file.")
         if os.fstat(handle).st_size > MAX_BYTES:
@@ -57,12 +60,6 @@ async def read(given: ReadArguments, invocation: Invocation) -> Output:
     told = nested_instructions(place.path, invocation)
     text = _part(_lines([content]), given)
     return Output(f"{text}\n\n{told}" if told else text)
-
-
-def _shown_as(media: str, name: str, content: bytes) -> Output:
-    """Return an image or document as an attachment for the model."""
-    shown = Attachment(name, media, b64encode(content).decode())
-    return Output(f"[{media}, {len(content)} bytes: shown below]", digest=digest(content), attached=(shown,))
 
 
 def _in_pieces(handle: int, given: ReadArguments) -> str:
@@ -95,9 +92,9 @@ def _part(lines: Iterator[str], given: ReadArguments) -> str:
     if not number:
         return "[the file is empty]"
     if not chosen:
-        raise ToolFailed(f"The file ends at line {number}; offset {first} lies behind that.")
+        raise ToolFailed(f"The file ends at line {number}; offset {first} is after that.")
     text = "\n".join(chosen)
-    return f"{text}\n\n[{left} more lines; read on with offset {first + len(chosen)}]" if left else text
+    return f"{text}\n\n[{counted(left, 'more line')}; read on with offset {first + len(chosen)}]" if left else text
 
 
 def _lines(blocks: Iterable[bytes]) -> Iterator[str]:
@@ -119,14 +116,8 @@ def _lines(blocks: Iterable[bytes]) -> Iterator[str]:
 def _shown(line: bytes, cut: int) -> str:
     text = line.removesuffix(b"\r").decode("utf-8", errors="replace").removeprefix("\ufeff")
     if cut or len(text) > MAX_LINE:
-        return f"{text[:MAX_LINE]} [… the line goes on]"
+        return f"{text[:MAX_LINE]} [… line truncated]"
     return text
 
 
-TOOL = builtin(
-    "read",
-    ReadArguments,
-    read,
-    needs=lambda given, directory: accesses("read", located(directory, given.filePath)),
-    repeatable=True,
-)
+TOOL = builtin("read", ReadArguments, read, needs=path_needs("read", "filePath"), repeatable=True)

@@ -6,21 +6,8 @@ from importlib import import_module
 
 from bridle.tools.tool import Tool
 
-NAMES = (
-    "read",
-    "write",
-    "edit",
-    "apply_patch",
-    "bash",
-    "process",
-    "glob",
-    "grep",
-    "list",
-    "todowrite",
-    "todoread",
-    "question",
-    "webfetch",
-)
+FILES, SEARCH = ("read", "write", "edit", "apply_patch"), ("glob", "grep", "list")
+NAMES = (*FILES, "bash", "process", *SEARCH, "todowrite", "todoread", "question", "webfetch")
 
 
 def builtin_tools() -> list[Tool]:

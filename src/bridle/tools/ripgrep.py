@@ -21,11 +21,9 @@ MOST_COMPLAINED = 2_000
 
 def _program(folder: Path) -> str:
     beside = Path(sys.executable).parent / "rg"
-    found = (
-        str(beside)
-        if beside.is_file()
-        else shutil.which("rg", path=outside(os.environ.get("PATH", os.defpath), folder))
-    )
+    if beside.is_file():
+        return str(beside)
+    found = shutil.which("rg", path=outside(os.environ.get("PATH", os.defpath), folder))
     if found is None:
         raise ToolFailed("ripgrep (rg) was not found.")
     return found
@@ -69,9 +67,3 @@ async def _complaints(reader: asyncio.StreamReader) -> bytes:
     while block := await reader.read(MOST_COMPLAINED):
         kept = (kept + block)[:MOST_COMPLAINED]
     return kept
-
-
-def listed(lines: list[str], most: int) -> str:
-    """Return the first lines, and the number of omitted ones."""
-    more = f"\n\n[{len(lines) - most} more]" if len(lines) > most else ""
-    return "\n".join(lines[:most]) + more

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from bridle.core.permission import Access
 from bridle.core.stream import ToolSpec
 from bridle.errors import ToolFailed
-from bridle.tools.tool import Invocation, Output, StructTool, Tool, struct_schema
+from bridle.tools.builtin import builtin
+from bridle.tools.tool import Invocation, Output, StructTool, Tool
 
 
 class TaskArguments(msgspec.Struct, forbid_unknown_fields=True):
@@ -34,22 +35,14 @@ async def _never(given: TaskArguments, invocation: Invocation) -> Output:
 
 
 @cache
-def _told() -> tuple[str, dict[str, Any]]:
-    """Return description and schema, cached because every turn with subagents needs them."""
-    words = Path(__file__).with_name("task.md").read_text(encoding="utf-8").strip()
-    return words, struct_schema(TaskArguments)
+def _without_subagents() -> StructTool:
+    """Return the tool with a placeholder for its subagents, cached because every turn with subagents needs it."""
+    ignored = frozenset({"description"})
+    return builtin("task", TaskArguments, _never, needs=_needs, ignored_arguments=ignored, starts_child=True)
 
 
 def task_tool(subagents: Mapping[str, str]) -> Tool:
     """Return the tool for the given subagents and their descriptions."""
-    words, schema = _told()
+    made = _without_subagents()
     listed = "\n".join(f"- {name}: {described}" for name, described in sorted(subagents.items()))
-    return StructTool(
-        spec=ToolSpec("task", words.replace("{agents}", listed), schema),
-        arguments=TaskArguments,
-        work=_never,
-        permission="task",
-        needs=_needs,
-        ignored_arguments=frozenset({"description"}),
-        starts_child=True,
-    )
+    return replace(made, spec=ToolSpec("task", made.spec.description.replace("{agents}", listed), made.spec.schema))

@@ -37,11 +37,11 @@ def replaced(content: str, old: str, new: str, *, everywhere: bool, name: str) -
             content = content[:start] + _ended(_fitted(there, old_read, new_read, name), there) + content[end:]
         if spans:
             return Replacement(content, len(spans), words)
-    raise ToolFailed(f"oldString was not found in {name}. Read the file again and copy the text as it stands.")
+    raise ToolFailed(f"oldString was not found in {name}. Read the file again and copy the text exactly.")
 
 
 def _ambiguous(places: int, name: str) -> ToolFailed:
-    return ToolFailed(f"oldString stands {places} times in {name}. Give more of its surroundings, or replaceAll.")
+    return ToolFailed(f"oldString occurs {places} times in {name}. Include more surrounding text, or set replaceAll.")
 
 
 Reading = Callable[[str], str]
@@ -107,7 +107,7 @@ def _fitted(there: str, old: str, new: str, name: str) -> str:
     """Return the new text with the file's indentation if the model's differs consistently. Raises `ToolFailed`."""
     theirs: dict[str, str] = {}
     for mine, line in zip(old.split("\n"), there.split("\n"), strict=False):
-        if mine.strip() and theirs.setdefault(_indent(mine), _indent(line)) != _indent(line):
+        if mine.strip() and theirs.setdefault(indent(mine), indent(line)) != indent(line):
             raise _unsure(name)
     if all(given == found for given, found in theirs.items()):
         return new
@@ -122,7 +122,7 @@ def _ended(made: str, there: str) -> str:
 
 
 def _indented(line: str, theirs: dict[str, str], name: str) -> str:
-    given = _indent(line)
+    given = indent(line)
     if not line.strip():
         return line
     if given in theirs:
@@ -135,8 +135,9 @@ def _indented(line: str, theirs: dict[str, str], name: str) -> str:
 
 
 def _unsure(name: str) -> ToolFailed:
-    return ToolFailed(f"oldString is indented otherwise than {name}. Copy the text with its indentation.")
+    return ToolFailed(f"oldString and {name} are indented differently. Copy the text with its indentation.")
 
 
-def _indent(line: str) -> str:
+def indent(line: str) -> str:
+    """Return the white space at the beginning of a line."""
     return line[: len(line) - len(line.lstrip())]

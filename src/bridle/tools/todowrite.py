@@ -17,13 +17,9 @@ class TodoWriteArguments(msgspec.Struct, forbid_unknown_fields=True):
     todos: Annotated[list[Todo], msgspec.Meta(description="The whole list", max_length=200)]
 
 
-def shown(todos: list[Todo]) -> str:
-    """Return the list as text."""
-    return "\n".join(f"{MARKS[todo.status]} {todo.content}" for todo in todos) or "[the list is empty]"
-
-
 async def todowrite(given: TodoWriteArguments, invocation: Invocation) -> Output:
-    return Output(shown(given.todos), kept=True, todos=tuple(given.todos))
+    shown = "\n".join(f"{MARKS[todo.status]} {todo.content}" for todo in given.todos)
+    return Output(shown or "[the list is empty]", kept=True, todos=tuple(given.todos))
 
 
 TOOL = builtin("todowrite", TodoWriteArguments, todowrite, needs=lambda given, directory: (), leaves_files=True)

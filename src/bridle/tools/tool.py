@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Protocol, get_type_hints
 
@@ -118,12 +119,12 @@ class Tool(Protocol):
 
     spec: ToolSpec
     repeatable: bool
-    leaves_files: bool
+    leaves_files: bool = False
     """Whether calls change no files, so that no snapshot is needed before them."""
-    ignored_arguments: frozenset[str]
+    ignored_arguments: frozenset[str] = frozenset()
     permission: str
     timeout_seconds: float
-    starts_child: bool
+    starts_child: bool = False
     """Whether a call starts a subagent; then `run` is never called."""
 
     def check(self, arguments: Mapping[str, Any]) -> Any:
@@ -134,9 +135,11 @@ class Tool(Protocol):
 
     def asks(self, arguments: Any, id: str) -> Ask | None:
         """Return the question to a person whose answer is the result; then `run` is never called."""
+        return None
 
     def shows(self, arguments: Any, files: Files, known_files: dict[str, str]) -> str:
         """Return a preview for the permission question, like a diff. Raises `ToolFailed` if the call cannot work."""
+        return ""
 
     async def run(self, arguments: Any, invocation: Invocation) -> Output:
         """Run the call and return its result."""
@@ -206,9 +209,7 @@ def tool(
     `repeatable` says that the call may be run again if the process dies before its result is recorded.
     """
     if function is None:
-        return lambda inner: tool(
-            inner, name=name, permission=permission, repeatable=repeatable, timeout_seconds=timeout_seconds
-        )
+        return partial(tool, name=name, permission=permission, repeatable=repeatable, timeout_seconds=timeout_seconds)
     called = name or function.__name__
     described, words = _docstring(function)
     arguments = _arguments_of(function, words)
@@ -253,8 +254,7 @@ _PARAMETER = re.compile(r"^\s+\*{0,2}(\w+)(?:\s*\([^)]*\))?\s*:\s*(.+)$")
 
 def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     """Return the description, and the description of each parameter from a Google-style `Args:` section."""
-    text = inspect.getdoc(function) or ""
-    head, _, tail = text.partition("\nArgs:")
+    head, _, tail = (inspect.getdoc(function) or "").partition("\nArgs:")
     words: dict[str, str] = {}
     for line in tail.splitlines():
         found = _PARAMETER.match(line)
@@ -272,7 +272,7 @@ def as_output(name: str, value: Any) -> Output:
         msgspec.json.encode(value.attached)
         return msgspec.convert(msgspec.to_builtins(value), Output)
     except (AttributeError, TypeError, ValueError) as error:
-        return Output(f"{name} returned something that is no output of a tool: {error}", failed=True)
+        return Output(f"{name} returned a value that is not a tool output: {error}", failed=True)
 
 
 def _output(value: Any) -> Output:
@@ -286,4 +286,4 @@ def _output(value: Any) -> Output:
     try:
         return Output(msgspec.json.encode(value).decode())
     except (TypeError, msgspec.MsgspecError) as error:
-        raise ToolFailed(f"the tool returned something that is no JSON: {error}") from error
+        raise ToolFailed(f"the tool returned a value that cannot be encoded as JSON: {error}") from error

@@ -51,7 +51,7 @@ def main(file: Path, report: int) -> None:
     request = msgspec.json.decode(sys.stdin.buffer.read(), type=ToolRequest)
     try:
         tools = {tool.spec.name: tool for tool in load_tools(file)}
-        answer = _called(tools[request.name], request) if request.name else _listed(tools)
+        answer = _called(tools[request.name], request) if request.name else Answer(tuple(map(_listed, tools.values())))
     except BridleError as error:
         answer = Answer(problem=str(error))
     except (Exception, SystemExit) as error:
@@ -61,9 +61,8 @@ def main(file: Path, report: int) -> None:
         opened.write(msgspec.json.encode(answer))
 
 
-def _listed(tools: dict[str, Tool]) -> Answer:
-    every = (ListedTool(tool.spec, tool.permission, tool.repeatable, tool.timeout_seconds) for tool in tools.values())
-    return Answer(tools=tuple(every))
+def _listed(tool: Tool) -> ListedTool:
+    return ListedTool(tool.spec, tool.permission, tool.repeatable, tool.timeout_seconds)
 
 
 def _called(tool: Tool, request: ToolRequest) -> Answer:

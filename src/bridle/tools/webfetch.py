@@ -43,11 +43,13 @@ async def webfetch(given: WebfetchArguments, invocation: Invocation) -> Output:
             async with httpx2.AsyncClient(timeout=given.timeout) as client:
                 media, content, charset = await _fetched(client, given.url, invocation)
             if b"\0" in content[:8_192]:
-                raise ToolFailed(f"{given.url} is no text ({media or 'of an unknown kind'}).")
+                raise ToolFailed(f"{given.url} is not text ({media or 'of an unknown kind'}).")
             form = given.format if "html" in media else "html"
             return Output(await _converted(content, charset, form, invocation))
     except TimeoutError:
-        raise ToolFailed(f"{given.url} did not answer within {given.timeout} s, or is too tangled to read.") from None
+        raise ToolFailed(
+            f"{given.url} did not answer within {given.timeout} s, or takes too long to convert."
+        ) from None
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError, UnicodeError) as error:
         raise ToolFailed(f"{given.url} cannot be fetched: {error or type(error).__name__}") from error
 
@@ -55,7 +57,7 @@ async def webfetch(given: WebfetchArguments, invocation: Invocation) -> Output:
 async def _fetched(client: Any, url: str, invocation: Invocation) -> tuple[str, bytes, str]:
     for _ in range(MOST_REDIRECTS + 1):
         if invocation.permits is not None and not invocation.permits(_access(url)):
-            raise ToolFailed(f"{url}, to which the page leads on, is not what was allowed: fetch it by itself.")
+            raise ToolFailed(f"{url}, the target of a redirect, was not allowed: fetch it directly.")
         where, headers, extensions = await _pinned(url, invocation)
         async with client.stream("GET", where, headers=headers, extensions=extensions) as response:
             if response.is_redirect:
@@ -69,7 +71,7 @@ async def _fetched(client: Any, url: str, invocation: Invocation) -> tuple[str, 
                 if len(content) > MAX_BYTES:
                     raise ToolFailed(f"{url} is larger than {MAX_BYTES} bytes.")
             return response.headers.get("content-type", ""), bytes(content), response.charset_encoding or ""
-    raise ToolFailed(f"{url}: more than {MOST_REDIRECTS} redirections.")
+    raise ToolFailed(f"{url}: more than {MOST_REDIRECTS} redirects.")
 
 
 async def _pinned(url: str, invocation: Invocation) -> tuple[str, dict[str, str], dict[str, str]]:
@@ -83,11 +85,7 @@ async def _pinned(url: str, invocation: Invocation) -> tuple[str, dict[str, str]
         raise ToolFailed(f"{host} is not on the public internet; a rule `{PRIVATE}` may allow it.")
     number = f"[{numbers[0]}]" if ":" in numbers[0] else numbers[0]
     where = f"{address.scheme}://{number}:{port}{address.path}"
-    headers = {
-        "Host": address.place,
-        "User-Agent": "bridle",
-        "Accept": "text/markdown, text/html, */*",
-    }
+    headers = {"Host": address.place, "User-Agent": "bridle", "Accept": "text/markdown, text/html, */*"}
     return where, headers, {"sni_hostname": host}
 
 
@@ -95,9 +93,8 @@ def _address(url: str) -> Address:
     try:
         return parsed(url)
     except ValueError as error:
-        raise ToolFailed(
-            f"{url!r} is no address of a web page ({error}); it begins with http:// or https://."
-        ) from error
+        text = f"{url!r} is not the address of a web page ({error}); an address begins with http:// or https://."
+        raise ToolFailed(text) from error
 
 
 async def _converted(content: bytes, charset: str, form: str, invocation: Invocation) -> str:
@@ -110,16 +107,13 @@ async def _converted(content: bytes, charset: str, form: str, invocation: Invoca
         piped = OutputStream(command, folder=invocation.directory, given=page.fileno(), bounds=bounds, apart=True)
     kept: list[str] = []
     if await piped.run(kept.append) != 0:
-        raise ToolFailed("The page cannot be turned into words; fetch it as html.")
+        raise ToolFailed("The page cannot be converted to text; fetch it as html.")
     return "".join(kept)
 
 
 def _needs(given: WebfetchArguments, directory: Path) -> tuple[Access, ...]:
     host = _address(given.url).host
-    needed: tuple[Access, ...] = (_access(given.url),)
-    if is_private_name(host):
-        needed += (Access(PRIVATE, host),)
-    return needed
+    return (_access(given.url), Access(PRIVATE, host)) if is_private_name(host) else (_access(given.url),)
 
 
 def _access(url: str) -> Access:

@@ -7,10 +7,10 @@ from typing import Annotated
 import msgspec
 
 from bridle.core.context import sound
-from bridle.tools.builtin import builtin
+from bridle.tools.builtin import builtin, diff_preview, path_needs
 from bridle.tools.file_changes import FileChange, applied, editing, settled
 from bridle.tools.tool import Invocation, Output
-from bridle.workspace.files import Files, accesses, located
+from bridle.workspace.files import Files, located
 
 
 class WriteArguments(msgspec.Struct, forbid_unknown_fields=True):
@@ -33,11 +33,5 @@ async def write(given: WriteArguments, invocation: Invocation) -> Output:
         return await applied(made, invocation, f"Wrote {len(made[0].after or b'')} bytes to {made[0].place.shown}.")
 
 
-TOOL = builtin(
-    "write",
-    WriteArguments,
-    write,
-    permission="edit",
-    needs=lambda given, directory: accesses("edit", located(directory, given.filePath)),
-    changes=changes,
-)
+NEEDS = path_needs("edit", "filePath")
+TOOL = builtin("write", WriteArguments, write, permission="edit", needs=NEEDS, preview=diff_preview(changes))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 SETTINGS_BYTES = 1_000_000
@@ -23,7 +24,7 @@ def read_head(path: Path, most: int) -> bytes:
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError("it is no regular file")
+            raise OSError("it is not a regular file")
         with os.fdopen(handle, "rb", closefd=False) as file:
             return file.read(most)
     finally:
@@ -31,11 +32,10 @@ def read_head(path: Path, most: int) -> bytes:
 
 
 def head_or_nothing(path: Path, most: int) -> bytes:
-    """Return the first bytes of a file, at most `most`; empty if it is no regular file or cannot be read."""
-    try:
+    """Return the first bytes of a file, at most `most`; empty if it is not a regular file or cannot be read."""
+    with suppress(OSError):
         return read_head(path, most)
-    except OSError:
-        return b""
+    return b""
 
 
 def read_text(path: Path, most: int = SETTINGS_BYTES, encoding: str = "utf-8") -> str:

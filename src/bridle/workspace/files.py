@@ -56,7 +56,7 @@ def located(project: Path, given: str) -> Place:
         root = project.resolve()
         path = (root / Path(given).expanduser()).resolve()
     except (OSError, RuntimeError, ValueError) as error:
-        raise ToolFailed(f"{given[:200]!r} is no path: {error}") from error
+        raise ToolFailed(f"{given[:200]!r} is not a path: {error}") from error
     if len(os.fsencode(path)) > LONGEST:
         # By handle even this could be created, and then no program could remove it.
         raise ToolFailed(f"{given[:200]!r} … is longer than a path can be.")
@@ -79,11 +79,6 @@ def _is_private(path: Path, project: Path) -> bool:
     if not home.is_relative_to(project) or not path.is_relative_to(home):
         return False
     return path != home and path.relative_to(home).parts[0].startswith(".")
-
-
-def is_link(project: Path, given: str) -> bool:
-    """Return whether the path itself, and not only one of its folders, is a link."""
-    return os.path.islink(project / given)
 
 
 def accesses(permission: str, place: Place) -> tuple[Access, ...]:
@@ -110,11 +105,9 @@ def is_folder(place: Place) -> bool:
 
 
 def _has_other_names(place: Place) -> bool:
-    try:
-        found = place.path.lstat()
-    except OSError:
-        return False
-    return _shared(found, place)
+    with suppress(OSError):
+        return _shared(place.path.lstat(), place)
+    return False
 
 
 def _shared(found: os.stat_result, place: Place) -> bool:
@@ -148,7 +141,7 @@ class Files:
         if self.permits is not None:
             for access in accesses(permission, place):
                 if not self.permits(access):
-                    raise ToolFailed(f"{place.shown} is not what was allowed: {access.permission} {access.pattern}.")
+                    raise ToolFailed(f"{place.shown} was not allowed: {access.permission} {access.pattern}.")
         if permission == "edit":
             self._refuse_protected(place)
 
@@ -205,10 +198,9 @@ class Files:
 
     def reaches(self, place: Place) -> bool:
         """Return whether this exact place exists, with no link on the way."""
-        try:
+        with suppress(ToolFailed):
             return self.is_there(place)
-        except ToolFailed:
-            return False
+        return False
 
     def is_there(self, place: Place) -> bool:
         with self._explained(place), suppress(FileNotFoundError), open_below(place.root, place.inner, NAME_ONLY):
@@ -223,13 +215,13 @@ class Files:
         fresh = f".bridle-{os.urandom(8).hex()}"
         with self._explained(place), folder_below(place.root, place.inner.parent) as folder:
             try:
-                before = self._before(folder, place)
-                kept = self._put(folder, fresh, content, before, mode)
+                before = _before(folder, place)
+                kept = _put(folder, fresh, content, before, mode)
                 if kept or before is None or before.st_nlink > 1:
                     os.rename(fresh, place.inner.name, src_dir_fd=folder, dst_dir_fd=folder)
                 else:
                     # The new file would change the owner, so the old one is overwritten in place.
-                    self._overwrite(folder, place.inner.name, content)
+                    _overwrite(folder, place.inner.name, content)
                     os.unlink(fresh, dir_fd=folder)
             except OSError:
                 with suppress(FileNotFoundError):
@@ -241,46 +233,8 @@ class Files:
         self._refuse_protected(place)
         with self._explained(place), open_below(place.root, place.inner.parent, NAME_ONLY) as folder:
             # A missing file is left to `unlink`, which reports it.
-            self._before(folder, place)
+            _before(folder, place)
             os.unlink(place.inner.name, dir_fd=folder)
-
-    @staticmethod
-    def _before(folder: int, place: Place) -> os.stat_result | None:
-        try:
-            found = os.stat(place.inner.name, dir_fd=folder, follow_symlinks=False)
-        except FileNotFoundError:
-            return None
-        if not stat.S_ISREG(found.st_mode):
-            raise ToolFailed(f"{place.shown} is not a regular file.")
-        if not found.st_mode & 0o222:
-            raise ToolFailed(f"{place.shown} is read-only.")
-        return found
-
-    @staticmethod
-    def _overwrite(folder: int, name: str, content: bytes) -> None:
-        handle = os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=folder)
-        with os.fdopen(handle, "wb") as file:
-            file.truncate(0)
-            file.write(content)
-
-    @staticmethod
-    def _put(folder: int, name: str, content: bytes, before: os.stat_result | None, mode: int | None) -> bool:
-        """Write a new file; return False if it could not be given to the owner of the previous one."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        handle = os.open(name, flags, 0o666, dir_fd=folder)
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            if before is None:
-                if mode is not None:
-                    os.fchmod(handle, mode & 0o777)
-                return True
-            try:
-                os.fchown(handle, before.st_uid, before.st_gid)
-            except PermissionError:
-                os.fchmod(handle, _mode_for_another_group(before.st_mode))
-                return os.fstat(handle).st_uid == before.st_uid
-            os.fchmod(handle, stat.S_IMODE(before.st_mode) & 0o777)
-            return True
 
     @contextmanager
     def _explained(self, place: Place) -> Iterator[None]:
@@ -308,6 +262,44 @@ class Files:
         near = difflib.get_close_matches(place.inner.name, [name.rstrip("/") for name in names], 3)
         meant = ", ".join(replace(place, inner=place.inner.parent / name).shown for name in near)
         return ToolFailed(f"{place.shown} does not exist." + (f" Did you mean {meant}?" if meant else ""))
+
+
+def _before(folder: int, place: Place) -> os.stat_result | None:
+    try:
+        found = os.stat(place.inner.name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        raise ToolFailed(f"{place.shown} is not a regular file.")
+    if not found.st_mode & 0o222:
+        raise ToolFailed(f"{place.shown} is read-only.")
+    return found
+
+
+def _overwrite(folder: int, name: str, content: bytes) -> None:
+    handle = os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=folder)
+    with os.fdopen(handle, "wb") as file:
+        file.truncate(0)
+        file.write(content)
+
+
+def _put(folder: int, name: str, content: bytes, before: os.stat_result | None, mode: int | None) -> bool:
+    """Write a new file; return False if it could not be given to the owner of the previous one."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    handle = os.open(name, flags, 0o666, dir_fd=folder)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        if before is None:
+            if mode is not None:
+                os.fchmod(handle, mode & 0o777)
+            return True
+        try:
+            os.fchown(handle, before.st_uid, before.st_gid)
+        except PermissionError:
+            os.fchmod(handle, _mode_for_another_group(before.st_mode))
+            return os.fstat(handle).st_uid == before.st_uid
+        os.fchmod(handle, stat.S_IMODE(before.st_mode) & 0o777)
+        return True
 
 
 def _mode_for_another_group(mode: int) -> int:

@@ -28,7 +28,7 @@ def document(text: str) -> Document:
     found = HEAD.match(text)
     if found is None:
         if re.match(r"---[ \t]*\r?\n", text):
-            raise ConfigError("its head never ends: the second line of dashes is missing")
+            raise ConfigError("its front matter never ends: the second line of dashes is missing")
         return Document({}, text)
     return Document(fields(found[1]), text[found.end() :])
 
@@ -36,16 +36,15 @@ def document(text: str) -> Document:
 def fields(yaml_text: str) -> dict[str, Any]:
     """Return the fields of a YAML table; adds quotes that are missing. Raises `ConfigError` for anything else."""
     if len(yaml_text) > MOST_HEAD:
-        raise ConfigError(f"its head is longer than {MOST_HEAD} letters")
+        raise ConfigError(f"its front matter is longer than {MOST_HEAD:,} characters")
     try:
         content = _read(yaml_text)
     except ConfigError:
-        mended = "\n".join(_quoted(line) for line in yaml_text.splitlines())
-        content = _read(mended)
+        content = _read("\n".join(_quoted(line) for line in yaml_text.splitlines()))
     if content is None:
         return {}
     if not isinstance(content, dict):
-        raise ConfigError("its head is no table of keys and values")
+        raise ConfigError("its front matter is not a table of keys and values")
     return {str(key): value for key, value in content.items()}
 
 
@@ -81,7 +80,8 @@ def _loader() -> Any:
             if self.check_event(yaml.AliasEvent):
                 untyped: Any = self
                 event = untyped.get_event()
-                raise yaml.composer.ComposerError(None, None, f"alias *{event.anchor} is not taken", event.start_mark)
+                problem = f"the alias *{event.anchor} is not supported"
+                raise yaml.composer.ComposerError(None, None, problem, event.start_mark)
             return super().compose_node(parent, index)
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
@@ -89,7 +89,7 @@ def _loader() -> Any:
             for key, _ in node.value:
                 name = self.construct_object(key, deep=True)
                 if not isinstance(name, (str, int, float, bool)) or name in seen:
-                    problem = f"the key {name!r} is there twice" if name in seen else "a key must be a word"
+                    problem = f"the key {name!r} occurs twice" if name in seen else "a key must be a word"
                     raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
                 seen.add(name)
             return super().construct_mapping(node, deep=deep)

@@ -80,8 +80,7 @@ def _pointed(file: Path) -> tuple[Path, ...]:
     try:
         own = (file.parent / path.strip()).resolve()
         common = own.parent.parent
-        back = Path(_text(own / "gitdir").strip() or "/nonexistent")
-        back = (own / back).resolve()
+        back = (own / (_text(own / "gitdir").strip() or "/nonexistent")).resolve()
         if own.parent.name == "worktrees" and _is_ordinary(common) and back == file.resolve():
             return (own, common)
         above = next((folder / ".git" for folder in file.parent.parents if _is_git(folder / ".git")), None)

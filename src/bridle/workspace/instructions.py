@@ -40,8 +40,8 @@ def instructions_of(path: Path, root: Path) -> str:
 
 
 def beneath(project: Path, file: Path) -> list[Path]:
-    """Return the folders between a project and a file in it, without the project's own, the nearest last."""
-    if not file.is_relative_to(project):
-        return []
-    between = [folder for folder in file.parents if folder != project and folder.is_relative_to(project)]
-    return list(reversed(between))
+    """Return the folders between a project and a file, without the project's own, the nearest last.
+
+    A file outside the project has none.
+    """
+    return [folder for folder in reversed(file.parents) if folder != project and folder.is_relative_to(project)]

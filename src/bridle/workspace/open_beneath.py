@@ -51,19 +51,16 @@ def _openat2(folder: int, path: bytes, flags: int) -> int:
 @contextmanager
 def open_below(root: Path, inner: PurePosixPath, flags: int) -> Iterator[int]:
     """Open a path below a folder, with no link on the way, until the context ends; raises `OSError`."""
-    handle = _open_below(root, inner, _careful(flags))
+    flags = _careful(flags)
+    base = os.open(root, FOLDER | os.O_CLOEXEC)
+    try:
+        handle = _openat2(base, os.fsencode(inner), flags) if kernel_resolves() else _open_by_steps(base, inner, flags)
+    finally:
+        os.close(base)
     try:
         yield handle
     finally:
         os.close(handle)
-
-
-def _open_below(root: Path, inner: PurePosixPath, flags: int) -> int:
-    base = os.open(root, FOLDER | os.O_CLOEXEC)
-    try:
-        return _openat2(base, os.fsencode(inner), flags) if kernel_resolves() else _open_by_steps(base, inner, flags)
-    finally:
-        os.close(base)
 
 
 def _careful(flags: int) -> int:

@@ -46,26 +46,9 @@ class RemoteInstructions:
 
         try:
             async with client.stream("GET", address, headers={"User-Agent": "bridle"}) as response:
-                if response.is_redirect:
-                    self.problems[address] = f"it leads on to {response.headers.get('location', '')}: name that address"
-                elif response.status_code != 200:
-                    self.problems[address] = f"HTTP {response.status_code}"
-                else:
-                    await self._read(response, address)
+                self.texts[address] = await _text(response)
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
             self.problems[address] = str(error) or type(error).__name__
-
-    async def _read(self, response: Any, address: str) -> None:
-        content = bytearray()
-        async for block in response.aiter_bytes():
-            content += block
-            if len(content) > MOST_BYTES:
-                self.problems[address] = f"larger than {MOST_BYTES} bytes"
-                return
-        if b"\0" in content:
-            self.problems[address] = "not a text"
-        else:
-            self.texts[address] = content.decode("utf-8", "replace")
 
     def news(self) -> list[str]:
         """Return a message for each missing text, with the reason."""
@@ -74,3 +57,19 @@ class RemoteInstructions:
             f"instructions from {each} are missing: {self.problems.get(each, 'they were not fetched for this turn')}"
             for each in lost
         ]
+
+
+async def _text(response: Any) -> str:
+    """Return the text of a response; raises `ValueError` if it has none, or too much."""
+    if response.is_redirect:
+        raise ValueError(f"it redirects to {response.headers.get('location', '')}: use that address")
+    if response.status_code != 200:
+        raise ValueError(f"HTTP {response.status_code}")
+    content = bytearray()
+    async for block in response.aiter_bytes():
+        content += block
+        if len(content) > MOST_BYTES:
+            raise ValueError(f"larger than {MOST_BYTES} bytes")
+    if b"\0" in content:
+        raise ValueError("it is not text")
+    return content.decode("utf-8", "replace")

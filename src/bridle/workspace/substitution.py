@@ -27,7 +27,7 @@ def filled(text: str, environment: Mapping[str, str], folder: Path) -> str:
         variable, given, otherwise = name.partition(":-")
         value = environment.get(variable, otherwise if given else None)
         if value is None:
-            raise ConfigError(f"{place[0]}: there is no variable {variable} in the environment")
+            raise ConfigError(f"{place[0]}: the environment variable {variable} is not set")
         return value
 
     return PLACE.sub(found, text)

@@ -7,7 +7,8 @@ from support.shell_corpus import EVERYDAY, ROWS
 from support.shell_judge import PROJECT
 
 from bridle.core.permission import Access, Rule, judge, strictest
-from bridle.shell.required_access import CALM, needs_of
+from bridle.shell.program_names import CALM
+from bridle.shell.required_access import needs_of
 from bridle.shell.script import taken_apart
 from fuzz.target import Target
 
