@@ -10,6 +10,7 @@ import sys
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -48,25 +49,21 @@ class EgressProxy:
         """Hosts that the command requested and may not reach."""
         self._ours, theirs = socket.socketpair()
         self._ours.setblocking(False)
-        self._theirs = theirs.detach()
+        self.handle = theirs.detach()
+        """The handle that the command needs."""
         self._server: asyncio.Server | None = None
         self._serving: set[asyncio.Task[None]] = set()
         self._opening = begin(self._open())
 
     def inside(self, command: Sequence[str]) -> list[str]:
         """Return the words that open the proxy's port inside the sandbox and then run a command."""
-        return [sys.executable, "-I", "-S", str(EGRESS_SHIM), str(self._theirs), "--", *command]
-
-    @property
-    def passes(self) -> tuple[int, ...]:
-        """Return the handles that the command needs."""
-        return (self._theirs,)
+        return [sys.executable, "-I", "-S", str(EGRESS_SHIM), str(self.handle), "--", *command]
 
     def started(self) -> None:
         """Close our copy of the command's handle once the command has started."""
-        if self._theirs >= 0:
-            os.close(self._theirs)
-            self._theirs = -1
+        if self.handle >= 0:
+            os.close(self.handle)
+            self.handle = -1
 
     @staticmethod
     def environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -122,7 +119,7 @@ class EgressProxy:
                 return
             ours.write(asked.request(by_proxy=self._before is not None, credentials=self._credentials))
             # Only one request and its body: the next one may be for another host.
-            await _exactly(asked.length, reader, ours)
+            await _copied(reader, ours, asked.length)
             await _passed(theirs, writer)
         finally:
             ours.close()
@@ -237,12 +234,10 @@ def _size(text: bytes) -> int:
     return int(digits)
 
 
-async def _exactly(length: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while length > 0:
-        chunk = await reader.read(min(CHUNK, length))
-        if not chunk:
-            return
-        length -= len(chunk)
+async def _copied(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, most: float = inf) -> None:
+    """Relay at most this number of bytes."""
+    while most > 0 and (chunk := await reader.read(int(min(CHUNK, most)))):
+        most -= len(chunk)
         writer.write(chunk)
         await writer.drain()
 
@@ -258,9 +253,8 @@ async def _joined(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> N
 
 
 async def _passed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while chunk := await reader.read(CHUNK):
-        writer.write(chunk)
-        await writer.drain()
+    """Relay everything, and then the end."""
+    await _copied(reader, writer)
     if writer.can_write_eof():
         writer.write_eof()
 

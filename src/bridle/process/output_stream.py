@@ -39,16 +39,16 @@ class OutputStream:
         self._egress_proxy = egress_proxy
         self.output = asyncio.StreamReader(limit=LONGEST)
         self.errors = asyncio.StreamReader(limit=LONGEST) if apart else self.output
-        pipes = [os.pipe() for _ in range(2 if apart else 1)]
+        readers = [self.output, self.errors][: 2 if apart else 1]
+        pipes = [os.pipe() for _ in readers]
         try:
-            into = [theirs for _, theirs in pipes]
             self.owned = Supervised(
                 command,
                 folder=folder,
-                output=into[0],
-                errors=into[-1],
+                output=pipes[0][1],
+                errors=pipes[-1][1],
                 given=given,
-                passes=(*passes, *(egress_proxy.passes if egress_proxy is not None else ())),
+                passes=(*passes, *([egress_proxy.handle] if egress_proxy is not None else [])),
                 environment=environment,
                 bounds=bounds,
                 watch=watch,
@@ -65,13 +65,11 @@ class OutputStream:
             if egress_proxy is not None:
                 egress_proxy.started()
         self._transports: list[asyncio.ReadTransport] = []
-        readers = (self.output, self.errors)
-        ours = [(pipe[0], reader) for pipe, reader in zip(pipes, readers, strict=False)]
-        self._connected = begin(self._connect(ours))
+        self._connected = begin(self._connect([mine for mine, _ in pipes], readers))
 
-    async def _connect(self, pipes: list[tuple[int, asyncio.StreamReader]]) -> None:
+    async def _connect(self, handles: list[int], readers: list[asyncio.StreamReader]) -> None:
         loop = asyncio.get_running_loop()
-        for handle, reader in pipes:
+        for handle, reader in zip(handles, readers, strict=True):
             pipe = os.fdopen(handle, "rb", buffering=0)
             transport, _ = await loop.connect_read_pipe(partial(asyncio.StreamReaderProtocol, reader), pipe)
             self._transports.append(transport)

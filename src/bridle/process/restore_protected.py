@@ -37,16 +37,13 @@ class Guard:
             return False
         return True
 
-    def _give_back(self) -> None:
-        while self._lent:
-            set_back(*self._lent.pop())
-
     def look(self) -> list[PlaceDifference]:
         """Undo the differences; return the path of each and the action taken."""
         try:
             return self._look(Survey(self.watch, opens=self._lend if self.watch.restore else None))
         finally:
-            self._give_back()
+            while self._lent:
+                set_back(*self._lent.pop())
 
     def _look(self, after: Survey) -> list[PlaceDifference]:
         told: list[PlaceDifference] = []
@@ -97,7 +94,10 @@ class Guard:
         if not self.watch.restore:
             return [PlaceDifference(git, "changed", why)]
         try:
-            self._set_aside(git)
+            # Without its HEAD, git no longer recognizes the repository, under any name.
+            with self._parent(git, make=False) as parent:
+                parent.behead()
+                parent.rename(".set-aside")
         except OSError as error:
             return [PlaceDifference(git, "changed", f"{why}: {error}")]
         return [PlaceDifference(git, "set aside", why)]
@@ -193,12 +193,6 @@ class Guard:
                 opened.write(entry.content)
             return kept
         return ""
-
-    def _set_aside(self, git: str) -> None:
-        """Rename a repository and its HEAD, so that git no longer recognizes it."""
-        with self._parent(git, make=False) as parent:
-            parent.behead()
-            parent.rename(".set-aside")
 
     def _parent(self, path: str, *, make: bool) -> Parent:
         root = max((root for root in self._roots if path.startswith(f"{root}/")), key=len, default="")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -108,7 +109,8 @@ class Sandbox:
         words += ["--ro-bind", "/", "/", "--dev", "/dev"]
         words += ["--size", LARGE, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
         words += ["--proc", "/proc", "--bind", str(temporary), "/tmp"]
-        words += self._without_sockets(network=opened.network)
+        words += _emptied(SOCKETS)
+        words += mounts("--ro-bind-try", RESOLVERS if opened.network else ())
         words += self._without_homes(network=opened.network or opened.fetches)
         words += mounts("--ro-bind", (path for path in _real(self.programs) if _is_covered(path)))
         words += self._project(layout)
@@ -117,10 +119,6 @@ class Sandbox:
         words += self._locked(layout)
         words += self._hidden(layout)
         return [*words, "--chdir", str(layout.folder), "--", *command]
-
-    @staticmethod
-    def _without_sockets(*, network: bool) -> list[str]:
-        return [*_emptied(SOCKETS), *mounts("--ro-bind-try", RESOLVERS if network else ())]
 
     def _without_homes(self, *, network: bool) -> list[str]:
         """Return mounts that hide all homes, then show the parts of the user's own that commands need."""
@@ -211,17 +209,14 @@ def fitted(paths: Iterable[Path], most: int, root: Path) -> list[Path]:
     """
     found = list(dict.fromkeys(paths))
     while len(found) > most:
-        folders: dict[Path, int] = {}
-        for folder in (folder for path in found for folder in path.parents):
-            if folder != root and not root.is_relative_to(folder):
-                folders[folder] = folders.get(folder, 0) + 1
+        folders = Counter(folder for path in found for folder in path.parents if not root.is_relative_to(folder))
         several = {folder: count for folder, count in folders.items() if count > 1}
         if not several:
             break
         # The folder with the fewest paths that is enough; else the one with the most, the deepest of these.
         enough = [folder for folder, count in several.items() if count > len(found) - most]
-        chosen = min(enough, key=lambda one: (several[one], -len(one.parts))) if enough else None
-        chosen = chosen or max(several, key=lambda one: (several[one], len(one.parts)))
+        fewest = min(enough, key=lambda one: (several[one], -len(one.parts)), default=None)
+        chosen = fewest or max(several, key=lambda one: (several[one], len(one.parts)))
         found = [chosen, *(path for path in found if not path.is_relative_to(chosen))]
     return found
 

@@ -48,18 +48,17 @@ class Supervised:
         of processes, and the bytes of memory, of disk and of a file. The paths that `watch` names are compared when
         everything has ended.
         """
-        limits = {"parent": os.getpid(), **(bounds or {})} | ({"input": given} if given is not None else {})
-        self._report = _written(watch) if watch is not None else -1
-        if self._report >= 0:
-            limits["watch"] = self._report
-            passes = (*passes, self._report)
+        self._report = _written(watch) if watch is not None else None
+        handles = {"input": given, "watch": self._report}
+        handed = {name: handle for name, handle in handles.items() if handle is not None}
+        limits = {"parent": os.getpid(), **(bounds or {}), **handed}
         words = [f"{name}={value}" for name, value in limits.items()]
         theirs, self._lifeline = os.pipe()
         try:
             self._process = subprocess.Popen(
                 # Isolated and without site-packages: nothing of the project is loaded.
                 [sys.executable, "-I", "-S", str(SUPERVISOR), *words, "--", *command],
-                pass_fds=(*passes, *(() if given is None else (given,))),
+                pass_fds=(*passes, *handed.values()),
                 cwd=folder,
                 env=environment,
                 stdin=theirs,
@@ -115,14 +114,15 @@ class Supervised:
 
     def differences(self) -> list[PlaceDifference]:
         """Return the changes of a command to protected paths. Call it once, after the command's end."""
-        if self._report < 0:
+        if self._report is None:
             return []
         with os.fdopen(self._report, "rb") as report:
-            self._report = -1
+            self._report = None
             report.seek(0)
             found = marshal.load(report)
+        # A supervisor that was killed leaves the watch itself, which is no list.
         return (
-            [PlaceDifference(*one) for one in found] if isinstance(found, list) else [PlaceDifference("/", "unknown")]
+            [PlaceDifference(**one) for one in found] if isinstance(found, list) else [PlaceDifference("/", "unknown")]
         )
 
     async def end(self) -> None:
@@ -139,6 +139,5 @@ def _written(watch: PlaceWatch) -> int:
     """Return a file without a name, from which the supervisor reads the watch and to which it writes its report."""
     handle, path = tempfile.mkstemp()
     Path(path).unlink()
-    os.write(handle, marshal.dumps(watch.written()))
-    os.lseek(handle, 0, os.SEEK_SET)
+    os.pwrite(handle, marshal.dumps(vars(watch)), 0)
     return handle
