@@ -90,7 +90,7 @@ def test_opening_and_closing_the_application_makes_no_session(tmp_path):
                 await app.action_compact()
                 await app.action_fork()
                 await app.action_diff()
-                await app.action_fresh()
+                await app.chat.fresh()
                 await pilot.press("ctrl+c")
             assert await runtime.sessions() == []
 
@@ -117,7 +117,7 @@ def test_the_application_makes_its_session_with_the_first_prompt_that_is_taken(t
                 await pilot.press("enter")
                 while not app.chat.query("EndView"):
                     await pilot.pause(0.02)
-                await app.action_fresh()
+                await app.chat.fresh()
                 assert not app.chat.query("EndView")
                 await pilot.press("m", "o", "r", "e", "enter")
                 while not app.chat.query("EndView"):

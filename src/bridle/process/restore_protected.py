@@ -30,12 +30,10 @@ class Guard:
 
     def _lend(self, folder: str) -> bool:
         """Make a folder readable for the comparison: a command may have removed that right to hide something."""
-        try:
-            with self._parent(f"{folder}/.", make=False) as parent:
-                self._lent += parent.taken()
-        except OSError:
-            return False
-        return True
+        with suppress(OSError), self._parent(f"{folder}/.", make=False) as parent:
+            self._lent += parent.taken()
+            return True
+        return False
 
     def look(self) -> list[PlaceDifference]:
         """Undo the differences; return the path of each and the action taken."""
@@ -170,14 +168,11 @@ class Guard:
 
     def _without_link(self, path: str) -> PlaceDifference | None:
         """Set aside a link that a command has put in place of a folder above a protected path."""
-        for above in _folders_to(path, self.watch.root):
-            if os.path.islink(above):
-                try:
-                    with self._parent(above, make=False) as parent:
-                        parent.rename(".set-aside")
-                except OSError:
-                    return None
-                return PlaceDifference(above, "set aside", f"{os.path.relpath(path, above)}, which it leads to")
+        link = next(filter(os.path.islink, _folders_to(path, self.watch.root)), None)
+        if link is not None:
+            with suppress(OSError), self._parent(link, make=False) as parent:
+                parent.rename(".set-aside")
+                return PlaceDifference(link, "set aside", f"{os.path.relpath(path, link)}, which it leads to")
         return None
 
     def _keep(self, path: str, entry: PlaceEntry) -> str:

@@ -38,14 +38,18 @@ class RestorePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """Target state of each path. Others have changed `strange` paths; no snapshot has the content of `lost` ones."""
+class Planned:
+    """Target state of each path, and the names of these paths for display.
+
+    Others have changed `strange` paths; no snapshot has the content of `lost` ones; `left` ones stay.
+    """
 
     now: str
     wanted: Mapping[str, Held]
-    strange: tuple[str, ...] = ()
-    lost: tuple[str, ...] = ()
-    left: tuple[str, ...] = ()
+    names: tuple[str, ...]
+    strange: tuple[str, ...]
+    lost: tuple[str, ...]
+    left: tuple[str, ...]
 
 
 def joined(spans: Iterable[Span]) -> list[Span]:
@@ -79,30 +83,32 @@ def changes(repository: Repository, spans: Sequence[Span]) -> RestorePlan:
 
 def plan_undo(
     repository: Repository, pins: SnapshotPins, spans: Sequence[Span], now: Taken, own: Collection[str]
-) -> Plan:
+) -> Planned:
     """Return the plan that takes the files from now to their state before the first of these changes."""
     found = changes(repository, spans)
-    there = repository.held(now.tree, list(found.first))
-    strange = {path for path, held in there.items() if held not in (found.last[path], found.first[path])}
-    strange |= found.between | _claimed(repository, pins, spans, own, found.first)
-    wanted = {path: held for path, held in found.first.items() if there[path] != held}
-    lost = _lost(repository.git.tree, wanted, there, now)
-    return Plan(now.tree, wanted, *(tuple(sorted(paths)) for paths in (strange & set(wanted), lost, found.left)))
+    found.between |= _claimed(repository, pins, spans, own)
+    return _plan(repository, found, now)
 
 
-def plan_redo(repository: Repository, spans: Sequence[Span], tree: str, now: Taken) -> Plan:
+def plan_redo(repository: Repository, spans: Sequence[Span], tree: str, now: Taken) -> Planned:
     """Return the plan that reverses an undo of these changes; `tree` is the state before that undo."""
     found = changes(repository, spans)
-    target, there = (repository.held(each, list(found.first)) for each in (tree, now.tree))
-    strange = {path for path, held in there.items() if held not in (found.first[path], target[path])}
-    wanted = {path: held for path, held in target.items() if there[path] != held}
+    return _plan(repository, RestorePlan(repository.held(tree, list(found.first)), found.first), now)
+
+
+def _plan(repository: Repository, found: RestorePlan, now: Taken) -> Planned:
+    """Return the plan that takes the files from now, when they should be in their last state, to their first one."""
+    there = repository.held(now.tree, list(found.first))
+    wanted = {path: held for path, held in found.first.items() if there[path] != held}
+    strange = {path for path in wanted if path in found.between or there[path] != found.last[path]}
     lost = _lost(repository.git.tree, wanted, there, now)
-    return Plan(now.tree, wanted, *(tuple(sorted(paths)) for paths in (strange & set(wanted), lost)))
+    shown = (
+        tuple(map(repository.shown, paths)) for paths in (wanted, sorted(strange), sorted(lost), sorted(found.left))
+    )
+    return Planned(now.tree, wanted, *shown)
 
 
-def _claimed(
-    repository: Repository, pins: SnapshotPins, spans: Sequence[Span], own: Collection[str], paths: Collection[str]
-) -> set[str]:
+def _claimed(repository: Repository, pins: SnapshotPins, spans: Sequence[Span], own: Collection[str]) -> set[str]:
     """Return paths that another session changed at the same time, so that the author is unknown."""
     found: set[str] = set()
     mine = {(span.before, span.after) for span in spans}
@@ -110,7 +116,7 @@ def _claimed(
         beside = any(claim.opened <= span.closed and claim.closed >= int(span.opened) for span in spans)
         if beside and (claim.before, claim.after) not in mine:
             found |= {move.path for move in repository.moves(claim.before, claim.after)}
-    return found & set(paths)
+    return found
 
 
 def _lost(root: Path, wanted: Mapping[str, Held], there: Mapping[str, Held], now: Taken) -> set[str]:

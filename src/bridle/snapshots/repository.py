@@ -7,7 +7,7 @@ import re
 import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -56,6 +56,11 @@ class Held:
 
     mode: str = "000000"
     blob: str = ""
+
+    @classmethod
+    def of(cls, mode: str, blob: str) -> Held:
+        """Return the entry that git prints; its number is all zeros where there is nothing."""
+        return cls(mode, blob) if blob.strip("0") else cls()
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,21 +311,15 @@ def _chunks(paths: Sequence[str]) -> Iterable[Sequence[str]]:
 def _moves(pieces: list[str]) -> list[Move]:
     """Parse the output of `diff-tree --raw --numstat`."""
     found: dict[str, Move] = {}
-    place = 0
-    while place < len(pieces):
-        piece = pieces[place]
+    waiting = iter(pieces)
+    for piece in waiting:
         if piece.startswith(":"):
             old_mode, new_mode, old, new, _ = piece[1:].split(" ")
-            path = pieces[place + 1]
-            before = Held(old_mode, old) if old.strip("0") else Held()
-            after = Held(new_mode, new) if new.strip("0") else Held()
-            found[path] = Move(path, before, after)
-            place += 2
+            path = next(waiting)
+            found[path] = Move(path, Held.of(old_mode, old), Held.of(new_mode, new))
         else:
             added, removed, path = piece.split("\t", 2)
-            known = found[path]
-            # Git counts no lines in binary files.
-            counts = (int(added), int(removed)) if added != "-" else (0, 0)
-            found[path] = Move(path, known.before, known.after, *counts)
-            place += 1
+            if added != "-":
+                # Git counts no lines in binary files.
+                found[path] = replace(found[path], added=int(added), removed=int(removed))
     return list(found.values())

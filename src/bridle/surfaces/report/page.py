@@ -39,7 +39,8 @@ def page(info: SessionInfo, turns: Sequence[TurnView], diffs: Mapping[int, str],
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:"
     title = info.title or next((prompt.text for turn in turns for prompt in turn.prompts), "") or info.id
-    body = "".join([*_head(info, turns, title), *_contents(turns), *_turns(turns, diffs), _foot(made)])
+    foot = f'<footer class="dim">{text(made)}. This page is one file and asks nothing of the network.</footer>'
+    body = "".join([*_head(info, turns, title), *_contents(turns), *_turns(turns, diffs), foot])
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{quoted(policy)}">'
@@ -226,7 +227,3 @@ def _file_diff(lines: Sequence[str], *, shown: bool) -> Iterator[str]:
         style = {"+": "plus", "-": "minus", " ": "same"}.get(line[:1], "where")
         yield f'<span class="{style}">{text(line)}\n</span>'
     yield "</pre></details>"
-
-
-def _foot(made: str) -> str:
-    return f'<footer class="dim">{text(made)}. This page is one file and asks nothing of the network.</footer>'

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, TypeVar
 
 from bridle.core.parts import Text
 from bridle.errors import BridleError
@@ -17,64 +18,64 @@ if TYPE_CHECKING:
     from bridle.runtime.project import Backend
     from bridle.surfaces.tui.chat import Chat
 
+App = TypeVar("App", bound="SessionActions")
+
+
+def on_session(work: Callable[[App], Awaitable[str | None]]) -> Callable[[App], Awaitable[None]]:
+    """Run an action only on a session that exists; show the text that it returns, or its error, as a notification."""
+
+    @wraps(work)
+    async def action(app: App) -> None:
+        if not app.chat.begun:
+            app.notify("there is nothing yet: a session begins with its first prompt")
+            return
+        try:
+            said = await work(app)
+        except BridleError as error:
+            app.notify(line(str(error)), severity="error", timeout=20)
+            return
+        if said is not None:
+            app.notify(said)
+
+    return action
+
 
 class SessionActions(PlainApp):
-    """App actions on the current session; each shows its outcome or its error as a notification."""
+    """App actions on the current session."""
 
     runtime: Backend
     chat: Chat
 
-    async def _tried(self, work: Callable[[], Awaitable[object]]) -> None:
-        if not self.chat.begun:
-            self.notify("there is nothing yet: a session begins with its first prompt")
-            return
-        try:
-            said = await work()
-        except BridleError as error:
-            self.notify(line(str(error)), severity="error", timeout=20)
-            return
-        if isinstance(said, str):
-            self.notify(said)
+    @on_session
+    async def action_extend(self) -> str:
+        return await self.chat.extend()
 
-    async def action_extend(self) -> None:
-        await self._tried(self.chat.extend)
+    @on_session
+    async def action_undo(self) -> str:
+        undone = await self.runtime.undo(self.chat.id_of_session)
+        self.chat.editor.text = undone.prompt
+        told = "".join(f"\n{line(words)}" for words in undone.unknown[:3])
+        return f"undone: turn {undone.turn}, {len(undone.files)} files{told}"
 
-    async def action_undo(self) -> None:
-        async def work() -> str:
-            undone = await self.runtime.undo(self.chat.id_of_session)
-            self.chat.editor.text = undone.prompt
-            told = "".join(f"\n{line(words)}" for words in undone.unknown[:3])
-            return f"undone: turn {undone.turn}, {len(undone.files)} files{told}"
+    @on_session
+    async def action_redo(self) -> str:
+        done = await self.runtime.redo(self.chat.id_of_session)
+        return f"redone: turn {done.turn}, {len(done.files)} files"
 
-        await self._tried(work)
+    @on_session
+    async def action_fork(self) -> str:
+        forked = await self.runtime.fork(self.chat.id_of_session)
+        await self.chat.open(forked)
+        return f"this is {forked} now"
 
-    async def action_redo(self) -> None:
-        async def work() -> str:
-            done = await self.runtime.redo(self.chat.id_of_session)
-            return f"redone: turn {done.turn}, {len(done.files)} files"
-
-        await self._tried(work)
-
-    async def action_fork(self) -> None:
-        async def work() -> str:
-            forked = await self.runtime.fork(self.chat.id_of_session)
-            await self.chat.open(forked)
-            return f"this is {forked} now"
-
-        await self._tried(work)
-
+    @on_session
     async def action_diff(self) -> None:
-        async def work() -> None:
-            shown = await self.runtime.diff(self.chat.id_of_session)
-            await self.push_screen(DialogText("What this session has changed", diff_text(shown or "nothing")))
+        shown = await self.runtime.diff(self.chat.id_of_session)
+        await self.push_screen(DialogText("What this session has changed", diff_text(shown or "nothing")))
 
-        await self._tried(work)
-
+    @on_session
     async def action_compact(self) -> None:
-        await self._tried(lambda: self.runtime.compact(self.chat.id_of_session))
-
-    async def action_fresh(self) -> None:
-        await self.chat.fresh()
+        await self.runtime.compact(self.chat.id_of_session)
 
     def action_copy_answer(self) -> None:
         """Copy the last text of the model to the clipboard through the terminal."""
@@ -84,9 +85,8 @@ class SessionActions(PlainApp):
         self.notify(f"copied: {len(words)} characters" if words else "there is no answer yet")
 
     async def action_subagents(self) -> None:
-        if self.screen is not self.chat:
-            return
-        await self.push_screen(Subagents(self.runtime, self.chat.transcript.session), self._watched)
+        if self.screen is self.chat:
+            await self.push_screen(Subagents(self.runtime, self.chat.transcript.session), self._watched)
 
     async def _watched(self, session: str | None) -> None:
         if session:
@@ -96,6 +96,5 @@ class SessionActions(PlainApp):
         await self._watched(event.child)
 
     async def action_backgrounds(self) -> None:
-        if self.screen is not self.chat:
-            return
-        await self.push_screen(BackgroundsScreen(self.runtime, self.chat.id_of_session))
+        if self.screen is self.chat:
+            await self.push_screen(BackgroundsScreen(self.runtime, self.chat.id_of_session))

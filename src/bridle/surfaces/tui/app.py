@@ -66,7 +66,7 @@ class BridleApp(SessionActions):
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         yield from super().get_system_commands(screen)
-        yield SystemCommand("New session", "Start a new session", self.action_fresh)
+        yield SystemCommand("New session", "Start a new session", self.chat.fresh)
         yield SystemCommand("Fork", "Start a new session with the same history", self.action_fork)
         yield SystemCommand("Compact", "Make the context smaller", self.action_compact)
         yield SystemCommand("Diff", "Show the files changed by this session", self.action_diff)

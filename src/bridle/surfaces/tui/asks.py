@@ -39,10 +39,7 @@ class Deliberate(ModalScreen[Decision]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "choose(-1)", show=False),
         Binding("right", "choose(1)", show=False),
-        Binding("up", "read('scroll_up')", show=False),
-        Binding("down", "read('scroll_down')", show=False),
-        Binding("home", "read('scroll_home')", show=False),
-        Binding("end", "read('scroll_end')", show=False),
+        *(Binding(key, f"read('scroll_{key}')", show=False) for key in ("up", "down", "home", "end")),
         # Priority, because the list of a question binds these keys itself.
         Binding("pageup", "read('scroll_page_up')", show=False, priority=True),
         Binding("pagedown", "read('scroll_page_down')", show=False, priority=True),

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
 import msgspec
 from textual import events
-from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from bridle.core.parts import (
-    Call,
-    Compaction,
-    Notice,
-    Part,
-    Patch,
-    Prompt,
-    Reasoning,
-    Sentinel,
-    StepStart,
-    Text,
-    TurnFinish,
-)
+from bridle.core import parts
 from bridle.core.states import CallState, Done, Failed, Refused, Running, Waiting
 from bridle.surfaces.shared.call_summary import telling
 from bridle.surfaces.shared.limit_levels import used_words
@@ -62,7 +53,7 @@ class WelcomeView(Static):
 class PromptView(Static):
     """A prompt."""
 
-    def __init__(self, part: Prompt) -> None:
+    def __init__(self, part: parts.Prompt) -> None:
         super().__init__(part.text.strip() or "(nothing)", classes="prompt")
 
 
@@ -72,15 +63,11 @@ class Folded(Vertical):
     can_focus = True
 
     def __init__(self, head: str, body: str = "", *, classes: str) -> None:
-        super().__init__(classes=f"folded {classes}")
         self._head = Static(head, classes="head")
         self._body = Static(body, classes="body")
+        super().__init__(self._head, self._body, classes=f"folded {classes}")
         self._body.display = False
         self.opened = False
-
-    def compose(self) -> ComposeResult:
-        yield self._head
-        yield self._body
 
     def show(self, head: str, body: str) -> None:
         self._head.update(head)
@@ -116,14 +103,13 @@ class ThoughtView(Folded):
 class CallView(Folded):
     """A tool call with its state and output; a call with a subagent opens that instead of its output."""
 
+    @dataclass
     class Opened(Message):
         """The subagent of a call was requested."""
 
-        def __init__(self, child: str) -> None:
-            super().__init__()
-            self.child = child
+        child: str
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: parts.Call) -> None:
         super().__init__("", classes="call")
         self.call = call
         self._live = ""
@@ -153,7 +139,8 @@ class CallView(Folded):
         took = f"  {self._seconds:.1f} s" if isinstance(state, (Done, Failed)) and self._seconds >= 0.1 else ""
         child = f"  → {self.child}" if self.child else ""
         why = f"  ({state.refusal.name})" if isinstance(state, Refused) else ""
-        head = f"{MARKS[kind]} {line(self.call.name)}  {self._says()}{child}{why}{took}"
+        says = line(telling(self.call.arguments))[:160]
+        head = f"{MARKS[kind]} {line(self.call.name)}  {says}{child}{why}{took}"
         output = getattr(state, "output", "") or self._live
         lines = output.splitlines()
         more = f"\n… {len(lines) - MOST_LINES} more lines" if len(lines) > MOST_LINES else ""
@@ -164,15 +151,12 @@ class CallView(Folded):
         """Show the size of the arguments while they are streamed."""
         self.show(f"{MARKS[_kind(self.call.state)]} {line(self.call.name)}  {size} characters", "")
 
-    def print(self, offset: int, words: str) -> None:
+    def grow(self, offset: int, words: str) -> None:
         """Show the last lines of output while the call runs."""
         self._live = self._live[:offset] + words
         tail = "\n".join(self._live.splitlines()[-MOST_LIVE_LINES:])
         self._body.update(tail)
         self._body.display = bool(tail)
-
-    def _says(self) -> str:
-        return line(telling(self.call.arguments))[:160]
 
 
 def _kind(state: CallState) -> str:
@@ -183,7 +167,7 @@ def _kind(state: CallState) -> str:
 class StepView(Static):
     """The beginning of a step."""
 
-    def __init__(self, part: StepStart) -> None:
+    def __init__(self, part: parts.StepStart) -> None:
         closing = f" · closing: {part.closing}" if part.closing else ""
         super().__init__(f"step {part.number}/{part.cap}{closing}", classes="step")
 
@@ -191,7 +175,7 @@ class StepView(Static):
 class PatchView(Static):
     """The files that were changed."""
 
-    def __init__(self, part: Patch) -> None:
+    def __init__(self, part: parts.Patch) -> None:
         named = [f"{each.path} +{each.added} -{each.removed}" for each in part.files[:6]]
         rest = len(part.files) - 6 + part.more
         words = ", ".join(named) + (f" and {rest} more" if rest > 0 else "")
@@ -205,8 +189,8 @@ class NoticeView(Static):
         super().__init__(f"! {words}", classes="notice")
 
     @classmethod
-    def of(cls, part: Notice | Compaction) -> NoticeView | None:
-        if isinstance(part, Notice):
+    def of(cls, part: parts.Notice | parts.Compaction) -> NoticeView | None:
+        if isinstance(part, parts.Notice):
             return cls(part.text) if part.about != "closing" else None
         if part.outcome == "open" or part.cause == "prune":
             return None
@@ -219,13 +203,9 @@ class SentinelView(Vertical):
     class Continued(Message):
         """The continue button was pressed."""
 
-    def __init__(self, part: Sentinel) -> None:
-        super().__init__(classes="sentinel")
-        self._part = part
-
-    def compose(self) -> ComposeResult:
-        yield Static(f"■ {self._part.text}")
-        yield Button("Continue (ctrl+t)", id="continue", variant="warning", compact=True)
+    def __init__(self, part: parts.Sentinel) -> None:
+        button = Button("Continue (ctrl+t)", id="continue", variant="warning", compact=True)
+        super().__init__(Static(f"■ {part.text}"), button, classes="sentinel")
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         event.stop()
@@ -235,29 +215,25 @@ class SentinelView(Vertical):
 class EndView(Static):
     """How a turn ended, and its usage."""
 
-    def __init__(self, part: TurnFinish) -> None:
+    def __init__(self, part: parts.TurnFinish) -> None:
         super().__init__(" · ".join([part.reason, *used_words(part.spent)]), classes="end")
 
 
-def view_of(part: Part) -> Widget | None:
+VIEWS: dict[type[parts.Part], Callable[[Any], Widget | None]] = {
+    parts.Prompt: PromptView,
+    parts.Text: lambda part: WordsView(part.text),
+    parts.Reasoning: lambda part: ThoughtView(part.text),
+    parts.StepStart: StepView,
+    parts.Call: CallView,
+    parts.Patch: lambda part: PatchView(part) if part.files else None,
+    parts.Notice: NoticeView.of,
+    parts.Compaction: NoticeView.of,
+    parts.Sentinel: SentinelView,
+    parts.TurnFinish: EndView,
+}
+
+
+def view_of(part: parts.Part) -> Widget | None:
     """Return the widget for a part; None if the part is not shown."""
-    match part:
-        case Prompt():
-            return PromptView(part)
-        case Text():
-            return WordsView(part.text)
-        case Reasoning():
-            return ThoughtView(part.text)
-        case StepStart():
-            return StepView(part)
-        case Call():
-            return CallView(part)
-        case Patch(files=files) if files:
-            return PatchView(part)
-        case Notice() | Compaction():
-            return NoticeView.of(part)
-        case Sentinel():
-            return SentinelView(part)
-        case TurnFinish():
-            return EndView(part)
-    return None
+    view = VIEWS.get(type(part))
+    return view(part) if view is not None else None
