@@ -205,18 +205,19 @@ class Asked:
             raise ValueError("no address of the web")
         if method == "CONNECT" and (parts.path or parts.query or parts.fragment):
             raise ValueError("a tunnel to a page")
-        names = [line.partition(b":")[0].lower() for line in lines]
-        if b"transfer-encoding" in names or names.count(b"content-length") > 1:
+        named = [(line.partition(b":")[0].lower(), line) for line in lines]
+        sizes = [line.partition(b":")[2].strip(b" \t") for name, line in named if name == b"content-length"]
+        if len(sizes) > 1 or any(name == b"transfer-encoding" for name, _ in named):
             raise ValueError("a body without a length")
-        sizes = [line for line, name in zip(lines, names, strict=True) if name == b"content-length"]
-        length = _size(sizes[0].partition(b":")[2]) if sizes else 0
-        kept = tuple(line for line, name in zip(lines, names, strict=True) if name not in BETWEEN)
+        if not all(re.fullmatch(rb"[0-9]{1,18}", size) for size in sizes):
+            raise ValueError("a length that is no number")
+        kept = tuple(line for name, line in named if name not in BETWEEN)
         port = parts.port or (443 if method == "CONNECT" else 80)
         host = (parts.hostname or "").rstrip(".")
         if not PLACE.fullmatch(host):
             raise ValueError("no name of a host")
         path = parts._replace(scheme="", netloc="").geturl() or "/"
-        return cls(method, host, port, path, headers=kept, length=length)
+        return cls(method, host, port, path, headers=kept, length=int(sizes[0]) if sizes else 0)
 
     def request(self, *, by_proxy: bool, credentials: str) -> bytes:
         """Return the one request that is passed on, rebuilt from its parsed parts."""
@@ -225,13 +226,6 @@ class Asked:
         more = credentials if by_proxy else ""
         first = f"{self.method} {where} HTTP/1.1\r\nHost: {place}\r\nConnection: close\r\n{more}".encode("latin-1")
         return first + b"".join(line + b"\r\n" for line in self.headers) + b"\r\n"
-
-
-def _size(text: bytes) -> int:
-    digits = text.strip(b" \t")
-    if not re.fullmatch(rb"[0-9]{1,18}", digits):
-        raise ValueError("a length that is no number")
-    return int(digits)
 
 
 async def _copied(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, most: float = inf) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from bridle.process.protected_places import entries
 from bridle.values.secrets import without_logins
 from bridle.workspace.bounded_read import read_bounded
 from bridle.workspace.git_place import user_settings
@@ -107,13 +108,6 @@ def plain_settings(home: Path) -> dict[str, str]:
     return {name: text for name, text in found.items() if text}
 
 
-def _listed(folder: Path) -> list[Path]:
-    try:
-        return list(folder.iterdir())
-    except OSError:
-        return []
-
-
 def _small(path: Path) -> str:
     try:
         return read_bounded(path, MOST_SETTINGS).decode("utf-8", errors="replace")
@@ -181,8 +175,8 @@ class Home:
     def linked_away(self) -> list[Path]:
         """Return the targets outside the home of hidden entries that are links: secrets may lie elsewhere."""
         seen = {self.folder / name for name in (*TOOL_CHAINS, *CACHES)}
-        entries = [path for folder in (self.folder, self.folder / ".config") for path in _listed(folder)]
-        links = (path for path in entries if os.path.islink(path) and path not in seen)
+        found = (Path(each.path) for name in ("", ".config") for each in entries(str(self.folder / name)))
+        links = (path for path in found if os.path.islink(path) and path not in seen)
         targets = (path.resolve() for path in links if path.name.startswith(".") or path.parent != self.folder)
         return [path for path in targets if os.path.exists(path) and not path.is_relative_to(self.folder)]
 

@@ -240,12 +240,8 @@ def children(pid: int) -> list[int]:
 
 
 def read(path: str) -> bytes:
-    with contextlib.suppress(OSError):
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            return os.read(handle, 1 << 20)
-        finally:
-            os.close(handle)
+    with contextlib.suppress(OSError), open(path, "rb", buffering=0) as opened:
+        return opened.read(1 << 20) or b""
     return b""
 
 

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from bridle.snapshots.pins import SnapshotPins, covering
-from bridle.snapshots.repository import Held, Repository, Taken, seen_at
+from bridle.snapshots.repository import Held, Repository, Taken, is_kept, seen_at
 
 MOST_BELOW = 10_000
 
@@ -63,8 +63,9 @@ def joined(spans: Iterable[Span]) -> list[Span]:
     return found
 
 
-def changes(repository: Repository, spans: Sequence[Span]) -> RestorePlan:
-    """Return the combined changes of these spans."""
+def changes(repository: Repository, pins: SnapshotPins, spans: Sequence[Span], *more: str) -> RestorePlan:
+    """Return the combined changes of these spans; raises `SnapshotFailed` if a tree of theirs or of `more` is gone."""
+    pins.need(*more, *(tree for span in spans for tree in span[:2]))
     found = RestorePlan()
     seen: dict[str, set[Held]] = {}
     for span in joined(spans):
@@ -81,23 +82,22 @@ def changes(repository: Repository, spans: Sequence[Span]) -> RestorePlan:
     return found
 
 
-def plan_undo(
-    repository: Repository, pins: SnapshotPins, spans: Sequence[Span], now: Taken, own: Collection[str]
-) -> Planned:
+def plan_undo(repository: Repository, pins: SnapshotPins, spans: Sequence[Span], own: Collection[str]) -> Planned:
     """Return the plan that takes the files from now to their state before the first of these changes."""
-    found = changes(repository, spans)
+    found = changes(repository, pins, spans)
     found.between |= _claimed(repository, pins, spans, own)
-    return _plan(repository, found, now)
+    return _plan(repository, found)
 
 
-def plan_redo(repository: Repository, spans: Sequence[Span], tree: str, now: Taken) -> Planned:
+def plan_redo(repository: Repository, pins: SnapshotPins, spans: Sequence[Span], tree: str) -> Planned:
     """Return the plan that reverses an undo of these changes; `tree` is the state before that undo."""
-    found = changes(repository, spans)
-    return _plan(repository, RestorePlan(repository.held(tree, list(found.first)), found.first), now)
+    found = changes(repository, pins, spans, tree)
+    return _plan(repository, RestorePlan(repository.held(tree, list(found.first)), found.first))
 
 
-def _plan(repository: Repository, found: RestorePlan, now: Taken) -> Planned:
+def _plan(repository: Repository, found: RestorePlan) -> Planned:
     """Return the plan that takes the files from now, when they should be in their last state, to their first one."""
+    now = repository.take()
     there = repository.held(now.tree, list(found.first))
     wanted = {path: held for path, held in found.first.items() if there[path] != held}
     strange = {path for path in wanted if path in found.between or there[path] != found.last[path]}
@@ -132,13 +132,9 @@ def _lost(root: Path, wanted: Mapping[str, Held], there: Mapping[str, Held], now
             continue
         if stat.S_ISDIR(seen.st_mode):
             found |= {path} if held.blob and not _only_wanted_below(root, path, wanted) else set()
-        elif not there[path].blob or path in now.large or not _readable(root / path, seen):
+        elif not there[path].blob or path in now.large or not is_kept(root / path, seen):
             found.add(path)
     return found
-
-
-def _readable(path: Path, seen: os.stat_result) -> bool:
-    return stat.S_ISLNK(seen.st_mode) or (stat.S_ISREG(seen.st_mode) and os.access(path, os.R_OK))
 
 
 def _no_folder_above(root: Path, path: str) -> str | None:

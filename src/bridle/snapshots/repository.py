@@ -162,15 +162,12 @@ class Repository:
         for name in names:
             path = self.git.tree / name
             found = seen_at(path)
-            if (
-                found is None
-                or not (stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode))
-                or _behind_link(self.git.tree, name)
-            ):
+            behind_link = any((self.git.tree / folder).is_symlink() for folder in Path(name).parents[:-1])
+            if found is None or behind_link or not (stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode)):
                 gone.append(name)
             elif found.st_size > self.bounds.file_bytes:
                 large[name] = (found.st_size, found.st_mtime_ns)
-            elif stat.S_ISLNK(found.st_mode) or os.access(path, os.R_OK):
+            elif is_kept(path, found):
                 fresh.append(name)
                 size += found.st_size
             else:
@@ -292,8 +289,9 @@ def _copied(source: Path, target: Path) -> bool:
     return True
 
 
-def _behind_link(root: Path, name: str) -> bool:
-    return any((root / folder).is_symlink() for folder in Path(name).parents[:-1])
+def is_kept(path: Path, found: os.stat_result) -> bool:
+    """Return whether a snapshot can hold this entry: a link, or a file that can be read."""
+    return stat.S_ISLNK(found.st_mode) or (stat.S_ISREG(found.st_mode) and os.access(path, os.R_OK))
 
 
 def _split(printed: bytes) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -134,21 +134,11 @@ class Snapshots:
 
     async def plan_undo(self, directory: Path, spans: Sequence[Span], own: Collection[str]) -> Planned:
         """Return the plan to undo these changes; `own` are the sessions that made them. Raises `SnapshotFailed`."""
-
-        def job(repository: Repository, pins: SnapshotPins) -> Planned:
-            pins.need(*_trees(spans))
-            return plan_undo(repository, pins, spans, repository.take(), own)
-
-        return await self._do(directory, job)
+        return await self._do(directory, lambda repository, pins: plan_undo(repository, pins, spans, own))
 
     async def plan_redo(self, directory: Path, spans: Sequence[Span], tree: str) -> Planned:
         """Return the plan to redo undone changes; `tree` is the state before the undo. Raises `SnapshotFailed`."""
-
-        def job(repository: Repository, pins: SnapshotPins) -> Planned:
-            pins.need(tree, *_trees(spans))
-            return plan_redo(repository, spans, tree, repository.take())
-
-        return await self._do(directory, job)
+        return await self._do(directory, lambda repository, pins: plan_redo(repository, pins, spans, tree))
 
     async def bring_back(self, directory: Path, plan: Planned) -> None:
         """Apply a plan. Raises `SnapshotFailed`."""
@@ -178,15 +168,10 @@ class Snapshots:
         """Return the combined diff of these changes as text. Raises `SnapshotFailed`."""
 
         def job(repository: Repository, pins: SnapshotPins) -> str:
-            pins.need(*_trees(spans))
-            touched = list(changes(repository, spans).first)
+            touched = list(changes(repository, pins, spans).first)
             return repository.diff(spans[0].before, spans[-1].after, touched) if touched else ""
 
         return await self._do(directory, job)
-
-
-def _trees(spans: Sequence[Span]) -> Iterator[str]:
-    return (tree for span in spans for tree in (span.before, span.after))
 
 
 def _unkept(repository: Repository, facts: Facts, taken: Taken, moved: Collection[str]) -> tuple[str, ...]:

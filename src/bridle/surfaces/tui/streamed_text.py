@@ -31,7 +31,7 @@ class WordsView(Widget):
 
     def __init__(self, words: str = "") -> None:
         super().__init__(classes="words")
-        self.length = 0
+        self.length = len(words)
         self.source = ""
         self._pending: list[str] = []
         self._drawing: Timer | None = None
@@ -62,7 +62,6 @@ class WordsView(Widget):
             self._drawing = None
         words, self._pending = "".join(self._pending), []
         if words:
-            self.length -= len(words)
             self._take(words)
             self.refresh(layout=True)
             # Let the refresh happen before the caller continues.
@@ -74,7 +73,6 @@ class WordsView(Widget):
         await self.draw()
 
     def _take(self, words: str) -> None:
-        self.length += len(words)
         shown = plain(words)
         self.source += shown
         self._tail += shown

@@ -139,10 +139,10 @@ class BackgroundsScreen(ModalScreen[None]):
     def _look(self) -> None:
         found = self._runtime.background_commands(self._session)
         self._at = min(self._at, max(0, len(found) - 1))
-        rows = [
-            f"{'▶' if place == self._at else ' '} {each.id}  {_state(each.status)}  {line(each.command)[:100]}"
-            for place, each in enumerate(found)
-        ]
+        rows: list[str] = []
+        for place, each in enumerate(found):
+            state = "runs" if each.status is None else f"ended with {each.status}"
+            rows.append(f"{'▶' if place == self._at else ' '} {each.id}  {state}  {line(each.command)[:100]}")
         self.query_one("#commands", Static).update("\n".join(rows) or "nothing runs there")
         self.query_one("#printed", Static).update(found[self._at].tail if found else "")
 
@@ -155,7 +155,3 @@ class BackgroundsScreen(ModalScreen[None]):
         if found:
             await self._runtime.end_background_command(self._session, found[self._at].id)
             self._look()
-
-
-def _state(status: int | None) -> str:
-    return "runs" if status is None else f"ended with {status}"
