@@ -115,12 +115,12 @@ def test_the_application_makes_its_session_with_the_first_prompt_that_is_taken(t
                 assert await runtime.sessions() == []
                 app.chat.model = None
                 await pilot.press("enter")
-                while not app.chat.query("EndView"):
+                while not app.chat.query(".end"):
                     await pilot.pause(0.02)
                 await app.chat.fresh()
-                assert not app.chat.query("EndView")
+                assert not app.chat.query(".end")
                 await pilot.press("m", "o", "r", "e", "enter")
-                while not app.chat.query("EndView"):
+                while not app.chat.query(".end"):
                     await pilot.pause(0.02)
             prompts = [part.text for row in await runtime.sessions() for part in await prompts_of(runtime, row)]
             assert sorted(prompts) == ["go", "more"]

@@ -186,7 +186,7 @@ async def _run(ready: Prepared, given: BashArguments, invocation: Invocation) ->
         return None, seconds
     finally:
         # However the command ended, changes to protected files are part of its output.
-        invocation.print(told(piped.owned.differences(), invocation.directory.resolve()))
+        invocation.print(told(piped.differences(), invocation.directory.resolve()))
 
 
 async def _in_background(ready: Prepared, given: BashArguments, invocation: Invocation) -> Output:

@@ -79,9 +79,9 @@ async def _run(care: FileCheck, place: Place, invocation: Invocation) -> Ran:
         async with asyncio.timeout(care.seconds):
             status = await piped.run(printed.add)
     except TimeoutError:
-        return Ran(True, f"it took longer than {care.seconds:g} s", told(piped.owned.differences(), place.project))
+        return Ran(True, f"it took longer than {care.seconds:g} s", told(piped.differences(), place.project))
     said = printed.text().strip()[:MOST_FOUND] or f"exit status {status}"
-    return Ran(status != 0, said, told(piped.owned.differences(), place.project))
+    return Ran(status != 0, said, told(piped.differences(), place.project))
 
 
 def _see_again(place: Place, invocation: Invocation) -> None:

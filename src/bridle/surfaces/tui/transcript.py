@@ -23,8 +23,8 @@ from bridle.runtime.project import Backend
 from bridle.surfaces.shared.safe_text import line
 from bridle.surfaces.tui.gauge import Gauge
 from bridle.surfaces.tui.streamed_text import WordsView
-from bridle.surfaces.tui.views import CallView, NoticeView, ThoughtView, WelcomeView, view_of
-from bridle.surfaces.tui.widgets import Button
+from bridle.surfaces.tui.views import WELCOME, CallView, ThoughtView, notice, view_of
+from bridle.surfaces.tui.widgets import Button, Static
 
 AT_ONCE = 80
 """Number of parts shown at first, and added each time older ones are requested."""
@@ -61,7 +61,7 @@ class TranscriptView(VerticalScroll):
     async def greet(self, words: str) -> None:
         """Show the welcome text if the transcript is empty."""
         if not self._views:
-            await self._mount("welcome", WelcomeView(words))
+            await self._mount("welcome", Static(WELCOME.format(model=words), classes="welcome"))
 
     def _offer_older(self) -> None:
         button = self.query_one("#older", Button)
@@ -125,7 +125,7 @@ class TranscriptView(VerticalScroll):
                 if isinstance(state, Open) and state.tries:
                     last = state.tries[-1]
                     wait = max(0.0, last.next - self.session.elapsed)
-                    retry = NoticeView(f"↻ {last.error} (again in {wait:.0f} s)")
+                    retry = notice(f"↻ {last.error} (again in {wait:.0f} s)")
                     await self._mount(f"retry.{id}.{len(state.tries)}", retry)
 
     async def _put(self, part: Part) -> None:

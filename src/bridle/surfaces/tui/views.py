@@ -1,10 +1,8 @@
-"""One widget per kind of part; model and tool text reaches the terminal only through `plain`."""
+"""Widgets for the parts of a session; model and tool text reaches the terminal only through `plain`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 from textual import events
@@ -24,6 +22,7 @@ from bridle.wire.projection import compaction_text
 
 MOST_LIVE_LINES = 8
 MOST_LINES = 400
+MOST_NAMED = 6
 MARKS = {"running": "●", "done": "✓", "failed": "✗", "refused": "⊘", "asking": "?", "waiting": "◌", "pending": "·"}
 
 
@@ -41,20 +40,6 @@ def diff_text(words: str) -> Content:
     """Return a diff with colors."""
     lines = plain(words).split("\n")
     return Content("\n").join(Content.styled(each, DIFF_STYLES.get(each[:1], "")) for each in lines)
-
-
-class WelcomeView(Static):
-    """The text shown before the first prompt."""
-
-    def __init__(self, model: str) -> None:
-        super().__init__(WELCOME.format(model=model), classes="welcome")
-
-
-class PromptView(Static):
-    """A prompt."""
-
-    def __init__(self, part: parts.Prompt) -> None:
-        super().__init__(part.text.strip() or "(nothing)", classes="prompt")
 
 
 class Folded(Vertical):
@@ -164,39 +149,6 @@ def _kind(state: CallState) -> str:
     return kind if kind in MARKS else "pending"
 
 
-class StepView(Static):
-    """The beginning of a step."""
-
-    def __init__(self, part: parts.StepStart) -> None:
-        closing = f" · closing: {part.closing}" if part.closing else ""
-        super().__init__(f"step {part.number}/{part.cap}{closing}", classes="step")
-
-
-class PatchView(Static):
-    """The files that were changed."""
-
-    def __init__(self, part: parts.Patch) -> None:
-        named = [f"{each.path} +{each.added} -{each.removed}" for each in part.files[:6]]
-        rest = len(part.files) - 6 + part.more
-        words = ", ".join(named) + (f" and {rest} more" if rest > 0 else "")
-        super().__init__(f"~ {words}", classes="patch")
-
-
-class NoticeView(Static):
-    """A notice for the reader."""
-
-    def __init__(self, words: str) -> None:
-        super().__init__(f"! {words}", classes="notice")
-
-    @classmethod
-    def of(cls, part: parts.Notice | parts.Compaction) -> NoticeView | None:
-        if isinstance(part, parts.Notice):
-            return cls(part.text) if part.about != "closing" else None
-        if part.outcome == "open" or part.cause == "prune":
-            return None
-        return cls(compaction_text(part))
-
-
 class SentinelView(Vertical):
     """The reason why a turn ended early, and a button to continue."""
 
@@ -212,28 +164,39 @@ class SentinelView(Vertical):
         self.post_message(self.Continued())
 
 
-class EndView(Static):
-    """How a turn ended, and its usage."""
-
-    def __init__(self, part: parts.TurnFinish) -> None:
-        super().__init__(" · ".join([part.reason, *used_words(part.spent)]), classes="end")
+def notice(words: str) -> Static:
+    """Return a notice for the reader."""
+    return Static(f"! {words}", classes="notice")
 
 
-VIEWS: dict[type[parts.Part], Callable[[Any], Widget | None]] = {
-    parts.Prompt: PromptView,
-    parts.Text: lambda part: WordsView(part.text),
-    parts.Reasoning: lambda part: ThoughtView(part.text),
-    parts.StepStart: StepView,
-    parts.Call: CallView,
-    parts.Patch: lambda part: PatchView(part) if part.files else None,
-    parts.Notice: NoticeView.of,
-    parts.Compaction: NoticeView.of,
-    parts.Sentinel: SentinelView,
-    parts.TurnFinish: EndView,
-}
+def _changed(part: parts.Patch) -> str:
+    named = ", ".join(f"{each.path} +{each.added} -{each.removed}" for each in part.files[:MOST_NAMED])
+    rest = len(part.files) - MOST_NAMED + part.more
+    return named + (f" and {rest} more" if rest > 0 else "")
 
 
 def view_of(part: parts.Part) -> Widget | None:
     """Return the widget for a part; None if the part is not shown."""
-    view = VIEWS.get(type(part))
-    return view(part) if view is not None else None
+    match part:
+        case parts.Prompt():
+            return Static(part.text.strip() or "(nothing)", classes="prompt")
+        case parts.Text():
+            return WordsView(part.text)
+        case parts.Reasoning():
+            return ThoughtView(part.text)
+        case parts.StepStart():
+            closing = f" · closing: {part.closing}" if part.closing else ""
+            return Static(f"step {part.number}/{part.cap}{closing}", classes="step")
+        case parts.Call():
+            return CallView(part)
+        case parts.Patch() if part.files:
+            return Static(f"~ {_changed(part)}", classes="patch")
+        case parts.Notice() if part.about != "closing":
+            return notice(part.text)
+        case parts.Compaction() if part.outcome != "open" and part.cause != "prune":
+            return notice(compaction_text(part))
+        case parts.Sentinel():
+            return SentinelView(part)
+        case parts.TurnFinish():
+            return Static(" · ".join([part.reason, *used_words(part.spent)]), classes="end")
+    return None
