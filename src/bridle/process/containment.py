@@ -72,7 +72,7 @@ def contain(
     outlive their call: their git is read-only, and differences are reported instead of restored.
     """
     environment = dict(os.environ if environment is None else environment)
-    permits = permits or _by_default
+    permits = permits or (lambda access: judge(DEFAULT_RULES, access) == "allow")
     git = shutil.which("git", path=outside(environment.get("PATH", ""), project) or os.defpath)
     place = git_place(project)
     named = (*named_by_config(place, git, environment), *sandbox.protected)
@@ -134,10 +134,6 @@ def _behind_links(survey: Survey) -> Iterable[Path]:
     for target in (link.resolve() for link in links):
         if target.is_relative_to(project) and target != project and str(target) not in survey.found:
             yield target
-
-
-def _by_default(access: Access) -> bool:
-    return judge(DEFAULT_RULES, access) == "allow"
 
 
 def _may_write(path: str, project: Path, permits: Permits) -> bool:

@@ -119,7 +119,7 @@ class _Named:
         above = DEPENDENCIES.intersection(os.path.relpath(os.path.realpath(path), self.project).split("/")[:-1])
         above |= DEPENDENCIES.intersection(os.path.relpath(path, self.project).split("/")[:-1])
         if above:
-            raise Unknown(f"{path} lies in {min(above)}, where programs load much that is not named")
+            raise Unknown(f"{path} lies in {min(above)}, where programs load many files that are not named")
         with path.open("rb") as opened:
             first = opened.readline(500).decode("utf-8", errors="replace")
         words = first[2:].split() if first.startswith("#!") else []
@@ -138,9 +138,7 @@ class _Named:
             return
         unnamed = not words or any(re.fullmatch(r"-[A-Za-z]*[cm].*", option) for option in options)
         if python and unnamed and runs_within:
-            raise Unknown(
-                f"{name} without a script imports what lies where it is started (the option -I prevents that)"
-            )
+            raise Unknown(f"{name} without a script imports modules from its working folder (use the option -I)")
         scripts = [path for word in words for _, path in self._meant(word) if path.is_file()]
         for path in _places(scripts[0]) if scripts else ():
             if path.parent == self.project:

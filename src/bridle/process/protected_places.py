@@ -257,10 +257,9 @@ def entries(folder: str) -> list[os.DirEntry[str]]:
 
 
 def _is_own(folder: str) -> bool:
-    try:
+    with suppress(OSError):
         return os.lstat(folder).st_uid == os.geteuid()
-    except OSError:
-        return False
+    return False
 
 
 def folders(folder: str) -> list[str]:

@@ -322,7 +322,6 @@ def _is_git(path: str) -> bool:
 
 
 def _handle(folder: str) -> int:
-    try:
+    with suppress(OSError):
         return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:
-        return -1
+    return -1

@@ -48,7 +48,7 @@ class _Reader:
             # Within a word, a tilde stands for itself.
             kind = "plain"
         if kind in ("unknown", "pattern") or (kind == "tilde" and text != "~"):
-            raise Unknown(f"what becomes of {text!r} in it is not known before it runs")
+            raise Unknown(f"{text!r} in it is expanded only when it runs")
         if kind == "unpaired":
             raise Unknown("its quotes do not match")
         if kind in ("gap", "end"):
@@ -70,7 +70,7 @@ class _Reader:
 def commands_of(line: str, home: str, depth: int = 0) -> list[list[str]]:
     """Return the words of every simple command of a line, also of lines within it; raises `Unknown`."""
     if depth > DEEPEST:
-        raise Unknown("it holds lines within lines")
+        raise Unknown("its shell lines are nested too deeply")
     found: list[list[str]] = []
     for words in _Reader(line, home).commands:
         if words:

@@ -232,11 +232,10 @@ def below(root: int) -> list[int]:
 
 def children(pid: int) -> list[int]:
     """Return the children of all threads of a process."""
-    try:
-        threads = [entry.name for entry in os.scandir(f"/proc/{pid}/task")]
-    except OSError:
-        return []
-    return [int(name) for thread in threads for name in read(f"/proc/{pid}/task/{thread}/children").split()]
+    with contextlib.suppress(OSError):
+        threads = [entry.path for entry in os.scandir(f"/proc/{pid}/task")]
+        return [int(name) for thread in threads for name in read(f"{thread}/children").split()]
+    return []
 
 
 def read(path: str) -> bytes:

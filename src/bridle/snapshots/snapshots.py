@@ -58,7 +58,7 @@ class Snapshots:
             raise SnapshotFailed(f"{directory} no longer exists")
         tree = self._trees.get(project) or work_tree(project)
         if tree in (Path("/"), Path(self.environment.get("HOME") or "/").resolve()) and project == tree:
-            raise SnapshotFailed(f"{tree} is too much to keep; work in a folder of its own")
+            raise SnapshotFailed(f"{tree} is too large for snapshots: work in a folder below it")
         folder = self.home / hashlib.blake2b(os.fsencode(tree), digest_size=12).hexdigest()
         git = Git(folder, tree, project, self.environment.get("PATH", os.defpath), leash)
         found = Repository(git, project, self.environment, self.bounds, self._known.setdefault(tree, Known()))

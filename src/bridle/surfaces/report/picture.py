@@ -51,7 +51,7 @@ def timeline(turn: TurnView) -> str:
     height = TOP + ROW * len(lanes) + 6
     span = max(turn.seconds, 0.001)
     scale = (WIDTH - LEFT - 8) / span
-    parts = [_open(WIDTH, height, "What ran when")]
+    parts = [_open(WIDTH, height, "Timeline of steps and tool calls")]
     for tick in _ticks(span):
         x = LEFT + tick * scale
         parts.append(f'<line class="grid" x1="{x:.1f}" y1="{TOP - 4}" x2="{x:.1f}" y2="{height - 4:.1f}"/>')
@@ -178,7 +178,7 @@ def limits_chart(turn: TurnView) -> str:
     highest = max(1.0, *(share for line in lines for _, share in line.points))
     bottom, left = CHART_HEIGHT - 24, CHART_LEFT
     across, up = (CHART_WIDTH - left - 8) / span, (bottom - 12) / highest
-    parts = [_open(CHART_WIDTH, CHART_HEIGHT, "How much of each limit was used over time")]
+    parts = [_open(CHART_WIDTH, CHART_HEIGHT, "Usage of each limit over time")]
     for share, style in ((0.0, "grid"), (0.5, "grid"), (0.8, "near"), (1.0, "cap")):
         y = bottom - share * up
         parts += [_across(style, y), _words("axis", left - 6, y + 4, "end", f"{share:.0%}")]

@@ -64,13 +64,10 @@ class Deliberate(ModalScreen[Decision]):
 
     def on_mount(self) -> None:
         self.query_one("#about").focus()
-        self._fit()
+        self.on_resize()
         self._wait()
 
     def on_resize(self) -> None:
-        self._fit()
-
-    def _fit(self) -> None:
         """Reserve the height of the answers; the description gets the rest and scrolls."""
         height = self.app.size.height
         listed = self.query(OptionList)

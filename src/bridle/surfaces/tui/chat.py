@@ -266,7 +266,7 @@ class Chat(SessionScreen):
         turn = self.transcript.session.running
         level = nearest(turn, self._elapsed()) if turn is not None else None
         if turn is None or level is None:
-            return "there is no turn whose limits could be raised"
+            return "no turn is running, so there is no limit to raise"
         name = level.limit.name
         by = max(level.limit.extension, round((turn.limits.of(name) or 0) / 2))
         await self.runtime.extend(self.id_of_session, name, by)

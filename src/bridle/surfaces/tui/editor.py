@@ -143,8 +143,7 @@ class Editor(TextArea):
             self._files = []
             for folder, below, names in os.walk(self._directory):
                 below[:] = sorted(name for name in below if name not in SKIPPED and not name.startswith("."))
-                for name in sorted(names):
-                    self._files.append(str((Path(folder) / name).relative_to(self._directory)))
+                self._files += [os.path.relpath(Path(folder, name), self._directory) for name in sorted(names)]
                 if len(self._files) > MOST_FILES:
                     break
         return self._files

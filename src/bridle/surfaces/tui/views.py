@@ -98,7 +98,6 @@ class CallView(Folded):
         super().__init__("", classes="call")
         self.call = call
         self._live = ""
-        self._seconds = 0.0
         self._began: float | None = None
         self.child = ""
 
@@ -115,13 +114,12 @@ class CallView(Folded):
         """Show another state of the call."""
         if isinstance(state, (Running, Waiting)) and self._began is None:
             self._began = elapsed
-        if self._began is not None:
-            self._seconds = elapsed - self._began
+        seconds = elapsed - self._began if self._began is not None else 0.0
         self.child = msgspec.structs.replace(self.call, state=state).child or self.child
         kind = _kind(state)
         self.remove_class(*MARKS)
         self.add_class(kind)
-        took = f"  {self._seconds:.1f} s" if isinstance(state, (Done, Failed)) and self._seconds >= 0.1 else ""
+        took = f"  {seconds:.1f} s" if isinstance(state, (Done, Failed)) and seconds >= 0.1 else ""
         child = f"  → {self.child}" if self.child else ""
         why = f"  ({state.refusal.name})" if isinstance(state, Refused) else ""
         says = line(telling(self.call.arguments))[:160]
