@@ -332,7 +332,9 @@ def test_a_supervisor_compares_also_after_the_death_of_bridle(machine, tmp_path)
 def test_a_survey_finds_what_is_protected_and_passes_by_the_rest(machine):
     (machine.project / "x").mkdir()
     (machine.project / "x" / ".MCP.json").write_text("{}")
-    found = Survey(PlaceWatch(str(machine.project), names=[".mcp.json"], git=[str(machine.project / ".git")])).found
+    found = Survey(
+        PlaceWatch(root=str(machine.project), names={".mcp.json"}, git=(str(machine.project / ".git"),))
+    ).found
     names = {str(Path(path).relative_to(machine.project)) for path in found}
     assert {"x/.MCP.json", ".git", ".git/config", ".git/hooks"} <= names
     assert "a.txt" not in names

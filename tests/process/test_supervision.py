@@ -19,7 +19,7 @@ from bridle import Agent, ScriptedModel, call
 from bridle.assembly.command_environment import CommandEnvironment
 from bridle.config.settings import SandboxSettings
 from bridle.errors import ToolFailed
-from bridle.process.supervision import SUPERVISOR, Supervised
+from bridle.process.output_stream import SUPERVISOR, OutputStream
 from bridle.tools.command_setup import CommandSetup
 from bridle.tools.registry import builtin_tools
 from bridle.tools.tool import Invocation
@@ -323,12 +323,7 @@ def test_the_status_is_the_commands_own(command, words, tmp_path):
 
 def test_a_program_that_is_not_there_is_a_failure(tmp_path):
     async def work():
-        read, write = os.pipe()
-        try:
-            return await Supervised(["/nowhere/program"], folder=tmp_path, output=write).wait()
-        finally:
-            os.close(read)
-            os.close(write)
+        return await OutputStream(["/nowhere/program"], folder=tmp_path).run(lambda words: None)
 
     assert asyncio.run(work()) == 127
 

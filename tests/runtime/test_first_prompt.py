@@ -90,7 +90,7 @@ def test_opening_and_closing_the_application_makes_no_session(tmp_path):
                 await app.action_compact()
                 await app.action_fork()
                 await app.action_diff()
-                await app.action_fresh()
+                await app.chat.fresh()
                 await pilot.press("ctrl+c")
             assert await runtime.sessions() == []
 
@@ -115,12 +115,12 @@ def test_the_application_makes_its_session_with_the_first_prompt_that_is_taken(t
                 assert await runtime.sessions() == []
                 app.chat.model = None
                 await pilot.press("enter")
-                while not app.chat.query("EndView"):
+                while not app.chat.query(".end"):
                     await pilot.pause(0.02)
-                await app.action_fresh()
-                assert not app.chat.query("EndView")
+                await app.chat.fresh()
+                assert not app.chat.query(".end")
                 await pilot.press("m", "o", "r", "e", "enter")
-                while not app.chat.query("EndView"):
+                while not app.chat.query(".end"):
                     await pilot.pause(0.02)
             prompts = [part.text for row in await runtime.sessions() for part in await prompts_of(runtime, row)]
             assert sorted(prompts) == ["go", "more"]

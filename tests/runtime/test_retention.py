@@ -137,7 +137,7 @@ def test_snapshots_that_are_too_old_are_let_go(kept):
         os.utime(path, (0, 0))
     pins_of(kept).prune(now)
     pins_of(kept).need(new)
-    with pytest.raises(SnapshotFailed, match="not kept any more"):
+    with pytest.raises(SnapshotFailed, match="no longer exists"):
         pins_of(kept).need(old)
 
 

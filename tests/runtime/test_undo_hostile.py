@@ -235,7 +235,7 @@ def test_a_folder_that_is_gone_is_named(home):
     home.project.rename(home.folder / "moved")
     home.project = home.folder / "moved"
     refused = home.run("undo", session)
-    assert (refused.returncode, "is not there any more" in refused.stderr) == (2, True)
+    assert (refused.returncode, "no longer exists" in refused.stderr) == (2, True)
 
 
 def test_the_children_of_undone_turns_are_deleted_and_exported_with_their_session(home):

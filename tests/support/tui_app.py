@@ -14,6 +14,7 @@ from bridle.core.permission import Rule
 from bridle.surfaces.tui.app import BridleApp
 from bridle.surfaces.tui.asks import Deliberate
 from bridle.surfaces.tui.chat import Chat
+from bridle.surfaces.tui.widgets import Static
 from bridle.testing.scripted import Scripted, ScriptedCall
 from bridle.tools.registry import builtin_tools
 from bridle.tools.tool import Tool
@@ -58,10 +59,12 @@ class Seat:
         await self.pilot.pause()
 
     async def ended(self, turns: int = 1) -> None:
-        await self.until(lambda: self.kinds().count("EndView") >= turns and not self.chat.busy)
+        await self.until(lambda: self.kinds().count("end") >= turns and not self.chat.busy)
 
     def kinds(self) -> list[str]:
-        return [type(view).__name__ for view in self.chat.transcript.query(".part")]
+        """The parts in the transcript: those that are mere text by their style, the others by their widget."""
+        shown = self.chat.transcript.query(".part")
+        return [min(view.classes - {"part"}) if type(view) is Static else type(view).__name__ for view in shown]
 
     def read(self) -> str:
         """Everything that is on the screen, as text."""

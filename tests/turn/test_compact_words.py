@@ -6,7 +6,7 @@ from support.virtual import run_virtually
 from bridle import Agent, Reply, ScriptedModel
 from bridle.core.parts import Compaction
 from bridle.core.states import Usage
-from bridle.surfaces.tui.views import NoticeView
+from bridle.surfaces.tui.views import view_of
 from bridle.wire.projection import compaction_text
 
 
@@ -49,4 +49,4 @@ def test_a_compaction_that_gained_leaves_its_summary_and_no_words_about_itself()
 )
 def test_every_surface_says_the_same_of_a_compaction(part, words):
     assert compaction_text(part) == words
-    assert words in str(NoticeView.of(part).content)
+    assert words in str(view_of(part).content)

@@ -28,7 +28,7 @@ def effective_sandbox(commands: CommandEnvironment, directory: Path) -> list[Row
 
 
 def _files(commands: CommandEnvironment, sandbox: Sandbox, contained: Contained) -> Iterable[str]:
-    layout, home = contained.layout, sandbox.home
+    layout, home = contained.layout, sandbox.home()
     yield f"writable: {_listed((layout.project, *layout.writable, *sandbox.writable))}, and a /tmp of its own"
     yield f"writable: caches of Bridle's own in {home.caches}"
     yield "readable: the system, without sockets and without other homes"

@@ -97,7 +97,7 @@ class Started:
             pipe.close()
             with anyio.CancelScope(shield=True):
                 await piped.end()
-            for line in told(piped.owned.differences(), self.folder).splitlines():
+            for line in told(piped.differences(), self.folder).splitlines():
                 LOG.warning("mcp server %s: %s", self.command[-1], line)
 
     async def _listen(self, piped: OutputStream, into: Any, watch: OutputWatch) -> None:

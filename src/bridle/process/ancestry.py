@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -42,10 +43,9 @@ def bridle_ancestors() -> list[Ancestor]:
 
 def sees_all_ancestors() -> bool:
     """Return whether all ancestors are visible; False in a container, or where /proc is missing."""
-    try:
+    with suppress(OSError):
         return str((PROC / "self/ns/pid").readlink()) == FIRST_PID_NAMESPACE
-    except OSError:
-        return False
+    return False
 
 
 def hides_a_driver(folder: Path) -> bool:
@@ -108,11 +108,9 @@ def _open_files(pid: int) -> Iterator[str]:
     except OSError:
         return
     for handle in handles:
-        try:
+        # It may have been closed in the meantime.
+        with suppress(OSError):
             yield str(handle.readlink())
-        except OSError:
-            # It was closed in the meantime.
-            continue
 
 
 def _is_held(path: Path) -> bool:
@@ -127,7 +125,6 @@ def _is_held(path: Path) -> bool:
 
 
 def _read(pid: str, name: str) -> bytes:
-    try:
+    with suppress(OSError):
         return (PROC / pid / name).read_bytes()
-    except OSError:
-        return b""
+    return b""

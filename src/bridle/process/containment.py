@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -73,37 +73,41 @@ def contain(
     outlive their call: their git is read-only, and differences are reported instead of restored.
     """
     environment = dict(os.environ if environment is None else environment)
-    permits = permits or _by_default
+    permits = permits or (lambda access: judge(DEFAULT_RULES, access) == "allow")
     git = shutil.which("git", path=outside(environment.get("PATH", ""), project) or os.defpath)
     place = git_place(project)
     named = (*named_by_config(place, git, environment), *sandbox.protected)
     named = tuple(path for path in named if any(map(path.is_relative_to, (project, *place.folders))))
     allowed = tuple(str(path) for path in opened.protected)
+    obeyed = (name.casefold() for name in OBEYED if not permits(Access(EDIT_PROTECTED, name)))
     watch = PlaceWatch(
-        str(project),
-        names=[*ROOT_FILES, *(name.casefold() for name in OBEYED if not permits(Access(EDIT_PROTECTED, name)))],
-        dependencies=sorted(DEPENDENCIES),
-        git=[str(path) for path in place.folders],
-        more=[str(path) for path in named],
+        root=str(project),
+        names=frozenset((*ROOT_FILES, *obeyed)),
+        dependencies=frozenset(DEPENDENCIES),
+        git=tuple(map(str, place.folders)),
+        more=tuple(map(str, named)),
         allowed=allowed,
         restore=not lasting,
         kept=f"{sandbox.stored}/{call}.protected" if sandbox.stored and call else "",
         ask_git=_ask_git(sandbox, place, git) if git is not None and (place.folders or place.locked) else (),
         environment={**ISOLATED, "PATH": os.defpath},
     )
-    survey = Survey(watch, _compiled(sandbox.masks))
+    masks = "|".join(f"(?:{wildcard(mask)})" for mask in sandbox.masks)
+    survey = Survey(watch, re.compile(masks, re.DOTALL) if masks else None)
     named += tuple(path for path in _obeyed_below(survey, git) if path.is_relative_to(project) and path != project)
     absent = (path for path in sandbox.hidden if path.is_relative_to(project) and not os.path.exists(path))
     watch.more = tuple(str(path) for path in (*named, *absent, *_behind_links(survey)))
     watch.allowed = (*allowed, *(path for path in survey.found if _may_write(path, project, permits)))
-    masked = [Path(path) for path in survey.masked if not _may_read(path, project, allowed, permits)]
-    masked = [*(path for path in masked if not os.path.islink(path)), *map(Path, survey.closed)]
-    layout = _layout(survey, place, _denied(place, named, project, allowed), masked, lasting=lasting)
-    layout = replace(layout, folder=folder)
+    masked = [path for path in survey.masked if path not in allowed and not os.path.islink(path)]
+    masked = [path for path in masked if not permits(Access("read", os.path.relpath(path, project)))]
+    denied = _denied(place, named, project, allowed)
+    layout = _layout(survey, place, denied, [*map(Path, masked), *map(Path, survey.closed)], folder, lasting=lasting)
     return Contained(sandbox.around((), layout, opened), sandbox.environment(environment, opened), watch, layout)
 
 
-def _layout(survey: Survey, place: GitPlace, denied: list[Path], masked: list[Path], *, lasting: bool) -> Layout:
+def _layout(
+    survey: Survey, place: GitPlace, denied: list[Path], masked: list[Path], folder: Path, *, lasting: bool
+) -> Layout:
     """Return the paths to mount: denied and masked ones first, then as many others as fit."""
     project = Path(survey.watch.root)
     locked = fitted([*denied, *place.locked, *(place.folders if lasting else ())], MOST_MOUNTS, project)
@@ -111,7 +115,7 @@ def _layout(survey: Survey, place: GitPlace, denied: list[Path], masked: list[Pa
     standing = _standing(survey, place, project, every=lasting)
     standing = [path for path in standing if str(path) not in survey.watch.allowed]
     room = max(MOST_MOUNTS - len(locked) - len(masked), 0)
-    return Layout(project, project, place.folders, (*locked, *standing[:room]), tuple(masked))
+    return Layout(project, folder, place.folders, (*locked, *standing[:room]), tuple(masked))
 
 
 def _obeyed_below(survey: Survey, git: str | None) -> Iterable[Path]:
@@ -133,24 +137,12 @@ def _behind_links(survey: Survey) -> Iterable[Path]:
             yield target
 
 
-def _compiled(masks: Sequence[str]) -> re.Pattern[str] | None:
-    return re.compile("|".join(f"(?:{wildcard(mask)})" for mask in masks), re.DOTALL) if masks else None
-
-
-def _by_default(access: Access) -> bool:
-    return judge(DEFAULT_RULES, access) == "allow"
-
-
-def _may_read(path: str, project: Path, allowed: Sequence[str], permits: Permits) -> bool:
-    return path in allowed or permits(Access("read", path[len(str(project)) + 1 :]))
-
-
 def _may_write(path: str, project: Path, permits: Permits) -> bool:
     inside = path.startswith(f"{project}/") and ".git" not in path.split("/")
     return inside and permits(Access(EDIT_PROTECTED, path[len(str(project)) + 1 :]))
 
 
-def _ask_git(sandbox: Sandbox, place: GitPlace, git: str) -> list[str]:
+def _ask_git(sandbox: Sandbox, place: GitPlace, git: str) -> tuple[str, ...]:
     """Return a git command with its own git folder that uses the project's ignore rules, copied as data."""
     own = sandbox.scratch / "git"
     for name in ("objects", "refs", "info"):
@@ -159,34 +151,28 @@ def _ask_git(sandbox: Sandbox, place: GitPlace, git: str) -> list[str]:
     rules = [read_file(str(folder / "info" / "exclude"), 1 << 20) or b"" for folder in place.folders]
     (own / "info" / "exclude").write_bytes(b"\n".join(rules))
     words = [git, f"--git-dir={own}", f"--work-tree={place.top}", "-c", "core.fsmonitor=false"]
-    return [*words, "-c", "core.excludesFile=/dev/null", "check-ignore", "-z", "--stdin"]
+    return (*words, "-c", "core.excludesFile=/dev/null", "check-ignore", "-z", "--stdin")
 
 
 def _denied(place: GitPlace, named: Iterable[Path], project: Path, allowed: Sequence[str]) -> list[Path]:
     """Return the existing paths that no command may write: git's own settings and hooks, and Bridle's files."""
-    found: list[Path] = [project / name for name in ROOT_FILES]
-    for folder in map(str, place.folders):
-        # Not those of submodules, whose configuration git rewrites with every update, nor those of work trees,
-        # which git removes with them: both are compared afterwards.
-        found += [Path(folder, name) for name in GIT_FILES]
-    return [
-        path
-        for path in (*found, *named)
-        if os.path.exists(path) and not os.path.islink(path) and str(path) not in allowed
-    ]
+    # Not those of submodules, whose configuration git rewrites with every update, nor those of work trees, which git
+    # removes with them: both are compared afterwards.
+    own = [folder / name for folder in place.folders for name in GIT_FILES]
+    found = (path for path in (*(project / name for name in ROOT_FILES), *own, *named) if str(path) not in allowed)
+    return [path for path in found if os.path.exists(path) and not os.path.islink(path)]
 
 
 def _standing(survey: Survey, place: GitPlace, project: Path, *, every: bool) -> list[Path]:
     """Return existing protected files that git need not replace: those at the root that it does not track."""
+    solid = [Path(path) for path, entry in survey.found.items() if entry.kind != "link"]
     if every:
-        tops = (path for path in map(Path, survey.found) if str(path.parent) not in survey.found)
-        return [path for path in tops if survey.found[str(path)].kind != "link" and ".git" not in path.parts]
-    indexes = [read_file(str(folder / "index"), MOST_INDEX) for folder in place.folders[:1]]
-    if None in indexes:
+        return [path for path in solid if str(path.parent) not in survey.found and ".git" not in path.parts]
+    tracked = read_file(str(place.folders[0] / "index"), MOST_INDEX) if place.folders else b""
+    if tracked is None:
         return []
-    tracked = b"".join(index or b"" for index in indexes)
-    tops = (path for path in map(Path, survey.found) if path.parent == project and path.name != ".git")
-    return [path for path in tops if survey.found[str(path)].kind != "link" and os.fsencode(path.name) not in tracked]
+    tops = (path for path in solid if path.parent == project and path.name != ".git")
+    return [path for path in tops if os.fsencode(path.name) not in tracked]
 
 
 WORDS = {

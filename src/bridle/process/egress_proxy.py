@@ -10,6 +10,7 @@ import sys
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -48,25 +49,21 @@ class EgressProxy:
         """Hosts that the command requested and may not reach."""
         self._ours, theirs = socket.socketpair()
         self._ours.setblocking(False)
-        self._theirs = theirs.detach()
+        self.handle = theirs.detach()
+        """The handle that the command needs."""
         self._server: asyncio.Server | None = None
         self._serving: set[asyncio.Task[None]] = set()
         self._opening = begin(self._open())
 
     def inside(self, command: Sequence[str]) -> list[str]:
         """Return the words that open the proxy's port inside the sandbox and then run a command."""
-        return [sys.executable, "-I", "-S", str(EGRESS_SHIM), str(self._theirs), "--", *command]
-
-    @property
-    def passes(self) -> tuple[int, ...]:
-        """Return the handles that the command needs."""
-        return (self._theirs,)
+        return [sys.executable, "-I", "-S", str(EGRESS_SHIM), str(self.handle), "--", *command]
 
     def started(self) -> None:
         """Close our copy of the command's handle once the command has started."""
-        if self._theirs >= 0:
-            os.close(self._theirs)
-            self._theirs = -1
+        if self.handle >= 0:
+            os.close(self.handle)
+            self.handle = -1
 
     @staticmethod
     def environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -122,7 +119,7 @@ class EgressProxy:
                 return
             ours.write(asked.request(by_proxy=self._before is not None, credentials=self._credentials))
             # Only one request and its body: the next one may be for another host.
-            await _exactly(asked.length, reader, ours)
+            await _copied(reader, ours, asked.length)
             await _passed(theirs, writer)
         finally:
             ours.close()
@@ -208,18 +205,19 @@ class Asked:
             raise ValueError("no address of the web")
         if method == "CONNECT" and (parts.path or parts.query or parts.fragment):
             raise ValueError("a tunnel to a page")
-        names = [line.partition(b":")[0].lower() for line in lines]
-        if b"transfer-encoding" in names or names.count(b"content-length") > 1:
+        named = [(line.partition(b":")[0].lower(), line) for line in lines]
+        sizes = [line.partition(b":")[2].strip(b" \t") for name, line in named if name == b"content-length"]
+        if len(sizes) > 1 or any(name == b"transfer-encoding" for name, _ in named):
             raise ValueError("a body without a length")
-        sizes = [line for line, name in zip(lines, names, strict=True) if name == b"content-length"]
-        length = _size(sizes[0].partition(b":")[2]) if sizes else 0
-        kept = tuple(line for line, name in zip(lines, names, strict=True) if name not in BETWEEN)
+        if not all(re.fullmatch(rb"[0-9]{1,18}", size) for size in sizes):
+            raise ValueError("a length that is no number")
+        kept = tuple(line for name, line in named if name not in BETWEEN)
         port = parts.port or (443 if method == "CONNECT" else 80)
         host = (parts.hostname or "").rstrip(".")
         if not PLACE.fullmatch(host):
             raise ValueError("no name of a host")
         path = parts._replace(scheme="", netloc="").geturl() or "/"
-        return cls(method, host, port, path, headers=kept, length=length)
+        return cls(method, host, port, path, headers=kept, length=int(sizes[0]) if sizes else 0)
 
     def request(self, *, by_proxy: bool, credentials: str) -> bytes:
         """Return the one request that is passed on, rebuilt from its parsed parts."""
@@ -230,19 +228,10 @@ class Asked:
         return first + b"".join(line + b"\r\n" for line in self.headers) + b"\r\n"
 
 
-def _size(text: bytes) -> int:
-    digits = text.strip(b" \t")
-    if not re.fullmatch(rb"[0-9]{1,18}", digits):
-        raise ValueError("a length that is no number")
-    return int(digits)
-
-
-async def _exactly(length: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while length > 0:
-        chunk = await reader.read(min(CHUNK, length))
-        if not chunk:
-            return
-        length -= len(chunk)
+async def _copied(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, most: float = inf) -> None:
+    """Relay at most this number of bytes."""
+    while most > 0 and (chunk := await reader.read(int(min(CHUNK, most)))):
+        most -= len(chunk)
         writer.write(chunk)
         await writer.drain()
 
@@ -258,9 +247,8 @@ async def _joined(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> N
 
 
 async def _passed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while chunk := await reader.read(CHUNK):
-        writer.write(chunk)
-        await writer.drain()
+    """Relay everything, and then the end."""
+    await _copied(reader, writer)
     if writer.can_write_eof():
         writer.write_eof()
 

@@ -7,9 +7,6 @@ from pathlib import Path
 
 def outside(path: str, *folders: Path) -> str:
     """Return a search path without entries that are relative or inside one of these folders."""
-    kept: list[str] = []
     real = [folder.resolve() for folder in folders]
-    for entry in path.split(":"):
-        if entry.startswith("/") and not any(Path(entry).resolve().is_relative_to(folder) for folder in real):
-            kept.append(entry)
-    return ":".join(kept)
+    absolute = (entry for entry in path.split(":") if entry.startswith("/"))
+    return ":".join(entry for entry in absolute if not any(map(Path(entry).resolve().is_relative_to, real)))

@@ -94,23 +94,21 @@ class _Named:
     def _run(self, program: str, words: list[str]) -> None:
         name = program.rpartition("/")[2]
         within = [folder for folder in self.folders if folder.is_relative_to(self.project)]
+        places = [path for _, path in self._meant(program)]
         if "/" not in program:
-            for entry in self.path.split(":") if self.path else ():
-                self._execute(Path(os.path.realpath(self.project / entry)) / program)
-        else:
-            for _, path in self._meant(program):
-                self._execute(path)
+            entries = self.path.split(":") if self.path else []
+            places = [Path(os.path.realpath(self.project / entry)) / program for entry in entries]
+        for path in places:
+            self._execute(path)
         packages = [_package(word) for word in words if not word.startswith("-")] if name in FETCHERS else []
         if name in FETCHERS and not any(map(RUNNERS.fullmatch, packages)):
             for folder in within if name != "uvx" else ():
-                for path in _fetched(folder, packages):
-                    self._protect(path)
+                self._protect(*_fetched(folder, packages))
         elif (RUNNERS.fullmatch(name) or packages) and within:
             raise Unknown(f"{name} runs files of the project that are not named")
         if name in MAKE:
             for folder in within:
-                for path in (*(folder / each for each in MAKEFILES), *sorted(folder.glob("*.mk"))):
-                    self._protect(path)
+                self._protect(*(folder / each for each in MAKEFILES), *sorted(folder.glob("*.mk")))
         if INTERPRETER.fullmatch(name):
             self._interpret(name, words, runs_within=bool(within))
 
@@ -121,7 +119,7 @@ class _Named:
         above = DEPENDENCIES.intersection(os.path.relpath(os.path.realpath(path), self.project).split("/")[:-1])
         above |= DEPENDENCIES.intersection(os.path.relpath(path, self.project).split("/")[:-1])
         if above:
-            raise Unknown(f"{path} lies in {min(above)}, where programs load much that is not named")
+            raise Unknown(f"{path} lies in {min(above)}, where programs load many files that are not named")
         with path.open("rb") as opened:
             first = opened.readline(500).decode("utf-8", errors="replace")
         words = first[2:].split() if first.startswith("#!") else []
@@ -140,9 +138,7 @@ class _Named:
             return
         unnamed = not words or any(re.fullmatch(r"-[A-Za-z]*[cm].*", option) for option in options)
         if python and unnamed and runs_within:
-            raise Unknown(
-                f"{name} without a script imports what lies where it is started (the option -I prevents that)"
-            )
+            raise Unknown(f"{name} without a script imports modules from its working folder (use the option -I)")
         scripts = [path for word in words for _, path in self._meant(word) if path.is_file()]
         for path in _places(scripts[0]) if scripts else ():
             if path.parent == self.project:
@@ -163,9 +159,10 @@ class _Named:
                 raise Unknown("it names too many folders")
             self.folders.append(real)
 
-    def _protect(self, path: Path) -> bool:
-        """Protect a path and the links on its way; return whether any of them lies in the project."""
-        inside = [each for each in _places(path) if each != self.project and each.is_relative_to(self.project)]
+    def _protect(self, *paths: Path) -> bool:
+        """Protect paths and the links on their way; return whether any of them lies in the project."""
+        places = (place for path in paths for place in _places(path))
+        inside = [each for each in places if each != self.project and each.is_relative_to(self.project)]
         self.found |= dict.fromkeys(inside)
         return bool(inside)
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
+from types import SimpleNamespace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Any
 
 GIT_FILES = ("config", "config.worktree", "commondir", "gitdir", "info/attributes", "hooks", "remotes", "branches")
 """Files in a git folder that make git run or obey something."""
@@ -30,51 +30,31 @@ MOST_PATH = 3_000
 GIT_SECONDS = 5.0
 
 
-class PlaceWatch:
-    """The protected paths around one command. Sent to the supervisor as plain values, by `written` and `read`."""
+class PlaceWatch(SimpleNamespace):
+    """The protected paths around one command. All values are plain, so that `marshal` can send them to the supervisor.
 
-    __slots__ = ("allowed", "ask_git", "dependencies", "environment", "git", "kept", "more", "names", "restore", "root")
+    It is no dataclass, since importing those takes longer than most commands.
+    """
 
-    def __init__(
-        self,
-        root: str,
-        *,
-        names: Sequence[str],
-        dependencies: Sequence[str] = (),
-        git: Sequence[str] = (),
-        more: Sequence[str] = (),
-        allowed: Sequence[str] = (),
-        restore: bool = True,
-        kept: str = "",
-        ask_git: Sequence[str] = (),
-        environment: Mapping[str, str] | None = None,
-    ) -> None:
-        self.root = root
-        self.names = frozenset(names)
-        """Names that are protected at any depth, in lower case. `.git` is always inspected."""
-        self.dependencies = frozenset(dependencies)
-        """Names of folders that are skipped where git ignores them."""
-        self.git = tuple(git)
-        """The git folders of the project, which may lie outside it."""
-        self.more = tuple(more)
-        """Further protected paths, like those that git's configuration names."""
-        self.allowed = tuple(allowed)
-        """Paths that the command may change."""
-        self.restore = restore
-        """Restore differences; otherwise only report them."""
-        self.kept = kept
-        """Path prefix for stored copies of replaced versions; empty if none are stored."""
-        self.ask_git = tuple(ask_git)
-        """Command that prints which paths from its standard input git ignores; empty where there is no git."""
-        self.environment = dict(environment or {})
-
-    def written(self) -> dict[str, Any]:
-        plain = {name: getattr(self, name) for name in self.__slots__}
-        return {name: tuple(value) if isinstance(value, frozenset) else value for name, value in plain.items()}
-
-    @classmethod
-    def read(cls, given: dict[str, Any]) -> PlaceWatch:
-        return cls(**given)
+    root: str
+    names: frozenset[str]
+    """Names that are protected at any depth, in lower case. `.git` is always inspected."""
+    dependencies: frozenset[str] = frozenset()
+    """Names of folders that are skipped where git ignores them."""
+    git: tuple[str, ...] = ()
+    """The git folders of the project, which may lie outside it."""
+    more: tuple[str, ...] = ()
+    """Further protected paths, like those that git's configuration names."""
+    allowed: tuple[str, ...] = ()
+    """Paths that the command may change."""
+    restore: bool = True
+    """Restore differences; otherwise only report them."""
+    kept: str = ""
+    """Path prefix for stored copies of replaced versions; empty if none are stored."""
+    ask_git: tuple[str, ...] = ()
+    """Command that prints which paths from its standard input git ignores; empty where there is no git."""
+    environment: Mapping[str, str]
+    """The environment of that command."""
 
 
 class PlaceEntry:
@@ -100,8 +80,6 @@ class PlaceEntry:
 class PlaceDifference:
     """A protected path that a command has changed, and the action taken."""
 
-    __slots__ = ("did", "kept", "path", "why")
-
     def __init__(self, path: str, did: str, why: str = "", kept: str = "") -> None:
         self.path = path
         self.did = did
@@ -109,9 +87,6 @@ class PlaceDifference:
         self.why = why
         self.kept = kept
         """Where the command's version is stored."""
-
-    def written(self) -> tuple[str, str, str, str]:
-        return self.path, self.did, self.why, self.kept
 
 
 class Survey:
@@ -282,10 +257,9 @@ def entries(folder: str) -> list[os.DirEntry[str]]:
 
 
 def _is_own(folder: str) -> bool:
-    try:
+    with suppress(OSError):
         return os.lstat(folder).st_uid == os.geteuid()
-    except OSError:
-        return False
+    return False
 
 
 def folders(folder: str) -> list[str]:

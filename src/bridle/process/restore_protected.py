@@ -30,23 +30,18 @@ class Guard:
 
     def _lend(self, folder: str) -> bool:
         """Make a folder readable for the comparison: a command may have removed that right to hide something."""
-        try:
-            with self._parent(f"{folder}/.", make=False) as parent:
-                self._lent += parent.taken()
-        except OSError:
-            return False
-        return True
-
-    def _give_back(self) -> None:
-        while self._lent:
-            set_back(*self._lent.pop())
+        with suppress(OSError), self._parent(f"{folder}/.", make=False) as parent:
+            self._lent += parent.taken()
+            return True
+        return False
 
     def look(self) -> list[PlaceDifference]:
         """Undo the differences; return the path of each and the action taken."""
         try:
             return self._look(Survey(self.watch, opens=self._lend if self.watch.restore else None))
         finally:
-            self._give_back()
+            while self._lent:
+                set_back(*self._lent.pop())
 
     def _look(self, after: Survey) -> list[PlaceDifference]:
         told: list[PlaceDifference] = []
@@ -97,7 +92,10 @@ class Guard:
         if not self.watch.restore:
             return [PlaceDifference(git, "changed", why)]
         try:
-            self._set_aside(git)
+            # Without its HEAD, git no longer recognizes the repository, under any name.
+            with self._parent(git, make=False) as parent:
+                parent.behead()
+                parent.rename(".set-aside")
         except OSError as error:
             return [PlaceDifference(git, "changed", f"{why}: {error}")]
         return [PlaceDifference(git, "set aside", why)]
@@ -170,14 +168,11 @@ class Guard:
 
     def _without_link(self, path: str) -> PlaceDifference | None:
         """Set aside a link that a command has put in place of a folder above a protected path."""
-        for above in _folders_to(path, self.watch.root):
-            if os.path.islink(above):
-                try:
-                    with self._parent(above, make=False) as parent:
-                        parent.rename(".set-aside")
-                except OSError:
-                    return None
-                return PlaceDifference(above, "set aside", f"{os.path.relpath(path, above)}, which it leads to")
+        link = next(filter(os.path.islink, _folders_to(path, self.watch.root)), None)
+        if link is not None:
+            with suppress(OSError), self._parent(link, make=False) as parent:
+                parent.rename(".set-aside")
+                return PlaceDifference(link, "set aside", f"{os.path.relpath(path, link)}, which it leads to")
         return None
 
     def _keep(self, path: str, entry: PlaceEntry) -> str:
@@ -193,12 +188,6 @@ class Guard:
                 opened.write(entry.content)
             return kept
         return ""
-
-    def _set_aside(self, git: str) -> None:
-        """Rename a repository and its HEAD, so that git no longer recognizes it."""
-        with self._parent(git, make=False) as parent:
-            parent.behead()
-            parent.rename(".set-aside")
 
     def _parent(self, path: str, *, make: bool) -> Parent:
         root = max((root for root in self._roots if path.startswith(f"{root}/")), key=len, default="")
@@ -333,7 +322,6 @@ def _is_git(path: str) -> bool:
 
 
 def _handle(folder: str) -> int:
-    try:
+    with suppress(OSError):
         return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:
-        return -1
+    return -1

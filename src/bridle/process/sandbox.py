@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -71,7 +72,7 @@ class Sandbox:
     """The sandbox for the commands of one session."""
 
     program: str
-    known_home: Callable[[], Home]
+    home: Callable[[], Home]
     """Returns the home; called when a command runs."""
     scratch: Path
     """A folder of Bridle's own, which contains the session's /tmp."""
@@ -95,10 +96,6 @@ class Sandbox:
     masks: tuple[str, ...] = ()
     """Patterns of files that commands may not open unless a rule or an approval allows it."""
 
-    @property
-    def home(self) -> Home:
-        return self.known_home()
-
     def around(self, command: Iterable[str], layout: Layout, opened: Openings = CLOSED) -> list[str]:
         """Return the words that run a command in the sandbox."""
         temporary = self.scratch / "tmp"
@@ -108,7 +105,8 @@ class Sandbox:
         words += ["--ro-bind", "/", "/", "--dev", "/dev"]
         words += ["--size", LARGE, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
         words += ["--proc", "/proc", "--bind", str(temporary), "/tmp"]
-        words += self._without_sockets(network=opened.network)
+        words += _emptied(SOCKETS)
+        words += mounts("--ro-bind-try", RESOLVERS if opened.network else ())
         words += self._without_homes(network=opened.network or opened.fetches)
         words += mounts("--ro-bind", (path for path in _real(self.programs) if _is_covered(path)))
         words += self._project(layout)
@@ -118,29 +116,25 @@ class Sandbox:
         words += self._hidden(layout)
         return [*words, "--chdir", str(layout.folder), "--", *command]
 
-    @staticmethod
-    def _without_sockets(*, network: bool) -> list[str]:
-        return [*_emptied(SOCKETS), *mounts("--ro-bind-try", RESOLVERS if network else ())]
-
     def _without_homes(self, *, network: bool) -> list[str]:
         """Return mounts that hide all homes, then show the parts of the user's own that commands need."""
-        home = self.home.folder
+        home = self.home().folder
         words = _emptied(path for path in HOMES if Path(path) != home)
         if home == Path("/") or not os.path.isdir(home):
             return words
-        words += ["--size", LARGE, *self.home.words(self.programs, network=network)]
-        if self.home.named != home and _is_covered(str(self.home.named)):
-            words += ["--symlink", str(home), str(self.home.named)]
+        words += ["--size", LARGE, *self.home().words(self.programs, network=network)]
+        if self.home().named != home and _is_covered(str(self.home().named)):
+            words += ["--symlink", str(home), str(self.home().named)]
         return words
 
     def _project(self, layout: Layout) -> list[str]:
         """Return mounts for the project and its git folders; a mount point cannot be moved out of the way."""
-        project, home = layout.project, self.home.folder
+        project, home = layout.project, self.home().folder
         bind = "--ro-bind" if self.read_only else "--bind"
         if not home.is_relative_to(project):
             return mounts(bind, _real((project, *layout.writable)))
         # The project contains the home: of the home, only entries without a leading dot are mounted.
-        words = mounts(bind, [project]) + self.home.words(self.programs, network=False) if project != home else []
+        words = mounts(bind, [project]) + self.home().words(self.programs, network=False) if project != home else []
         entries = sorted(home.iterdir()) if os.path.isdir(home) else []
         return words + mounts(bind, (path for path in entries if path.name[0] != "." and not os.path.islink(path)))
 
@@ -169,7 +163,7 @@ class Sandbox:
         words: list[str] = []
         secrets = [Path(path) for path in (SYSTEM_SECRETS if os.getuid() == 0 else ())]
         needed = (layout.project, *layout.writable, *self.programs, *self.readable)
-        away = (path for path in self.home.linked_away() if not any(one.is_relative_to(path) for one in needed))
+        away = (path for path in self.home().linked_away() if not any(one.is_relative_to(path) for one in needed))
         hidden = _real((*secrets, *away, *self.hidden))
         for path in hidden:
             words += ["--size", SMALL, "--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
@@ -181,7 +175,7 @@ class Sandbox:
     def environment(self, environment: Mapping[str, str], opened: Openings = CLOSED) -> dict[str, str]:
         """Return an environment without variables for desktop programs, and with Bridle's own caches."""
         kept = {name: value for name, value in environment.items() if name not in SESSION_VARIABLES}
-        return {**kept, **self.home.variables(network=opened.network or opened.fetches), "TMPDIR": "/tmp"}
+        return {**kept, **self.home().variables(network=opened.network or opened.fetches), "TMPDIR": "/tmp"}
 
 
 def _emptied(folders: Iterable[str]) -> list[str]:
@@ -211,17 +205,14 @@ def fitted(paths: Iterable[Path], most: int, root: Path) -> list[Path]:
     """
     found = list(dict.fromkeys(paths))
     while len(found) > most:
-        folders: dict[Path, int] = {}
-        for folder in (folder for path in found for folder in path.parents):
-            if folder != root and not root.is_relative_to(folder):
-                folders[folder] = folders.get(folder, 0) + 1
+        folders = Counter(folder for path in found for folder in path.parents if not root.is_relative_to(folder))
         several = {folder: count for folder, count in folders.items() if count > 1}
         if not several:
             break
         # The folder with the fewest paths that is enough; else the one with the most, the deepest of these.
         enough = [folder for folder, count in several.items() if count > len(found) - most]
-        chosen = min(enough, key=lambda one: (several[one], -len(one.parts))) if enough else None
-        chosen = chosen or max(several, key=lambda one: (several[one], len(one.parts)))
+        fewest = min(enough, key=lambda one: (several[one], -len(one.parts)), default=None)
+        chosen = fewest or max(several, key=lambda one: (several[one], len(one.parts)))
         found = [chosen, *(path for path in found if not path.is_relative_to(chosen))]
     return found
 

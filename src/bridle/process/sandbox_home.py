@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from bridle.process.protected_places import entries
 from bridle.values.secrets import without_logins
+from bridle.workspace.bounded_read import read_bounded
 from bridle.workspace.git_place import user_settings
 
 TOOL_CHAINS = (
@@ -106,18 +108,9 @@ def plain_settings(home: Path) -> dict[str, str]:
     return {name: text for name, text in found.items() if text}
 
 
-def _listed(folder: Path) -> list[Path]:
-    try:
-        return list(folder.iterdir())
-    except OSError:
-        return []
-
-
 def _small(path: Path) -> str:
     try:
-        if not os.path.isfile(path) or path.stat().st_size > MOST_SETTINGS:
-            return ""
-        return path.read_text(encoding="utf-8", errors="replace")
+        return read_bounded(path, MOST_SETTINGS).decode("utf-8", errors="replace")
     except OSError:
         return ""
 
@@ -130,10 +123,9 @@ def git_identity(git: str | None, environment: Mapping[str, str]) -> str:
         section, _, name = key.rpartition(".")
         value = content.decode("utf-8", errors="replace")
         plain = value if section == "user" else without_logins(value)
-        if plain is None:
-            continue
-        value = plain.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-        lines += [f"[{section}]", f'\t{name} = "{value}"']
+        if plain is not None:
+            escaped = plain.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+            lines += [f"[{section}]", f'\t{name} = "{escaped}"']
     return "\n".join(lines) + "\n"
 
 
@@ -174,9 +166,8 @@ class Home:
         shown = dict.fromkeys((*seen, *(path for path in programs if path.is_relative_to(self.folder))))
         words += mounts("--ro-bind-try", (path for path in shown if os.path.exists(path)))
         for cache in OWN_CACHES:
-            if self._is_own(cache, network=network):
-                own = str(self.caches / cache.name)
-                words += ["--bind", own, own if cache.variable else f"{home}/{cache.place}"]
+            if own := self._own(cache, network=network):
+                words += ["--bind", str(own), str(own) if cache.variable else f"{home}/{cache.place}"]
         for name, path in self.settings.items():
             words += ["--ro-bind", str(path), f"{home}/{name}"]
         return words + mounts("--ro-bind-try", self.opened)
@@ -184,8 +175,8 @@ class Home:
     def linked_away(self) -> list[Path]:
         """Return the targets outside the home of hidden entries that are links: secrets may lie elsewhere."""
         seen = {self.folder / name for name in (*TOOL_CHAINS, *CACHES)}
-        entries = [path for folder in (self.folder, self.folder / ".config") for path in _listed(folder)]
-        links = (path for path in entries if os.path.islink(path) and path not in seen)
+        found = (Path(each.path) for name in ("", ".config") for each in entries(str(self.folder / name)))
+        links = (path for path in found if os.path.islink(path) and path not in seen)
         targets = (path.resolve() for path in links if path.name.startswith(".") or path.parent != self.folder)
         return [path for path in targets if os.path.exists(path) and not path.is_relative_to(self.folder)]
 
@@ -195,16 +186,13 @@ class Home:
 
     def variables(self, *, network: bool) -> dict[str, str]:
         """Return the environment variables that point programs to their caches."""
-        found: dict[str, str] = {}
-        for cache in OWN_CACHES:
-            if cache.variable:
-                own = self._is_own(cache, network=network)
-                found[cache.variable] = str(self.caches / cache.name if own else self.folder / cache.place)
-        return found
+        named = (cache for cache in OWN_CACHES if cache.variable)
+        return {each.variable: str(self._own(each, network=network) or self.folder / each.place) for each in named}
 
-    def _is_own(self, cache: OwnCache, *, network: bool) -> bool:
+    def _own(self, cache: OwnCache, *, network: bool) -> Path | None:
+        """Return Bridle's own folder for a cache; None if the user's is used."""
         own = self.caches / cache.name
         if network or cache.name in WRITTEN_BY_BUILDS or not os.path.isdir(self.folder / cache.place):
             own.mkdir(mode=0o700, parents=True, exist_ok=True)
-            return True
-        return os.path.isdir(own) and any(own.iterdir())
+            return own
+        return own if os.path.isdir(own) and any(own.iterdir()) else None

@@ -44,36 +44,22 @@ class _Reader:
         self._end_word()
 
     def _take(self, kind: str, text: str) -> None:
-        match kind:
-            case "unknown" | "pattern":
-                raise Unknown(f"what becomes of {text!r} in it is not known before it runs")
-            case "unpaired":
-                raise Unknown("its quotes do not match")
-            case "quote":
-                self._quoted = not self._quoted
-                self._add("")
-            case "raw":
-                self._add(text[1:-1])
-            case "escaped":
-                self._add(text[1:].strip("\n"))
-            case "folder":
-                # An earlier `cd` may have changed the folder: the caller tries every one.
-                self._add(self._home if "HOME" in text else ".")
-            case "tilde" if not self._word or self._word.endswith(("=", ":")):
-                if text != "~":
-                    raise Unknown(f"what becomes of {text!r} in it is not known before it runs")
-                self._add(self._home)
-            case "gap" | "end":
-                self._end_word()
-                if kind == "end":
-                    self.commands.append([])
-            case "plain" | "test" | "tilde":
-                self._add(text)
-            case "comment" if self._word is not None:
-                self._add(text)
-
-    def _add(self, text: str) -> None:
-        self._word = (self._word or "") + text
+        if kind == "tilde" and self._word and not self._word.endswith(("=", ":")):
+            # Within a word, a tilde stands for itself.
+            kind = "plain"
+        if kind in ("unknown", "pattern") or (kind == "tilde" and text != "~"):
+            raise Unknown(f"{text!r} in it is expanded only when it runs")
+        if kind == "unpaired":
+            raise Unknown("its quotes do not match")
+        if kind in ("gap", "end"):
+            self._end_word()
+            self.commands += [[]] if kind == "end" else []
+        elif kind != "comment" or self._word is not None:
+            self._quoted ^= kind == "quote"
+            # An earlier `cd` may have changed the folder: the caller tries every one.
+            folder = self._home if kind == "tilde" or "HOME" in text else "."
+            meant = {"quote": "", "raw": text[1:-1], "escaped": text[1:].strip("\n"), "folder": folder, "tilde": folder}
+            self._word = (self._word or "") + meant.get(kind, text)
 
     def _end_word(self) -> None:
         if self._word is not None:
@@ -84,7 +70,7 @@ class _Reader:
 def commands_of(line: str, home: str, depth: int = 0) -> list[list[str]]:
     """Return the words of every simple command of a line, also of lines within it; raises `Unknown`."""
     if depth > DEEPEST:
-        raise Unknown("it holds lines within lines")
+        raise Unknown("its shell lines are nested too deeply")
     found: list[list[str]] = []
     for words in _Reader(line, home).commands:
         if words:

@@ -28,7 +28,6 @@ LEAST_FREE = 128 << 20
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from bridle.process.protected_places import PlaceDifference
     from bridle.process.restore_protected import Guard
 
 
@@ -46,25 +45,24 @@ def main(words: list[str]) -> int:
         # The command must not inherit it: it could write its own report.
         os.set_inheritable(bounds["watch"], False)
         guard = guarded(bounds["watch"])
-    adopt_orphans()
-    if not woken_without(bounds.get("parent", os.getppid())):
+    if not settled_below(bounds.get("parent", os.getppid())):
         return NOT_STARTED
     theirs, ours = os.pipe()
     outer = os.getpid()
     inner = os.fork()
     if not inner:
         os.close(ours)
-        adopt_orphans()
-        if not woken_without(outer):
+        if not settled_below(outer):
             os._exit(NOT_STARTED)
         child = start(words[split + 1 :], bounds)
-        code = os.waitstatus_to_exitcode(sweep(child, kept(child, bounds, theirs)))
-        os._exit(code if code >= 0 else 128 - code)
+        os._exit(sweep(child, kept(child, bounds, theirs)))
     os.close(theirs)
-    code = os.waitstatus_to_exitcode(sweep(inner, outlived(inner)))
+    code = sweep(inner, outlived(inner))
     if guard is not None:
-        report(bounds["watch"], guard.look())
-    return code if code >= 0 else 128 - code
+        found = marshal.dumps([vars(one) for one in guard.look()])
+        os.ftruncate(bounds["watch"], 0)
+        os.pwrite(bounds["watch"], found, 0)
+    return code
 
 
 def guarded(handle: int) -> Guard:
@@ -79,15 +77,10 @@ def guarded(handle: int) -> Guard:
     from bridle.process.restore_protected import Guard
 
     with os.fdopen(os.dup(handle), "rb") as given:
-        return Guard(PlaceWatch.read(marshal.load(given)))
+        return Guard(PlaceWatch(**marshal.load(given)))
 
 
-def report(handle: int, found: list[PlaceDifference]) -> None:
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, marshal.dumps([one.written() for one in found]), 0)
-
-
-def outlived(inner: int) -> int | None:
+def outlived(inner: int) -> int:
     """Wait for the end of the inner process; wake it if a command has stopped it or the lifeline has closed."""
     poll, tells_end = watching(inner, LIFELINE)
     while True:
@@ -116,46 +109,34 @@ def watching(child: int, *handles: int) -> tuple[select.poll, bool]:
 def kept(child: int, bounds: dict[str, int], outer: int) -> int | None:
     """Wait until the command, the lifeline or the outer process ends, or a bound is exceeded."""
     poll, tells_end = watching(child, LIFELINE, outer)
-    bound = Bound(bounds)
-    pause = SWEEP_MILLISECONDS if not tells_end else LOOK_MILLISECONDS if bound.any else None
+    processes, memory, disk = (bounds.get(name, 0) for name in ("processes", "total_memory", "disk"))
+    bounded = bool(processes or memory or disk)
+    pause = SWEEP_MILLISECONDS if not tells_end else LOOK_MILLISECONDS if bounded else None
+    free = free_bytes() if disk else 0
     status: int | None = None
     while status is None:
         events = [handle for handle, _ in poll.poll(pause)]
         status, _ = buried(child)
         if LIFELINE in events or outer in events:
             break
-        exceeded = bound.exceeded() if bound.any else ""
-        if exceeded:
-            os.write(1, f"\n[ended: {exceeded}]\n".encode())
+        why = exceeded(processes, memory, disk, free) if bounded else ""
+        if why:
+            os.write(1, f"\n[ended: {why}]\n".encode())
             break
     return status
 
 
-class Bound:
-    """Resource limits for a command and everything that it starts together."""
-
-    def __init__(self, bounds: dict[str, int]) -> None:
-        self._processes = bounds.get("processes", 0)
-        self._memory = bounds.get("total_memory", 0)
-        self._disk = bounds.get("disk", 0)
-        self._free = free_bytes() if self._disk else 0
-        self.any = bool(self._processes or self._memory or self._disk)
-
-    def exceeded(self) -> str:
-        """Return the exceeded bound, in words; empty if there is none."""
-        running = below(os.getpid())
-        if self._processes and len(running) > self._processes:
-            return f"more than {self._processes} processes"
-        if self._memory and sum(map(resident_bytes, running)) > self._memory:
-            return f"more than {self._memory >> 20} MB of memory"
-        if self._disk:
-            free = free_bytes()
-            taken = self._free - free
-            if taken > self._disk:
-                return f"more than {self._disk >> 20} MB of disk"
-            if free < LEAST_FREE < taken:
-                return "the disk is full"
-        return ""
+def exceeded(processes: int, memory: int, disk: int, free_before: int) -> str:
+    """Return the bound that a command exceeds with everything that it started, in words; empty if none. 0 is none."""
+    running = below(os.getpid())
+    if processes and len(running) > processes:
+        return f"more than {processes} processes"
+    if memory and sum(map(resident_bytes, running)) > memory:
+        return f"more than {memory >> 20} MB of memory"
+    free = free_bytes() if disk else 0
+    if disk and free_before - free > disk:
+        return f"more than {disk >> 20} MB of disk"
+    return "the disk is full" if disk and free < LEAST_FREE < free_before - free else ""
 
 
 def free_bytes() -> int:
@@ -169,18 +150,14 @@ def resident_bytes(pid: int) -> int:
     return int(fields[1]) * PAGE if len(fields) > 1 else 0
 
 
-def adopt_orphans() -> None:
-    """Become a subreaper: orphans become our children instead of those of the system's first process."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+def settled_below(parent: int) -> bool:
+    """Become a subreaper that is woken when its parent dies; return whether the parent is alive.
 
-
-def woken_without(parent: int) -> bool:
-    """Ask to be woken when the parent dies, since a command may have stopped us; return whether it is alive.
-
-    The end of the thread that started us wakes us too, which is harmless.
+    Orphans become our children instead of those of the system's first process. A command may have stopped us, hence
+    the signal. The end of the thread that started us sends it too, which is harmless.
     """
     if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGCONT), 0, 0, 0)
     return os.getppid() == parent
 
@@ -228,7 +205,7 @@ def buried(child: int) -> tuple[int | None, bool]:
 
 
 def sweep(child: int, status: int | None) -> int:
-    """Kill all remaining processes until none is left; return the status of the command."""
+    """Kill all remaining processes until none is left; return the command's exit code, 128 and more for signals."""
     while True:
         for pid in below(os.getpid()):
             # It may have ended, or belong to another user; if it remains, it is found again.
@@ -237,7 +214,8 @@ def sweep(child: int, status: int | None) -> int:
         found, left = buried(child)
         status = found if found is not None else status
         if not left:
-            return status if status is not None else signal.SIGKILL
+            code = os.waitstatus_to_exitcode(status if status is not None else signal.SIGKILL)
+            return code if code >= 0 else 128 - code
         select.poll().poll(SWEEP_MILLISECONDS)
 
 
@@ -254,20 +232,15 @@ def below(root: int) -> list[int]:
 
 def children(pid: int) -> list[int]:
     """Return the children of all threads of a process."""
-    try:
-        threads = [entry.name for entry in os.scandir(f"/proc/{pid}/task")]
-    except OSError:
-        return []
-    return [int(name) for thread in threads for name in read(f"/proc/{pid}/task/{thread}/children").split()]
+    with contextlib.suppress(OSError):
+        threads = [entry.path for entry in os.scandir(f"/proc/{pid}/task")]
+        return [int(name) for thread in threads for name in read(f"{thread}/children").split()]
+    return []
 
 
 def read(path: str) -> bytes:
-    with contextlib.suppress(OSError):
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            return os.read(handle, 1 << 20)
-        finally:
-            os.close(handle)
+    with contextlib.suppress(OSError), open(path, "rb", buffering=0) as opened:
+        return opened.read(1 << 20) or b""
     return b""
 
 

@@ -20,8 +20,8 @@ from bridle.runtime.retention import end_background
 from bridle.runtime.runtime import Runtime
 from bridle.runtime.session_reader import children_in, parts_put
 from bridle.runtime.sessions import Reverted
-from bridle.snapshots.plan import Span
-from bridle.snapshots.snapshots import Planned, Snapshots
+from bridle.snapshots.plan import Planned, Span
+from bridle.snapshots.snapshots import Snapshots
 from bridle.turn.record import Record
 
 NAMED = 5
@@ -49,7 +49,7 @@ async def undo(
         planned: Planned | None = None
         if found.spans and not keep_files:
             planned = await _plan(runtime, record, found, force=force)
-            undone = msgspec.structs.replace(undone, tree=planned.plan.now, files=planned.names)
+            undone = msgspec.structs.replace(undone, tree=planned.now, files=planned.names)
             await _kept(runtime).pin(_directory(record), session, undone.id, undone.tree)
         await record.append(PartPut(undone), weight="intent")
         await _follow(runtime, record, undone, planned)
@@ -91,7 +91,7 @@ async def redo(runtime: Runtime, session: str, *, keep_files: bool = False) -> R
 
 async def _follow(runtime: Runtime, record: Record, mark: Undone | Redone, planned: Planned | None) -> None:
     if planned is not None:
-        await _kept(runtime).bring_back(_directory(record), planned.plan)
+        await _kept(runtime).bring_back(_directory(record), planned)
     await record.append(PartPut(msgspec.structs.replace(mark, restored=True)))
 
 

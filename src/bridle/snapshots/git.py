@@ -93,7 +93,7 @@ class Git:
             # Only now, because scanning all folders before each command would take as long as the command itself.
             pipe = pipe_for_git(self.tree, self._project)
         if pipe:
-            self._leash.end(f"{pipe} is a pipe, for which git would wait for ever: remove it")
+            self._leash.end(f"{pipe} is a pipe, on which git would block forever: remove it")
         try:
             return process.communicate(timeout=max(seconds - SUSPECT_SECONDS, 0.0) if not pipe else None)
         except subprocess.TimeoutExpired:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
 
 from bridle.process.protected_places import entries
@@ -14,21 +15,23 @@ MOST_ENTRIES = 200_000
 
 def pipe_for_git(tree: Path, project: Path) -> str:
     """Return the first of these pipes in a project or its parent folders, relative to the tree; empty if none."""
+    found = next(filter(_is_pipe, _read_by_git(tree, project)), None)
+    return str(found.relative_to(tree)) if found is not None else ""
+
+
+def _read_by_git(tree: Path, project: Path) -> Iterator[Path]:
+    """Yield the files in a project and its parent folders that git may read."""
     above = (folder for folder in project.parents if folder.is_relative_to(tree))
-    for path in (folder / name for folder in above for name in READ_BY_GIT):
-        if _is_pipe(path):
-            return str(path.relative_to(tree))
+    yield from (folder / name for folder in above for name in READ_BY_GIT)
     waiting = deque([str(project)])
     seen = 0
     while waiting and seen < MOST_ENTRIES:
         for entry in entries(waiting.popleft()):
             seen += 1
             if entry.name in READ_BY_GIT:
-                if _is_pipe(Path(entry.path)):
-                    return str(Path(entry.path).relative_to(tree))
+                yield Path(entry.path)
             elif entry.name != ".git" and entry.is_dir(follow_symlinks=False):
                 waiting.append(entry.path)
-    return ""
 
 
 def _is_pipe(path: Path) -> bool:

@@ -102,10 +102,9 @@ class SnapshotPins:
 
     def facts(self, session: str) -> Facts | None:
         """Return the facts stored with the held tree; None if they are missing or unreadable."""
-        try:
+        with suppress(OSError, msgspec.MsgspecError):
             return msgspec.json.decode((self.git.folder / f"{OPEN}.{session}").read_bytes(), type=Facts)
-        except (OSError, msgspec.MsgspecError):
-            return None
+        return None
 
     def pin(self, session: str, name: str, times: tuple[float, float], trees: Sequence[str]) -> None:
         """Keep trees until the session is dropped or they are pruned for age or quota."""
@@ -157,7 +156,7 @@ class SnapshotPins:
         with self.git.alone():
             said = self.git.run("cat-file", "--batch-check=%(objecttype)", given=asked).decode().split("\n")
         if any(line != "tree" for line in said[: len(trees)]):
-            raise SnapshotFailed("the files as they were are not kept any more, or were kept on another machine")
+            raise SnapshotFailed("the snapshot of these files no longer exists, or is on another machine")
 
 
 def _time(ref: str) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from bridle.snapshots.pins import SnapshotPins, covering
-from bridle.snapshots.repository import Held, Repository, Taken, seen_at
+from bridle.snapshots.repository import Held, Repository, Taken, is_kept, seen_at
 
 MOST_BELOW = 10_000
 
@@ -38,14 +38,18 @@ class RestorePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """Target state of each path. Others have changed `strange` paths; no snapshot has the content of `lost` ones."""
+class Planned:
+    """Target state of each path, and the names of these paths for display.
+
+    Others have changed `strange` paths; no snapshot has the content of `lost` ones; `left` ones stay.
+    """
 
     now: str
     wanted: Mapping[str, Held]
-    strange: tuple[str, ...] = ()
-    lost: tuple[str, ...] = ()
-    left: tuple[str, ...] = ()
+    names: tuple[str, ...]
+    strange: tuple[str, ...]
+    lost: tuple[str, ...]
+    left: tuple[str, ...]
 
 
 def joined(spans: Iterable[Span]) -> list[Span]:
@@ -59,8 +63,9 @@ def joined(spans: Iterable[Span]) -> list[Span]:
     return found
 
 
-def changes(repository: Repository, spans: Sequence[Span]) -> RestorePlan:
-    """Return the combined changes of these spans."""
+def changes(repository: Repository, pins: SnapshotPins, spans: Sequence[Span], *more: str) -> RestorePlan:
+    """Return the combined changes of these spans; raises `SnapshotFailed` if a tree of theirs or of `more` is gone."""
+    pins.need(*more, *(tree for span in spans for tree in span[:2]))
     found = RestorePlan()
     seen: dict[str, set[Held]] = {}
     for span in joined(spans):
@@ -77,32 +82,33 @@ def changes(repository: Repository, spans: Sequence[Span]) -> RestorePlan:
     return found
 
 
-def plan_undo(
-    repository: Repository, pins: SnapshotPins, spans: Sequence[Span], now: Taken, own: Collection[str]
-) -> Plan:
+def plan_undo(repository: Repository, pins: SnapshotPins, spans: Sequence[Span], own: Collection[str]) -> Planned:
     """Return the plan that takes the files from now to their state before the first of these changes."""
-    found = changes(repository, spans)
-    there = repository.held(now.tree, list(found.first))
-    strange = {path for path, held in there.items() if held not in (found.last[path], found.first[path])}
-    strange |= found.between | _claimed(repository, pins, spans, own, found.first)
-    wanted = {path: held for path, held in found.first.items() if there[path] != held}
-    lost = _lost(repository.git.tree, wanted, there, now)
-    return Plan(now.tree, wanted, *(tuple(sorted(paths)) for paths in (strange & set(wanted), lost, found.left)))
+    found = changes(repository, pins, spans)
+    found.between |= _claimed(repository, pins, spans, own)
+    return _plan(repository, found)
 
 
-def plan_redo(repository: Repository, spans: Sequence[Span], tree: str, now: Taken) -> Plan:
+def plan_redo(repository: Repository, pins: SnapshotPins, spans: Sequence[Span], tree: str) -> Planned:
     """Return the plan that reverses an undo of these changes; `tree` is the state before that undo."""
-    found = changes(repository, spans)
-    target, there = (repository.held(each, list(found.first)) for each in (tree, now.tree))
-    strange = {path for path, held in there.items() if held not in (found.first[path], target[path])}
-    wanted = {path: held for path, held in target.items() if there[path] != held}
+    found = changes(repository, pins, spans, tree)
+    return _plan(repository, RestorePlan(repository.held(tree, list(found.first)), found.first))
+
+
+def _plan(repository: Repository, found: RestorePlan) -> Planned:
+    """Return the plan that takes the files from now, when they should be in their last state, to their first one."""
+    now = repository.take()
+    there = repository.held(now.tree, list(found.first))
+    wanted = {path: held for path, held in found.first.items() if there[path] != held}
+    strange = {path for path in wanted if path in found.between or there[path] != found.last[path]}
     lost = _lost(repository.git.tree, wanted, there, now)
-    return Plan(now.tree, wanted, *(tuple(sorted(paths)) for paths in (strange & set(wanted), lost)))
+    shown = (
+        tuple(map(repository.shown, paths)) for paths in (wanted, sorted(strange), sorted(lost), sorted(found.left))
+    )
+    return Planned(now.tree, wanted, *shown)
 
 
-def _claimed(
-    repository: Repository, pins: SnapshotPins, spans: Sequence[Span], own: Collection[str], paths: Collection[str]
-) -> set[str]:
+def _claimed(repository: Repository, pins: SnapshotPins, spans: Sequence[Span], own: Collection[str]) -> set[str]:
     """Return paths that another session changed at the same time, so that the author is unknown."""
     found: set[str] = set()
     mine = {(span.before, span.after) for span in spans}
@@ -110,7 +116,7 @@ def _claimed(
         beside = any(claim.opened <= span.closed and claim.closed >= int(span.opened) for span in spans)
         if beside and (claim.before, claim.after) not in mine:
             found |= {move.path for move in repository.moves(claim.before, claim.after)}
-    return found & set(paths)
+    return found
 
 
 def _lost(root: Path, wanted: Mapping[str, Held], there: Mapping[str, Held], now: Taken) -> set[str]:
@@ -126,13 +132,9 @@ def _lost(root: Path, wanted: Mapping[str, Held], there: Mapping[str, Held], now
             continue
         if stat.S_ISDIR(seen.st_mode):
             found |= {path} if held.blob and not _only_wanted_below(root, path, wanted) else set()
-        elif not there[path].blob or path in now.large or not _readable(root / path, seen):
+        elif not there[path].blob or path in now.large or not is_kept(root / path, seen):
             found.add(path)
     return found
-
-
-def _readable(path: Path, seen: os.stat_result) -> bool:
-    return stat.S_ISLNK(seen.st_mode) or (stat.S_ISREG(seen.st_mode) and os.access(path, os.R_OK))
 
 
 def _no_folder_above(root: Path, path: str) -> str | None:

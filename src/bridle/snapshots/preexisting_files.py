@@ -32,6 +32,7 @@ def standing(repository: Repository, facts: Facts, index: Path, moves: Sequence[
     undo restores, or in no snapshot, so that an undo would lose it.
     """
     result = Standing()
+    moves = [move for move in moves if move.before.blob or not facts.covering(move.path)]
     old = _older(repository.git.tree, moves, since_ns)
     if not old:
         return result

@@ -7,7 +7,7 @@ import re
 import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -56,6 +56,11 @@ class Held:
 
     mode: str = "000000"
     blob: str = ""
+
+    @classmethod
+    def of(cls, mode: str, blob: str) -> Held:
+        """Return the entry that git prints; its number is all zeros where there is nothing."""
+        return cls(mode, blob) if blob.strip("0") else cls()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,15 +162,12 @@ class Repository:
         for name in names:
             path = self.git.tree / name
             found = seen_at(path)
-            if (
-                found is None
-                or not (stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode))
-                or _behind_link(self.git.tree, name)
-            ):
+            behind_link = any((self.git.tree / folder).is_symlink() for folder in Path(name).parents[:-1])
+            if found is None or behind_link or not (stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode)):
                 gone.append(name)
             elif found.st_size > self.bounds.file_bytes:
                 large[name] = (found.st_size, found.st_mtime_ns)
-            elif stat.S_ISLNK(found.st_mode) or os.access(path, os.R_OK):
+            elif is_kept(path, found):
                 fresh.append(name)
                 size += found.st_size
             else:
@@ -287,8 +289,9 @@ def _copied(source: Path, target: Path) -> bool:
     return True
 
 
-def _behind_link(root: Path, name: str) -> bool:
-    return any((root / folder).is_symlink() for folder in Path(name).parents[:-1])
+def is_kept(path: Path, found: os.stat_result) -> bool:
+    """Return whether a snapshot can hold this entry: a link, or a file that can be read."""
+    return stat.S_ISLNK(found.st_mode) or (stat.S_ISREG(found.st_mode) and os.access(path, os.R_OK))
 
 
 def _split(printed: bytes) -> list[str]:
@@ -306,21 +309,15 @@ def _chunks(paths: Sequence[str]) -> Iterable[Sequence[str]]:
 def _moves(pieces: list[str]) -> list[Move]:
     """Parse the output of `diff-tree --raw --numstat`."""
     found: dict[str, Move] = {}
-    place = 0
-    while place < len(pieces):
-        piece = pieces[place]
+    waiting = iter(pieces)
+    for piece in waiting:
         if piece.startswith(":"):
             old_mode, new_mode, old, new, _ = piece[1:].split(" ")
-            path = pieces[place + 1]
-            before = Held(old_mode, old) if old.strip("0") else Held()
-            after = Held(new_mode, new) if new.strip("0") else Held()
-            found[path] = Move(path, before, after)
-            place += 2
+            path = next(waiting)
+            found[path] = Move(path, Held.of(old_mode, old), Held.of(new_mode, new))
         else:
             added, removed, path = piece.split("\t", 2)
-            known = found[path]
-            # Git counts no lines in binary files.
-            counts = (int(added), int(removed)) if added != "-" else (0, 0)
-            found[path] = Move(path, known.before, known.after, *counts)
-            place += 1
+            if added != "-":
+                # Git counts no lines in binary files.
+                found[path] = replace(found[path], added=int(added), removed=int(removed))
     return list(found.values())

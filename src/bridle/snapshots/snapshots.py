@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from bridle.core.parts import Patch
 from bridle.errors import SnapshotFailed
@@ -18,9 +18,9 @@ from bridle.seams import Seams, begin, in_thread
 from bridle.snapshots.git import Git
 from bridle.snapshots.git_process import Leash
 from bridle.snapshots.pins import DAY, Facts, SnapshotPins, quoted, unquoted
-from bridle.snapshots.plan import Plan, Span, changes, plan_redo, plan_undo
+from bridle.snapshots.plan import Planned, Span, changes, plan_redo, plan_undo
 from bridle.snapshots.preexisting_files import Standing, left_of, standing
-from bridle.snapshots.repository import Bounds, Known, Move, Repository, Taken
+from bridle.snapshots.repository import Bounds, Known, Repository, Taken
 from bridle.snapshots.restore import restore
 from bridle.turn.file_history import Compared
 
@@ -52,31 +52,28 @@ class Snapshots:
     _tidying: dict[Path, asyncio.Future[None]] = field(default_factory=dict)
 
     def _repository(self, directory: Path, leash: Leash) -> Repository:
+        """Return the repository of a project; a project ignored by the surrounding work tree gets its own."""
         project = directory.resolve()
         if not project.is_dir():
-            raise SnapshotFailed(f"{directory} is not there any more")
+            raise SnapshotFailed(f"{directory} no longer exists")
         tree = self._trees.get(project) or work_tree(project)
         if tree in (Path("/"), Path(self.environment.get("HOME") or "/").resolve()) and project == tree:
-            raise SnapshotFailed(f"{tree} is too much to keep; work in a folder of its own")
+            raise SnapshotFailed(f"{tree} is too large for snapshots: work in a folder below it")
         folder = self.home / hashlib.blake2b(os.fsencode(tree), digest_size=12).hexdigest()
         git = Git(folder, tree, project, self.environment.get("PATH", os.defpath), leash)
-        return Repository(git, project, self.environment, self.bounds, self._known.setdefault(tree, Known()))
-
-    def _owned(self, directory: Path, leash: Leash) -> Repository:
-        """Return the repository of a project; a project ignored by the surrounding work tree gets its own."""
-        found = self._repository(directory, leash)
-        project = found.project
+        found = Repository(git, project, self.environment, self.bounds, self._known.setdefault(tree, Known()))
         if project not in self._trees:
-            self._trees[project] = project if found.is_ignored() else found.git.tree
+            self._trees[project] = project if found.is_ignored() else tree
             return self._repository(directory, leash)
         return found
 
-    async def _do(self, directory: Path, job: Callable[[Repository], Result]) -> Result:
+    async def _do(self, directory: Path, job: Callable[[Repository, SnapshotPins], Result]) -> Result:
         leash = Leash()
 
         def work() -> Result:
             with leash:
-                return job(self._owned(directory, leash))
+                repository = self._repository(directory, leash)
+                return job(repository, SnapshotPins(repository.git, self.bounds))
 
         try:
             return await in_thread(work)
@@ -87,9 +84,9 @@ class Snapshots:
             raise SnapshotFailed(str(error)) from error
 
     async def take(self, directory: Path, session: str) -> str:
-        def job(repository: Repository) -> str:
+        def job(repository: Repository, pins: SnapshotPins) -> str:
             taken = repository.take()
-            self._pins(repository).hold(session, Facts.of(taken, repository.ignored(), repository.git.tree))
+            pins.hold(session, Facts.of(taken, repository.ignored(), repository.git.tree))
             return taken.tree
 
         return await self._do(directory, job)
@@ -97,21 +94,23 @@ class Snapshots:
     async def compare(self, directory: Path, session: str, patch: Patch) -> Compared:
         closed = self.seams.clock.wall()
 
-        def job(repository: Repository) -> Compared:
-            pins = self._pins(repository)
+        def job(repository: Repository, pins: SnapshotPins) -> Compared:
             facts = pins.facts(session)
             taken = repository.take()
             moves = repository.moves(patch.before, taken.tree)
             if moves:
                 pins.pin(session, patch.id, (patch.at, closed), (patch.before, taken.tree))
-            found = self._standing(repository, session, patch, facts, moves)
+            found = Standing()
+            if facts is not None:
+                since_ns = self._since_ns(session, patch, facts)
+                found = standing(repository, facts, pins.index(session), moves, since_ns)
             self._compared[session] = (taken.tree, taken.at_ns)
             left = left_of(facts, [move.path for move in moves if not move.before.blob], found)
-            moved = {repository.shown(place): repository.shown(former) for place, former in found.moved.items()}
             files = tuple(repository.changed(move) for move in moves[:MOST_FILES])
             more = max(0, len(moves) - MOST_FILES)
             unkept = _unkept(repository, facts, taken, set(found.moved.values())) if facts is not None else ()
-            moved = dict(islice(moved.items(), MOST_UNKEPT))
+            some = islice(found.moved.items(), MOST_UNKEPT)
+            moved = {repository.shown(place): repository.shown(former) for place, former in some}
             return Compared(taken.tree, files, more, unkept=unkept, left=left, moved=moved, closed=closed)
 
         compared = await self._do(directory, job)
@@ -121,16 +120,10 @@ class Snapshots:
             tidying.add_done_callback(lambda task: task.cancelled() or task.exception())
         return compared
 
-    def _standing(
-        self, repository: Repository, session: str, patch: Patch, facts: Facts | None, moves: Sequence[Move]
-    ) -> Standing:
-        if facts is None:
-            return Standing()
+    def _since_ns(self, session: str, patch: Patch, facts: Facts) -> int:
         known, at_ns = self._compared.get(session, ("", 0))
         # Files that a background command created since the last comparison count as created by these calls.
-        since = at_ns if patch.before == known != facts.tree else facts.at_ns
-        unknown = [move for move in moves if not (facts.covering(move.path) and not move.before.blob)]
-        return standing(repository, facts, self._pins(repository).index(session), unknown, since)
+        return at_ns if patch.before == known != facts.tree else facts.at_ns
 
     async def close(self) -> None:
         """Wait briefly for background tidying, then cancel it. Idempotent."""
@@ -141,38 +134,27 @@ class Snapshots:
 
     async def plan_undo(self, directory: Path, spans: Sequence[Span], own: Collection[str]) -> Planned:
         """Return the plan to undo these changes; `own` are the sessions that made them. Raises `SnapshotFailed`."""
-
-        def job(repository: Repository) -> Planned:
-            pins = self._pins(repository)
-            pins.need(*(tree for span in spans for tree in span[:2]))
-            return _named(repository, plan_undo(repository, pins, spans, repository.take(), own))
-
-        return await self._do(directory, job)
+        return await self._do(directory, lambda repository, pins: plan_undo(repository, pins, spans, own))
 
     async def plan_redo(self, directory: Path, spans: Sequence[Span], tree: str) -> Planned:
         """Return the plan to redo undone changes; `tree` is the state before the undo. Raises `SnapshotFailed`."""
+        return await self._do(directory, lambda repository, pins: plan_redo(repository, pins, spans, tree))
 
-        def job(repository: Repository) -> Planned:
-            self._pins(repository).need(tree, *(one for span in spans for one in span[:2]))
-            return _named(repository, plan_redo(repository, spans, tree, repository.take()))
-
-        return await self._do(directory, job)
-
-    async def bring_back(self, directory: Path, plan: Plan) -> None:
+    async def bring_back(self, directory: Path, plan: Planned) -> None:
         """Apply a plan. Raises `SnapshotFailed`."""
-        await self._do(directory, lambda repository: restore(repository, plan.wanted))
+        await self._do(directory, lambda repository, _: restore(repository, plan.wanted))
 
     async def drop(self, directory: Path, session: str) -> None:
         """Delete the snapshots of a session. Does nothing if they cannot be accessed, e.g. without git."""
         with suppress(SnapshotFailed):
-            await self._do(directory, lambda repository: self._pins(repository).drop(session))
+            await self._do(directory, lambda _, pins: pins.drop(session))
 
-    def _tidy(self, repository: Repository) -> None:
+    def _tidy(self, repository: Repository, pins: SnapshotPins) -> None:
         """Prune old snapshots once a day."""
         now = self.seams.clock.wall()
         stamp = repository.git.folder / "pruned"
         if stamp.exists() and now - stamp.stat().st_mtime > DAY:
-            self._pins(repository).prune(now)
+            pins.prune(now)
         elif stamp.exists():
             return
         stamp.touch(mode=0o600)
@@ -180,35 +162,16 @@ class Snapshots:
     async def pin(self, directory: Path, session: str, name: str, tree: str) -> None:
         """Keep a tree from being pruned while its session exists."""
         at = self.seams.clock.wall()
-        await self._do(directory, lambda repository: self._pins(repository).pin(session, name, (at, at), (tree,)))
+        await self._do(directory, lambda _, pins: pins.pin(session, name, (at, at), (tree,)))
 
     async def diff(self, directory: Path, spans: Sequence[Span]) -> str:
         """Return the combined diff of these changes as text. Raises `SnapshotFailed`."""
 
-        def job(repository: Repository) -> str:
-            self._pins(repository).need(*(tree for span in spans for tree in span[:2]))
-            touched = list(changes(repository, spans).first)
+        def job(repository: Repository, pins: SnapshotPins) -> str:
+            touched = list(changes(repository, pins, spans).first)
             return repository.diff(spans[0].before, spans[-1].after, touched) if touched else ""
 
         return await self._do(directory, job)
-
-    def _pins(self, repository: Repository) -> SnapshotPins:
-        return SnapshotPins(repository.git, self.bounds)
-
-
-class Planned(NamedTuple):
-    """A plan, and its paths for display."""
-
-    plan: Plan
-    names: tuple[str, ...]
-    strange: tuple[str, ...]
-    lost: tuple[str, ...]
-    left: tuple[str, ...]
-
-
-def _named(repository: Repository, plan: Plan) -> Planned:
-    lists = (plan.wanted, plan.strange, plan.lost, plan.left)
-    return Planned(plan, *(tuple(map(repository.shown, paths)) for paths in lists))
 
 
 def _unkept(repository: Repository, facts: Facts, taken: Taken, moved: Collection[str]) -> tuple[str, ...]:

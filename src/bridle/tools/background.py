@@ -43,7 +43,7 @@ class Background:
 
     async def _read(self) -> None:
         status = await self._piped.run(self._keep)
-        found = told(self._piped.owned.differences(), self._folder)
+        found = told(self._piped.differences(), self._folder)
         self._keep(found)
         for line in found.splitlines():
             # Logged for the user, because the model may never read this command's output again.

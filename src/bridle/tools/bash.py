@@ -127,7 +127,7 @@ async def _run(ready: PreparedCommand, given: BashArguments, invocation: Invocat
         return None, seconds
     finally:
         # However the command ended, changes to protected files are part of its output.
-        invocation.print(told(piped.owned.differences(), invocation.directory.resolve()))
+        invocation.print(told(piped.differences(), invocation.directory.resolve()))
 
 
 async def _in_background(ready: PreparedCommand, given: BashArguments, invocation: Invocation) -> Output:

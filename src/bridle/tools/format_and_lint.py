@@ -55,7 +55,7 @@ async def _run(check: FileCheck, place: Place, invocation: Invocation) -> tuple[
         said = printed.text().strip()[:MOST_FOUND] or f"exit status {status}"
     except TimeoutError:
         status, said = -1, f"it took longer than {check.seconds:g} s"
-    return status != 0, said, told(piped.owned.differences(), place.project)
+    return status != 0, said, told(piped.differences(), place.project)
 
 
 def _see_again(place: Place, invocation: Invocation) -> None:

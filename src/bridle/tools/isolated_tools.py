@@ -67,7 +67,7 @@ class HostedTool(Tool):
             try:
                 status = await piped.run(invocation.print)
             finally:
-                invocation.print(told(piped.owned.differences(), project))
+                invocation.print(told(piped.differences(), project))
             answer = _read(report.fileno())
         if answer.output is None:
             raise ToolFailed(answer.problem or f"{self.spec.name} ended with status {status} and without an answer")

@@ -92,7 +92,7 @@ async def _run(active: ActiveTurn, hook: HookSettings, payload: Mapping[str, Any
         )
     printed = Printed()
     status = await piped.run(printed.add)
-    for line in told(piped.owned.differences(), project).splitlines():
+    for line in told(piped.differences(), project).splitlines():
         LOG.warning("hook %s: %s", hook.command, line)
     return Said(hook.command, status, printed.text())
 

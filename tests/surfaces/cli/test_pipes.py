@@ -92,7 +92,7 @@ def test_a_pipe_that_a_command_makes_for_git_costs_the_undo_and_not_the_turn(hom
     made = [calls(("bash", {"command": command})) for command in commands]
     code, printed, complained = run(home, *made, more=("--max-seconds", "12"))
     assert (code, printed, (home.project / "h2").read_text()) == (0, "Done.\n", "2\n"), complained
-    assert f"cannot be undone: {name} is a pipe, for which git would wait for ever: remove it" in complained
+    assert f"cannot be undone: {name} is a pipe, on which git would block forever: remove it" in complained
     code, _, complained = told(home, "undo")
     assert (code, f"{name} is a pipe" in complained) == (0, True)
     assert (home.project / "h1").exists()

@@ -21,15 +21,8 @@ from bridle.surfaces.tui.asks import AskScreen
 from bridle.surfaces.tui.dialogs import DialogText, Picker
 from bridle.surfaces.tui.editor import Completions
 from bridle.surfaces.tui.streamed_text import WordsView
-from bridle.surfaces.tui.views import (
-    CallView,
-    EndView,
-    NoticeView,
-    PromptView,
-    SentinelView,
-    ThoughtView,
-    view_of,
-)
+from bridle.surfaces.tui.views import CallView, SentinelView, ThoughtView, notice, view_of
+from bridle.surfaces.tui.widgets import Static
 
 SIZES = [(80, 24), (200, 60)]
 
@@ -46,14 +39,14 @@ def test_prompt_stream_permission_and_answer(tmp_path, size):
             await seat.pilot.press("enter")
             await seat.ended()
             wanted = [
-                "PromptView",
-                "StepView",
+                "prompt",
+                "step",
                 "ThoughtView",
                 "WordsView",
                 "CallView",
-                "StepView",
+                "step",
                 "WordsView",
-                "EndView",
+                "end",
             ]
             assert seat.kinds() == wanted
             shown = seat.read()
@@ -140,10 +133,10 @@ def test_what_was_undone_is_gone_and_stands_in_the_editor_again(tmp_path):
             await seat.ask("second")
             await seat.ended(2)
             await seat.pilot.press("f8")
-            await seat.until(lambda: seat.kinds().count("PromptView") == 1)
+            await seat.until(lambda: seat.kinds().count("prompt") == 1)
             assert seat.chat.editor.text == "second"
             await seat.pilot.press("f9")
-            await seat.until(lambda: seat.kinds().count("PromptView") == 2)
+            await seat.until(lambda: seat.kinds().count("prompt") == 2)
 
     told(story)
 
@@ -307,13 +300,13 @@ def test_a_thousand_odd_texts_show_safely_at_every_size(tmp_path):
 
 
 def view(place, words):
-    """A view of each kind in turn, with words of somebody else's wherever it has some."""
+    """A view of each kind in turn, with text from outside wherever it has some."""
     views = (
-        lambda: PromptView(Prompt("p", words)),
+        lambda: view_of(Prompt("p", words)),
         lambda: WordsView(words),
         lambda: ThoughtView(words),
         lambda: CallView(Call("c", words, words, "d", Done(words, "d"))),
-        lambda: NoticeView(words),
+        lambda: notice(words),
         lambda: SentinelView(Sentinel("s", "error", words)),
     )
     return views[place % len(views)]()
@@ -326,8 +319,8 @@ def drawn(widget):
 
 def test_every_part_that_is_shown_has_its_widget():
     parts = (Prompt("p", "x"), Text("t", "x"), Sentinel("s", "error", "x"))
-    assert [type(view_of(part)) for part in parts] == [PromptView, WordsView, SentinelView]
-    assert isinstance(view_of(TurnFinish("f", 1, "answered", Spent(), Usage())), EndView)
+    assert [type(view_of(part)) for part in parts] == [Static, WordsView, SentinelView]
+    assert view_of(TurnFinish("f", 1, "answered", Spent(), Usage())).has_class("end")
     assert plain("\x1b[31mred") == "\N{REPLACEMENT CHARACTER}[31mred"
 
 

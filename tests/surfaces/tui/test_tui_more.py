@@ -282,7 +282,7 @@ def test_a_command_that_runs_something_asks_first(tmp_path, keys, made):
             await seat.until(lambda: isinstance(seat.app.screen, Confirm) and seat.app.screen.ready)
             assert "touch made; echo ran" in seat.read()
             await seat.pilot.press(*keys.split())
-            await seat.until(lambda: seat.chat.editor.text == "/do" or "EndView" in seat.kinds())
+            await seat.until(lambda: seat.chat.editor.text == "/do" or "end" in seat.kinds())
             assert ((tmp_path / "made").exists(), "Say: ran" in seat.read()) == (made, made)
 
     told(story)
@@ -312,7 +312,7 @@ def test_the_application_uses_the_cap_of_the_configuration(tmp_path):
             async with app.run_test(size=(100, 34)) as pilot:
                 seat = Seat(app, pilot, runtime, None)
                 await seat.ask()
-                await seat.until(lambda: seat.kinds().count("EndView") >= 1 and not seat.chat.busy, seconds=60)
+                await seat.until(lambda: seat.kinds().count("end") >= 1 and not seat.chat.busy, seconds=60)
                 steps = [part for part in seat.chat.transcript.session.parts.values() if isinstance(part, StepStart)]
                 assert [(step.number, step.cap) for step in steps] == [(number, 50) for number in range(1, 51)]
                 assert steps[-1].closing == "step_cap" and "50/50" in seat.read()

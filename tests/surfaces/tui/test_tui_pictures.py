@@ -101,7 +101,7 @@ async def ended(seat):
 
 
 async def welcome(seat):
-    await seat.until(lambda: "WelcomeView" in seat.kinds())
+    await seat.until(lambda: "welcome" in seat.kinds())
 
 
 def over(screen):

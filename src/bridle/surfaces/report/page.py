@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import reduce
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 
 from bridle.core.events import SessionInfo
 from bridle.core.ids import step_address
-from bridle.core.limits import NOTHING, ROWS, Limit, Spent
+from bridle.core.limits import NOTHING, ROWS, Limit, Spent, counted
 from bridle.core.parts import Patch, Reasoning, TurnFinish
 from bridle.surfaces.report.escape import quoted, text
 from bridle.surfaces.report.gather import CallRow, StepRow, TurnView
@@ -39,7 +40,8 @@ def page(info: SessionInfo, turns: Sequence[TurnView], diffs: Mapping[int, str],
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:"
     title = info.title or next((prompt.text for turn in turns for prompt in turn.prompts), "") or info.id
-    body = "".join([*_head(info, turns, title), *_contents(turns), *_turns(turns, diffs), _foot(made)])
+    foot = f'<footer class="dim">{text(made)}. This page is one file and asks nothing of the network.</footer>'
+    body = "".join([*_head(info, turns, title), *_contents(turns), *_turns(turns, diffs), foot])
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{quoted(policy)}">'
@@ -118,7 +120,7 @@ def _turn(turn: TurnView, prefix: str = "") -> Iterator[str]:
     facts = [turn.start.agent, turn.start.model, *used_words(turn.used[-1] if turn.used else NOTHING)]
     yield f'<p class="dim">{text(" · ".join(facts))}</p>'
     if turn.steps:
-        yield '<figure class="wide"><figcaption>What ran when</figcaption>' + timeline(turn) + "</figure>"
+        yield '<figure class="wide"><figcaption>Timeline</figcaption>' + timeline(turn) + "</figure>"
         charts = [("Limits used", limits_chart(turn)), ("Tokens of each step", tokens_chart(turn))]
         drawn = [f"<figure><figcaption>{name}</figcaption>{chart}</figure>" for name, chart in charts if chart]
         yield f'<div class="charts">{"".join(drawn)}</div>'
@@ -145,7 +147,7 @@ def _step(step: StepRow, turn: TurnView, name: str, most: int) -> Iterator[str]:
     ran = " ".join(f'<i class="dot {state_style(call)}"></i>{text(call.call.name)}' for call in step.calls[:MOST_NAMED])
     more = f" +{len(step.calls) - MOST_NAMED}" if len(step.calls) > MOST_NAMED else ""
     closing = f' <span class="badge warn">closing: {text(step.closing)}</span>' if step.closing else ""
-    tries = f' <span class="badge warn">{step.tries} failed tries</span>' if step.tries else ""
+    tries = f' <span class="badge warn">{counted(step.tries, "failed request")}</span>' if step.tries else ""
     said = "".join(part.text for part in step.said if not isinstance(part, Reasoning))
     yield f'<details class="step" id="step-{name}"><summary><b>{step.number}</b>{closing}{tries} <span class="ran">'
     yield f"{ran}{more}</span> <span class='said'>{text(_line(said, 110))}</span>"
@@ -204,11 +206,8 @@ def _changes(turn: TurnView, diff: str) -> Iterator[str]:
     lines = redacted(diff).splitlines()
     changed = sum(line.startswith("diff --git ") for line in lines)
     yield f'<h3>Files changed ({changed})</h3><div class="diffs">'
-    rest = lines[:MOST_DIFF_LINES]
-    while rest:
-        end = next((place for place, line in enumerate(rest) if place and line.startswith("diff --git ")), len(rest))
-        yield from _file_diff(rest[:end], shown=changed <= MOST_OPEN)
-        rest = rest[end:]
+    for file in re.split(r"\n(?=diff --git )", "\n".join(lines[:MOST_DIFF_LINES])):
+        yield from _file_diff(file.split("\n"), shown=changed <= MOST_OPEN)
     if len(lines) > MOST_DIFF_LINES:
         yield f'<p class="dim">{len(lines) - MOST_DIFF_LINES:,} more lines: bridle diff --turn {turn.start.number}</p>'
     yield "</div>"
@@ -226,7 +225,3 @@ def _file_diff(lines: Sequence[str], *, shown: bool) -> Iterator[str]:
         style = {"+": "plus", "-": "minus", " ": "same"}.get(line[:1], "where")
         yield f'<span class="{style}">{text(line)}\n</span>'
     yield "</pre></details>"
-
-
-def _foot(made: str) -> str:
-    return f'<footer class="dim">{text(made)}. This page is one file and asks nothing of the network.</footer>'

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from bridle.core.limits import ROWS
-from bridle.core.states import Done, Failed, Refused
+from bridle.core.states import Ended, Refused
 from bridle.surfaces.report.escape import text
 from bridle.surfaces.report.gather import CallRow, StepRow, TurnView
 from bridle.surfaces.shared.limit_levels import level_words, short
@@ -45,27 +45,22 @@ class Bar(NamedTuple):
     hint: str
 
 
-class TimelineLane(NamedTuple):
-    name: str
-    bars: list[Bar]
-
-
 def timeline(turn: TurnView) -> str:
     """Draw the timeline of a turn: model requests, below them tool calls, below those subagents."""
     lanes = list(_lanes(turn))
     height = TOP + ROW * len(lanes) + 6
     span = max(turn.seconds, 0.001)
     scale = (WIDTH - LEFT - 8) / span
-    parts = [_open(WIDTH, height, "What ran when")]
+    parts = [_open(WIDTH, height, "Timeline of steps and tool calls")]
     for tick in _ticks(span):
         x = LEFT + tick * scale
         parts.append(f'<line class="grid" x1="{x:.1f}" y1="{TOP - 4}" x2="{x:.1f}" y2="{height - 4:.1f}"/>')
         parts.append(_words("axis", x, 12, "middle", duration(tick)))
-    for row, lane in enumerate(lanes):
+    for row, (name, bars) in enumerate(lanes):
         y = TOP + row * ROW
-        parts.append(_words("lane", LEFT - 8, y + 11, "end", lane.name))
-        parts += [_bar(bar, y, scale) for bar in lane.bars]
-    seen = {bar.style for lane in lanes for bar in lane.bars}
+        parts.append(_words("lane", LEFT - 8, y + 11, "end", name))
+        parts += [_bar(bar, y, scale) for bar in bars]
+    seen = {bar.style for _, bars in lanes for bar in bars}
     return "".join([*parts, _legend((style, words) for style, words in MEANINGS.items() if style in seen)])
 
 
@@ -96,11 +91,12 @@ def _bar(bar: Bar, y: float, scale: float) -> str:
     return f"<g>{rect}<title>{text(bar.hint)}</title></rect>{label}</g>"
 
 
-def _lanes(turn: TurnView, offset: float = 0.0, name: str = "model") -> Iterator[TimelineLane]:
-    yield TimelineLane(name, [_request(step, offset, turn.seconds) for step in turn.steps])
+def _lanes(turn: TurnView, offset: float = 0.0, name: str = "model") -> Iterator[tuple[str, list[Bar]]]:
+    """Yield the name and the bars of each lane."""
+    yield name, [_request(step, offset, turn.seconds) for step in turn.steps]
     calls = [call for step in turn.steps for call in step.calls if call.began is not None]
     for row, lane in enumerate(_beside(calls)[:MOST_LANES]):
-        yield TimelineLane("calls" if not row else "", [_call(call, offset, turn.seconds) for call in lane])
+        yield "calls" if not row else "", [_call(call, offset, turn.seconds) for call in lane]
     children = [(call, below) for call in calls for below in call.below]
     for call, below in children[:MOST_LANES]:
         yield from _lanes(below, offset + (call.began or 0.0), f"↳ {below.start.agent}"[:12])
@@ -122,17 +118,12 @@ def _call(call: CallRow, offset: float, seconds: float) -> Bar:
 
 
 def state_style(call: CallRow) -> str:
-    state = call.call.state
-    if isinstance(state, Done):
-        return "done"
-    return "failed" if isinstance(state, Failed) else "refused" if isinstance(state, Refused) else "open"
+    return type(call.call.state).__name__.lower() if isinstance(call.call.state, Ended) else "open"
 
 
 def state_words(call: CallRow) -> str:
     state = call.call.state
-    if isinstance(state, Refused):
-        return f"refused ({state.refusal.name})"
-    return {"done": "done", "failed": "failed"}.get(state_style(call), type(state).__name__.lower())
+    return f"refused ({state.refusal.name})" if isinstance(state, Refused) else type(state).__name__.lower()
 
 
 def _beside(calls: Sequence[CallRow]) -> list[list[CallRow]]:
@@ -187,7 +178,7 @@ def limits_chart(turn: TurnView) -> str:
     highest = max(1.0, *(share for line in lines for _, share in line.points))
     bottom, left = CHART_HEIGHT - 24, CHART_LEFT
     across, up = (CHART_WIDTH - left - 8) / span, (bottom - 12) / highest
-    parts = [_open(CHART_WIDTH, CHART_HEIGHT, "How much of each limit was used over time")]
+    parts = [_open(CHART_WIDTH, CHART_HEIGHT, "Usage of each limit over time")]
     for share, style in ((0.0, "grid"), (0.5, "grid"), (0.8, "near"), (1.0, "cap")):
         y = bottom - share * up
         parts += [_across(style, y), _words("axis", left - 6, y + 4, "end", f"{share:.0%}")]

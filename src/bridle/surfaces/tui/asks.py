@@ -5,7 +5,7 @@ Typing never decides anything: it goes into the draft of the prompt.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import ClassVar, Literal, NamedTuple, TypeVar
 
 from textual import events
@@ -39,48 +39,35 @@ class Deliberate(ModalScreen[Decision]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "choose(-1)", show=False),
         Binding("right", "choose(1)", show=False),
-        Binding("up", "read('scroll_up')", show=False),
-        Binding("down", "read('scroll_down')", show=False),
-        Binding("home", "read('scroll_home')", show=False),
-        Binding("end", "read('scroll_end')", show=False),
+        *(Binding(key, f"read('scroll_{key}')", show=False) for key in ("up", "down", "home", "end")),
         # Priority, because the list of a question binds these keys itself.
         Binding("pageup", "read('scroll_page_up')", show=False, priority=True),
         Binding("pagedown", "read('scroll_page_down')", show=False, priority=True),
         Binding("tab", "onward", show=False),
     ]
 
-    def __init__(self, draft: Editor) -> None:
+    def __init__(self, draft: Editor, about: Iterable[Widget], answers: Iterable[Widget]) -> None:
+        """`about` describes the decision; the first focusable widget of `answers` gets the focus."""
         super().__init__()
         self._draft = draft
+        self._about = about
+        self._answers = answers
         self._waiting: Timer | None = None
         self.ready = False
         """Whether the pause in typing was long enough for a choice."""
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog asks"):
-            with VerticalScroll(classes="about", id="about"):
-                yield from self.about()
-            with Vertical(id="answers"):
-                yield from self.answers()
+            yield VerticalScroll(*self._about, classes="about", id="about")
+            yield Vertical(*self._answers, id="answers")
             yield Static("", id="hint", classes="hint")
-
-    def about(self) -> Iterator[Widget]:
-        """Yield the widgets that describe the decision."""
-        raise NotImplementedError
-
-    def answers(self) -> Iterator[Widget]:
-        """Yield the widgets of the answers; the first focusable one gets the focus."""
-        raise NotImplementedError
 
     def on_mount(self) -> None:
         self.query_one("#about").focus()
-        self._fit()
+        self.on_resize()
         self._wait()
 
     def on_resize(self) -> None:
-        self._fit()
-
-    def _fit(self) -> None:
         """Reserve the height of the answers; the description gets the rest and scrolls."""
         height = self.app.size.height
         listed = self.query(OptionList)
@@ -166,34 +153,11 @@ class AskScreen(Deliberate[AskReply | None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "later", "Later", show=False)]
 
     def __init__(self, ask: Ask, draft: Editor) -> None:
-        super().__init__(draft)
+        super().__init__(draft, _about(ask), _answers(ask))
         self.ask = ask
         self._replied = False
         self.over = False
         """Whether it needs no answer anymore: it was answered elsewhere, or the turn has ended."""
-
-    def about(self) -> Iterator[Widget]:
-        ask = self.ask
-        who = f"  (subagent {ask.session})" if ask.session else ""
-        yield Static(f"? {ask.text}{who}", classes="title")
-        yield Static(diff_text(ask.diff) if ask.diff else ask.detail or self._accesses())
-        wider = ", ".join(access.always for access in ask.accesses if access.always)
-        if wider:
-            yield Static(f"Always lets pass: {line(wider)}", classes="wider")
-
-    def answers(self) -> Iterator[Widget]:
-        if self.ask.kind == "question":
-            yield OptionList(*self.ask.choices, id="choices")
-            yield TextInput(placeholder="or your own words (enter)", id="words", compact=True)
-            return
-        with Horizontal(classes="buttons"):
-            yield Button("Once", id="once", variant="success", compact=True)
-            yield Button("Always", id="always", compact=True)
-            yield Button("Reject", id="reject", variant="error", compact=True)
-        yield TextInput(placeholder="why not: the model reads it and goes on (enter)", id="words", compact=True)
-
-    def _accesses(self) -> str:
-        return "\n".join(f"{access.permission}: {access.pattern}" for access in self.ask.accesses)
 
     def _reply(self, reply: AskReply | None) -> None:
         """Close the screen once: the turn may end while a key press is being handled."""
@@ -227,24 +191,41 @@ class AskScreen(Deliberate[AskReply | None]):
             self._reply(AskReply("once" if self.ask.kind == "question" else "reject", words))
 
 
+def _about(ask: Ask) -> Iterator[Widget]:
+    who = f"  (subagent {ask.session})" if ask.session else ""
+    yield Static(f"? {ask.text}{who}", classes="title")
+    accesses = "\n".join(f"{access.permission}: {access.pattern}" for access in ask.accesses)
+    yield Static(diff_text(ask.diff) if ask.diff else ask.detail or accesses)
+    wider = ", ".join(access.always for access in ask.accesses if access.always)
+    if wider:
+        yield Static(f"Always lets pass: {line(wider)}", classes="wider")
+
+
+def _answers(ask: Ask) -> Iterator[Widget]:
+    if ask.kind == "question":
+        yield OptionList(*ask.choices, id="choices")
+        yield TextInput(placeholder="or your own words (enter)", id="words", compact=True)
+        return
+    yield Horizontal(
+        Button("Once", id="once", variant="success", compact=True),
+        Button("Always", id="always", compact=True),
+        Button("Reject", id="reject", variant="error", compact=True),
+        classes="buttons",
+    )
+    yield TextInput(placeholder="why not: the model reads it and goes on (enter)", id="words", compact=True)
+
+
 class Confirm(Deliberate[bool]):
     """A yes-or-no decision."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(False)", "No", show=False)]
 
     def __init__(self, title: str, about: str, draft: Editor) -> None:
-        super().__init__(draft)
-        self._title = title
-        self._about = about
-
-    def about(self) -> Iterator[Widget]:
-        yield Static(self._title, classes="title")
-        yield Static(self._about)
-
-    def answers(self) -> Iterator[Widget]:
-        with Horizontal(classes="buttons"):
-            yield Button("Yes", id="yes", variant="success", compact=True)
-            yield Button("No", id="no", variant="error", compact=True)
+        yes = Button("Yes", id="yes", variant="success", compact=True)
+        no = Button("No", id="no", variant="error", compact=True)
+        super().__init__(
+            draft, [Static(title, classes="title"), Static(about)], [Horizontal(yes, no, classes="buttons")]
+        )
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         self.dismiss(event.button.id == "yes")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from dataclasses import dataclass
 
 from textual import work
 from textual.app import ComposeResult
 from textual.message import Message
 from textual.reactive import reactive
-from textual.screen import Screen
 from textual.widgets import Footer
 
-from bridle.core.events import Entry
 from bridle.core.inbox import TurnOptions
 from bridle.core.ledger import Account
 from bridle.core.parts import Prompt
@@ -25,9 +24,8 @@ from bridle.surfaces.shared.limit_levels import NEAR, nearest
 from bridle.surfaces.shared.safe_text import line
 from bridle.surfaces.tui.asks import AskReply, AskScreen, Confirm
 from bridle.surfaces.tui.editor import Completions, Editor
-from bridle.surfaces.tui.gauge import Gauge
 from bridle.surfaces.tui.paste import Pasted
-from bridle.surfaces.tui.transcript import TranscriptView
+from bridle.surfaces.tui.transcript import SessionScreen
 from bridle.surfaces.tui.widgets import Static
 
 TICK_SECONDS = 0.5
@@ -35,33 +33,27 @@ DOUBT_SECONDS = 1.0
 CONTINUE = "continue"
 
 
-class Chat(Screen[None]):
+class Chat(SessionScreen):
     """The screen of one session."""
 
+    @dataclass
     class Told(Message):
         """A notification for a person who looks elsewhere; `rests` means that the session is no longer running."""
 
-        def __init__(self, words: str, *, rests: bool) -> None:
-            super().__init__()
-            self.words = words
-            self.rests = rests
+        words: str
+        rests: bool
 
     headline: reactive[str] = reactive("bridle")
     """The title of the terminal window."""
 
     def __init__(self, runtime: Backend, session: str | None) -> None:
-        super().__init__()
-        self.runtime = runtime
-        self.id_of_session = session or runtime.new_id()
+        super().__init__(runtime, session or runtime.new_id())
         self.begun = session is not None
         """Whether the session exists: a new one is created with its first prompt."""
         self.agent: str | None = None
         self.model: str | None = None
-        self.transcript = TranscriptView()
-        self.gauge = Gauge()
-        completions = Completions(id="completions")
-        self.editor = Editor(completions, self._known, runtime.directory)
-        self._completions = completions
+        self._completions = Completions(id="completions")
+        self.editor = Editor(self._completions, self._known, runtime.directory)
         self._asking = False
         self._put: AskScreen | None = None
         self._driving: Counter[str] = Counter()
@@ -112,7 +104,7 @@ class Chat(Screen[None]):
         state = await self.runtime.load(session)
         self.begun = True
         await self._show(session, state)
-        self._follow(session, state.sequence)
+        self.follow(session, state.sequence)
 
     async def _show(self, session: str, state: Session) -> None:
         self.id_of_session = session
@@ -120,22 +112,12 @@ class Chat(Screen[None]):
         self._status = ""
         await self.transcript.open(state)
         self.editor.asked = [part.text for part in state.parts.values() if isinstance(part, Prompt)]
-        await self._look()
-
-    @work(exclusive=True, group="follow")
-    async def _follow(self, session: str, after: int) -> None:
-        try:
-            async for event in self.runtime.follow(session, after):
-                await self.transcript.take(event)
-                if isinstance(event, Entry):
-                    await self._look()
-        except BridleError as error:
-            self.notify(str(error), severity="error", timeout=20)
+        await self.look()
 
     async def on_transcript_view_undone(self) -> None:
         await self.open(self.id_of_session)
 
-    async def _look(self) -> None:
+    async def look(self) -> None:
         """Refresh the head and the gauge from the session's state, and show its first open ask."""
         session = self.transcript.session
         # Between an answer and the next lease there is no lease holder, but the session continues.
@@ -205,7 +187,7 @@ class Chat(Screen[None]):
 
     async def _tick(self) -> None:
         if self._doubted is not None:
-            await self._look()
+            await self.look()
         elif self._status in ("busy", "retry"):
             self.show_state()
 
@@ -220,7 +202,7 @@ class Chat(Screen[None]):
         # A postponed ask stays open; a prompt or an abort rejects it.
         self._asking = reply is None and not over
         if over:
-            await self._look()
+            await self.look()
 
     async def on_editor_sent(self, event: Editor.Sent) -> None:
         self.send(event.text, event.pasted)
@@ -272,19 +254,19 @@ class Chat(Screen[None]):
             self.notify(str(error), severity="error", timeout=20)
         finally:
             self._driving -= Counter([session])
-        await self._look()
+        await self.look()
 
     async def ask_again(self) -> None:
         """Show a postponed ask again."""
         self._asking = False
-        await self._look()
+        await self.look()
 
     async def extend(self) -> str:
         """Raise the limit with the highest share used by half; return the outcome as text."""
         turn = self.transcript.session.running
         level = nearest(turn, self._elapsed()) if turn is not None else None
         if turn is None or level is None:
-            return "there is no turn whose limits could be raised"
+            return "no turn is running, so there is no limit to raise"
         name = level.limit.name
         by = max(level.limit.extension, round((turn.limits.of(name) or 0) / 2))
         await self.runtime.extend(self.id_of_session, name, by)

@@ -14,6 +14,8 @@ from textual.screen import ModalScreen
 
 from bridle.surfaces.tui.widgets import OptionList, Static, TextInput
 
+MOST_SHOWN = 200
+
 
 class Choice(NamedTuple):
     """An entry of a picker: its id and its label."""
@@ -43,11 +45,9 @@ class Picker(ModalScreen[str | None]):
         self.query_one("#narrow").focus()
 
     def _fill(self, words: str) -> None:
-        found = [choice for choice in self._choices if words.casefold() in choice.label.casefold()]
+        found = [choice for choice in self._choices if words.casefold() in choice.label.casefold()][:MOST_SHOWN]
         options = self.query_one("#choices", OptionList)
-        options.show((choice.label for choice in found[:200]), (choice.id for choice in found[:200]))
-        if found:
-            options.highlighted = 0
+        options.show((choice.label for choice in found), (choice.id for choice in found))
 
     def on_input_changed(self, event: TextInput.Changed) -> None:
         self._fill(event.value)

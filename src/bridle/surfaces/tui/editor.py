@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -32,13 +33,12 @@ class Editor(TextArea):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+v", "paste_anything", "Paste", show=False)]
 
+    @dataclass
     class Sent(Message):
         """A prompt was submitted."""
 
-        def __init__(self, text: str, pasted: Pasted) -> None:
-            super().__init__()
-            self.text = text
-            self.pasted = pasted
+        text: str
+        pasted: Pasted
 
     def __init__(self, completions: Completions, known: Callable[[], Sequence[str]], directory: Path) -> None:
         super().__init__(id="editor", soft_wrap=True, show_line_numbers=False, compact=True)
@@ -120,8 +120,6 @@ class Editor(TextArea):
         found = list(self._matching(word)) if word[:1] in ("@", "/") else []
         self._completions.show(found)
         self._completions.display = bool(found)
-        if found:
-            self._completions.highlighted = 0
 
     def _word(self) -> str:
         """Return the word that ends at the cursor; a command counts only at the very beginning."""
@@ -145,8 +143,7 @@ class Editor(TextArea):
             self._files = []
             for folder, below, names in os.walk(self._directory):
                 below[:] = sorted(name for name in below if name not in SKIPPED and not name.startswith("."))
-                for name in sorted(names):
-                    self._files.append(str((Path(folder) / name).relative_to(self._directory)))
+                self._files += [os.path.relpath(Path(folder, name), self._directory) for name in sorted(names)]
                 if len(self._files) > MOST_FILES:
                     break
         return self._files

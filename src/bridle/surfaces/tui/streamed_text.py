@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+from functools import cache
 
 from rich.console import Console
 from rich.segment import Segment
@@ -30,7 +31,7 @@ class WordsView(Widget):
 
     def __init__(self, words: str = "") -> None:
         super().__init__(classes="words")
-        self.length = 0
+        self.length = len(words)
         self.source = ""
         self._pending: list[str] = []
         self._drawing: Timer | None = None
@@ -40,7 +41,6 @@ class WordsView(Widget):
         self._set_lines: list[Strip] = []
         self._tail_lines: list[Strip] = []
         self._set_for: tuple[int, str] = (0, "")
-        self._setter: tuple[str, Console] | None = None
         self._take(words)
 
     def on_mount(self) -> None:
@@ -62,7 +62,6 @@ class WordsView(Widget):
             self._drawing = None
         words, self._pending = "".join(self._pending), []
         if words:
-            self.length -= len(words)
             self._take(words)
             self.refresh(layout=True)
             # Let the refresh happen before the caller continues.
@@ -74,7 +73,6 @@ class WordsView(Widget):
         await self.draw()
 
     def _take(self, words: str) -> None:
-        self.length += len(words)
         shown = plain(words)
         self.source += shown
         self._tail += shown
@@ -101,33 +99,14 @@ class WordsView(Widget):
     def _lines(self, words: str, width: int, *, joined: bool) -> list[Strip]:
         if not words.strip():
             return []
-        console = self._typesetter()
+        colors = self.app.theme_variables
+        console = _typesetter(*(colors[name] for name in ("primary", "text-warning", "foreground")))
         options = console.options.update(width=width, height=None)
         words_set = MarkdownText(words, light=not self.app.current_theme.dark)
         lines = [Strip(line) for line in console.render_lines(words_set, options, pad=False)]
         full = [number for number, line in enumerate(lines) if line.text.strip()]
         lines = lines[full[0] : full[-1] + 1] if full else []
         return lines if joined else [*lines, Strip([Segment("")])]
-
-    def _typesetter(self) -> Console:
-        """Return the console that renders Markdown in the theme's colors."""
-        if self._setter is not None and self._setter[0] == self.app.theme:
-            return self._setter[1]
-        colours = self.app.theme_variables
-        styles = {
-            **{f"markdown.h{level}": f"bold {colours['primary']}" for level in range(1, 7)},
-            "markdown.code": f"{colours['text-warning']}",
-            "markdown.code_block": colours["foreground"],
-            "markdown.item.bullet": colours["primary"],
-            "markdown.item.number": colours["primary"],
-            "markdown.block_quote": "italic",
-            "markdown.link": colours["primary"],
-            "markdown.link_url": "underline",
-        }
-        known = {name: style for name, style in styles.items() if not style.startswith("auto")}
-        console = Console(file=io.StringIO(), color_system="truecolor", force_terminal=True, theme=Theme(known))
-        self._setter = (self.app.theme, console)
-        return console
 
     def get_content_width(self, container: Size, viewport: Size) -> int:
         return container.width
@@ -154,6 +133,21 @@ class WordsView(Widget):
 
     def selection_updated(self, selection: Selection | None) -> None:
         self.refresh()
+
+
+@cache
+def _typesetter(primary: str, code: str, foreground: str) -> Console:
+    """Return the console that renders Markdown in a theme's colors."""
+    styles = {
+        **{f"markdown.h{level}": f"bold {primary}" for level in range(1, 7)},
+        **dict.fromkeys(("markdown.item.bullet", "markdown.item.number", "markdown.link"), primary),
+        "markdown.code": code,
+        "markdown.code_block": foreground,
+        "markdown.block_quote": "italic",
+        "markdown.link_url": "underline",
+    }
+    known = {name: style for name, style in styles.items() if not style.startswith("auto")}
+    return Console(file=io.StringIO(), color_system="truecolor", force_terminal=True, theme=Theme(known))
 
 
 def _marked(line: Strip, span: tuple[int, int], style: Style) -> Strip:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
-from textual.screen import ModalScreen, Screen
+from textual.screen import ModalScreen
 from textual.widgets import Footer
 from textual.widgets.tree import TreeNode
 
-from bridle.core.events import Entry
 from bridle.core.session import Session
 from bridle.core.status import status_of
 from bridle.errors import BridleError
@@ -21,8 +19,7 @@ from bridle.runtime.project import Backend
 from bridle.runtime.sessions import Branch
 from bridle.surfaces.shared.call_summary import telling
 from bridle.surfaces.shared.safe_text import line
-from bridle.surfaces.tui.gauge import Gauge
-from bridle.surfaces.tui.transcript import TranscriptView
+from bridle.surfaces.tui.transcript import SessionScreen
 from bridle.surfaces.tui.widgets import Static, Tree
 
 LOOK_SECONDS = 0.5
@@ -82,22 +79,15 @@ def _fill(node: TreeNode[str], found: Iterable[Branch]) -> None:
             node.add_leaf(words, branch.session)
 
 
-class TreeWatch(Screen[None]):
+class TreeWatch(SessionScreen):
     """The live transcript of a subagent, read-only; esc goes back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape,q", "dismiss", "Back")]
 
-    def __init__(self, runtime: Backend, session: str) -> None:
-        super().__init__()
-        self.runtime = runtime
-        self.id_of_session = session
-        self.transcript = TranscriptView()
-        self._gauge = Gauge()
-
     def compose(self) -> ComposeResult:
         yield Static(f" subagent {self.id_of_session}", id="head")
         yield self.transcript
-        yield self._gauge
+        yield self.gauge
         yield Footer()
 
     async def on_mount(self) -> None:
@@ -108,24 +98,14 @@ class TreeWatch(Screen[None]):
             self.dismiss()
             return
         await self.transcript.open(state)
-        await self._show()
+        await self.look()
         self.transcript.focus()
-        self._follow(state.sequence)
+        self.follow(self.id_of_session, state.sequence)
 
-    @work(exclusive=True)
-    async def _follow(self, after: int) -> None:
-        try:
-            async for event in self.runtime.follow(self.id_of_session, after):
-                await self.transcript.take(event)
-                if isinstance(event, Entry):
-                    await self._show()
-        except BridleError as error:
-            self.notify(line(str(error)), severity="error")
-
-    async def _show(self) -> None:
+    async def look(self) -> None:
         session = self.transcript.session
         status = status_of(session, held=await self.runtime.is_driven(self.id_of_session)).state
-        self._gauge.show(session, session.elapsed, status)
+        self.gauge.show(session, session.elapsed, status)
 
 
 class BackgroundsScreen(ModalScreen[None]):
@@ -159,10 +139,10 @@ class BackgroundsScreen(ModalScreen[None]):
     def _look(self) -> None:
         found = self._runtime.background_commands(self._session)
         self._at = min(self._at, max(0, len(found) - 1))
-        rows = [
-            f"{'▶' if place == self._at else ' '} {each.id}  {_state(each.status)}  {line(each.command)[:100]}"
-            for place, each in enumerate(found)
-        ]
+        rows: list[str] = []
+        for place, each in enumerate(found):
+            state = "runs" if each.status is None else f"ended with {each.status}"
+            rows.append(f"{'▶' if place == self._at else ' '} {each.id}  {state}  {line(each.command)[:100]}")
         self.query_one("#commands", Static).update("\n".join(rows) or "nothing runs there")
         self.query_one("#printed", Static).update(found[self._at].tail if found else "")
 
@@ -175,7 +155,3 @@ class BackgroundsScreen(ModalScreen[None]):
         if found:
             await self._runtime.end_background_command(self._session, found[self._at].id)
             self._look()
-
-
-def _state(status: int | None) -> str:
-    return "runs" if status is None else f"ended with {status}"

@@ -1,28 +1,17 @@
-"""One widget per kind of part; model and tool text reaches the terminal only through `plain`."""
+"""Widgets for the parts of a session; model and tool text reaches the terminal only through `plain`."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import msgspec
 from textual import events
-from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from bridle.core.parts import (
-    Call,
-    Compaction,
-    Notice,
-    Part,
-    Patch,
-    Prompt,
-    Reasoning,
-    Sentinel,
-    StepStart,
-    Text,
-    TurnFinish,
-)
+from bridle.core import parts
 from bridle.core.states import CallState, Done, Failed, Refused, Running, Waiting
 from bridle.surfaces.shared.call_summary import telling
 from bridle.surfaces.shared.limit_levels import used_words
@@ -33,6 +22,7 @@ from bridle.wire.projection import compaction_text
 
 MOST_LIVE_LINES = 8
 MOST_LINES = 400
+MOST_NAMED = 6
 MARKS = {"running": "●", "done": "✓", "failed": "✗", "refused": "⊘", "asking": "?", "waiting": "◌", "pending": "·"}
 
 
@@ -52,35 +42,17 @@ def diff_text(words: str) -> Content:
     return Content("\n").join(Content.styled(each, DIFF_STYLES.get(each[:1], "")) for each in lines)
 
 
-class WelcomeView(Static):
-    """The text shown before the first prompt."""
-
-    def __init__(self, model: str) -> None:
-        super().__init__(WELCOME.format(model=model), classes="welcome")
-
-
-class PromptView(Static):
-    """A prompt."""
-
-    def __init__(self, part: Prompt) -> None:
-        super().__init__(part.text.strip() or "(nothing)", classes="prompt")
-
-
 class Folded(Vertical):
     """A line that expands and collapses its body, by click or enter."""
 
     can_focus = True
 
     def __init__(self, head: str, body: str = "", *, classes: str) -> None:
-        super().__init__(classes=f"folded {classes}")
         self._head = Static(head, classes="head")
         self._body = Static(body, classes="body")
+        super().__init__(self._head, self._body, classes=f"folded {classes}")
         self._body.display = False
         self.opened = False
-
-    def compose(self) -> ComposeResult:
-        yield self._head
-        yield self._body
 
     def show(self, head: str, body: str) -> None:
         self._head.update(head)
@@ -116,18 +88,16 @@ class ThoughtView(Folded):
 class CallView(Folded):
     """A tool call with its state and output; a call with a subagent opens that instead of its output."""
 
+    @dataclass
     class Opened(Message):
         """The subagent of a call was requested."""
 
-        def __init__(self, child: str) -> None:
-            super().__init__()
-            self.child = child
+        child: str
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: parts.Call) -> None:
         super().__init__("", classes="call")
         self.call = call
         self._live = ""
-        self._seconds = 0.0
         self._began: float | None = None
         self.child = ""
 
@@ -144,16 +114,16 @@ class CallView(Folded):
         """Show another state of the call."""
         if isinstance(state, (Running, Waiting)) and self._began is None:
             self._began = elapsed
-        if self._began is not None:
-            self._seconds = elapsed - self._began
+        seconds = elapsed - self._began if self._began is not None else 0.0
         self.child = msgspec.structs.replace(self.call, state=state).child or self.child
         kind = _kind(state)
         self.remove_class(*MARKS)
         self.add_class(kind)
-        took = f"  {self._seconds:.1f} s" if isinstance(state, (Done, Failed)) and self._seconds >= 0.1 else ""
+        took = f"  {seconds:.1f} s" if isinstance(state, (Done, Failed)) and seconds >= 0.1 else ""
         child = f"  → {self.child}" if self.child else ""
         why = f"  ({state.refusal.name})" if isinstance(state, Refused) else ""
-        head = f"{MARKS[kind]} {line(self.call.name)}  {self._says()}{child}{why}{took}"
+        says = line(telling(self.call.arguments))[:160]
+        head = f"{MARKS[kind]} {line(self.call.name)}  {says}{child}{why}{took}"
         output = getattr(state, "output", "") or self._live
         lines = output.splitlines()
         more = f"\n… {len(lines) - MOST_LINES} more lines" if len(lines) > MOST_LINES else ""
@@ -164,53 +134,17 @@ class CallView(Folded):
         """Show the size of the arguments while they are streamed."""
         self.show(f"{MARKS[_kind(self.call.state)]} {line(self.call.name)}  {size} characters", "")
 
-    def print(self, offset: int, words: str) -> None:
+    def grow(self, offset: int, words: str) -> None:
         """Show the last lines of output while the call runs."""
         self._live = self._live[:offset] + words
         tail = "\n".join(self._live.splitlines()[-MOST_LIVE_LINES:])
         self._body.update(tail)
         self._body.display = bool(tail)
 
-    def _says(self) -> str:
-        return line(telling(self.call.arguments))[:160]
-
 
 def _kind(state: CallState) -> str:
     kind = str(state.__struct_config__.tag)
     return kind if kind in MARKS else "pending"
-
-
-class StepView(Static):
-    """The beginning of a step."""
-
-    def __init__(self, part: StepStart) -> None:
-        closing = f" · closing: {part.closing}" if part.closing else ""
-        super().__init__(f"step {part.number}/{part.cap}{closing}", classes="step")
-
-
-class PatchView(Static):
-    """The files that were changed."""
-
-    def __init__(self, part: Patch) -> None:
-        named = [f"{each.path} +{each.added} -{each.removed}" for each in part.files[:6]]
-        rest = len(part.files) - 6 + part.more
-        words = ", ".join(named) + (f" and {rest} more" if rest > 0 else "")
-        super().__init__(f"~ {words}", classes="patch")
-
-
-class NoticeView(Static):
-    """A notice for the reader."""
-
-    def __init__(self, words: str) -> None:
-        super().__init__(f"! {words}", classes="notice")
-
-    @classmethod
-    def of(cls, part: Notice | Compaction) -> NoticeView | None:
-        if isinstance(part, Notice):
-            return cls(part.text) if part.about != "closing" else None
-        if part.outcome == "open" or part.cause == "prune":
-            return None
-        return cls(compaction_text(part))
 
 
 class SentinelView(Vertical):
@@ -219,45 +153,48 @@ class SentinelView(Vertical):
     class Continued(Message):
         """The continue button was pressed."""
 
-    def __init__(self, part: Sentinel) -> None:
-        super().__init__(classes="sentinel")
-        self._part = part
-
-    def compose(self) -> ComposeResult:
-        yield Static(f"■ {self._part.text}")
-        yield Button("Continue (ctrl+t)", id="continue", variant="warning", compact=True)
+    def __init__(self, part: parts.Sentinel) -> None:
+        button = Button("Continue (ctrl+t)", id="continue", variant="warning", compact=True)
+        super().__init__(Static(f"■ {part.text}"), button, classes="sentinel")
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         event.stop()
         self.post_message(self.Continued())
 
 
-class EndView(Static):
-    """How a turn ended, and its usage."""
-
-    def __init__(self, part: TurnFinish) -> None:
-        super().__init__(" · ".join([part.reason, *used_words(part.spent)]), classes="end")
+def notice(words: str) -> Static:
+    """Return a notice for the reader."""
+    return Static(f"! {words}", classes="notice")
 
 
-def view_of(part: Part) -> Widget | None:
+def _changed(part: parts.Patch) -> str:
+    named = ", ".join(f"{each.path} +{each.added} -{each.removed}" for each in part.files[:MOST_NAMED])
+    rest = len(part.files) - MOST_NAMED + part.more
+    return named + (f" and {rest} more" if rest > 0 else "")
+
+
+def view_of(part: parts.Part) -> Widget | None:
     """Return the widget for a part; None if the part is not shown."""
     match part:
-        case Prompt():
-            return PromptView(part)
-        case Text():
+        case parts.Prompt():
+            return Static(part.text.strip() or "(nothing)", classes="prompt")
+        case parts.Text():
             return WordsView(part.text)
-        case Reasoning():
+        case parts.Reasoning():
             return ThoughtView(part.text)
-        case StepStart():
-            return StepView(part)
-        case Call():
+        case parts.StepStart():
+            closing = f" · closing: {part.closing}" if part.closing else ""
+            return Static(f"step {part.number}/{part.cap}{closing}", classes="step")
+        case parts.Call():
             return CallView(part)
-        case Patch(files=files) if files:
-            return PatchView(part)
-        case Notice() | Compaction():
-            return NoticeView.of(part)
-        case Sentinel():
+        case parts.Patch() if part.files:
+            return Static(f"~ {_changed(part)}", classes="patch")
+        case parts.Notice() if part.about != "closing":
+            return notice(part.text)
+        case parts.Compaction() if part.outcome != "open" and part.cause != "prune":
+            return notice(compaction_text(part))
+        case parts.Sentinel():
             return SentinelView(part)
-        case TurnFinish():
-            return EndView(part)
+        case parts.TurnFinish():
+            return Static(" · ".join([part.reason, *used_words(part.spent)]), classes="end")
     return None

@@ -6,6 +6,7 @@ No other module of the application imports these widgets from Textual.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import repeat
 
 import textual.widgets as theirs
 from rich.text import Text
@@ -76,15 +77,12 @@ class OptionList(theirs.OptionList):
     def __init__(self, *choices: str, id: str | None = None) -> None:
         super().__init__(id=id, markup=False)
         self.show(choices)
-        self.highlighted = 0 if choices else None
 
-    def show(self, choices: Iterable[str], ids: Iterable[str] | None = None) -> None:
-        """Replace the choices."""
+    def show(self, choices: Iterable[str], ids: Iterable[str | None] = repeat(None)) -> None:
+        """Replace the choices, and highlight the first one."""
         self.clear_options()
-        if ids is None:
-            self.add_options([Option(text(each)) for each in choices])
-        else:
-            self.add_options([Option(text(each), id=id) for each, id in zip(choices, ids, strict=True)])
+        self.add_options([Option(text(each), id=id) for each, id in zip(choices, ids, strict=False)])
+        self.highlighted = 0 if self.option_count else None
 
 
 class Tree(theirs.Tree[str]):
