@@ -174,7 +174,7 @@ def test_agents_are_shown_and_created(home):
     )
     assert done.stdout == "written: .bridle/agents/reviewer.md\n"
     again = home.run("agents", "create", "reviewer", "--description", "x", "--prompt", "y")
-    assert (again.returncode, "is there already" in again.stderr) == (2, True)
+    assert (again.returncode, "already exists" in again.stderr) == (2, True)
     shown = home.anew("agents", "show", "reviewer", "--trust").stdout
     assert "description: Reviews: everything\nmode: all\n" in shown
     assert "limits: 4 steps, 200 tool calls (50 tool calls as a subagent)\n" in shown and shown.endswith(

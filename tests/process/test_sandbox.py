@@ -175,9 +175,9 @@ def test_where_a_sandbox_is_required_and_there_is_none_nothing_starts(tmp_path, 
     sandbox_program.cache_clear()
     try:
         result, _ = _turn(Settings(sandbox=SandboxSettings(mode="required")), call("bash", command="true"))
-        assert (result.reason, "there is no sandbox: bubblewrap is not installed" in result.text) == ("error", True)
+        assert (result.reason, "no sandbox is available: bubblewrap is not installed" in result.text) == ("error", True)
     except Exception as error:
-        assert "there is no sandbox: bubblewrap is not installed" in str(error)
+        assert "no sandbox is available: bubblewrap is not installed" in str(error)
     finally:
         monkeypatch.undo()
         sandbox_program.cache_clear()
