@@ -58,9 +58,8 @@ class OutputStream:
         watch: PlaceWatch | None = None,
     ) -> None:
         self._egress_proxy = egress_proxy
-        self.output = asyncio.StreamReader(limit=LONGEST)
-        self.errors = asyncio.StreamReader(limit=LONGEST) if apart else self.output
-        readers = [self.output, self.errors][: 2 if apart else 1]
+        readers = [asyncio.StreamReader(limit=LONGEST) for _ in range(2 if apart else 1)]
+        self.output, self.errors = readers[0], readers[-1]
         pipes = [os.pipe() for _ in readers]
         lifeline, self._lifeline = os.pipe()
         self._report: int | None = None

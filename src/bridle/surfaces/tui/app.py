@@ -1,9 +1,8 @@
-"""The terminal application: keys, pickers, themes and actions around the session screen."""
+"""The terminal application: keys, pickers and themes around the session screen."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
-from functools import wraps
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from textual import events
@@ -12,42 +11,19 @@ from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from bridle.core.limits import counted
-from bridle.core.parts import Prompt, Text
-from bridle.errors import BridleError
+from bridle.core.parts import Prompt
 from bridle.runtime.project import Backend
-from bridle.surfaces.shared.safe_text import line, plain
+from bridle.surfaces.shared.safe_text import line
+from bridle.surfaces.tui.actions import SessionActions
 from bridle.surfaces.tui.chat import Chat
 from bridle.surfaces.tui.dialogs import Choice, DialogText, Picker
 from bridle.surfaces.tui.keys import HELP
 from bridle.surfaces.tui.themes import CONTRAST, THEMES
-from bridle.surfaces.tui.tree import BackgroundsScreen, Subagents, TreeWatch
-from bridle.surfaces.tui.views import CallView, diff_text
-from bridle.surfaces.tui.widgets import PlainApp
 
 MOST_LISTED = 300
 
 
-def on_session(work: Callable[[BridleApp], Awaitable[str | None]]) -> Callable[[BridleApp], Awaitable[None]]:
-    """Run an action only on a session that exists; show the text that it returns, or its error, as a notification."""
-
-    @wraps(work)
-    async def action(app: BridleApp) -> None:
-        if not app.chat.begun:
-            app.notify("there is no session yet: it begins with the first prompt")
-            return
-        try:
-            said = await work(app)
-        except BridleError as error:
-            app.notify(line(str(error)), severity="error", timeout=20)
-            return
-        if said is not None:
-            app.notify(said)
-
-    return action
-
-
-class BridleApp(PlainApp):
+class BridleApp(SessionActions):
     """The application; f1 shows all keys."""
 
     CSS_PATH = "bridle.tcss"
@@ -115,59 +91,6 @@ class BridleApp(PlainApp):
             self.notify("the turn was aborted; press ctrl+c again to quit")
         else:
             self.exit()
-
-    @on_session
-    async def action_extend(self) -> str:
-        return await self.chat.extend()
-
-    @on_session
-    async def action_undo(self) -> str:
-        undone = await self.runtime.undo(self.chat.id_of_session)
-        self.chat.editor.text = undone.prompt
-        told = "".join(f"\n{line(words)}" for words in undone.unknown[:3])
-        return f"undone: turn {undone.turn}, {counted(len(undone.files), 'file')}{told}"
-
-    @on_session
-    async def action_redo(self) -> str:
-        done = await self.runtime.redo(self.chat.id_of_session)
-        return f"redone: turn {done.turn}, {counted(len(done.files), 'file')}"
-
-    @on_session
-    async def action_fork(self) -> str:
-        forked = await self.runtime.fork(self.chat.id_of_session)
-        await self.chat.open(forked)
-        return f"you are now in the new session {forked}"
-
-    @on_session
-    async def action_diff(self) -> None:
-        shown = await self.runtime.diff(self.chat.id_of_session)
-        await self.push_screen(DialogText("Files changed by this session", diff_text(shown or "none")))
-
-    @on_session
-    async def action_compact(self) -> None:
-        await self.runtime.compact(self.chat.id_of_session)
-
-    def action_copy_answer(self) -> None:
-        """Copy the last text of the model to the clipboard through the terminal."""
-        parts = reversed(self.chat.transcript.session.parts.values())
-        words = next((part.text for part in parts if isinstance(part, Text) and part.text.strip()), "")
-        self.copy_to_clipboard(plain(words))
-        self.notify(f"copied: {len(words)} characters" if words else "there is no answer yet")
-
-    async def action_subagents(self) -> None:
-        if self.screen is self.chat:
-            await self.push_screen(Subagents(self.runtime, self.chat.transcript.session), self._watched)
-
-    async def _watched(self, session: str | None) -> None:
-        if session:
-            await self.push_screen(TreeWatch(self.runtime, session))
-
-    async def on_call_view_opened(self, event: CallView.Opened) -> None:
-        await self._watched(event.child)
-
-    async def action_backgrounds(self) -> None:
-        if self.screen is self.chat:
-            await self.push_screen(BackgroundsScreen(self.runtime, self.chat.id_of_session))
 
     async def action_asks(self) -> None:
         await self.chat.ask_again()
