@@ -191,21 +191,28 @@ def _sed(rest: Sequence[Word]) -> bool:
 
 def _odd_options(pattern: str) -> Callable[[Sequence[Word]], bool]:
     odd = re.compile(pattern)
-    return lambda rest: any(word.vague or (word.known and odd.match(word.text)) for word in rest)
+    return lambda rest: any(word.vague or _is_odd(odd, word) for word in rest)
+
+
+def _is_odd(odd: re.Pattern[str], word: Word) -> bool:
+    """Return whether a word is a risky option; an option whose name is not known for sure may be one."""
+    if word.known or not word.text.startswith("-"):
+        return word.known and odd.match(word.text) is not None
+    return "=" not in word.text or odd.match(word.text) is not None
 
 
 GH_COMMANDS = names(
     "api attestation auth cache gist gpg-key issue label org pr project release repo ruleset run search secret ssh-key "
     "status variable version workflow --version --help"
 )
-GH_ODD = re.compile(r"-\w*[we]|--(web|editor)")
+GH_ODD = re.compile(r"(-\w*[we]|--(web|editor))(=|$)")
 
 
 def _gh(rest: Sequence[Word]) -> bool:
     """Return whether gh may run an alias, an extension, an editor or a browser."""
     if rest and not (rest[0].known and rest[0].text in GH_COMMANDS):
         return True
-    return any(word.vague or _is_known(GH_ODD, word) for word in rest)
+    return any(word.vague or _is_odd(GH_ODD, word) for word in rest)
 
 
 def _writes_operand(takes: str, odd: str) -> Callable[[Sequence[Word]], bool]:
