@@ -142,7 +142,7 @@ def test_the_command_line_prints_it(tmp_path):
     code, lines = home.json("--model", never, "--schema", "horse.json", "who?")
     assert (code, lines[-1]["reason"], lines[-1]["output"], lines[-1]["text"]) == (1, "error", None, "Words 4.")
     bad = home.run("run", "--model", model, "--schema", "hello.txt", "who?")
-    assert (bad.returncode, "--schema hello.txt cannot be read" in bad.stderr) == (2, True)
+    assert (bad.returncode, "--schema hello.txt is not a JSON schema" in bad.stderr) == (2, True)
 
 
 def test_answers_that_never_fit_end_the_turn():
