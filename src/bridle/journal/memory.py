@@ -207,7 +207,7 @@ class MemoryJournal:
         return sum(len(wire.encode_events(entry)) for entry in self._kept(session).entries)
 
     async def shrink(self) -> None:
-        pass
+        """Do nothing: deleted sessions take no space."""
 
     async def close(self) -> None:
         with self._lock:

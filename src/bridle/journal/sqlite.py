@@ -6,7 +6,7 @@ import asyncio
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
@@ -358,8 +358,6 @@ class SqliteJournal:
 
 
 async def _set_within(event: asyncio.Event, seconds: float | None) -> None:
-    try:
+    with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()
-    except TimeoutError:
-        return

@@ -283,15 +283,6 @@ def result_event(result: Result, reason: EndReason) -> ResultEvent:
     return msgspec.structs.replace(msgspec.convert(result, ResultEvent, from_attributes=True), reason=reason)
 
 
-def lines_schema() -> dict[str, Any]:
-    """Return the JSON schema of one line of `--format json`."""
-    return _schema(LineEvent)
-
-
-def events_schema() -> dict[str, Any]:
-    """Return the JSON schema of any public event."""
-    return _schema(Event)
-
-
-def _schema(kinds: Any) -> dict[str, Any]:
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(kinds)}
+def json_schema(events: Any) -> dict[str, Any]:
+    """Return the JSON schema of these events: of `LineEvent`, one line of `--format json`, or of any `Event`."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(events)}
