@@ -138,7 +138,7 @@ class SqliteJournal:
 
     def _check(self, lease: Lease, sequence: int) -> None:
         if lease.session not in self._locks or sequence != self._sequences[lease.session] + 1:
-            raise LeaseLost(f"session {lease.session} has grown under the hands of another writer")
+            raise LeaseLost(f"session {lease.session} has new entries of another process")
 
     def _append(self, lease: Lease, entry: Entry) -> None:
         execute, number = self._database.execute, self._numbers[lease.session]
