@@ -126,26 +126,12 @@ def _in_future(job: Callable[[], Result]) -> tuple[asyncio.Future[Result], Calla
     return future, work
 
 
-class InlineOffload:
-    """Runs each job immediately: for simulation, where nothing may happen in between."""
-
-    async def run(self, job: Callable[[], Result]) -> Result:
-        return job()
-
-    def close(self) -> None:
-        pass
-
-
-def _system_random() -> random.Random:
-    return random.Random(os.urandom(16))
-
-
 @dataclass(slots=True)
 class Seams:
     """The sources of nondeterminism of a runtime: clock, randomness and threads."""
 
     clock: Clock = field(default_factory=SystemClock)
-    random: random.Random = field(default_factory=_system_random)
+    random: random.Random = field(default_factory=lambda: random.Random(os.urandom(16)))
     offload: Callable[[], Offload] = ThreadOffload
 
     def new_id(self, prefix: str) -> str:
@@ -169,10 +155,8 @@ async def uninterrupted(work: Coroutine[Any, Any, Result]) -> Result:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         while not task.done():
-            try:
+            with suppress(asyncio.CancelledError):
                 await asyncio.wait([task])
-            except asyncio.CancelledError:
-                continue
         failure = None if task.cancelled() else task.exception()
         if failure is not None:
             raise failure from None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bridle.core.compaction import SUMMARY_HEAD, mechanical, serialised
+from bridle.core.compaction import SUMMARY_HEAD, mechanical, serialized
 from bridle.core.messages import (
     AssistantMessage,
     AssistantText,
@@ -194,6 +194,6 @@ def test_a_prompt_with_the_words_of_a_summary_is_no_summary():
     head = "Written by Bridle from the record, since the model gave no summary."
     assert mechanical(messages, 1_000) == f"{head}\n- the user said: {words}"
     whole, short = (
-        len(serialised([UserMessage("p", words.ljust(9_000, "."), kind=kind)], 100_000)) for kind in ("summary", "told")
+        len(serialized([UserMessage("p", words.ljust(9_000, "."), kind=kind)], 100_000)) for kind in ("summary", "told")
     )
     assert short < 4_100 < 9_000 < whole

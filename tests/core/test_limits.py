@@ -27,10 +27,10 @@ from bridle.core.limits import (
     effective_cap,
     limits_in,
     seconds_left,
-    spent_by,
     wrong_bound,
     wrong_limit,
 )
+from bridle.core.session import OpenTurn
 
 ALL = Limits(10, 20, 30, 4.0, 50.0)
 
@@ -112,7 +112,7 @@ def test_one_of_something_is_singular():
 
 def test_a_turn_counts_something_for_each_row():
     counters = SimpleNamespace(steps=1, tool_calls=2, tokens=3, cost=4.0)
-    assert spent_by(counters, 5.0) == Spent(1, 2, 3, 4.0, 5.0)
+    assert OpenTurn.spent(counters, 5.0) == Spent(1, 2, 3, 4.0, 5.0)
 
 
 @pytest.mark.parametrize("name", LIMIT_NAMES)

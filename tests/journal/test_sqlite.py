@@ -164,7 +164,7 @@ class TestSqlite:
             await journal.create(INFO)
             await journal.submit("ses_a", PromptItem("p", "x"))
             os.close(journal._sync._handle)
-            with pytest.raises(JournalFailed, match="cannot be made to last"):
+            with pytest.raises(JournalFailed, match="cannot be flushed to disk"):
                 await journal.submit("ses_a", PromptItem("q", "x"))
             journal._sync._handle = -1
             assert await journal.submit("ses_a", PromptItem("r", "x"))

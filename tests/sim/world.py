@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from support.cut_process import CuttableJournal, CuttableModel, Cutter, World, cuttable_tool, note_ended
-from support.virtual import EPOCH, SESSION, LoopClock, VirtualLoop
+from support.virtual import EPOCH, SESSION, InlineOffload, LoopClock, VirtualLoop
 
 from bridle import Rule, ScriptedModel
 from bridle.config.settings import LimitSettings, Settings
@@ -23,7 +23,7 @@ from bridle.core.ledger import Account
 from bridle.core.result import Result
 from bridle.errors import JournalError
 from bridle.runtime import Runtime, RuntimeConfig
-from bridle.seams import InlineOffload, Seams
+from bridle.seams import Seams
 from sim.disks import Disk, Kept, MemoryDisk, Watched
 from sim.guard import nothing_real
 from sim.plan import Plan, make_plan

@@ -7,9 +7,11 @@ import random
 from asyncio.base_events import BaseEventLoop
 from collections import deque
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from bridle.seams import InlineOffload, Seams
+from bridle.seams import Seams
+
+Result = TypeVar("Result")
 
 EPOCH = 1_700_000_000.0
 SESSION = "ses_one"
@@ -84,6 +86,16 @@ class LoopClock:
 
     def monotonic(self) -> float:
         return self._loop.time()
+
+
+class InlineOffload:
+    """Runs each job immediately, so that nothing happens in between."""
+
+    async def run(self, job: Callable[[], Result]) -> Result:
+        return job()
+
+    def close(self) -> None:
+        """Do nothing: nothing was started."""
 
 
 def virtual_seams(loop: VirtualLoop, seed: int = 0, start: float = EPOCH) -> Seams:

@@ -17,7 +17,7 @@ from bridle.config.load import load
 from bridle.config.settings import STEP_SPELLINGS, Settings
 from bridle.core.permission import Access, judge
 from bridle.testing.scripted import Scenario, read_scenario
-from bridle.wire.events import lines_schema
+from bridle.wire.events import LineEvent, json_schema
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "evidence").glob("*.md"))]
 
@@ -189,4 +189,4 @@ def test_the_demo_runs_a_turn_in_this_repository(tmp_path):
 
 def test_the_schema_of_json_lines_is_the_one_that_is_printed():
     kept = json.loads((ROOT / "docs" / "json-lines.schema.json").read_text(encoding="utf-8"))
-    assert kept == lines_schema()
+    assert kept == json_schema(LineEvent)

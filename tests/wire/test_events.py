@@ -33,8 +33,7 @@ from bridle.wire.events import (
     TodosEvent,
     ToolUseEvent,
     UndoEvent,
-    events_schema,
-    lines_schema,
+    json_schema,
     result_event,
 )
 from bridle.wire.projection import EventStream
@@ -100,7 +99,7 @@ def test_every_kind_of_event_is_in_the_schema_and_survives_json():
     events += [event for _, made in FACTS for event in made]
     events += [SessionEvent(ONE), ErrorEvent(ONE, message="no"), result_event(Result(ONE, "p", "recorded"), "recorded")]
     assert {type(event) for event in events} == set(get_args(Event))
-    every, lines = (jsonschema.Draft202012Validator(schema()) for schema in (events_schema, lines_schema))
+    every, lines = (jsonschema.Draft202012Validator(json_schema(kinds)) for kinds in (Event, LineEvent))
     for event in events:
         encoded = msgspec.json.encode(event)
         every.validate(msgspec.json.decode(encoded))

@@ -92,7 +92,7 @@ def head_and_tail(text: str, room: int, between: str = "…") -> str:
     return f"{text[:half]}\n[{between}]\n{text[-half:]}"
 
 
-def serialised(messages: Sequence[Message], room: int) -> str:
+def serialized(messages: Sequence[Message], room: int) -> str:
     """Return the history as one text to summarize; long pieces, and the whole, are cut to their two ends."""
     lines: list[str] = []
     for message in messages:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from bridle.core import events
 from bridle.core.context import prompt_text
+from bridle.core.events import CallMoved, Entry, PartGrown, PartPut, PartRemoved, RequestMoved, SessionPut
 from bridle.core.fold_calls import move_call
 from bridle.core.fold_requests import move_request
 from bridle.core.fold_turns import put_in_turn
@@ -20,33 +20,34 @@ OF_THE_SESSION = (TurnStart, Prompt, Notice, Undone, Redone)
 """Kinds of parts that matter beyond their turn; most parts, and the most numerous, do not."""
 
 
-def fold(session: Session, entry: events.Entry) -> None:
+def fold(session: Session, entry: Entry) -> None:
     """Apply one journal entry to the session."""
     session.sequence = entry.sequence
     session.elapsed = entry.elapsed
     for event in entry.events:
         match event:
-            case events.CallMoved():
+            case CallMoved():
                 move_call(session, event)
-            case events.RequestMoved():
+            case RequestMoved():
                 move_request(session, event)
-            case events.PartPut(part):
+            case PartPut():
+                part = event.part
                 session.parts[part.id] = part
                 if isinstance(part, OF_THE_SESSION):
                     _put_in_session(session, part)
                 if session.turn is not None:
                     put_in_turn(session, session.turn, part)
-            case events.PartGrown():
+            case PartGrown():
                 _grow(session, event)
-            case events.PartRemoved(id):
+            case PartRemoved(id):
                 session.parts.pop(id, None)
                 if session.turn is not None and id in session.turn.reply:
                     session.turn.reply.remove(id)
-            case events.SessionPut(info):
+            case SessionPut(info):
                 session.info = info
 
 
-def load(entries: Sequence[events.Entry]) -> Session:
+def load(entries: Sequence[Entry]) -> Session:
     """Return the session that these entries describe, starting with its first entry."""
     session = Session()
     for entry in visible(entries):
@@ -54,7 +55,7 @@ def load(entries: Sequence[events.Entry]) -> Session:
     return session
 
 
-def _grow(session: Session, event: events.PartGrown) -> None:
+def _grow(session: Session, event: PartGrown) -> None:
     part = session.parts[event.id]
     assert isinstance(part, (Text, Reasoning)), event.id
     grown = replace(part, text=part.text[: event.offset] + event.text)

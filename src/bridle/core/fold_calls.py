@@ -13,6 +13,7 @@ from bridle.core.messages import Attachment, ResultMessage, UserMessage
 from bridle.core.parts import OUTPUT, Call
 from bridle.core.permission import DOOM_LOOP
 from bridle.core.session import OpenTurn, Session
+from bridle.core.states import Done, Failed, Refused, Running, Waiting
 
 REFUSALS_THAT_REPEAT = get_args(states.NotAllowed)
 MOST_CHANGED = 1_000
@@ -34,11 +35,19 @@ def move_call(session: Session, event: CallMoved) -> None:
         return
     turn.batch[event.id] = state = event.state
     match state:
-        case states.Running():
+        case Running():
             if not isinstance(call.state, states.Repeat):
                 _charge(turn, call)
-        case states.Waiting():
-            if not isinstance(call.state, states.Waiting):
+        case Done() | Failed():
+            _count_result(turn, state)
+            if isinstance(state, Done):
+                session.known_files.update(state.seen)
+                if state.kept:
+                    session.kept[call.name] = state.output
+                session.todos = session.todos if state.todos is None else state.todos
+            close_batch(session, turn)
+        case Waiting():
+            if not isinstance(call.state, Waiting):
                 _charge(turn, call)
                 turn.began[call.id] = session.elapsed
                 turn.places = False
@@ -51,15 +60,7 @@ def move_call(session: Session, event: CallMoved) -> None:
             turn.places = False
         case states.Asking():
             turn.asked = True
-        case states.Done() | states.Failed():
-            _count_result(turn, state)
-            if isinstance(state, states.Done):
-                session.known_files.update(state.seen)
-                if state.kept:
-                    session.kept[call.name] = state.output
-                session.todos = session.todos if state.todos is None else state.todos
-            close_batch(session, turn)
-        case states.Refused():
+        case Refused():
             turn.doom = turn.doom or state.refusal.name == "doom_loop"
             turn.unasked = turn.unasked or state.refusal.name == "unasked"
             close_batch(session, turn)
@@ -72,11 +73,11 @@ def move_call(session: Session, event: CallMoved) -> None:
 def _move_background(session: Session, turn: OpenTurn, event: CallMoved) -> None:
     """Apply the report of a background subagent; the model reads it after the results of an open batch."""
     state = event.state
-    if isinstance(state, states.Waiting):
+    if isinstance(state, Waiting):
         turn.background[event.id] = state
         turn.asked = turn.asked or bool(state.asks)
         return
-    assert isinstance(state, (states.Done, states.Failed)), event
+    assert isinstance(state, (Done, Failed)), event
     del turn.background[event.id]
     turn.began.pop(event.id, None)
     _count_result(turn, state)
@@ -102,7 +103,7 @@ def _approve(session: Session, turn: OpenTurn, call: Call, state: states.Approve
         session.always.update(state.always)
 
 
-def _count_result(turn: OpenTurn, state: states.Done | states.Failed) -> None:
+def _count_result(turn: OpenTurn, state: Done | Failed) -> None:
     """Add the files of a call and the tokens and money of its subagent, whose steps and calls are not added."""
     turn.files.update(dict.fromkeys(state.files))
     report = state.report
@@ -125,21 +126,21 @@ def close_batch(session: Session, turn: OpenTurn) -> None:
     attached: list[Attachment] = []
     for id, state in turn.batch.items():
         call = session.call(id)
-        assert isinstance(state, (states.Waiting, states.Done, states.Failed, states.Refused))
-        output = state.told if isinstance(state, states.Waiting) else state.output
+        assert isinstance(state, (Waiting, Done, Failed, Refused))
+        output = state.told if isinstance(state, Waiting) else state.output
         changed = f"a hook changed the arguments of this call to {call.changed[:MOST_CHANGED]}" if call.changed else ""
         text = "\n\n".join([output, *(f"[{note}]" for note in (call.note, changed) if note)])
-        failed = isinstance(state, (states.Failed, states.Refused))
+        failed = isinstance(state, (Failed, Refused))
         session.say(ResultMessage(message_id(id, "result"), id, call.name, text, failed))
-        synthesize = synthesize and isinstance(state, states.Done) and state.synthesize
-        malformed = malformed and isinstance(state, states.Refused) and state.refusal.name == "invalid"
-        if isinstance(state, states.Done):
+        synthesize = synthesize and isinstance(state, Done) and state.synthesize
+        malformed = malformed and isinstance(state, Refused) and state.refusal.name == "invalid"
+        if isinstance(state, Done):
             attached += state.attached
             turn.output = state.output if state.answers else turn.output
-        if isinstance(state, states.Waiting):
+        if isinstance(state, Waiting):
             # The id of a subagent is always new, but a task that is started again and again is still a loop.
             turn.repetition.add(call.digest, BACKGROUND)
-        elif not isinstance(state, states.Refused):
+        elif not isinstance(state, Refused):
             turn.repetition.add(call.digest, state.digest)
         elif state.refusal.name == "invalid":
             turn.misfits += call.name == OUTPUT
@@ -162,4 +163,4 @@ def close_batch(session: Session, turn: OpenTurn) -> None:
 
 def _has_result(state: states.CallState) -> bool:
     """Return whether a call has a result for the model: it has ended, or its subagent works in the background."""
-    return isinstance(state, states.Ended) or (isinstance(state, states.Waiting) and bool(state.told))
+    return isinstance(state, states.Ended) or (isinstance(state, Waiting) and bool(state.told))

@@ -6,33 +6,34 @@ from bridle.core import parts
 from bridle.core.compaction import compacted, pruned
 from bridle.core.fold_requests import begin_request, finish_step
 from bridle.core.messages import AssistantMessage, AssistantText
+from bridle.core.parts import Call, Reasoning, Request, StepFinish, StepStart, Text
 from bridle.core.session import OpenTurn, Session
 from bridle.core.turn import Step
 
-OLD = (parts.Call, parts.Text, parts.Reasoning, parts.Request, parts.StepStart, parts.StepFinish, parts.Notice)
+OLD = (Call, Text, Reasoning, Request, StepStart, StepFinish, parts.Notice)
 """Kinds of parts that a summary replaces."""
 
 
 def put_in_turn(session: Session, turn: OpenTurn, part: parts.Part) -> None:
     """Apply a new part to the running turn."""
     match part:
-        case parts.Text() if part.by == "bridle" or turn.synthesis == "due":
+        case Text() if part.by == "bridle" or turn.synthesis == "due":
             if turn.prompts:
                 # A turn without a prompt only compacts: its text is for the reader.
                 session.say(AssistantMessage(part.id, (AssistantText(part.text),)))
             turn.words = [part.id]
             turn.synthesis = "done" if turn.synthesis == "due" else turn.synthesis
-        case parts.Text() | parts.Reasoning() | parts.Call():
+        case Text() | Reasoning() | Call():
             turn.reply.append(part.id)
-        case parts.Request():
+        case Request():
             begin_request(session, turn, part)
-        case parts.StepStart():
+        case StepStart():
             turn.steps += 1
             turn.step = Step(part.number, part.closing, began=session.elapsed)
             turn.words = []
             turn.synthesis = turn.output = ""
             turn.side_request = None
-        case parts.StepFinish():
+        case StepFinish():
             finish_step(session, turn, part)
         case parts.Prompt():
             if part.turn == turn.start.number:

@@ -11,10 +11,15 @@ from bridle.core.parts import Delegation, File, OnAsk
 from bridle.core.states import Ask, Report
 
 
-class PromptItem(msgspec.Struct, frozen=True, tag="prompt", omit_defaults=True):
-    """A prompt on its way into a session, with its overrides."""
+class Submitted(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An item, named by an id that counts once per session: a second submission changes nothing."""
 
     id: str
+
+
+class PromptItem(Submitted, frozen=True, tag="prompt"):
+    """A prompt on its way into a session, with its overrides."""
+
     text: str
     files: tuple[File, ...] = ()
     queue: bool = False
@@ -38,50 +43,43 @@ class TurnOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     output: dict[str, Any] | None = None
 
 
-class AnswerItem(msgspec.Struct, frozen=True, tag="answer", omit_defaults=True):
+class AnswerItem(Submitted, frozen=True, tag="answer"):
     """A person's answer to an ask."""
 
-    id: str
     ask: str
     choice: Literal["once", "always", "reject"]
     feedback: str = ""
 
 
-class AbortItem(msgspec.Struct, frozen=True, tag="abort", omit_defaults=True):
+class AbortItem(Submitted, frozen=True, tag="abort"):
     """A person aborts the running turn; `turn` 0 means any running turn."""
 
-    id: str
     turn: int = 0
     detail: str = ""
 
 
-class ExtendItem(msgspec.Struct, frozen=True, tag="extend"):
+class ExtendItem(Submitted, frozen=True, tag="extend"):
     """A person raises a limit of the running turn."""
 
-    id: str
     limit: LimitName
     by: int | float
 
 
-class CompactItem(msgspec.Struct, frozen=True, tag="compact"):
+class CompactItem(Submitted, frozen=True, tag="compact"):
     """A person requests a compaction of the context."""
 
-    id: str
 
-
-class ChildAsksItem(msgspec.Struct, frozen=True, tag="child_asks", omit_defaults=True):
+class ChildAsksItem(Submitted, frozen=True, tag="child_asks"):
     """All open asks below a call; the newest of these items replaces the earlier ones."""
 
-    id: str
     call: str
     child: str
     asks: tuple[Ask, ...] = ()
 
 
-class ChildEndedItem(msgspec.Struct, frozen=True, tag="child_ended", omit_defaults=True):
+class ChildEndedItem(Submitted, frozen=True, tag="child_ended"):
     """The ending of a subagent, for the call that started it."""
 
-    id: str
     call: str
     report: Report
     text: str

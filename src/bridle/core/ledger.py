@@ -131,10 +131,10 @@ def post(change: AccountChange, account_of: Callable[[str], Account | None]) -> 
         if wanted is not NOTHING:
             used = (spent, keep, others)
             if account.tree is not None:
-                _check_room(account.id, account.tree, "tree", wanted, used, reserved)
+                _check_room(account.id, account.tree, "tree", wanted, used=used, reserved=reserved)
             # For a subagent, the budget of a turn above it is the tree's.
             scope: Scope = "tree" if account.scope == "turn" and not mine else account.scope
-            _check_room(account.id, limits, scope, wanted, used, reserved)
+            _check_room(account.id, limits, scope, wanted, used=used, reserved=reserved)
         rows[account.id] = msgspec.structs.replace(
             account,
             limits=limits,
@@ -157,7 +157,7 @@ def _kept(change: AccountChange, own: Account) -> Spent:
 
 
 def _check_room(
-    account: str, limits: Limits, scope: Scope, wanted: Spent, used: tuple[Spent, Spent, Spent], reserved: Spent
+    account: str, limits: Limits, scope: Scope, wanted: Spent, *, used: tuple[Spent, Spent, Spent], reserved: Spent
 ) -> None:
     """Raise `BudgetRefused` for the first limit without room for the wanted amount."""
     for name, allowed in _bounds(limits):
@@ -168,7 +168,8 @@ def _check_room(
             later = allowed - (getattr(spent, name) + getattr(keep, name) + getattr(others, name))
             now = later - getattr(reserved, name)
             if amount > now:
-                raise BudgetRefused(Shortage(account, name, scope, now, later, getattr(spent, name), allowed))
+                had = getattr(spent, name)
+                raise BudgetRefused(Shortage(account, name, scope, now, later, spent=had, allowed=allowed))
 
 
 def _count_places(change: AccountChange, chain: list[Account], rows: dict[str, Account]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -48,7 +48,7 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
     unit: Literal["count", "dollars", "seconds"] = "count"
     thousands: bool = False
     """Shown in thousands where space is short."""
-    scopes: tuple[Scope, ...] = ("turn",)
+    scopes: tuple[Scope, ...] = ("turn", "tree")
     """Where it can be set."""
     shared: bool = False
     """A turn also counts the use of its subagents, and requests reserve their share of it."""
@@ -96,7 +96,6 @@ ROWS = (
         noun="step",
         help="; the last one closes. 0 only talks",
         extension=5,
-        scopes=("turn", "tree"),
         last_closes=True,
     ),
     Limit(
@@ -106,7 +105,6 @@ ROWS = (
         notice="Tool call {used}/{allowed}, {left} remaining",
         noun="tool call",
         extension=20,
-        scopes=("turn", "tree"),
     ),
     Limit(
         name="tokens",
@@ -116,7 +114,6 @@ ROWS = (
         noun="token",
         extension=50_000,
         thousands=True,
-        scopes=("turn", "tree"),
         shared=True,
     ),
     Limit(
@@ -138,6 +135,7 @@ ROWS = (
         noun="time",
         extension=120,
         unit="seconds",
+        scopes=("turn",),
     ),
 )
 LIMITS: dict[LimitName, Limit] = {row.name: row for row in ROWS}
@@ -196,24 +194,6 @@ class Spent(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 NOTHING = Spent()
-
-
-class Counters(Protocol):
-    """The counters of a turn."""
-
-    @property
-    def steps(self) -> int: ...
-    @property
-    def tool_calls(self) -> int: ...
-    @property
-    def tokens(self) -> int: ...
-    @property
-    def cost(self) -> float: ...
-
-
-def spent_by(turn: Counters, elapsed: float) -> Spent:
-    """Return the amounts that a turn has used by this time."""
-    return Spent(turn.steps, turn.tool_calls, turn.tokens, turn.cost, elapsed)
 
 
 class Limits(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -46,10 +46,15 @@ class Delegation(msgspec.Struct, frozen=True, omit_defaults=True):
     """The parent continues to work, so it lends its place to no subagent."""
 
 
-class Prompt(msgspec.Struct, frozen=True, tag="prompt", tag_field="kind", omit_defaults=True):
-    """The request of a person or of a parent."""
+class Identified(msgspec.Struct, frozen=True, tag_field="kind", omit_defaults=True):
+    """A part, named by an id that is unique in its session."""
 
     id: str
+
+
+class Prompt(Identified, frozen=True, tag="prompt"):
+    """The request of a person or of a parent."""
+
     text: str
     files: tuple[File, ...] = ()
     turn: int = 0
@@ -59,29 +64,26 @@ class Prompt(msgspec.Struct, frozen=True, tag="prompt", tag_field="kind", omit_d
     """The subagent that works on it."""
 
 
-class Text(msgspec.Struct, frozen=True, tag="text", tag_field="kind", omit_defaults=True):
+class Text(Identified, frozen=True, tag="text"):
     """Text of the model, or of Bridle where the model gave none."""
 
-    id: str
     text: str = ""
     by: Literal["model", "bridle"] = "model"
 
 
-class Reasoning(msgspec.Struct, frozen=True, tag="reasoning", tag_field="kind", omit_defaults=True):
+class Reasoning(Identified, frozen=True, tag="reasoning"):
     """A thought of the model; `seal` is returned to its provider with it."""
 
-    id: str
     text: str = ""
     seal: str = ""
 
 
-class Call(msgspec.Struct, frozen=True, tag="call", tag_field="kind", omit_defaults=True):
+class Call(Identified, frozen=True, tag="call"):
     """One tool call, with the arguments that the model wrote, and those `changed` by a hook, if any.
 
     `written` means that it came as text.
     """
 
-    id: str
     name: str
     arguments: str
     digest: str
@@ -106,29 +108,26 @@ class Call(msgspec.Struct, frozen=True, tag="call", tag_field="kind", omit_defau
         return report.child if report is not None else ""
 
 
-class StepStart(msgspec.Struct, frozen=True, tag="step_start", tag_field="kind", omit_defaults=True):
+class StepStart(Identified, frozen=True, tag="step_start"):
     """A counted request begins."""
 
-    id: str
     number: int
     cap: int
     closing: Reason | None = None
 
 
-class StepFinish(msgspec.Struct, frozen=True, tag="step_finish", tag_field="kind", omit_defaults=True):
+class StepFinish(Identified, frozen=True, tag="step_finish"):
     """The end of a step's request; its calls run after this."""
 
-    id: str
     number: int
     calls: int = 0
     empty: bool = False
     cut: bool = False
 
 
-class Request(msgspec.Struct, frozen=True, tag="request", tag_field="kind", omit_defaults=True):
+class Request(Identified, frozen=True, tag="request"):
     """One request to a model, recorded before it is sent."""
 
-    id: str
     purpose: Purpose
     number: int
     attempt: int
@@ -136,10 +135,9 @@ class Request(msgspec.Struct, frozen=True, tag="request", tag_field="kind", omit
     state: RequestState = Open()
 
 
-class Notice(msgspec.Struct, frozen=True, tag="notice", tag_field="kind", omit_defaults=True):
+class Notice(Identified, frozen=True, tag="notice"):
     """A notice for the reader; `told` ones are also read by the model."""
 
-    id: str
     about: str
     text: str
     told: bool = False
@@ -148,10 +146,9 @@ class Notice(msgspec.Struct, frozen=True, tag="notice", tag_field="kind", omit_d
     """The inbox item that it answers."""
 
 
-class ReservationRefused(msgspec.Struct, frozen=True, tag="refused", tag_field="kind", omit_defaults=True):
+class ReservationRefused(Identified, frozen=True, tag="refused"):
     """The ledger had no room for a request, which `needs` at least this much of the limit."""
 
-    id: str
     limit: LimitName
     scope: Scope = "turn"
     closing: bool = False
@@ -163,14 +160,13 @@ class ReservationRefused(msgspec.Struct, frozen=True, tag="refused", tag_field="
 CompactionCause = Literal["usage", "overflow", "manual", "prune"]
 
 
-class Compaction(msgspec.Struct, frozen=True, tag="compaction", tag_field="kind", omit_defaults=True):
+class Compaction(Identified, frozen=True, tag="compaction"):
     """A reduction of the model's view; the journal keeps everything. An open one is still to be done.
 
     `through` is the first message that stays. Before it stand the summary and the turn's own prompts, of which
     `shortened` are too long to stand whole. `pruned` are results whose output became a placeholder.
     """
 
-    id: str
     cause: CompactionCause
     outcome: Literal["open", "smaller", "no_progress"]
     through: str = ""
@@ -191,7 +187,7 @@ class Changed(msgspec.Struct, frozen=True, omit_defaults=True):
     removed: int = 0
 
 
-class Patch(msgspec.Struct, frozen=True, tag="patch", tag_field="kind", omit_defaults=True):
+class Patch(Identified, frozen=True, tag="patch"):
     """The changes of a step's calls to the project's files. An open one is recorded before the first call starts.
 
     `before` and `after` name the stored snapshots. `unkept` files were changed but not stored, because they are too
@@ -199,7 +195,6 @@ class Patch(msgspec.Struct, frozen=True, tag="patch", tag_field="kind", omit_def
     earlier name of those that were renamed since.
     """
 
-    id: str
     before: str
     after: str = ""
     files: tuple[Changed, ...] = ()
@@ -216,13 +211,12 @@ class Patch(msgspec.Struct, frozen=True, tag="patch", tag_field="kind", omit_def
     detail: str = ""
 
 
-class Undone(msgspec.Struct, frozen=True, tag="undone", tag_field="kind", omit_defaults=True):
+class Undone(Identified, frozen=True, tag="undone"):
     """A person undid everything from a turn on; the next turn makes that final.
 
     `turns` existed at that time, `tree` is the snapshot of the files then, `files` are the restored ones.
     """
 
-    id: str
     turn: int
     turns: int
     tree: str = ""
@@ -230,44 +224,39 @@ class Undone(msgspec.Struct, frozen=True, tag="undone", tag_field="kind", omit_d
     restored: bool = False
 
 
-class Redone(msgspec.Struct, frozen=True, tag="redone", tag_field="kind", omit_defaults=True):
+class Redone(Identified, frozen=True, tag="redone"):
     """A person took the last undo back."""
 
-    id: str
     undone: str
     restored: bool = False
 
 
-class Extension(msgspec.Struct, frozen=True, tag="extension", tag_field="kind", omit_defaults=True):
+class Extension(Identified, frozen=True, tag="extension"):
     """A person raised a limit of the running turn, with this inbox item."""
 
-    id: str
     limit: LimitName
     by: float
     item: str = ""
 
 
-class Halt(msgspec.Struct, frozen=True, tag="halt", tag_field="kind", omit_defaults=True):
+class Halt(Identified, frozen=True, tag="halt"):
     """The turn must end without a closing request."""
 
-    id: str
     reason: Reason
     detail: str = ""
 
 
-class Sentinel(msgspec.Struct, frozen=True, tag="sentinel", tag_field="kind", omit_defaults=True):
+class Sentinel(Identified, frozen=True, tag="sentinel"):
     """Why a turn ended early, for the reader."""
 
-    id: str
     reason: Reason
     text: str
     mark: str = "cap_hit"
 
 
-class TurnStart(msgspec.Struct, frozen=True, tag="turn_start", tag_field="kind", omit_defaults=True):
+class TurnStart(Identified, frozen=True, tag="turn_start"):
     """The start of a turn: everything that holds until its end, even if the configuration changes later."""
 
-    id: str
     number: int
     agent: str
     model: str
@@ -289,10 +278,9 @@ class TurnStart(msgspec.Struct, frozen=True, tag="turn_start", tag_field="kind",
     """Tools that its agent does not have and that its prompt requested."""
 
 
-class TurnFinish(msgspec.Struct, frozen=True, tag="turn_finish", tag_field="kind", omit_defaults=True):
+class TurnFinish(Identified, frozen=True, tag="turn_finish"):
     """The end of a turn."""
 
-    id: str
     number: int
     reason: Reason
     spent: Spent

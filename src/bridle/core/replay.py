@@ -11,7 +11,7 @@ from bridle.core.action import Action, CallModel, Compact, Finish, Pause, Run, S
 from bridle.core.decide import decide
 from bridle.core.events import CallMoved, Entry, PartPut, Recorded
 from bridle.core.fold import fold, load
-from bridle.core.limits import ROWS, Reason, Spent, spent_by
+from bridle.core.limits import ROWS, Reason, Spent
 from bridle.core.parts import Request, StepStart, TurnFinish
 from bridle.core.session import OpenTurn, Session
 from bridle.core.states import Approved, Asking, Pending, Queued, Refused, Repeat, Running, Waiting
@@ -126,7 +126,7 @@ def _step(number: int, attempt: int, closing: Reason | None) -> str:
 
 def _miscounted(turn: OpenTurn, finish: TurnFinish) -> tuple[str, str] | None:
     """Return the use that the turn reports and the sum of its record, if they differ."""
-    added = spent_by(turn, finish.spent.seconds)
+    added = turn.spent(finish.spent.seconds)
     pairs = zip(astuple(added), astuple(finish.spent), strict=True)
     if all(abs(ours - theirs) < TOLERANCE for ours, theirs in pairs):
         return None

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import asdict
 
 from bridle.core.ids import turn_part_id
-from bridle.core.limits import Reason, Spent, spent_by
+from bridle.core.limits import Reason, Spent
 from bridle.core.parts import Text, TurnFinish
 from bridle.core.session import Session
 from bridle.core.states import Ask, Usage
@@ -52,7 +52,7 @@ class Result(msgspec.Struct, frozen=True):
     @property
     def spent(self) -> Spent:
         """The amounts that the turn has used."""
-        return spent_by(self, self.seconds)
+        return Spent(self.steps, self.tool_calls, self.tokens, self.cost, self.seconds)
 
     @property
     def ended(self) -> bool:

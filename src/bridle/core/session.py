@@ -10,7 +10,7 @@ import msgspec
 from bridle.core import parts
 from bridle.core.context import CHARACTERS_PER_TOKEN, TOKENS_OF_A_TOOL, estimate_tokens
 from bridle.core.events import SessionInfo
-from bridle.core.limits import NOTHING, LimitName, Reason, spent_by
+from bridle.core.limits import NOTHING, LimitName, Reason, Spent
 from bridle.core.messages import Message, MessageList, Messages, characters
 from bridle.core.parts import Call
 from bridle.core.permission import Access
@@ -19,6 +19,8 @@ from bridle.core.states import Approved, Ask, Asking, CallState, Pending, Queued
 from bridle.core.todos import Todo
 from bridle.core.turn import SideRequest, Step, Turn
 
+PLACES = {Pending: "pending", Approved: "pending", Repeat: "pending", Asking: "asking", Queued: "queued"}
+"""The field of `Turn` that lists a call in this state."""
 MAX_CHARACTERS_PER_TOKEN = 8.0
 MOST_MISFITS = 5
 """Number of answers that may miss their schema before the turn fails."""
@@ -89,6 +91,10 @@ class OpenTurn:
         """Number of steps that the turn may take; 0 if it has no tools."""
         return self.limits.steps or 0
 
+    def spent(self, elapsed: float) -> Spent:
+        """Return the amounts that the turn has used by this time."""
+        return Spent(self.steps, self.tool_calls, self.tokens, self.cost, elapsed)
+
     @property
     def compaction_words(self) -> str:
         """The outcome of the last compaction, for the reader."""
@@ -125,24 +131,18 @@ class OpenTurn:
         """Return the turn as `decide` sees it."""
         found: dict[str, tuple[str, ...]] = {}
         for id, state in self.batch.items():
-            if isinstance(state, (Pending, Approved, Repeat)):
-                place = "pending"
-            elif isinstance(state, Asking):
-                place = "asking"
-            elif isinstance(state, Queued):
-                place = "queued"
-            elif isinstance(state, Waiting) and not state.told:
+            place = PLACES.get(type(state))
+            if isinstance(state, Waiting) and not state.told:
                 place = "recalled" if state.recalled else "waiting"
-            else:
-                continue
-            found[place] = (*found.get(place, ()), id)
+            if place is not None:
+                found[place] = (*found.get(place, ()), id)
         for id, state in self.background.items():
             place = "recalled" if state.recalled else "background"
             found[place] = (*found.get(place, ()), id)
         return Turn(
             self.start.number,
             self.limits,
-            spent_by(self, elapsed),
+            self.spent(elapsed),
             self.step,
             prompted=self.prompted,
             halt=self.halt,

@@ -116,14 +116,19 @@ class Report(msgspec.Struct, frozen=True, omit_defaults=True):
     unasked: bool = False
 
 
-class Done(msgspec.Struct, frozen=True, tag="done", omit_defaults=True):
-    """Ended; `output` is what the model reads, capped, and `digest` is of the raw result."""
+class Returned(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Ended after it ran; `output` is for the model, capped, and `digest` is of the raw result."""
 
     output: str
     digest: str
     files: tuple[str, ...] = ()
     stored: str = ""
     report: Report | None = None
+
+
+class Done(Returned, frozen=True, tag="done"):
+    """Ended well."""
+
     synthesize: bool = False
     kept: bool = False
     """Whether the output stays available to later calls, even after a compaction."""
@@ -137,18 +142,12 @@ class Done(msgspec.Struct, frozen=True, tag="done", omit_defaults=True):
     """The task list, if this call wrote it."""
 
 
-class Failed(msgspec.Struct, frozen=True, tag="failed", omit_defaults=True):
+class Failed(Returned, frozen=True, tag="failed"):
     """Ended with an error; `output` tells it to the model, with everything printed before."""
-
-    output: str
-    digest: str
-    files: tuple[str, ...] = ()
-    stored: str = ""
-    report: Report | None = None
 
 
 class Refused(msgspec.Struct, frozen=True, tag="refused", omit_defaults=True):
-    """Never run; `output` is what the model reads."""
+    """Never run; `output` tells the model why."""
 
     refusal: Refusal
     output: str

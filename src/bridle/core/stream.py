@@ -38,11 +38,11 @@ class ModelRequest(msgspec.Struct, frozen=True):
 
 
 class Start(msgspec.Struct, frozen=True, tag="start"):
-    pass
+    """The request was accepted."""
 
 
 class ReasoningStart(msgspec.Struct, frozen=True, tag="reasoning-start"):
-    pass
+    """A thought begins."""
 
 
 class ReasoningDelta(msgspec.Struct, frozen=True, tag="reasoning-delta"):
@@ -56,7 +56,7 @@ class ReasoningEnd(msgspec.Struct, frozen=True, tag="reasoning-end"):
 
 
 class TextStart(msgspec.Struct, frozen=True, tag="text-start"):
-    pass
+    """A text begins."""
 
 
 class TextDelta(msgspec.Struct, frozen=True, tag="text-delta"):
@@ -64,7 +64,7 @@ class TextDelta(msgspec.Struct, frozen=True, tag="text-delta"):
 
 
 class TextEnd(msgspec.Struct, frozen=True, tag="text-end"):
-    pass
+    """A text ends."""
 
 
 class ToolInputStart(msgspec.Struct, frozen=True, tag="tool-input-start"):
@@ -110,7 +110,7 @@ class Alive(msgspec.Struct, frozen=True, tag="alive"):
 
 
 class StepBegin(msgspec.Struct, frozen=True, tag="start-step"):
-    pass
+    """The reply begins."""
 
 
 class StepEnd(msgspec.Struct, frozen=True, tag="finish-step"):

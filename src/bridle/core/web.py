@@ -127,16 +127,6 @@ def _without_dots(path: str) -> str:
     return "/" + "/".join(kept)
 
 
-class AddressPattern(NamedTuple):
-    """A parsed pattern for addresses; each part is matched separately."""
-
-    scheme: str
-    host: str
-    port: str
-    """Empty for the default port of the scheme."""
-    path: str
-
-
 def address_fits(pattern: str, url: str) -> bool:
     """Return whether a pattern matches an address: a star never crosses from one part into the next."""
     if pattern == "*":
@@ -145,12 +135,12 @@ def address_fits(pattern: str, url: str) -> bool:
         address = parsed(url)
     except ValueError:
         return False
-    wanted = _wanted(pattern)
+    scheme, host, port, path = _wanted(pattern)
     return (
-        _fits(wanted.scheme, address.scheme)
-        and any(_fits(wanted.host, name) for name in _names_of(address.host))
-        and (_fits(wanted.port, str(address.port)) if wanted.port else address.port == PORTS[address.scheme])
-        and _fits(wanted.path, address.path)
+        _fits(scheme, address.scheme)
+        and any(_fits(host, name) for name in _names_of(address.host))
+        and (_fits(port, str(address.port)) if port else address.port == PORTS[address.scheme])
+        and _fits(path, address.path)
     )
 
 
@@ -172,13 +162,14 @@ def _names_of(host: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _wanted(pattern: str) -> AddressPattern:
+def _wanted(pattern: str) -> tuple[str, str, str, str]:
+    """Return scheme, host, port and path of a pattern; each is matched separately, and no port means the default."""
     scheme, found, rest = pattern.partition("://")
     if not found:
         scheme, rest = "*", pattern
     place, slash, path = rest.partition("/")
     host, port = _place(place)
-    return AddressPattern(scheme.lower(), host, port, _escaped(f"/{path}") if slash else "*")
+    return scheme.lower(), host, port, _escaped(f"/{path}") if slash else "*"
 
 
 def _place(text: str) -> tuple[str, str]:

@@ -63,8 +63,6 @@ class Bus:
         return subscription
 
     def unsubscribe(self, session: str, subscription: Subscription) -> None:
-        waiting = self._subscriptions.get(session)
-        if waiting is not None and subscription in waiting:
-            waiting.remove(subscription)
-            if not waiting:
-                del self._subscriptions[session]
+        self._subscriptions[session].remove(subscription)
+        if not self._subscriptions[session]:
+            del self._subscriptions[session]

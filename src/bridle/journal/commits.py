@@ -50,7 +50,7 @@ class Commits:
 
     async def write(self, work: Callable[[], Result], *, full: bool) -> Result:
         """Run the work in a transaction; with `full`, wait until it would survive a power loss."""
-        if self._database.read_only:
+        if self._database.notice:
             raise JournalRefused(self._database.notice)
         if self._database.damaged:
             raise JournalRefused(f"{self._database.path}: the journal is damaged, and is not written to any more")

@@ -64,6 +64,7 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.notice = ""
+        """Why the file is open for reading only; empty if it can be written."""
         self.damaged = False
         self._open_handles: list[sqlite3.Connection] = []
         self.log = path.with_name(path.name + "-wal")
@@ -125,10 +126,6 @@ class Database:
             f"{self.path}: the journal was written by a newer Bridle (schema {version}); it is open for reading only. "
             "Update Bridle to go on with its sessions."
         )
-
-    @property
-    def read_only(self) -> bool:
-        return bool(self.notice)
 
     def _prepare(self, version: int) -> None:
         writer = self.writer

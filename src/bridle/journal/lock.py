@@ -55,8 +55,6 @@ def is_locked(path: Path) -> bool:
 
 def _same_file(handle: int, path: Path) -> bool:
     try:
-        there = path.stat(follow_symlinks=False)
+        return os.path.samestat(os.fstat(handle), path.lstat())
     except FileNotFoundError:
         return False
-    ours = os.fstat(handle)
-    return (ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino)

@@ -105,7 +105,7 @@ class MemoryJournal:
             kept = self._held(lease)
             entries = (*before, entry)
             if entries[0].sequence != len(kept.entries) + 1:
-                raise LeaseLost(f"session {lease.session} has grown under the hands of another writer")
+                raise LeaseLost(f"session {lease.session} has new entries of another process")
             if change is not None:
                 self._accounts.update(post(change, self._accounts.get))
             kept.entries += entries
@@ -207,7 +207,7 @@ class MemoryJournal:
         return sum(len(wire.encode_events(entry)) for entry in self._kept(session).entries)
 
     async def shrink(self) -> None:
-        pass
+        """Do nothing: deleted sessions take no space."""
 
     async def close(self) -> None:
         with self._lock:

@@ -6,7 +6,7 @@ import asyncio
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
@@ -138,7 +138,7 @@ class SqliteJournal:
 
     def _check(self, lease: Lease, sequence: int) -> None:
         if lease.session not in self._locks or sequence != self._sequences[lease.session] + 1:
-            raise LeaseLost(f"session {lease.session} has grown under the hands of another writer")
+            raise LeaseLost(f"session {lease.session} has new entries of another process")
 
     def _append(self, lease: Lease, entry: Entry) -> None:
         execute, number = self._database.execute, self._numbers[lease.session]
@@ -358,8 +358,6 @@ class SqliteJournal:
 
 
 async def _set_within(event: asyncio.Event, seconds: float | None) -> None:
-    try:
+    with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()
-    except TimeoutError:
-        return

@@ -51,7 +51,7 @@ class Sync:
                 self._handle = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
             _to_disk(self._handle)
         except OSError as error:
-            raise JournalFailed(f"{self._path}: what was written cannot be made to last: {error}") from error
+            raise JournalFailed(f"{self._path}: committed data cannot be flushed to disk: {error}") from error
         # The average time of this disk decides whether a flush may block the event loop.
         self._seconds += (self._clock.monotonic() - begun - self._seconds) / 8
 

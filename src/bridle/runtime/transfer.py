@@ -14,7 +14,7 @@ from bridle.core.context import sound
 from bridle.core.events import Entry, SessionInfo, SessionPut
 from bridle.core.ids import is_below
 from bridle.core.ledger import Account, AccountChange, places
-from bridle.core.limits import NOTHING, UNLIMITED, counted, spent_by
+from bridle.core.limits import NOTHING, UNLIMITED, counted
 from bridle.core.permission import Access
 from bridle.core.repair import arguments_of
 from bridle.core.session import OpenTurn, Session
@@ -193,7 +193,7 @@ def _accounts(runtime: Runtime, states: Mapping[str, Session], id: str) -> Itera
     spent = NOTHING
     for each in (turn, *open_below):
         # Tokens and cost of finished subagents are already included in those of their parent.
-        spent = spent.plus(spent_by(each, 0.0).with_subagents(each.below))
+        spent = spent.plus(each.spent(0.0).with_subagents(each.below))
     unborn = sum(child not in states for each in (turn, *open_below) for child in each.children.values())
     (working, beside), *others = (_working(each, states) for each in (turn, *open_below))
     # Concurrency slots are counted at the root; a turn that waits for its own subagents lends them its slot.

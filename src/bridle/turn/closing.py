@@ -11,7 +11,7 @@ from bridle.core.compaction import prunable
 from bridle.core.events import PartPut, Recorded
 from bridle.core.ids import notice_id, turn_part_id
 from bridle.core.ledger import AccountChange
-from bridle.core.limits import LIMIT_OF_REASON, LIMITS, ROWS, LimitName, Reason, counted, spent_by
+from bridle.core.limits import LIMIT_OF_REASON, LIMITS, ROWS, LimitName, Reason, counted
 from bridle.core.parts import Compaction, Notice, Sentinel, Text, TurnFinish
 from bridle.core.session import OpenTurn
 from bridle.core.states import Refusal
@@ -54,7 +54,7 @@ def used(turn: OpenTurn, reason: Reason, elapsed: float) -> str:
     row = LIMIT_OF_REASON.get(reason)
     if row is None:
         return ""
-    spent, allowed = spent_by(turn, elapsed).of(row.name), turn.limits.of(row.name) or 0
+    spent, allowed = turn.spent(elapsed).of(row.name), turn.limits.of(row.name) or 0
     if row.last_closes:
         # The closing step counts, even before it has begun.
         spent = max(spent, min(spent + 1, allowed))
@@ -86,7 +86,7 @@ def closing_notice(turn: OpenTurn, reason: Reason, template: str, elapsed: float
 def limit_notice(turn: OpenTurn, name: LimitName, number: int, elapsed: float) -> Notice:
     """Return the 80 % notice, for the reader and for the model."""
     row, allowed = LIMITS[name], turn.limits.of(name) or 0
-    spent = number if row.last_closes else spent_by(turn, elapsed).of(name)
+    spent = number if row.last_closes else turn.spent(elapsed).of(name)
     left = allowed - spent
     used, most = row.exact(spent), row.exact(allowed)
     text = row.notice.format(used=used, allowed=most, left=row.exact(left), counted=counted(int(left), row.noun))
@@ -134,7 +134,7 @@ async def finish(active: ActiveTurn, action: Finish) -> Finish:
         text_line = headline(turn, reason, action.detail, elapsed)
         events.append(PartPut(Sentinel(turn_part_id(number, "sentinel"), reason, text_line)))
     events += _pruning(active)
-    spent = replace(spent_by(turn, round(elapsed, 3)), cost=round(turn.cost, 10))
+    spent = replace(turn.spent(round(elapsed, 3)), cost=round(turn.cost, 10))
     ending = TurnFinish(
         turn_part_id(number, "finish"),
         number,

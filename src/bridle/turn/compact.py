@@ -53,7 +53,7 @@ class _Summary(RequestKind):
         self.per_token = session.characters_per_token
         tail = min(self.window * compaction.TAIL_SHARE, compaction.TAIL_TOKENS)
         self.through = compaction.first_kept(self.messages, int(tail * self.per_token))
-        history = compaction.serialised(self.messages[: self.through], self._room(compaction.HISTORY_SHARE))
+        history = compaction.serialized(self.messages[: self.through], self._room(compaction.HISTORY_SHARE))
         self.words = (active.instruction or active.setup.model.prompts["compaction"]).replace("{history}", history)
         self.reads = int(len(self.words) / self.per_token) + ESTIMATE_SLACK
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from bridle.core.ids import notice_id
-from bridle.core.limits import LIMITS, NOTHING, UNLIMITED, LimitName, Limits, Scope, spent_by
+from bridle.core.limits import LIMITS, NOTHING, UNLIMITED, LimitName, Limits, Scope
 from bridle.core.parts import Notice, ReservationRefused
 from bridle.turn.active_turn import ActiveTurn
 
@@ -37,7 +37,7 @@ async def budget_notices(active: ActiveTurn) -> list[Notice]:
     """Return the 80 % notices of budgets that this turn shares: with its tree, with the day and the month."""
     turn = active.turn
     own = turn.start.delegation is None and turn.below == NOTHING and not active.setup.tree_cost
-    if own and not active.setup.tree.nearly_reached(spent_by(turn, 0.0), frozenset()):
+    if own and not active.setup.tree.nearly_reached(turn.spent(0.0), frozenset()):
         # Nothing else has spent from the tree, so the ledger need not be read at every step.
         return []
     found: list[Notice] = []

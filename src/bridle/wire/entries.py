@@ -8,17 +8,14 @@ from bridle.core.events import Entry, Recorded
 from bridle.core.inbox import InboxItem
 from bridle.core.ledger import Account
 
-_encoder = msgspec.json.Encoder()
-_events = msgspec.json.Decoder(tuple[Recorded, ...])
 _item: msgspec.json.Decoder[InboxItem] = msgspec.json.Decoder(InboxItem)
-_account = msgspec.json.Decoder(Account)
 
-encode = _encoder.encode
-decode_events = _events.decode
+encode = msgspec.json.Encoder().encode
+decode_events = msgspec.json.Decoder(tuple[Recorded, ...]).decode
 decode_item = _item.decode
-decode_account = _account.decode
+decode_account = msgspec.json.Decoder(Account).decode
 
 
 def encode_events(entry: Entry) -> bytes:
     """Encode the events of an entry; its other fields are columns."""
-    return _encoder.encode(entry.events)
+    return encode(entry.events)

@@ -42,7 +42,7 @@ class SessionEvent(PublicEvent, frozen=True, kw_only=True, tag="session"):
 
 
 class StatusEvent(EntryEvent, frozen=True, kw_only=True, tag="status"):
-    """What the session is doing now."""
+    """The current status of the session."""
 
     state: Literal["idle", "busy", "retry", "paused", "interrupted"]
     attempt: int | UnsetType = UNSET
@@ -67,7 +67,7 @@ class TextEvent(EntryEvent, frozen=True, kw_only=True, tag="text"):
 
 
 class ReasoningEvent(EntryEvent, frozen=True, kw_only=True, tag="reasoning"):
-    """What the model thought aloud, once it is whole. It replaces the part's deltas."""
+    """A thought of the model, once it is whole. It replaces the part's deltas."""
 
     part: str
     text: str
@@ -133,13 +133,13 @@ class SentinelEvent(EntryEvent, frozen=True, kw_only=True, tag="sentinel"):
 
 
 class ErrorEvent(PublicEvent, frozen=True, kw_only=True, tag="error"):
-    """What kept the turn from beginning or from ending well."""
+    """The error that kept the turn from starting or from ending well."""
 
     message: str
 
 
 class ResultEvent(PublicEvent, frozen=True, kw_only=True, tag="result"):
-    """What became of the prompt; always the last event."""
+    """The outcome of the prompt; always the last event."""
 
     reason: EndReason
     text: str
@@ -283,15 +283,6 @@ def result_event(result: Result, reason: EndReason) -> ResultEvent:
     return msgspec.structs.replace(msgspec.convert(result, ResultEvent, from_attributes=True), reason=reason)
 
 
-def lines_schema() -> dict[str, Any]:
-    """Return the JSON schema of one line of `--format json`."""
-    return _schema(LineEvent)
-
-
-def events_schema() -> dict[str, Any]:
-    """Return the JSON schema of any public event."""
-    return _schema(Event)
-
-
-def _schema(kinds: Any) -> dict[str, Any]:
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(kinds)}
+def json_schema(events: Any) -> dict[str, Any]:
+    """Return the JSON schema of these events: of `LineEvent`, one line of `--format json`, or of any `Event`."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(events)}

@@ -12,7 +12,7 @@ from bridle.core.inbox import TurnOptions
 from bridle.runtime import Runtime, config_faults, config_schema, config_values, write_starter
 from bridle.surfaces.cli.commands import Dir, ListingGroup, Model, SystemText, Trusted
 from bridle.surfaces.cli.output import say, tell_notices
-from bridle.wire.events import lines_schema
+from bridle.wire.events import LineEvent, json_schema
 
 config = typer.Typer(cls=ListingGroup, invoke_without_command=True)
 
@@ -50,7 +50,7 @@ def schema(
 
     Example: bridle config schema > bridle.schema.json
     """
-    say(json.dumps(lines_schema() if lines else config_schema(), indent=2))
+    say(json.dumps(json_schema(LineEvent) if lines else config_schema(), indent=2))
 
 
 @config.command("prompt")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from bridle.core import parts
 from bridle.core.events import CallMoved, Entry, PartPut, Recorded, RequestMoved
 from bridle.core.fold import fold
-from bridle.core.limits import UNLIMITED, Limits, Spent, spent_by
+from bridle.core.limits import UNLIMITED, Limits, Spent
 from bridle.core.session import OpenTurn, Session
 from bridle.core.states import Ended, Open, Replied, Running, Usage, Waiting
 from bridle.core.undo import visible
@@ -78,7 +78,7 @@ def gathered(entries: Sequence[Entry], below: Mapping[str, Sequence[Entry]]) -> 
 
 
 def _count(view: TurnView, turn: OpenTurn, at: float) -> None:
-    used = spent_by(turn, at)
+    used = turn.spent(at)
     if not view.used or view.used[-1] != used:
         view.used.append(used)
     view.limits = turn.limits

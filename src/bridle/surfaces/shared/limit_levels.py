@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from bridle.core.ledger import Account, TreeLimits
-from bridle.core.limits import ROWS, Limit, Limits, Spent, spent_by
+from bridle.core.limits import ROWS, Limit, Limits, Spent
 from bridle.core.session import OpenTurn
 
 NEAR = 0.8
@@ -22,7 +22,7 @@ class Level(NamedTuple):
 
 def levels(turn: OpenTurn, elapsed: float) -> Iterator[Level]:
     """Yield the usage of every limit of a turn, including usage without a limit."""
-    return _levels(spent_by(turn, elapsed), turn.limits)
+    return _levels(turn.spent(elapsed), turn.limits)
 
 
 def _levels(spent: Spent, limits: Limits) -> Iterator[Level]:
