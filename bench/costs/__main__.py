@@ -10,8 +10,7 @@ from typing import Any
 
 from bench.contender import Contender, installed, report_of
 from bench.costs.growth import grown
-from bench.costs.page import DEFAULT, PLOTS, SHORTER, Measured, draw, page
-from bench.costs.page import OURS as OUR_COMMAND
+from bench.costs.page import DEFAULT, OURS as OUR_COMMAND, PLOTS, SHORTER, Measured, draw, page
 from bench.costs.streams import stream, streaming
 from bench.costs.whole import measured
 from bench.starts import Command, commands, opencode, prepare_opencode

@@ -14,17 +14,11 @@ if TYPE_CHECKING:
     from bridle.core.limits import Limits as Limits
     from bridle.core.permission import Rule as Rule
     from bridle.core.result import Result as Result
-    from bridle.errors import BridleError as BridleError
-    from bridle.errors import ConfigError as ConfigError
-    from bridle.errors import ToolFailed as ToolFailed
+    from bridle.errors import BridleError as BridleError, ConfigError as ConfigError, ToolFailed as ToolFailed
     from bridle.library.agent import Agent as Agent
-    from bridle.runtime import Runtime as Runtime
-    from bridle.runtime import RuntimeConfig as RuntimeConfig
-    from bridle.testing.scripted import Reply as Reply
-    from bridle.testing.scripted import ScriptedModel as ScriptedModel
-    from bridle.testing.scripted import call as call
-    from bridle.tools.tool import Output as Output
-    from bridle.tools.tool import tool as tool
+    from bridle.runtime import Runtime as Runtime, RuntimeConfig as RuntimeConfig
+    from bridle.testing.scripted import Reply as Reply, ScriptedModel as ScriptedModel, call as call
+    from bridle.tools.tool import Output as Output, tool as tool
 
     __version__: str
 

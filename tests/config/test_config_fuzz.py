@@ -5,8 +5,7 @@ import os
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from support.config_project import ENVIRONMENT, harmless, project
 
 from bridle.config.agents import all_agents, builtin_agents, rules

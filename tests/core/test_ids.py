@@ -1,8 +1,7 @@
 """Every id as it stands on disk, and back again."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from bridle.core import ids
 

@@ -1,8 +1,7 @@
 """The detector on its own: tables of call sequences."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from bridle.core.repetition import UNKNOWN, Chant, Repetition, repeats
 

@@ -5,10 +5,8 @@ import itertools
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as some
-from support.wire_faults import WIRES as SPOKEN
-from support.wire_faults import Answer, RawServer, events, sound
+from hypothesis import given, strategies as some
+from support.wire_faults import WIRES as SPOKEN, Answer, RawServer, events, sound
 from support.wires import WIRES, lane_to, model_of
 
 from bridle import Runtime, RuntimeConfig, tool

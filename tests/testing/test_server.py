@@ -11,8 +11,7 @@ import httpx2
 import pytest
 
 from bridle.errors import ConfigError
-from bridle.testing.scripted import Reply, ScriptedCall, ScriptedError, ScriptedModel, read_scenario
-from bridle.testing.scripted import Scenario as Script
+from bridle.testing.scripted import Reply, Scenario as Script, ScriptedCall, ScriptedError, ScriptedModel, read_scenario
 from bridle.testing.server import ScriptedServer
 from bridle.testing.validators import problems_in_chat
 

@@ -5,8 +5,7 @@ import asyncio
 import pytest
 from support.stories import TOOLS
 
-from bridle import Agent as Bundled
-from bridle import Rule, ScriptedModel, Settings, call
+from bridle import Agent as Bundled, Rule, ScriptedModel, Settings, call
 from bridle.assembly.user_setup import UserSetup
 from bridle.config.settings import SandboxSettings
 from bridle.core.agent import AgentDefinition

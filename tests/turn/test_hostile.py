@@ -9,8 +9,7 @@ from support.stories import tell
 
 from bridle import Agent, ConfigError, Limits, Reply, Runtime, RuntimeConfig, ScriptedModel, call, tool
 from bridle.config.settings import Settings, TreeSettings
-from bridle.core.agent import AgentDefinition as Definition
-from bridle.core.agent import ModelInfo
+from bridle.core.agent import AgentDefinition as Definition, ModelInfo
 from bridle.core.events import PartGrown, SessionInfo
 from bridle.core.inbox import PromptItem, TurnOptions
 from bridle.core.parts import Text

@@ -10,8 +10,7 @@ from support.virtual import run_virtually
 
 from bridle import Agent, Output, Reply, Rule, Runtime, RuntimeConfig, ScriptedModel, TreeLimits, call, tool
 from bridle.config.settings import LimitSettings, Settings
-from bridle.core.agent import AgentDefinition as Definition
-from bridle.core.agent import Price
+from bridle.core.agent import AgentDefinition as Definition, Price
 from bridle.core.events import Entry
 from bridle.core.fold import load
 from bridle.core.inbox import PromptItem, TurnOptions

@@ -7,12 +7,9 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import msgspec
-from pydantic_ai import exceptions as failures
-from pydantic_ai import messages as theirs
-from pydantic_ai.models import Model as TheirModel
-from pydantic_ai.models import ModelRequestParameters, StreamedResponse, infer_model
-from pydantic_ai.providers import Provider as TheirProvider
-from pydantic_ai.providers import infer_provider, infer_provider_class
+from pydantic_ai import exceptions as failures, messages as theirs
+from pydantic_ai.models import Model as TheirModel, ModelRequestParameters, StreamedResponse, infer_model
+from pydantic_ai.providers import Provider as TheirProvider, infer_provider, infer_provider_class
 from pydantic_ai.tools import ToolDefinition
 
 from bridle.core import messages, stream

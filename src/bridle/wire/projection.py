@@ -8,8 +8,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET
 
-from bridle.core import events as record
-from bridle.core import parts, states
+from bridle.core import events as record, parts, states
 from bridle.core.events import Entry, PartDelta
 from bridle.core.fold import fold
 from bridle.core.ids import is_below, reply_id

@@ -16,8 +16,7 @@ from typing import Any, TextIO
 import typer
 
 from bridle.surfaces.cli.writer import is_lively
-from bridle.surfaces.shared.safe_text import line as one_line
-from bridle.surfaces.shared.safe_text import plain, plain_json
+from bridle.surfaces.shared.safe_text import line as one_line, plain, plain_json
 
 COLORS = {"+": "32", "-": "31", "@": "36"}
 
