@@ -18,7 +18,7 @@ from bridle.core.agent import AgentDefinition
 from bridle.core.events import Entry
 from bridle.core.fold import load
 from bridle.core.inbox import AnswerItem, InboxItem
-from bridle.core.parts import Call, Changed
+from bridle.core.parts import Call, Changed, Patch
 from bridle.core.permission import Access
 from bridle.core.result import Result
 from bridle.core.states import Ask, Done, Failed
@@ -29,7 +29,6 @@ from bridle.runtime import Runtime, RuntimeConfig
 from bridle.snapshots.snapshots import Snapshots
 from bridle.testing.validators import problems
 from bridle.tools.tool import Invocation, Output, StructTool, struct_schema
-from bridle.turn.file_history import Compared
 from bridle.wire import entries as wire
 from support.virtual import EPOCH, SESSION, VirtualLoop, virtual_seams
 from support.wires import problems_on_wires
@@ -253,9 +252,9 @@ class CuttableFiles:
         await self._cutter.point("take")
         return "before"
 
-    async def compare(self, directory: Any, session: str, patch: Any) -> Compared:
+    async def compare(self, directory: Any, session: str, patch: Patch) -> Patch:
         await self._cutter.point("compare")
-        return Compared("after", (Changed("file", "changed", 1, 1),))
+        return msgspec.structs.replace(patch, after="after", files=(Changed("file", "changed", 1, 1),))
 
 
 async def answer_once(life: Life, ask: Ask, choice: Literal["once", "always", "reject"] = "once") -> None:

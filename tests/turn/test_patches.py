@@ -26,9 +26,8 @@ from bridle.journal.memory import MemoryJournal
 from bridle.runtime import Runtime, RuntimeConfig
 from bridle.tools.bash import TOOL as BASH
 from bridle.tools.tool import Output, StructTool, struct_schema
-from bridle.turn.file_history import Compared
 
-CHANGED = Compared("after", (Changed("file", "changed", 1, 1),))
+CHANGED = {"after": "after", "files": (Changed("file", "changed", 1, 1),)}
 
 
 async def at_once() -> None:
@@ -56,10 +55,10 @@ class Keeper:
         await self.taking()
         return "before"
 
-    async def compare(self, directory: Any, session: str, patch: Patch) -> Compared:
+    async def compare(self, directory: Any, session: str, patch: Patch) -> Patch:
         self.asked.append("compare")
         await self.comparing()
-        return CHANGED
+        return msgspec.structs.replace(patch, **CHANGED)
 
     async def close(self) -> None:
         """It holds nothing."""

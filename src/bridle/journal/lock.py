@@ -7,6 +7,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from bridle.process.ancestry import is_held
+
 LOOKS = 50
 
 
@@ -41,16 +43,9 @@ def drop_lock(handle: int, path: Path) -> None:
 def is_locked(path: Path) -> bool:
     """Return whether a process holds the lock."""
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        return is_held(path)
     except FileNotFoundError:
         return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(handle)
-    return False
 
 
 def _same_file(handle: int, path: Path) -> bool:

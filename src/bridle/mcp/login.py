@@ -10,13 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.client.auth.oauth2 import OAuthContext
-from mcp.shared.auth import (
-    OAuthClientInformationFull,
-    OAuthClientMetadata,
-    OAuthMetadata,
-    OAuthToken,
-    ProtectedResourceMetadata,
-)
+from mcp.shared import auth
 from pydantic import AnyUrl
 
 from bridle.config.settings import McpServer
@@ -54,11 +48,11 @@ class Tokens:
         self._key = key
         self._server = server
 
-    async def get_tokens(self) -> OAuthToken | None:
+    async def get_tokens(self) -> auth.OAuthToken | None:
         found = self._stored().tokens
-        return OAuthToken.model_validate_json(found) if found else None
+        return auth.OAuthToken.model_validate_json(found) if found else None
 
-    async def set_tokens(self, tokens: OAuthToken) -> None:
+    async def set_tokens(self, tokens: auth.OAuthToken) -> None:
         found, about = self.context.oauth_metadata, self.context.protected_resource_metadata
         self._change(
             tokens=tokens.model_dump_json(),
@@ -72,19 +66,19 @@ class Tokens:
         self.context = context
         kept = self._stored()
         if kept.server:
-            context.oauth_metadata = OAuthMetadata.model_validate_json(kept.server)
+            context.oauth_metadata = auth.OAuthMetadata.model_validate_json(kept.server)
         if kept.resource:
-            context.protected_resource_metadata = ProtectedResourceMetadata.model_validate_json(kept.resource)
+            context.protected_resource_metadata = auth.ProtectedResourceMetadata.model_validate_json(kept.resource)
         context.token_expiry_time = kept.expires
 
-    async def get_client_info(self) -> OAuthClientInformationFull | None:
+    async def get_client_info(self) -> auth.OAuthClientInformationFull | None:
         found = self._stored().client
         if found:
-            return OAuthClientInformationFull.model_validate_json(found)
+            return auth.OAuthClientInformationFull.model_validate_json(found)
         if not self._server.client_id:
             return None
         secret = self._server.client_secret or None
-        return OAuthClientInformationFull.model_validate(
+        return auth.OAuthClientInformationFull.model_validate(
             {
                 "client_id": self._server.client_id,
                 "client_secret": secret,
@@ -93,7 +87,7 @@ class Tokens:
             }
         )
 
-    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+    async def set_client_info(self, client_info: auth.OAuthClientInformationFull) -> None:
         self._change(client=client_info.model_dump_json())
 
     def forget(self) -> bool:
@@ -133,7 +127,7 @@ def login(
         await back.listen(parse_qs(urlsplit(address).query).get("state", [""])[0])
         show(address)
 
-    metadata = OAuthClientMetadata(
+    metadata = auth.OAuthClientMetadata(
         client_name="Bridle",
         redirect_uris=[AnyUrl(_back())],
         grant_types=["authorization_code", "refresh_token"],

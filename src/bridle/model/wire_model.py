@@ -11,18 +11,8 @@ from typing import Any, ClassVar, Protocol
 
 import msgspec
 
+from bridle.core import stream
 from bridle.core.agent import ModelInfo
-from bridle.core.stream import (
-    Alive,
-    Error,
-    ModelRequest,
-    ReasoningDelta,
-    Start,
-    StepBegin,
-    StreamEvent,
-    TextDelta,
-    ToolSpec,
-)
 from bridle.model.http import Lane
 from bridle.values.provider import Quirks
 
@@ -39,11 +29,11 @@ class WireModel(ABC):
         self.name = name
         self.quirks = quirks or Quirks()
         self._lane = lane
-        self._specs: tuple[ToolSpec, ...] = ()
+        self._specs: tuple[stream.ToolSpec, ...] = ()
         self._tools = msgspec.Raw(b"[]")
 
     @abstractmethod
-    def body(self, request: ModelRequest) -> bytes:
+    def body(self, request: stream.ModelRequest) -> bytes:
         """Return the JSON body of a request."""
 
     @abstractmethod
@@ -51,16 +41,16 @@ class WireModel(ABC):
         """Return a parser for one reply."""
 
     @abstractmethod
-    def tool(self, spec: ToolSpec) -> dict[str, Any]:
+    def tool(self, spec: stream.ToolSpec) -> dict[str, Any]:
         """Return the declaration of a tool."""
 
-    def tools(self, specs: tuple[ToolSpec, ...]) -> msgspec.Raw:
+    def tools(self, specs: tuple[stream.ToolSpec, ...]) -> msgspec.Raw:
         """Return the declarations of a turn's tools, encoded once, because they are the same in each request."""
         if specs is not self._specs:
             self._specs, self._tools = specs, msgspec.Raw(msgspec.json.encode([self.tool(spec) for spec in specs]))
         return self._tools
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+    def stream(self, request: stream.ModelRequest) -> AsyncIterator[stream.StreamEvent]:
         return talk(self._lane, self.path, partial(self.body, request), self.reply())
 
 
@@ -76,41 +66,41 @@ class StreamedReply(Protocol):
     failed: bool
     """The reply reported a failure or was invalid; an `Error` was yielded."""
 
-    def read(self, data: bytes) -> Iterator[StreamEvent]:
+    def read(self, data: bytes) -> Iterator[stream.StreamEvent]:
         """Yield the stream events for one event of the wire."""
 
-    def end(self) -> Iterator[StreamEvent]:
+    def end(self) -> Iterator[stream.StreamEvent]:
         """Yield the remaining events at the end of the body; none if the reply was cut off or has failed."""
 
 
 async def talk(
     lane: Lane, path: str, body: Callable[[], bytes], reply: StreamedReply
-) -> AsyncGenerator[StreamEvent, None]:
+) -> AsyncGenerator[stream.StreamEvent, None]:
     """Send a request and yield the events of its reply. All native wires use this function."""
     started = False
     try:
         sent = body()
     except (ValueError, TypeError, msgspec.MsgspecError) as error:
-        yield Error(f"the request could not be written: {error}", retryable=False)
+        yield stream.Error(f"the request could not be written: {error}", retryable=False)
         return
     async with aclosing(lane.post(path, sent)) as chunks:
         async for found in chunks:
-            if isinstance(found, Error):
+            if isinstance(found, stream.Error):
                 yield lane.clean(found)
                 return
             if not started and found:
                 # Not before data has arrived, because this ends the timeout for the first event.
                 started = True
-                yield Start()
-                yield StepBegin()
+                yield stream.Start()
+                yield stream.StepBegin()
             told = False
             for event in heard(reply, found):
                 told = True
-                yield lane.clean(event) if isinstance(event, Error) else event
+                yield lane.clean(event) if isinstance(event, stream.Error) else event
             if reply.failed:
                 return
             if not told:
-                yield Alive()
+                yield stream.Alive()
             if reply.done:
                 await _drain(chunks)
                 break
@@ -118,15 +108,15 @@ async def talk(
         yield event
 
 
-def heard(reply: StreamedReply, found: list[bytes]) -> Iterator[StreamEvent]:
+def heard(reply: StreamedReply, found: list[bytes]) -> Iterator[stream.StreamEvent]:
     """Yield the stream events for events of a wire. Deltas that arrived together are joined, which delays none."""
     words: list[str] = []
-    kind: type[TextDelta | ReasoningDelta] = TextDelta
+    kind: type[stream.TextDelta | stream.ReasoningDelta] = stream.TextDelta
     for data in found:
         if reply.done or reply.failed:
             break
         for event in _guarded(reply, reply.read(data)):
-            if isinstance(event, (TextDelta, ReasoningDelta)) and (not words or type(event) is kind):
+            if isinstance(event, (stream.TextDelta, stream.ReasoningDelta)) and (not words or type(event) is kind):
                 kind = type(event)
                 words.append(event.text)
                 continue
@@ -138,17 +128,17 @@ def heard(reply: StreamedReply, found: list[bytes]) -> Iterator[StreamEvent]:
         yield kind("".join(words))
 
 
-def _guarded(reply: StreamedReply, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
+def _guarded(reply: StreamedReply, events: Iterator[stream.StreamEvent]) -> Iterator[stream.StreamEvent]:
     """Yield the events of a parser. A server may send anything: unforeseen input becomes an ordinary failure."""
     try:
         yield from events
     except (LookupError, TypeError, ValueError, AttributeError, msgspec.MsgspecError, RecursionError) as error:
         reply.failed = True
         why = f"{type(error).__name__}: {error}"
-        yield Error(f"the provider sent an invalid event: {why}", retryable=True)
+        yield stream.Error(f"the provider sent an invalid event: {why}", retryable=True)
 
 
-async def _drain(chunks: AsyncIterator[list[bytes] | Error]) -> None:
+async def _drain(chunks: AsyncIterator[list[bytes] | stream.Error]) -> None:
     """Read the rest of the body for a moment, so that the connection can be reused."""
     with suppress(TimeoutError):
         async with asyncio.timeout(DRAIN_SECONDS):

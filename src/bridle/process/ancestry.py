@@ -51,7 +51,7 @@ def sees_all_ancestors() -> bool:
 def hides_a_driver(folder: Path) -> bool:
     """Return whether an invisible process, which may be an ancestor, holds a session lock in this folder."""
     try:
-        held = {str(path.resolve()) for path in folder.glob("*.lock") if _is_held(path)}
+        held = {str(path.resolve()) for path in folder.glob("*.lock") if is_held(path)}
     except OSError:
         return False
     if not held:
@@ -113,7 +113,8 @@ def _open_files(pid: int) -> Iterator[str]:
             yield str(handle.readlink())
 
 
-def _is_held(path: Path) -> bool:
+def is_held(path: Path) -> bool:
+    """Return whether a process holds a lock on the file; raises `OSError`."""
     handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)

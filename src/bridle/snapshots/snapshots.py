@@ -12,6 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from bridle.core.parts import Patch
 from bridle.errors import SnapshotFailed
 from bridle.seams import Seams, begin, in_thread
@@ -22,7 +24,6 @@ from bridle.snapshots.plan import Planned, Span, changes, plan_redo, plan_undo
 from bridle.snapshots.preexisting_files import Standing, left_of, standing
 from bridle.snapshots.repository import Bounds, Known, Repository, Taken
 from bridle.snapshots.restore import restore
-from bridle.turn.file_history import Compared
 
 MOST_FILES = 200
 """Maximum number of files that a patch names; the others are only counted."""
@@ -91,10 +92,10 @@ class Snapshots:
 
         return await self._do(directory, job)
 
-    async def compare(self, directory: Path, session: str, patch: Patch) -> Compared:
+    async def compare(self, directory: Path, session: str, patch: Patch) -> Patch:
         closed = self.seams.clock.wall()
 
-        def job(repository: Repository, pins: SnapshotPins) -> Compared:
+        def job(repository: Repository, pins: SnapshotPins) -> Patch:
             facts = pins.facts(session)
             taken = repository.take()
             moves = repository.moves(patch.before, taken.tree)
@@ -111,7 +112,8 @@ class Snapshots:
             unkept = _unkept(repository, facts, taken, set(found.moved.values())) if facts is not None else ()
             some = islice(found.moved.items(), MOST_UNKEPT)
             moved = {repository.shown(place): repository.shown(former) for place, former in some}
-            return Compared(taken.tree, files, more, unkept=unkept, left=left, moved=moved, closed=closed)
+            ended = replace(patch, after=taken.tree, closed=closed, files=files, more=more)
+            return replace(ended, unkept=unkept, left=left, moved=moved)
 
         compared = await self._do(directory, job)
         if directory not in self._tidying:

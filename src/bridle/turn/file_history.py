@@ -5,21 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-import msgspec
-
-from bridle.core.parts import Changed, Patch
-
-
-class Compared(msgspec.Struct, frozen=True):
-    """The files after some calls, and their differences from before."""
-
-    after: str
-    files: tuple[Changed, ...] = ()
-    more: int = 0
-    unkept: tuple[str, ...] = ()
-    left: tuple[str, ...] = ()
-    moved: dict[str, str] = {}
-    closed: float = 0.0
+from bridle.core.parts import Patch
 
 
 class FileHistory(Protocol):
@@ -28,5 +14,5 @@ class FileHistory(Protocol):
     async def take(self, directory: Path, session: str) -> str:
         """Take a snapshot of the files and return its name, valid until the session's next one."""
 
-    async def compare(self, directory: Path, session: str, patch: Patch) -> Compared:
+    async def compare(self, directory: Path, session: str, patch: Patch) -> Patch:
         """Compare the files with those before a patch; both snapshots are kept as long as the session."""

@@ -16,7 +16,6 @@ from bridle.core.permission import Access
 from bridle.core.states import CallState, Running
 from bridle.errors import SnapshotFailed
 from bridle.turn.active_turn import ActiveTurn
-from bridle.turn.file_history import Compared
 from bridle.turn.scope import Aborted
 
 TAKE_SECONDS = 20.0
@@ -102,12 +101,11 @@ async def finish_patch(active: ActiveTurn) -> None:
     if isinstance(compared, str):
         await active.record.append(PartPut(msgspec.structs.replace(patch, state="failed", detail=compared)))
         return
-    facts = msgspec.structs.asdict(compared)
-    done = msgspec.structs.replace(patch, state="taken", background=_goes_on(active), **facts)
+    done = msgspec.structs.replace(compared, state="taken", background=_goes_on(active))
     await active.record.append_with_next(PartPut(done))
 
 
-async def _compared(active: ActiveTurn, patch: Patch) -> Compared | str:
+async def _compared(active: ActiveTurn, patch: Patch) -> Patch | str:
     """Return the changes since a snapshot, or why they are not known."""
     keeps = active.setup.snapshots
     if keeps is None:
@@ -121,4 +119,4 @@ async def _compared(active: ActiveTurn, patch: Patch) -> Compared | str:
             compared = await asyncio.wait_for(keeps.compare(*place), ABORTED_SECONDS)
     except (SnapshotFailed, TimeoutError) as failed:
         return str(failed) or "it took too long"
-    return compared if isinstance(compared, Compared) else f"it took longer than {seconds:.3g} s"
+    return compared if isinstance(compared, Patch) else f"it took longer than {seconds:.3g} s"

@@ -63,7 +63,6 @@ from bridle.runtime.transfer import export_session, fork_session, import_bundle,
 from bridle.runtime.undo import redo, undo
 from bridle.seams import Seams
 from bridle.snapshots.snapshots import Snapshots
-from bridle.turn.file_history import Compared
 
 LARGEST = 60_000
 """Larger files are stored compressed."""
@@ -391,13 +390,15 @@ class ScriptedFiles:
     async def take(self, directory: Any, session: str) -> str:
         return f"tree{self._number}"
 
-    async def compare(self, directory: Any, session: str, patch: Any) -> Compared:
+    async def compare(self, directory: Any, session: str, patch: Any) -> Any:
         self._number += 1
         if self._number == 3:
             raise SnapshotFailed("the disk is full")
         files = (Changed("a.txt", "changed", 2, 1), Changed("b.txt", "added", 3), Changed("c.txt", "deleted", 0, 4))
         more = {"more": 2, "unkept": ("large.bin",), "left": ("d.txt", "e.txt"), "moved": {"e.txt": "f.txt"}}
-        return Compared(f"tree{self._number}", files, closed=STARTED + self._number, **more)
+        return msgspec.structs.replace(
+            patch, after=f"tree{self._number}", files=files, closed=STARTED + self._number, **more
+        )
 
     async def close(self) -> None:
         return

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from bridle.core.inbox import TurnOptions
-from bridle.runtime import Runtime, config_faults, config_schema, config_values, write_starter
+from bridle.runtime import Runtime, offline
 from bridle.surfaces.cli.commands import Dir, ListingGroup, Model, SystemText, Trusted
 from bridle.surfaces.cli.output import say, tell_notices
 from bridle.wire.events import LineEvent, json_schema
@@ -23,7 +23,7 @@ def listed(dir: Dir = Path(), trust: Trusted = False) -> None:
 
     Example: bridle config
     """
-    rows, notices = config_values(dir, trusted=trust)
+    rows, notices = offline.config_values(dir, trusted=trust)
     tell_notices(notices)
     width = max(len(key) for key, _, _ in rows)
     for key, value, origin in rows:
@@ -36,7 +36,7 @@ def check(dir: Dir = Path()) -> None:
 
     Example: bridle config check
     """
-    found = config_faults(dir)
+    found = offline.config_faults(dir)
     say("\n".join(found or ["nothing is wrong"]))
     if found:
         raise typer.Exit(2)
@@ -50,7 +50,7 @@ def schema(
 
     Example: bridle config schema > bridle.schema.json
     """
-    say(json.dumps(json_schema(LineEvent) if lines else config_schema(), indent=2))
+    say(json.dumps(json_schema(LineEvent) if lines else offline.config_schema(), indent=2))
 
 
 @config.command("prompt")
@@ -74,4 +74,4 @@ def init(dir: Dir = Path()) -> None:
 
     Example: bridle init
     """
-    say(f"written: {write_starter(dir)}")
+    say(f"written: {offline.write_starter(dir)}")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bridle.core.limits import counted
 from bridle.errors import BridleError
-from bridle.runtime import Runtime, config_faults, open_models, open_project
+from bridle.runtime import Runtime, offline
 from bridle.surfaces.cli.commands import Dir
 from bridle.surfaces.cli.output import say
 
@@ -46,14 +46,14 @@ def _machine(directory: Path) -> Iterator[Finding]:
 
 
 def _configuration(directory: Path) -> Iterator[Finding]:
-    faults = config_faults(directory)
+    faults = offline.config_faults(directory)
     yield not faults, "all files are valid" if not faults else "`bridle config check` lists all problems:"
     for fault in faults[:5]:
         yield False, fault
 
 
 def _models(directory: Path) -> Iterator[Finding]:
-    models, _ = open_models(directory)
+    models, _ = offline.open_models(directory)
     for reach in models.reachable():
         yield True, f"{reach.provider}: {reach.why}, {counted(len(reach.models), 'model')}"
     ref, why = models.choose()
@@ -86,8 +86,8 @@ def _terminal(directory: Path) -> Iterator[Finding]:
 
 SECTIONS: dict[str, Callable[[Path], Iterable[Finding]]] = {
     "machine": _machine,
-    "project": lambda directory: open_project(directory).in_force(),
-    "sandbox": lambda directory: open_project(directory).sandbox(),
+    "project": lambda directory: offline.open_project(directory).in_force(),
+    "sandbox": lambda directory: offline.open_project(directory).sandbox(),
     "configuration": _configuration,
     "models": _models,
     "journal": _journal,

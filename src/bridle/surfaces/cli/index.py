@@ -55,12 +55,8 @@ INDEX: dict[str, dict[str, Command]] = {
         "testing": Command("replay:testing", "Test agents without tokens."),
     },
 }
-FOR_PEOPLE = frozenset(
-    {
-        *("extend", "answer", "trust", "permissions", "auth", "import", "init"),
-        *("serve", "worker", "acp", "attach", "web", "database"),
-    }
-)
+PLANNED = frozenset({"serve", "worker", "acp", "attach", "web", "database"})
+FOR_PEOPLE = PLANNED | {"extend", "answer", "trust", "permissions", "auth", "import", "init"}
 """Commands that grant something, also planned ones: refused inside a tool call of a session."""
 COMMANDS = {name: command for section in INDEX.values() for name, command in section.items()}
 

@@ -11,7 +11,7 @@ import typer
 
 from bridle.core.agent import ModelInfo
 from bridle.errors import ConfigError
-from bridle.runtime import Models, open_models
+from bridle.runtime import Models, offline
 from bridle.runtime.argument_checks import fitting
 from bridle.surfaces.cli.commands import Format, Formats, ListingGroup, Trusted
 from bridle.surfaces.cli.output import say, say_json, secret, tell, tell_notices
@@ -23,7 +23,7 @@ auth = typer.Typer(help="Manage provider keys.", no_args_is_help=True)
 
 
 def _opened(*, trusted: bool = False) -> Models:
-    known, notices = open_models(trusted=trusted)
+    known, notices = offline.open_models(trusted=trusted)
     tell_notices(notices)
     return known
 

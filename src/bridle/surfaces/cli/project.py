@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from bridle.errors import ConfigError
-from bridle.runtime import open_project
+from bridle.runtime import offline
 from bridle.surfaces.cli.commands import Dir, ListingGroup
 from bridle.surfaces.cli.output import say, tell
 
@@ -22,7 +22,7 @@ def listed(dir: Dir = Path()) -> None:
 
     Example: bridle permissions
     """
-    found = [f"{number:>3}  {line}" for number, line in enumerate(open_project(dir).approvals(), 1)]
+    found = [f"{number:>3}  {line}" for number, line in enumerate(offline.open_project(dir).approvals(), 1)]
     say("\n".join(found or ["no permanent permissions"]))
 
 
@@ -37,7 +37,7 @@ def revoke(
     """
     if which != "all" and not which.isdecimal():
         raise ConfigError(f"give a number of the list, or all, not {which!r}")
-    for line in open_project(dir).revoke(None if which == "all" else int(which)):
+    for line in offline.open_project(dir).revoke(None if which == "all" else int(which)):
         say(f"revoked  {line}")
 
 
@@ -49,7 +49,7 @@ def trust(
 
     When they change, Bridle asks again. Example: bridle trust
     """
-    project = open_project(existing(directory))
+    project = offline.open_project(existing(directory))
     if revoke:
         say(f"{project.root} is no longer trusted" if project.distrust() else f"{project.root} was not trusted")
         return
@@ -79,7 +79,7 @@ def existing(directory: Path, flag: str = "") -> Path:
 
 def ask_for_trust(directory: Path) -> None:
     """Ask on the terminal whether to trust a project's files, if they are new or changed; remember the answer."""
-    project = open_project(directory)
+    project = offline.open_project(directory)
     ignored = project.ignored() if project.state() in ("unknown", "changed") else ()
     if not ignored:
         return
