@@ -70,6 +70,12 @@ FREE_FORM = {
     "model_options": "options of a provider",
     "flags": "settings by their keys, as a person typed them",
     "fields": "a table for a file of the user's, as a person typed it",
+    "metadata": "JSON that a program records with its prompt",
+    "options": "options of a provider",
+    "deps": "makes dependencies from metadata",
+    "arguments": "arguments of a tool call, as JSON",
+    "output_type": "a type and its JSON schema",
+    "schema_of": "a JSON schema",
 }
 """What may be `dict[str, Any]` in wiring, and why: everything else is a typed field."""
 

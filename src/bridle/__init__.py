@@ -14,11 +14,22 @@ if TYPE_CHECKING:
     from bridle.core.limits import Limits as Limits
     from bridle.core.permission import Rule as Rule
     from bridle.core.result import Result as Result
-    from bridle.errors import BridleError as BridleError, ConfigError as ConfigError, ToolFailed as ToolFailed
+    from bridle.errors import (
+        BridleError as BridleError,
+        ConfigError as ConfigError,
+        NoOutput as NoOutput,
+        Retry as Retry,
+        ToolFailed as ToolFailed,
+        TurnLeft as TurnLeft,
+    )
     from bridle.library.agent import Agent as Agent
+    from bridle.library.context import Context as Context
+    from bridle.library.stream import Stream as Stream
+    from bridle.library.tool import tool as tool
     from bridle.runtime import Runtime as Runtime, RuntimeConfig as RuntimeConfig
     from bridle.testing.scripted import Reply as Reply, ScriptedModel as ScriptedModel, call as call
-    from bridle.tools.tool import Output as Output, tool as tool
+    from bridle.tools.attachments import Media as Media
+    from bridle.tools.tool import Output as Output
 
     __version__: str
 
@@ -26,20 +37,26 @@ _PLACES = {
     "Agent": "bridle.library.agent",
     "BridleError": "bridle.errors",
     "ConfigError": "bridle.errors",
+    "Context": "bridle.library.context",
     "Limits": "bridle.core.limits",
+    "Media": "bridle.tools.attachments",
+    "NoOutput": "bridle.errors",
     "Output": "bridle.tools.tool",
     "Price": "bridle.core.agent",
     "Reply": "bridle.testing.scripted",
     "Result": "bridle.core.result",
+    "Retry": "bridle.errors",
     "Rule": "bridle.core.permission",
     "Runtime": "bridle.runtime",
     "RuntimeConfig": "bridle.runtime",
     "ScriptedModel": "bridle.testing.scripted",
     "Settings": "bridle.config.settings",
+    "Stream": "bridle.library.stream",
     "ToolFailed": "bridle.errors",
     "TreeLimits": "bridle.core.ledger",
+    "TurnLeft": "bridle.errors",
     "call": "bridle.testing.scripted",
-    "tool": "bridle.tools.tool",
+    "tool": "bridle.library.tool",
 }
 
 __all__ = list(_PLACES)

@@ -11,7 +11,10 @@ BridleError
 ├── BudgetRefused        the ledger has no room; carries the shortage
 ├── ServerFailed         a tool server cannot be used
 ├── SnapshotFailed       the state of a project's files cannot be stored or restored
+├── NoOutput             a run ended without the output that was asked for
+├── TurnLeft             this process cannot drive a turn, which stays interrupted
 └── ToolFailed           a tool ends with an error that the model reads
+    └── Retry            the model is asked to try again
 """
 
 from __future__ import annotations
@@ -61,6 +64,18 @@ class SnapshotFailed(BridleError):
 
 class ToolFailed(BridleError):
     """A tool ends with an error that the model reads."""
+
+
+class Retry(ToolFailed):
+    """Raised by a tool or an output check to have the model try again; the text tells the model what is wrong."""
+
+
+class NoOutput(BridleError):
+    """A run ended without the output that was asked for; the text says how it ended."""
+
+
+class TurnLeft(BridleError):
+    """This process cannot drive the turn, which stays interrupted; the text says what it lacks."""
 
 
 def unsupported() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import os
 import queue
 import random
@@ -11,7 +12,9 @@ import threading
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager, suppress
+from contextvars import copy_context
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NoReturn, Protocol, TypeVar
 
 Result = TypeVar("Result")
@@ -96,9 +99,60 @@ async def in_thread(job: Callable[[], Result], *, until_exit: bool = False) -> R
 
     With `until_exit` the process does not end before the job has: for foreign code that must not be interrupted.
     """
-    future, work = _in_future(job)
+    future, work = _in_future(partial(copy_context().run, job))
     threading.Thread(target=work, name="bridle-call", daemon=not until_exit).start()
     return await future
+
+
+class _BackgroundLoop:
+    """The event loop of a thread of its own, started with its first use."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._process = 0
+
+    def loop(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            # A forked process has the loop, but not its thread.
+            if self._loop is None or self._process != os.getpid():
+                self._loop, self._process = asyncio.new_event_loop(), os.getpid()
+                threading.Thread(target=self._loop.run_forever, name="bridle-loop", daemon=True).start()
+            return self._loop
+
+
+_BACKGROUND = _BackgroundLoop()
+
+
+def run_in_background(work: Coroutine[Any, Any, Result]) -> Result:
+    """Run a coroutine in the background event loop and wait for its result, from any thread.
+
+    Context variables are those of the caller. An interrupted caller cancels the coroutine.
+    """
+    context = copy_context()
+    loop = _BACKGROUND.loop()
+    done: concurrent.futures.Future[Result] = concurrent.futures.Future()
+    started: list[asyncio.Task[Result]] = []
+
+    def ended(task: asyncio.Task[Result]) -> None:
+        if task.cancelled():
+            done.cancel()
+        elif error := task.exception():
+            done.set_exception(error)
+        else:
+            done.set_result(task.result())
+
+    def start() -> None:
+        task = loop.create_task(work, context=context)
+        started.append(task)
+        task.add_done_callback(ended)
+
+    loop.call_soon_threadsafe(start)
+    try:
+        return done.result()
+    except BaseException:
+        loop.call_soon_threadsafe(lambda: [task.cancel() for task in started])
+        raise
 
 
 def _in_future(job: Callable[[], Result]) -> tuple[asyncio.Future[Result], Callable[[], None]]:

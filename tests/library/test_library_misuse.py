@@ -120,7 +120,7 @@ def tools_called(name, *replies):
         def function() -> str:
             return reply
 
-        function.spec = msgspec.structs.replace(function.spec, description=reply)
+        function.tool.spec = msgspec.structs.replace(function.spec, description=reply)
         return function
 
     return [made(reply) for reply in replies]
@@ -178,7 +178,7 @@ def test_two_of_one_name_are_refused_when_the_agent_is_made():
     with pytest.raises(ConfigError, match="agent x: tools: two tools are called 'f'"):
         Agent("x", model=model, tools=[one, other])
     with pytest.raises(ConfigError, match="agent x: subagents: two agents are called 'a'"):
-        Agent("x", model=model, subagents=[Agent("a", model=model), Agent("a", model=model, prompt="other")])
+        Agent("x", model=model, subagents=[Agent("a", model=model), Agent("a", model=model, instructions="other")])
     with pytest.raises(ConfigError, match="agent x: subagents: two agents are called 'x'"):
         Agent("x", model=model, subagents=[Agent("x", model=model)])
     with pytest.raises(ConfigError, match="agent x: tools: 'task' is the tool that starts subagents"):
@@ -276,7 +276,7 @@ def test_what_a_caller_passes_never_makes_a_session_unreadable(kept, tmp_path):
     async def work():
         async with agent.runtime() as runtime:
             session = await runtime.create()
-            options = agent._options()
+            options = agent.turn_options
             await runtime.wait(session, await runtime.prompt(session, "go", options=options))
             before = await runtime.journal.load(session)
             for named, poison in POISON:

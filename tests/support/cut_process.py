@@ -28,7 +28,7 @@ from bridle.journal.memory import MemoryJournal
 from bridle.runtime import Runtime, RuntimeConfig
 from bridle.snapshots.snapshots import Snapshots
 from bridle.testing.validators import problems
-from bridle.tools.tool import Invocation, Output, StructTool, struct_schema
+from bridle.tools.tool import Invocation, Output, StructTool, loader, struct_schema
 from bridle.wire import entries as wire
 from support.virtual import EPOCH, SESSION, VirtualLoop, virtual_seams
 from support.wires import problems_on_wires
@@ -166,7 +166,7 @@ def cuttable_tool(world: World, cutter: Cutter, *, name: str, repeatable: bool, 
 
     return StructTool(
         spec=ToolSpec(name, name, _KEY_SCHEMA),
-        arguments=Key,
+        load=loader(Key),
         work=work,
         permission="python",
         needs=lambda given, directory: (Access("python", name),),

@@ -19,7 +19,7 @@ from bridle.core.messages import UserMessage
 from bridle.core.permission import Access
 from bridle.core.stream import ModelRequest, ToolSpec
 from bridle.testing.scripted import ScriptedError
-from bridle.tools.tool import Invocation, Output, StructTool, struct_schema
+from bridle.tools.tool import Invocation, Output, StructTool, loader, struct_schema
 from support.paths import TESTS
 from support.worker_engine import WorkerEngine
 
@@ -42,7 +42,7 @@ def act(folder: Path) -> StructTool:
 
     return StructTool(
         spec=ToolSpec("act", "act", struct_schema(Key)),
-        arguments=Key,
+        load=loader(Key),
         work=work,
         permission="python",
         needs=lambda given, directory: (Access("python", given.key),),

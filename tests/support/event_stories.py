@@ -17,7 +17,7 @@ from bridle.core.todos import Todo
 from bridle.seams import Seams
 from bridle.testing.scripted import Scripted, ScriptedError
 from bridle.tools.todowrite import TOOL as TODOWRITE
-from bridle.tools.tool import Invocation, StructTool, struct_schema
+from bridle.tools.tool import Invocation, StructTool, loader, struct_schema
 from bridle.wire.events import (
     AskEndEvent,
     AskEvent,
@@ -65,7 +65,7 @@ async def print_lines(given: Nothing, invocation: Invocation) -> Output:
 
 PRINT = StructTool(
     spec=ToolSpec("print", "Print two lines.", struct_schema(Nothing)),
-    arguments=Nothing,
+    load=loader(Nothing),
     work=print_lines,
     permission="python",
     needs=lambda given, directory: (Access("python", "print"),),
@@ -121,7 +121,7 @@ def watched(
             session = await runtime.create(ONE)
             known = await runtime.journal.load(session)
             subscription = runtime.bus.subscribe(session)
-            prompt = await runtime.prompt(session, "go", id="p", options=agent._options())
+            prompt = await runtime.prompt(session, "go", id="p", options=agent.turn_options)
             if people is not None:
                 await people(runtime, session, prompt)
             await runtime.wait(session, prompt)

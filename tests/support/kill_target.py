@@ -14,7 +14,7 @@ from bridle.core.inbox import PromptItem
 from bridle.core.permission import Access
 from bridle.core.stream import ModelRequest, ToolSpec
 from bridle.testing.scripted import Scripted
-from bridle.tools.tool import Invocation, Output, StructTool, struct_schema
+from bridle.tools.tool import Invocation, Output, StructTool, loader, struct_schema
 from support.worker_engine import WorkerEngine
 
 SESSION = "ses_kill"
@@ -45,7 +45,7 @@ def tools(folder: Path) -> list[StructTool]:
 
         return StructTool(
             ToolSpec(name, name, struct_schema(Key)),
-            Key,
+            loader(Key),
             work,
             "python",
             lambda given, directory: (Access("python", name),),

@@ -15,7 +15,7 @@ from bridle.core.inbox import PromptItem
 from bridle.core.permission import Access
 from bridle.core.stream import ModelRequest, ToolSpec
 from bridle.testing.scripted import Scripted
-from bridle.tools.tool import Invocation, Output, StructTool, struct_schema
+from bridle.tools.tool import Invocation, Output, StructTool, loader, struct_schema
 from support.worker_engine import WorkerEngine
 
 ROOT = "ses_tree"
@@ -36,7 +36,7 @@ def act(folder: Path) -> StructTool:
 
     return StructTool(
         spec=ToolSpec("act", "act", struct_schema(Key)),
-        arguments=Key,
+        load=loader(Key),
         work=work,
         permission="python",
         needs=lambda given, directory: (Access("python", "act"),),

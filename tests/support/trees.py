@@ -157,7 +157,7 @@ def family(
         )
         async with top.runtime() as runtime:
             session = await runtime.create(ROOT)
-            prompt = await runtime.prompt(session, "go", options=top._options())
+            prompt = await runtime.prompt(session, "go", options=top.turn_options)
             if people is not None:
                 await people(runtime, session, prompt)
             result = await runtime.wait(session, prompt)

@@ -106,7 +106,7 @@ def test_a_command_is_ended_with_what_it_had_printed_and_leaves_no_process(tmp_p
         agent = Agent(model=model, tools=[BASH], on_ask="allow", directory=tmp_path)
         async with agent.runtime() as runtime:
             session = await runtime.create()
-            prompt = await runtime.prompt(session, "go", options=agent._options())
+            prompt = await runtime.prompt(session, "go", options=agent.turn_options)
             while not (tmp_path / "pid").exists():
                 await asyncio.sleep(0.02)
             await asyncio.sleep(0.1)

@@ -19,7 +19,7 @@ def test_a_journal_that_is_locked_for_too_long_leaves_a_session_that_loads(tmp_p
     async def work():
         runtime = made.runtime()
         session = await runtime.create()
-        prompt = await runtime.prompt(session, "go", options=made._options())
+        prompt = await runtime.prompt(session, "go", options=made.turn_options)
         await asyncio.sleep(0.3)
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
@@ -48,7 +48,7 @@ def test_parallel_calls_meet_a_journal_that_fails_with_its_own_error(tmp_path, m
     async def lock(n: int) -> str:
         """Hold the journal."""
         if not locks:
-            locks.append(sqlite3.connect(path, isolation_level=None))
+            locks.append(sqlite3.connect(path, isolation_level=None, check_same_thread=False))
             locks[0].execute("BEGIN IMMEDIATE")
         return f"locked {n}"
 

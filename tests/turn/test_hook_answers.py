@@ -15,7 +15,7 @@ from bridle.core.parts import Call
 from bridle.core.permission import Access
 from bridle.core.states import Done, Refused
 from bridle.core.stream import ToolSpec
-from bridle.tools.tool import Output, StructTool, struct_schema
+from bridle.tools.tool import Output, StructTool, loader, struct_schema
 
 
 def prints(answer, status=0):
@@ -101,7 +101,7 @@ def reader(folder):
 
     return StructTool(
         spec=ToolSpec("read", "Read a file.", struct_schema(Named)),
-        arguments=Named,
+        load=loader(Named),
         work=work,
         permission="read",
         needs=lambda given, directory: (Access("read", given.path),),

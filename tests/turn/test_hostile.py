@@ -204,7 +204,7 @@ def test_a_command_that_leaves_its_group_holds_up_no_abort(agent, tmp_path):
     async def work():
         async with made.runtime() as runtime:
             session = await runtime.create()
-            prompt = await runtime.prompt(session, "go", options=made._options())
+            prompt = await runtime.prompt(session, "go", options=made.turn_options)
             while not (tmp_path / "pid").exists():
                 await asyncio.sleep(0.02)
             begun = time.monotonic()

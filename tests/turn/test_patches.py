@@ -25,7 +25,7 @@ from bridle.errors import SnapshotFailed
 from bridle.journal.memory import MemoryJournal
 from bridle.runtime import Runtime, RuntimeConfig
 from bridle.tools.bash import TOOL as BASH
-from bridle.tools.tool import Output, StructTool, struct_schema
+from bridle.tools.tool import Output, StructTool, loader, struct_schema
 
 CHANGED = {"after": "after", "files": (Changed("file", "changed", 1, 1),)}
 
@@ -75,7 +75,7 @@ def tool_named(name, *, permission="python", repeatable=False, seconds=0.0, also
 
     return StructTool(
         spec=ToolSpec(name, name, struct_schema(Given)),
-        arguments=Given,
+        load=loader(Given),
         work=work,
         permission=permission,
         needs=lambda given, directory: (Access(permission, given.command or name), *also),

@@ -89,7 +89,7 @@ def test_a_model_that_writes_its_calls_twice_is_told_its_tools_in_words_from_the
 
 
 def test_the_id_that_a_provider_gave_a_call_says_nothing_about_it():
-    processor = Processor("1.1.1.0", {"look": look}, None)
+    processor = Processor("1.1.1.0", {"look": look.tool}, None)
     processor.feed(ToolCall("look", '{"key": "a"}', "written:0"))
     (put,) = processor.parts(whole=True)
     assert put.part == Call("1.1.1.0.0", "look", '{"key": "a"}', call_digest("look", {"key": "a"}, ()))

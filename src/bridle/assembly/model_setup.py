@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -34,12 +34,12 @@ def adjusted(info: ModelInfo, given: ModelSettings | None) -> ModelInfo:
     )
 
 
-def model_options(info: ModelInfo, agent: AgentDefinition, variant: str) -> dict[str, Any]:
-    """Return the options of a request: model, agent and variant, where later ones win; raises `ConfigError`."""
+def model_options(info: ModelInfo, agent: AgentDefinition, variant: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a request: model, agent, variant and turn, where later ones win; raises `ConfigError`."""
     if variant and variant not in info.variants:
         known = ", ".join(info.variants) or "none"
         raise ConfigError(f"{info.ref} has no variant {variant!r} (known: {known})")
-    merged = layered(info.options, agent.options, info.variants.get(variant, {}))
+    merged = layered(info.options, agent.options, info.variants.get(variant, {}), options)
     for key in RESERVED_OPTIONS:
         if key in merged:
             raise ConfigError(f"the options of {info.ref} or of agent {agent.name} may not set {key!r}: Bridle sets it")

@@ -36,6 +36,7 @@ from bridle.model.model import Model
 from bridle.seams import Seams
 from bridle.tools.output_buffer import OutputFolder
 from bridle.turn.active_turn import Opening
+from bridle.turn.caller import Program
 from bridle.turn.delegate_prompt import delegating
 from bridle.turn.output_schema import INSTRUCTION, OutputSchema
 from bridle.turn.setup import ModelSetup, PermissionSetup, ToolSetup, TurnSetup
@@ -69,6 +70,8 @@ class SettingsTurns:
     seams: Seams
     directory: Path
     outputs: OutputFolder | None
+    program: Program | None = None
+    """The Python program around the runtime."""
 
     async def check(self, session: Session, item: PromptItem) -> None:
         options = item.options or TurnOptions()
@@ -81,7 +84,10 @@ class SettingsTurns:
             await self.toolset.prepare()
             await self.user.prepare()
         try:
-            return self.opening(session, item, number)
+            told = None
+            if self.program is not None:
+                told = await self.program.instructions(session, self._agent(session, options).name, item, number)
+            return self.opening(session, item, number, told)
         except ConfigError as error:
             start = TurnStart(
                 turn_part_id(number, "start"),
@@ -97,12 +103,15 @@ class SettingsTurns:
             above = options.delegation.account if options.delegation is not None else None
             return Opening(start, (Account(start.account, above),), problem=str(error))
 
-    def opening(self, session: Session, item: PromptItem, number: int) -> Opening:
-        """Return the turn that a prompt would open now; raises `ConfigError`."""
+    def opening(self, session: Session, item: PromptItem, number: int, told: str | None = None) -> Opening:
+        """Return the turn that a prompt would open now; raises `ConfigError`.
+
+        `told` are instructions instead of those of the agent's definition.
+        """
         choice, options = self._choice(session, item, number), item.options or TurnOptions()
         agent = choice.agent
         tools = tuple(self.toolset.offered(agent, options, choice.info, self._rules(agent)))
-        system = self._system(session, choice, options, tools)
+        system = self._system(session, choice, options, tools, told)
         system = system if system != session.system else ""
         extra = extra_tools(agent, tools)
         start = msgspec.structs.replace(choice.start, tools=tools, system=system, asked_tools=extra)
@@ -126,7 +135,7 @@ class SettingsTurns:
         occasion_prompts(self.settings.prompts, self.agents)
         variant = options.variant or (before.variant if before is not None and before.model == ref else "")
         variant = variant or (agent.variant if agent.variant in info.variants else "")
-        model_setup.model_options(info, agent, variant)
+        model_setup.model_options(info, agent, variant, options.options)
         limits, told = turn_limits(self.settings, options, agent, number)
         delegated_price = options.delegation is not None and options.delegation.priced
         if limits.cost is not None or limits_tree_cost(self.settings) or delegated_price:
@@ -197,7 +206,9 @@ class SettingsTurns:
             if text not in told:
                 yield Notice(notice_id(number, about, place), about, text)
 
-    def _system(self, session: Session, choice: TurnChoice, options: TurnOptions, tools: tuple[str, ...]) -> str:
+    def _system(
+        self, session: Session, choice: TurnChoice, options: TurnOptions, tools: tuple[str, ...], told: str | None
+    ) -> str:
         assert session.info is not None
         user, sandboxed = self.user, "bash" in tools and self.commands.sandboxed
         instructions = (
@@ -208,7 +219,7 @@ class SettingsTurns:
         )
         return system_prompt(
             header=model_setup.provider_of(self.settings, choice.info.ref).header,
-            agent=agent_prompt(choice.agent, choice.info),
+            agent=agent_prompt(choice.agent, choice.info) if told is None else told,
             environment=environment_text(session.info.directory, self.seams.clock.wall(), sandboxed=sandboxed),
             instructions=instructions,
             call=options.system,
@@ -252,7 +263,16 @@ class SettingsTurns:
             hooks=self.settings.hooks,
             snapshots=None if read_only else self.user.files,
             outputs=self.outputs,
+            caller=self.program.caller(session, start) if self.program is not None else None,
         )
+
+    async def attach(self, session: Session) -> None:
+        if self.program is not None and session.running is not None:
+            await self.program.attach(session, session.running.start)
+
+    async def release(self, session: str) -> None:
+        if self.program is not None:
+            await self.program.release(session)
 
     def _model_setup(self, session: Session, start: TurnStart, agent: AgentDefinition) -> ModelSetup:
         model, info = self._model(start.model)
@@ -261,7 +281,7 @@ class SettingsTurns:
             model=delegating(model, session),
             info=info,
             prompts=occasion_prompts(self.settings.prompts, self.agents),
-            options=model_setup.model_options(info, agent, start.variant),
+            options=model_setup.model_options(info, agent, start.variant, start.options),
             retry=RetryPolicy(retry.retries, retry.total_seconds, retry.longest_wait),
             deadlines=model_setup.deadlines(self.settings, start.model),
             small=model_setup.small_model(self.settings.small_model, self._model),

@@ -36,7 +36,7 @@ def move_call(session: Session, event: CallMoved) -> None:
     turn.batch[event.id] = state = event.state
     match state:
         case Running():
-            if not isinstance(call.state, states.Repeat):
+            if not isinstance(call.state, (states.Repeat, Running)):
                 _charge(turn, call)
         case Done() | Failed():
             _count_result(turn, state)
@@ -128,7 +128,7 @@ def close_batch(session: Session, turn: OpenTurn) -> None:
         call = session.call(id)
         assert isinstance(state, (Waiting, Done, Failed, Refused))
         output = state.told if isinstance(state, Waiting) else state.output
-        changed = f"a hook changed the arguments of this call to {call.changed[:MOST_CHANGED]}" if call.changed else ""
+        changed = f"the arguments of this call were changed to {call.changed[:MOST_CHANGED]}" if call.changed else ""
         text = "\n\n".join([output, *(f"[{note}]" for note in (call.note, changed) if note)])
         failed = isinstance(state, (Failed, Refused))
         session.say(ResultMessage(message_id(id, "result"), id, call.name, text, failed))

@@ -4,7 +4,8 @@ Ids are stored on disk: changing one changes the format. `{…}` stands for a co
 one. File names, git refs and model references are not ids.
 
     item        a random id from `Seams.new_id`, like `prm_…`, or one chosen by the caller
-    session     `ses_…` or one chosen by the caller, without `:` and `/`; a subagent's is {session}.{call}
+    session     `ses_…` or one chosen by the caller, without `:` and `/`; a subagent's is {session}.{call}, that of an
+                agent that a tool runs {session}.{call}.b{number}
 
     Parts of a session:
     part        {turn}.start | .halt | .text | .sentinel | .finish | .closing | .pruned | .title
@@ -183,6 +184,11 @@ def stored_prompt_id(prompt: str) -> str:
 
 def child_session_id(session: str, call: str) -> str:
     return f"{session}.{call}"
+
+
+def nested_run_id(call: str, number: int) -> str:
+    """Return the id of an agent's run inside a tool call; it stands in for the call in the ids of its session."""
+    return f"{call}.b{number}"
 
 
 def is_below(id: str, above: str) -> bool:

@@ -27,6 +27,7 @@ class PromptItem(Submitted, frozen=True, tag="prompt"):
     options: TurnOptions | None = None
     wants: tuple[str, ...] = ()
     subtask: str = ""
+    metadata: dict[str, Any] = {}
 
 
 class TurnOptions(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -41,6 +42,10 @@ class TurnOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     delegation: Delegation | None = msgspec.field(default=None, name="mandate")
     variant: str | None = None
     output: dict[str, Any] | None = None
+    options: dict[str, Any] = {}
+    """Options of the model for this turn, over those of the agent."""
+    account: str = ""
+    """The account that pays; empty means the configured user's."""
 
 
 class AnswerItem(Submitted, frozen=True, tag="answer"):
@@ -49,6 +54,8 @@ class AnswerItem(Submitted, frozen=True, tag="answer"):
     ask: str
     choice: Literal["once", "always", "reject"]
     feedback: str = ""
+    arguments: dict[str, Any] | None = None
+    """Arguments with which the call runs instead of the model's."""
 
 
 class AbortItem(Submitted, frozen=True, tag="abort"):
@@ -69,6 +76,14 @@ class CompactItem(Submitted, frozen=True, tag="compact"):
     """A person requests a compaction of the context."""
 
 
+class SupplyItem(Submitted, frozen=True, tag="supply"):
+    """The result of a deferred call, from outside."""
+
+    call: str
+    output: str
+    failed: bool = False
+
+
 class ChildAsksItem(Submitted, frozen=True, tag="child_asks"):
     """All open asks below a call; the newest of these items replaces the earlier ones."""
 
@@ -87,4 +102,4 @@ class ChildEndedItem(Submitted, frozen=True, tag="child_ended"):
     files: tuple[str, ...] = ()
 
 
-InboxItem = PromptItem | AnswerItem | AbortItem | ExtendItem | CompactItem | ChildAsksItem | ChildEndedItem
+InboxItem = PromptItem | AnswerItem | AbortItem | ExtendItem | CompactItem | SupplyItem | ChildAsksItem | ChildEndedItem

@@ -44,6 +44,8 @@ class Delegation(msgspec.Struct, frozen=True, omit_defaults=True):
     reads_only: bool = False
     background: bool = False
     """The parent continues to work, so it lends its place to no subagent."""
+    origin: str = ""
+    """The prompt of the root turn."""
 
 
 class Identified(msgspec.Struct, frozen=True, tag_field="kind", omit_defaults=True):
@@ -62,6 +64,8 @@ class Prompt(Identified, frozen=True, tag="prompt"):
     """Subagents that the person named: the turn may start them without an ask."""
     subtask: str = ""
     """The subagent that works on it."""
+    metadata: dict[str, Any] = {}
+    """JSON of the program that submitted it."""
 
 
 class Text(Identified, frozen=True, tag="text"):
@@ -276,6 +280,10 @@ class TurnStart(Identified, frozen=True, tag="turn_start"):
     """The JSON schema that the answer must fit."""
     asked_tools: tuple[str, ...] = ()
     """Tools that its agent does not have and that its prompt requested."""
+    options: dict[str, Any] = {}
+    """Options of the model from the prompt, over those of the agent."""
+    owner: str = ""
+    """The account that pays; empty means the configured user's."""
 
 
 class TurnFinish(Identified, frozen=True, tag="turn_finish"):

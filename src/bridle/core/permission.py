@@ -15,6 +15,8 @@ Verdict = Literal["allow", "ask", "deny"]
 VERDICTS: tuple[Verdict, ...] = ("allow", "ask", "deny")
 
 DOOM_LOOP = "doom_loop"
+APPROVAL = "approval"
+"""Permission for a call that its tool wants a person to approve."""
 EDIT_PROTECTED = "edit_protected"
 """Permission to write a file that a program later runs or obeys, for example AGENTS.md or .vscode."""
 NAMED_ALONE = frozenset({DOOM_LOOP, EDIT_PROTECTED})

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any, Generic, Literal
 
 import msgspec
 from msgspec.structs import asdict
+from typing_extensions import TypeVar
 
 from bridle.core.ids import turn_part_id
 from bridle.core.limits import Reason, Spent
+from bridle.core.messages import Message
 from bridle.core.parts import Text, TurnFinish
 from bridle.core.session import Session
 from bridle.core.states import Ask, Usage
+from bridle.errors import NoOutput
 
 EXIT_STATUS: dict[str, int] = {
     "answered": 0,
@@ -27,7 +31,10 @@ EXIT_STATUS: dict[str, int] = {
 """Exit status by reason; every other reason is a limit, with status 3."""
 
 
-class Result(msgspec.Struct, frozen=True):
+Output = TypeVar("Output", covariant=True, default=Any)
+
+
+class Result(msgspec.Struct, Generic[Output], frozen=True):
     """The outcome of a prompt."""
 
     session: str
@@ -46,8 +53,26 @@ class Result(msgspec.Struct, frozen=True):
     denied: bool = False
     turn: int = 0
     asks: tuple[Ask, ...] = ()
-    output: Any = None
-    """The answer, if it had to fit a schema; None if the turn ended without one."""
+    data: Any = None
+    """The answer as JSON data, if it had to fit a schema; None if the turn ended without one."""
+
+    value: Any = None
+    """The answer in the type that a program has asked for."""
+    typed: Literal["no", "yes", "missing"] = "no"
+    """Whether a program has asked for a type, and whether there is an answer of it."""
+    messages: Sequence[Message] = ()
+    """In a program: the whole conversation as the model read it, the last reply included."""
+
+    @property
+    def output(self) -> Output:
+        """The answer in the type that was asked for; raises `NoOutput` if a run of a program ended without one.
+
+        Without a type it is the JSON data that fits the schema, or None.
+        """
+        if self.typed == "missing":
+            raise NoOutput(f"the run ended {self.reason} without an output{f': {self.detail}' if self.detail else ''}")
+        value: Output = self.value if self.typed == "yes" else self.data
+        return value
 
     @property
     def spent(self) -> Spent:
@@ -115,5 +140,5 @@ def _finished(session: Session, id: str, prompt: str, finish: TurnFinish) -> Res
         cut=finish.cut,
         denied=finish.unasked,
         turn=finish.number,
-        output=msgspec.json.decode(finish.output) if finish.output else None,
+        data=msgspec.json.decode(finish.output) if finish.output else None,
     )

@@ -87,6 +87,11 @@ class OpenTurn:
         self.finish: parts.TurnFinish | None = None
 
     @property
+    def depth(self) -> int:
+        """The depth of the turn in its tree; 0 for a root turn."""
+        return self.start.delegation.depth if self.start.delegation is not None else 0
+
+    @property
     def cap(self) -> int:
         """Number of steps that the turn may take; 0 if it has no tools."""
         return self.limits.steps or 0

@@ -59,8 +59,8 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     choices: tuple[str, ...] = ("once", "always", "reject")
     detail: str = ""
     session: str = ""
-    kind: Literal["permission", "question"] = "permission"
-    """A permission is answered with once, always or no; a question with any text."""
+    kind: Literal["permission", "question", "deferred"] = "permission"
+    """A permission is answered with once, always or no; a question with any text; a deferred result is supplied."""
     diff: str = ""
     """The change that the call would make, as a unified diff."""
 
@@ -84,8 +84,11 @@ class Approved(msgspec.Struct, frozen=True, tag="approved", omit_defaults=True):
     """The accesses that were granted; any other access of the call is asked for again."""
 
 
-class Running(msgspec.Struct, frozen=True, tag="running"):
+class Running(msgspec.Struct, frozen=True, tag="running", omit_defaults=True):
     """Charged and started. If recovery finds it, its outcome is unknown."""
+
+    below: int = 0
+    """Number of agents that the tool itself has run so far."""
 
 
 class Repeat(msgspec.Struct, frozen=True, tag="repeat"):

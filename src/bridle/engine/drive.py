@@ -87,7 +87,10 @@ async def drive(id: str, setup: DriveSetup, engine: Engine, *, held_prompts: boo
             setup.keep(id, session)
         finally:
             setup.live.pop(id, None)
-            await setup.journal.release(lease)
+            try:
+                await setup.turns.release(id)
+            finally:
+                await setup.journal.release(lease)
         if parked == "idle":
             setup.submitted.pop(id, None)
         held_prompts = False
@@ -123,6 +126,7 @@ async def _drive_leased(
         if session.running is None:
             return "idle"
         held_prompts = False
+        await setup.turns.attach(session)
         outcome = await _run(active, setup)
         if session.running is not None:
             return "waiting" if isinstance(outcome, Wait) else "paused"

@@ -6,11 +6,13 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 
-from bridle.core.events import Entry, SessionInfo, SessionPut
-from bridle.core.ids import account_range, is_account_in
+from bridle.core.events import Entry, PartPut, SessionInfo, SessionPut
+from bridle.core.ids import account_range, is_account_in, is_below, read_account
 from bridle.core.inbox import InboxItem
 from bridle.core.ledger import Account, AccountChange, post
+from bridle.core.parts import TurnFinish
 from bridle.errors import LeaseLost, NoSuchSession
 from bridle.journal.journal import Lease, SessionRow, Wake, Weight, session_entry
 from bridle.seams import new_lock
@@ -57,6 +59,13 @@ class _Kept:
     followers: list[_Bell] = field(default_factory=list)
     """One for each waiter for any change."""
 
+    @property
+    def ended(self) -> bool:
+        """Whether the last turn has ended and nothing waits in the inbox."""
+        last = self.entries[-1].events
+        finished = any(isinstance(event, PartPut) and isinstance(event.part, TurnFinish) for event in last)
+        return finished and not self.held and not any(self.inbox.values())
+
     def change(self, *, ends: bool) -> None:
         """Count a change, or an ending, and wake its waiters."""
         self.changes += 1
@@ -67,9 +76,13 @@ class _Kept:
 
 
 class MemoryJournal:
-    """Keeps sessions until the process ends; see `Journal`. Any number of threads may use it at once."""
+    """Keeps sessions until the process ends; see `Journal`. Any number of threads may use it at once.
 
-    def __init__(self) -> None:
+    With `keeps`, about this many are kept: the oldest whose turns have ended are forgotten.
+    """
+
+    def __init__(self, *, keeps: int | None = None) -> None:
+        self._keeps = keeps
         self._sessions: dict[str, _Kept] = {}
         self._accounts: dict[str, Account] = {}
         self._lock = new_lock()
@@ -89,7 +102,18 @@ class MemoryJournal:
     async def create(self, info: SessionInfo) -> None:
         with self._lock:
             if info.id not in self._sessions:
+                if self._keeps is not None and len(self._sessions) >= 2 * self._keeps:
+                    self._forget(len(self._sessions) - self._keeps)
                 self._sessions[info.id] = _Kept(info, [session_entry(info)])
+
+    def _forget(self, number: int) -> None:
+        """Delete the oldest trees of sessions that have ended, about this many sessions."""
+        ended = (id for id, kept in self._sessions.items() if not kept.info.parent and kept.ended)
+        roots = set(islice(ended, number))
+        for id in [id for id in self._sessions if id in roots or any(is_below(id, root) for root in roots)]:
+            del self._sessions[id]
+        accounts = ((id, account, read_account(id)) for id, account in self._accounts.items())
+        self._accounts = {id: row for id, row, turn in accounts if turn is None or turn.session in self._sessions}
 
     async def append(
         self,

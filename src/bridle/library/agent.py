@@ -1,47 +1,77 @@
-"""`Agent`: define an agent with Python functions as tools, and run it."""
+"""`Agent`: an agent of a Python program, with its model, tools, dependencies and the type of its answers."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, overload
 
 import msgspec
+from typing_extensions import TypeVar, Unpack
 
-from bridle.config.limits import check_limits, check_tree
-from bridle.config.settings import Settings, TreeSettings
 from bridle.core.agent import AgentDefinition as Definition
-from bridle.core.events import Entry, Live
 from bridle.core.inbox import TurnOptions
 from bridle.core.ledger import TreeLimits
 from bridle.core.limits import UNLIMITED, Limits
-from bridle.core.parts import OnAsk
+from bridle.core.parts import OUTPUT, Delegation, OnAsk
 from bridle.core.permission import Rule
 from bridle.core.result import Result
+from bridle.core.states import Report
 from bridle.errors import ConfigError
 from bridle.journal.journal import Journal
 from bridle.journal.memory import MemoryJournal
+from bridle.library import definition as define
+from bridle.library.context import MISSING, Context, Missing
+from bridle.library.program import AgentFunctions, AgentProgram
+from bridle.library.run_arguments import RunArguments, request_of
+from bridle.library.runs import AgentRun, RunRequest, report_of
+from bridle.library.shared_runtime import SharedRuntimes
+from bridle.library.stream import Stream
+from bridle.library.tool import FunctionTool
 from bridle.model.model import Model
 from bridle.runtime import Runtime, RuntimeConfig
-from bridle.runtime.argument_checks import fitting, named_tools
-from bridle.seams import Seams
-from bridle.tools.tool import Tool, tool
+from bridle.runtime.argument_checks import fitting
+from bridle.seams import Seams, run_in_background
+from bridle.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from typing_extensions import TypeForm
+
+    from bridle.config.settings import Settings
+
+Deps = TypeVar("Deps", default=None)
+Output = TypeVar("Output", default=str)
+OtherOutput = TypeVar("OtherOutput")
 
 DEFAULT_TREE = TreeLimits(steps=1_000)
+KEPT_IN_MEMORY = 256
+"""Sessions that an agent without a journal keeps; older ones are forgotten."""
+_TEXT: Any = str
 
 
-class Agent:
+class Agent(Generic[Deps, Output]):
     """An agent with a model and tools. Every run is limited and recorded, and ends with a result.
 
+    `Agent[Deps, Output]`: the type of the dependencies that its tools take, and the type of its answers; `Agent` alone
+    takes none and answers with text. One agent may run any number of turns at once, from any thread.
+
     `model` is PROVIDER/MODEL, or an object that implements `Model`.
+    `instructions` tell the model its task: a text, or a function of the `Context` that returns one.
+    `output` is the type of the answer: a dataclass, a struct, a TypedDict, a pydantic model, a union, `list[str]`, …;
+    or a JSON schema. `check` receives each answer, optionally after the `Context`, and returns it, changed or not, or
+    raises `Retry` to have the model try again.
+    `deps` makes the dependencies of a turn from the metadata of its prompt, in any process that drives the turn: a
+    function, an async function, or a context manager, which is closed when the turn parks. `deps_type` names their type
+    for the type checker.
     `subagents` are agents that this one may start with the tool `task`, each with its own model, tools and limits.
     `tree` limits all of them together. Their permissions never exceed this agent's. `settings` hold all other options.
-    `journal` is a file for the sessions, so that they survive a crash; without it they live as long as the agent.
-    Any number of runs may be active at once, also in different threads.
-    Tools belong to one agent: a subagent may have different tools of the same names.
-    `output` is the type of the answer (a dataclass, a struct, a pydantic model, `list[str]`, …) or a JSON schema;
-    `result.output` then holds the answer.
+    `journal` is a file for the sessions, so that they survive a crash; without it the last 256 are kept in memory.
     """
 
     def __init__(
@@ -49,158 +79,158 @@ class Agent:
         name: str = "agent",
         *,
         model: Model | str,
-        prompt: str = "",
-        tools: Iterable[Tool | Callable[..., Any]] = (),
+        instructions: str | Callable[[Context[Deps]], str | Awaitable[str]] = "",
+        tools: Iterable[FunctionTool[Deps, ..., Any] | Tool] = (),
+        output: TypeForm[Output] | Mapping[str, Any] = _TEXT,
+        check: Callable[..., Any] | None = None,
+        deps_type: type[Deps] | None = None,
+        deps: Callable[[Mapping[str, Any]], Any] | None = None,
         steps: int | None = None,
         limits: Limits = UNLIMITED,
         description: str = "",
-        subagents: Iterable[Agent] = (),
+        subagents: Iterable[Agent[Any, Any]] = (),
         tree: TreeLimits = DEFAULT_TREE,
         permission: Iterable[Rule] = (),
         on_ask: OnAsk = "deny",
+        options: Mapping[str, Any] | None = None,
         directory: str | Path = ".",
         journal: Journal | str | Path | None = None,
-        output: type[Any] | Mapping[str, Any] | None = None,
         settings: Settings | None = None,
         seams: Seams | None = None,
+        prompt: None = None,
     ) -> None:
-        _check(name, steps, limits, tree)
-        self._output = output if not isinstance(output, Mapping) else None
-        self._on_ask = fitting(f"agent {name}: on_ask", on_ask, OnAsk)
-        self._model = model
-        self._below = _below(name, subagents)
-        self._tools = _own_tools(name, tools, starts=bool(self._below))
-        offers = frozenset([*self._tools, "task"] if self._below else self._tools)
-        rules, schema = tuple(permission), _schema(output)
-        definition = Definition(
-            name, description, prompt, steps=steps, limits=limits, permission=rules, output=schema, offers=offers
+        if prompt is not None:
+            raise ConfigError(f"agent {name}: prompt is the user's text, given to run: use instructions=… instead")
+        define.check_limits_of(name, steps, limits, tree)
+        self._model, self._on_ask = model, fitting(f"agent {name}: on_ask", on_ask, OnAsk)
+        self._below = define.agents_below(name, subagents)
+        self._tools = define.own_tools(name, tools, starts=bool(self._below))
+        answer, schema = define.output_type(name, output, check)
+        self._functions = AgentFunctions(
+            instructions=instructions if callable(instructions) else None,
+            factory=deps,
+            needs_deps=define.needs_deps(tools, deps_type),
+            output=answer,
+            schema=schema,
         )
-        self._definition = fitting(f"agent {name}", definition, Definition)
+        text, rules = instructions if not callable(instructions) else "", tuple(permission)
+        self._definition = Definition(
+            name, description, text, steps=steps, limits=limits, permission=rules, output=schema, options=options or {}
+        )
+        self.config = self._configured(journal, define.settings_of(name, settings, tree), Path(directory), seams)
+        """The configuration of `runtime`. Replace a field of it to create a different runtime."""
+        self._runtimes = SharedRuntimes()
+        self._overridden: ContextVar[RuntimeConfig | None] = ContextVar(f"bridle agent {name}", default=None)
+
+    def _configured(
+        self, journal: Journal | str | Path | None, settings: Settings, directory: Path, seams: Seams | None
+    ) -> RuntimeConfig:
         everyone = [*self._below.values(), self]
-        _check_rules(self._definition, [made for agent in everyone for made in agent._tools.values()])
-        models, definitions = _with_models(everyone)
+        offers = frozenset([*self._tools, "task"] if self._below else self._tools)
+        self._definition = msgspec.structs.replace(self._definition, offers=offers)
+        define.check_definition(self._definition, [made for agent in everyone for made in agent._tools.values()])
+        models, definitions = define.with_models([(agent._definition, agent._model) for agent in everyone])
         self._definition = definitions[-1]
-        self.config = RuntimeConfig(
-            journal=journal if journal is not None else MemoryJournal(),
-            settings=_settings(name, settings or Settings(), tree),
+        self._program = AgentProgram(self.name, {agent.name: agent._functions for agent in everyone})
+        return RuntimeConfig(
+            journal=journal if journal is not None else MemoryJournal(keeps=KEPT_IN_MEMORY),
+            settings=settings,
             models=models,
-            private_tools={agent._name: list(agent._tools.values()) for agent in everyone},
+            private_tools={agent.name: list(agent._tools.values()) for agent in everyone},
             agents=definitions,
             directory=directory,
             subagents=list(self._below),
+            program=self._program,
             seams=seams,
         )
-        """The configuration of `runtime`. Replace a field of it to create a different runtime."""
 
     @property
-    def _name(self) -> str:
+    def name(self) -> str:
         return self._definition.name
+
+    @property
+    def definition(self) -> Definition:
+        """The agent as data: limits, permissions and the reference of its model."""
+        return self._definition
+
+    @property
+    def turn_options(self) -> TurnOptions:
+        """The options with which a prompt to `runtime` opens a turn of this agent."""
+        return TurnOptions(agent=self.name, model=self._config.agents[-1].model, on_ask=self._on_ask)
 
     def runtime(self) -> Runtime:
         """Return a new runtime with this agent; the caller closes it."""
-        return Runtime(self.config)
+        return Runtime(self._config)
 
-    async def run(self, prompt: str, *, session: str | None = None) -> Result:
-        """Run a prompt in a new session, or in an existing one of this agent's journal, and return its result."""
-        async with self.runtime() as runtime:
-            where = session or await runtime.create()
-            id = await runtime.prompt(where, prompt, options=self._options())
-            return self._typed(await runtime.wait(where, id))
+    @property
+    def _config(self) -> RuntimeConfig:
+        return self._overridden.get() or self.config
 
-    async def stream(self, prompt: str, *, session: str | None = None) -> AsyncIterator[Entry | Live | Result]:
-        """Yield the events of a turn as they arrive, and finally its `Result`."""
-        async with self.runtime() as runtime:
-            where = session or await runtime.create()
-            before = (await runtime.load(where)).sequence
-            id = await runtime.prompt(where, prompt, options=self._options())
-            async for event in runtime.stream(where, id, before):
-                yield event
-            yield self._typed(await runtime.wait(where, id))
+    async def __aenter__(self) -> Agent[Deps, Output]:
+        self._held = self._runtimes.acquire(self._config)
+        return self
 
-    def run_sync(self, prompt: str, *, session: str | None = None) -> Result:
-        """Call `run` from a program without an event loop."""
-        return asyncio.run(self.run(prompt, session=session))
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._runtimes.release(self._held)
 
-    def _typed(self, result: Result) -> Result:
-        """Return the result with its output converted to the requested type."""
-        if self._output is None or result.output is None:
-            return result
-        made = getattr(self._output, "model_validate", None)
-        value = made(result.output) if made is not None else msgspec.convert(result.output, self._output, strict=False)
-        return msgspec.structs.replace(result, output=value)
+    @contextmanager
+    def override(self, *, model: Model | str) -> Iterator[None]:
+        """Use another model for this agent and its subagents inside the `with` block, for example in tests."""
+        agents = [define.plain(agent) for agent in self.config.agents]
+        models, definitions = define.with_models([(agent, model) for agent in agents])
+        token = self._overridden.set(replace(self.config, models=models, agents=definitions))
+        try:
+            yield
+        finally:
+            self._overridden.reset(token)
 
-    def _options(self) -> TurnOptions:
-        return TurnOptions(agent=self._definition.name, model=self._definition.model, on_ask=self._on_ask)
+    @overload
+    async def run(
+        self, prompt: str, *, output: TypeForm[OtherOutput], **given: Unpack[RunArguments[Deps]]
+    ) -> Result[OtherOutput]: ...
+    @overload
+    async def run(self, prompt: str, **given: Unpack[RunArguments[Deps]]) -> Result[Output]: ...
+    async def run(self, prompt: str, *, output: Any = None, **given: Unpack[RunArguments[Deps]]) -> Result[Any]:
+        """Run a prompt in a new session, or in an existing one of this agent's journal, and return its result.
 
+        Cancelling it aborts the turn and records its ending. The same `id` again returns the first result.
+        """
+        return await self._start(prompt, output, given).result()
 
-def _check(name: str, steps: int | None, limits: Limits, tree: TreeLimits) -> None:
-    if steps is not None and limits.steps is not None and steps != limits.steps:
-        raise ConfigError(f"agent {name}: steps is {steps} and limits.steps is {limits.steps}; give one of them")
-    check_limits(f"agent {name}", limits if steps is None else msgspec.structs.replace(limits, steps=steps))
-    check_tree(f"agent {name}", tree)
+    def run_sync(self, prompt: str, **given: Unpack[RunArguments[Deps]]) -> Result[Output]:
+        """Call `run` from a program without an event loop, or from any thread; runs in one background event loop."""
+        result: Result[Output] = run_in_background(self._start_inside(prompt, given))
+        return result
 
+    async def _start_inside(self, prompt: str, given: RunArguments[Any]) -> Result[Any]:
+        return await self._start(prompt, None, given).result()
 
-def _settings(name: str, settings: Settings, tree: TreeLimits) -> Settings:
-    """Return the settings with this agent and the limits of its tree; raises `ConfigError`."""
-    given = fitting(f"agent {name}: settings", settings, Settings)
-    return msgspec.structs.replace(given, agent=name, tree=msgspec.convert(tree, TreeSettings, from_attributes=True))
+    def stream(self, prompt: str, **given: Unpack[RunArguments[Deps]]) -> Stream[Output]:
+        """Run a prompt and iterate over its public events as they happen; see `Stream`."""
+        results: list[Result[Output]] = []
+        return Stream(self._start(prompt, None, given).events(results), results, OUTPUT)
 
+    async def resume(self, session: str, *, deps: Deps | Missing = MISSING) -> Result[Output]:
+        """Continue the interrupted, paused or held-back turn of a session, and return its result."""
+        given: RunArguments[Any] = {"session": session} if deps is MISSING else {"session": session, "deps": deps}
+        return await self._start("", None, given).resumed()
 
-def _own_tools(name: str, given: Iterable[Tool | Callable[..., Any]], *, starts: bool) -> dict[str, Tool]:
-    """Return an agent's tools by name; the same tool may be given twice. Raises `ConfigError`."""
-    made: dict[int, Tool] = {id(each): cast(Tool, each if hasattr(each, "spec") else tool(each)) for each in given}
-    own = named_tools(f"agent {name}: tools", made.values())
-    if starts and "task" in own:
-        raise ConfigError(f"agent {name}: tools: 'task' is the tool that starts subagents: give yours another name")
-    return own
+    async def run_below(
+        self, prompt: str, *, session: str, delegation: Delegation, journal: Journal, deps: Any
+    ) -> tuple[Result[Output], Report]:
+        """Run a prompt for a tool of another agent, which pays for it. Called by `Context.run`."""
+        request = request_of(self.turn_options, prompt, None, {"session": session, "deps": deps})
+        run = self._run(replace(request, delegation=delegation), replace(self._config, journal=journal))
+        result: Result[Output] = await run.result()
+        return result, report_of(result)
 
+    def _start(self, prompt: str, output: Any, given: RunArguments[Any]) -> AgentRun:
+        request = request_of(self.turn_options, prompt, output, given)
+        if self._functions.needs_deps and self._functions.factory is None and "deps" not in given:
+            raise ConfigError(f"agent {self.name}: run: deps are missing: its tools take them")
+        return self._run(request, self._config)
 
-def _below(name: str, subagents: Iterable[Agent]) -> dict[str, Agent]:
-    """Return all agents of the tree below this one; raises `ConfigError` if two have the same name."""
-    found: dict[str, Agent] = {}
-    for subagent in subagents:
-        for agent in (*subagent._below.values(), subagent):
-            if agent._name == name or found.setdefault(agent._name, agent) is not agent:
-                raise ConfigError(f"agent {name}: subagents: two agents are called {agent._name!r}")
-    return found
-
-
-def _check_rules(definition: Definition, tools: Sequence[Tool]) -> None:
-    """Raise `ConfigError` for a rule that names a tool instead of a permission, and so has no effect."""
-    permissions = {made.permission for made in tools}
-    named = {made.spec.name: made.permission for made in tools}
-    for rule in definition.permission:
-        if rule.permission in named and rule.permission not in permissions:
-            right = f"Rule({named[rule.permission]!r}, {rule.permission!r}, {rule.verdict!r})"
-            problem = f"{rule.permission!r} is a tool, not a permission: write {right}"
-            raise ConfigError(f"agent {definition.name}: permission: {problem}")
-
-
-def _with_models(agents: Sequence[Agent]) -> tuple[dict[str, Model], list[Definition]]:
-    """Return the models given as objects, by reference, and the definitions with the reference of their model."""
-    models: dict[str, Model] = {}
-    refs = {agent._name: agent._model for agent in agents if isinstance(agent._model, str)}
-    for agent in agents:
-        model = agent._model
-        if isinstance(model, str):
-            continue
-        ref = getattr(getattr(model, "info", None), "ref", None) or f"model/{agent._name}"
-        if ref in refs.values() and models.get(ref) is not model:
-            ref = f"{ref}#{agent._name}"
-        models[ref] = model
-        refs[agent._name] = ref
-    return models, [msgspec.structs.replace(agent._definition, model=refs[agent._name]) for agent in agents]
-
-
-def _schema(output: type[Any] | Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    if output is None or isinstance(output, Mapping):
-        return output
-    made = getattr(output, "model_json_schema", None)
-    schema: dict[str, Any] = made() if made is not None else msgspec.json.schema(output)
-    # A reference at the top level is replaced by its definition.
-    reference = schema.get("$ref", "")
-    if isinstance(reference, str) and reference.startswith("#/$defs/"):
-        definitions = dict(schema.get("$defs", {}))
-        top = definitions.pop(reference.removeprefix("#/$defs/"))
-        return {**top, **({"$defs": schema["$defs"]} if definitions else {})}
-    return schema
+    def _run(self, request: RunRequest, config: RuntimeConfig) -> AgentRun:
+        return AgentRun(request, self._program, self.name, self._runtimes, config)

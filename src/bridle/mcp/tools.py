@@ -15,7 +15,7 @@ from bridle.core.permission import Access
 from bridle.core.stream import ToolSpec
 from bridle.errors import ServerFailed, ToolFailed
 from bridle.mcp.accepted_tools import Definition
-from bridle.tools.tool import Invocation, Output, StructTool, struct_schema
+from bridle.tools.tool import Invocation, Output, StructTool, loader, struct_schema
 from bridle.values.media import media_of
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def server_tool(link: Link, definition: Definition) -> StructTool:
 
     return StructTool(
         spec=ToolSpec(name, definition.description or definition.name, definition.schema),
-        arguments=dict,
+        load=dict,
         work=call,
         permission=name,
         needs=lambda given, directory: (Access(name, "*", always="*"),),
@@ -80,7 +80,7 @@ def resource_tool(links: Mapping[str, Link]) -> StructTool:
     description = f"Lists or reads resources of a server: {', '.join(links)}."
     return StructTool(
         spec=ToolSpec(RESOURCE, description, struct_schema(ResourceArguments)),
-        arguments=ResourceArguments,
+        load=loader(ResourceArguments),
         work=resource,
         permission=RESOURCE,
         needs=lambda given, directory: (Access(RESOURCE, f"{given.server} {given.uri}".strip()),),

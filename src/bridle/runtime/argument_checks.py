@@ -16,7 +16,7 @@ from bridle.core.inbox import InboxItem, PromptItem, TurnOptions
 from bridle.core.limits import wrong_limit
 from bridle.core.parts import File
 from bridle.errors import ConfigError
-from bridle.tools.tool import Tool
+from bridle.tools.tool import Tool, WrapsTool, as_tool
 from bridle.wire import entries as wire
 from bridle.workspace.bounded_read import SETTINGS_BYTES, read_given, read_stream
 
@@ -117,10 +117,10 @@ def sound_prompt(item: PromptItem, subagents: Iterable[str]) -> PromptItem:
     return recordable(msgspec.structs.replace(item, text=words, files=tuple(files)))
 
 
-def named_tools(name: str, tools: Iterable[Tool]) -> dict[str, Tool]:
+def named_tools(name: str, tools: Iterable[Tool | WrapsTool]) -> dict[str, Tool]:
     """Return tools by name; raises `ConfigError` for duplicate names."""
     found: dict[str, Tool] = {}
-    for tool in tools:
+    for tool in map(as_tool, tools):
         if found.setdefault(tool.spec.name, tool) is not tool:
             raise ConfigError(f"{name}: two tools are called {tool.spec.name!r}")
     return found

@@ -13,7 +13,8 @@ from bridle.core.permission import Rule
 from bridle.journal.journal import Journal
 from bridle.model.model import Model
 from bridle.seams import Seams
-from bridle.tools.tool import Tool
+from bridle.tools.tool import Tool, WrapsTool
+from bridle.turn.caller import Program
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,9 +28,9 @@ class RuntimeConfig:
     """The file that each setting comes from, by its key."""
     models: Mapping[str, Model] = field(default_factory=dict)
     """Models given as objects, by reference. All others come from the settings and the environment."""
-    tools: Sequence[Tool] = ()
+    tools: Sequence[Tool | WrapsTool] = ()
     """Tools for all agents."""
-    private_tools: Mapping[str, Sequence[Tool]] = field(default_factory=dict)
+    private_tools: Mapping[str, Sequence[Tool | WrapsTool]] = field(default_factory=dict)
     """Tools for single agents, by the agent's name."""
     agents: Sequence[AgentDefinition] = ()
     """Agents in addition to the built-in and configured ones; they replace agents of the same name."""
@@ -44,5 +45,7 @@ class RuntimeConfig:
     environment: Mapping[str, str] | None = None
     """The environment variables to use; None means those of this process."""
     user: UserSetup = UserSetup()
+    program: Program | None = None
+    """The Python objects that the agents of this program work with."""
     seams: Seams | None = None
     """Time and randomness; None means the real ones."""

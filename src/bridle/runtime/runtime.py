@@ -19,7 +19,16 @@ from bridle.config.settings import Settings
 from bridle.core.context import sound
 from bridle.core.events import SessionInfo
 from bridle.core.ids import read_ask_address
-from bridle.core.inbox import AbortItem, AnswerItem, CompactItem, ExtendItem, InboxItem, PromptItem, TurnOptions
+from bridle.core.inbox import (
+    AbortItem,
+    AnswerItem,
+    CompactItem,
+    ExtendItem,
+    InboxItem,
+    PromptItem,
+    SupplyItem,
+    TurnOptions,
+)
 from bridle.core.limits import LimitName, wrong_limit
 from bridle.core.parts import File, TurnStart
 from bridle.core.permission import Rule
@@ -99,6 +108,7 @@ class Runtime(SessionReader, RareMethods):
             seams=self.seams,
             directory=self.directory,
             outputs=OutputFolder(config.outputs) if config.outputs is not None else None,
+            program=config.program,
         )
 
     @classmethod
@@ -182,6 +192,7 @@ class Runtime(SessionReader, RareMethods):
         options: TurnOptions | None = None,
         wants: Sequence[str] = (),
         subtask: str = "",
+        metadata: Mapping[str, Any] | None = None,
     ) -> str:
         """Submit a prompt and wake its session; durable once this returns. Idempotent for the same id.
 
@@ -191,13 +202,23 @@ class Runtime(SessionReader, RareMethods):
         """
         id = self.seams.new_id("prm") if id is None else id
         item = PromptItem(id, text, tuple(files), queue=queue, reply=reply, options=options)
-        item = msgspec.structs.replace(item, wants=tuple(wants), subtask=subtask)
+        item = msgspec.structs.replace(item, wants=tuple(wants), subtask=subtask, metadata=dict(metadata or {}))
         item = argument_checks.sound_prompt(item, self.turns.subagents)
         if reply:
             await self.check(await self._current(session), item)
         if not await self._submit(session, item):
             await self._refuse_other(session, item)
         return item.id
+
+    async def delegate(self, session: str, item: PromptItem) -> None:
+        """Submit the prompt of a turn above this session, with its terms, and wake the session."""
+        await self.check(await self._current(session), item)
+        await self._submit(session, item)
+
+    async def supply(self, session: str, call: str, output: str, *, failed: bool = False) -> None:
+        """Give the result of a deferred call, in any process; the turn continues when it is driven."""
+        item = SupplyItem(self.seams.new_id("sup"), call, sound(output), failed)
+        await self._submit(session, argument_checks.recordable(item))
 
     async def check(self, state: Session, item: PromptItem) -> None:
         """Raise `ConfigError` for a prompt whose turn could not begin, before the prompt is submitted."""
@@ -210,11 +231,21 @@ class Runtime(SessionReader, RareMethods):
         return self.turns.opening(session, PromptItem("preview", "", options=options), 1).start
 
     async def answer(
-        self, session: str, ask: str, choice: Literal["once", "always", "reject"], feedback: str = ""
+        self,
+        session: str,
+        ask: str,
+        choice: Literal["once", "always", "reject"],
+        feedback: str = "",
+        *,
+        arguments: Mapping[str, Any] | None = None,
     ) -> None:
-        """Answer a permission request of this session or its subagents; the turn continues with the same counters."""
+        """Answer a permission request of this session or its subagents; the turn continues with the same counters.
+
+        With `arguments`, the call runs with these instead of the model's, if they fit its tool and no rule denies them.
+        """
         words = sound(feedback) if isinstance(feedback, str) else feedback
-        item = argument_checks.recordable(AnswerItem(self.seams.new_id("ans"), ask, choice, words))
+        changed = dict(arguments) if arguments is not None else None
+        item = argument_checks.recordable(AnswerItem(self.seams.new_id("ans"), ask, choice, words, changed))
         owner, id = read_ask_address(item.ask)
         await self._submit(owner or session, msgspec.structs.replace(item, ask=id))
         if owner:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
 from bridle.core.events import Entry, Live
@@ -69,13 +69,23 @@ class Sessions(Protocol):
         options: TurnOptions | None = None,
         wants: Sequence[str] = (),
         subtask: str = "",
+        metadata: Mapping[str, Any] | None = None,
     ) -> str:
         """Submit a prompt, wake its session and return the prompt's id. Idempotent for the same id."""
 
     async def answer(
-        self, session: str, ask: str, choice: Literal["once", "always", "reject"], feedback: str = ""
+        self,
+        session: str,
+        ask: str,
+        choice: Literal["once", "always", "reject"],
+        feedback: str = "",
+        *,
+        arguments: Mapping[str, Any] | None = None,
     ) -> None:
-        """Answer a permission request of this session or of one of its subagents."""
+        """Answer a permission request of this session or of one of its subagents; `arguments` replace the call's."""
+
+    async def supply(self, session: str, call: str, output: str, *, failed: bool = False) -> None:
+        """Give the result of a deferred call."""
 
     async def abort(self, session: str, *, turn: int = 0, detail: str = "") -> None:
         """End the running turn, in any process."""

@@ -10,7 +10,7 @@ import msgspec
 
 from bridle.core.permission import Access
 from bridle.core.stream import ToolSpec
-from bridle.tools.tool import Invocation, Output, Preview, StructTool, struct_schema
+from bridle.tools.tool import Invocation, Output, Preview, StructTool, loader, struct_schema
 from bridle.workspace.files import Files, accesses, located
 
 
@@ -20,7 +20,7 @@ def builtin(
     """Return a tool with the description in NAME.md; `more` are other fields of `StructTool`."""
     description = Path(__file__).with_name(f"{name}.md").read_text(encoding="utf-8").strip()
     spec = ToolSpec(name, description, struct_schema(arguments))
-    return StructTool(spec, arguments, work, more.pop("permission", name), **more)
+    return StructTool(spec, loader(arguments), work, more.pop("permission", name), **more)
 
 
 def path_needs(permission: str, field: str) -> Callable[[Any, Path], tuple[Access, ...]]:

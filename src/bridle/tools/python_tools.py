@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 from bridle.errors import BridleError
-from bridle.tools.tool import StructTool, Tool, tool
+from bridle.tools.function_tools import function_tool
+from bridle.tools.tool import StructTool, Tool, as_tool
 from bridle.workspace.bounded_read import read_bounded
 
 MOST_BYTES = 16 << 20
@@ -43,8 +44,9 @@ def load_tools(path: Path) -> list[Tool]:
     # Compile the trusted source itself: a cached .pyc file may come from other, unreviewed source.
     exec(compile(read_bounded(path, MOST_BYTES), str(path), "exec", dont_inherit=True), vars(module))
     public = [value for called, value in vars(module).items() if not called.startswith("_")]
-    made: list[Tool] = [value for value in public if isinstance(value, StructTool)]
-    return made or [tool(value) for value in public if inspect.isfunction(value) and value.__module__ == name]
+    made: list[Tool] = [tool for tool in map(as_tool, public) if isinstance(tool, StructTool)]
+    own = [value for value in public if inspect.isfunction(value) and value.__module__ == name]
+    return made or [function_tool(function) for function in own]
 
 
 def without_doubles(tools: list[Tool], taken: set[str]) -> tuple[list[Tool], list[str]]:

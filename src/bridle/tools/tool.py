@@ -1,14 +1,11 @@
-"""The `Tool` contract, and the `@tool` decorator for Python functions."""
+"""The `Tool` contract, its calls and their results."""
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Protocol, get_type_hints
+from typing import Any, Protocol, cast
 
 import msgspec
 
@@ -17,9 +14,8 @@ from bridle.core.permission import Access
 from bridle.core.states import Ask
 from bridle.core.stream import ToolSpec
 from bridle.core.todos import Todo
-from bridle.errors import ConfigError, ToolFailed
+from bridle.errors import ToolFailed
 from bridle.process.sandbox import Sandbox
-from bridle.seams import in_thread
 from bridle.tools.command_setup import CommandSetup
 from bridle.tools.output_buffer import Printed
 from bridle.workspace.files import Files
@@ -69,6 +65,8 @@ class Invocation:
     """Whether an access was granted to this call; None permits everything."""
     hosts: bool = False
     """Whether commands in the sandbox may reach some hosts without asking."""
+    make_context: Callable[[], Awaitable[Any]] | None = None
+    """Makes the context of the call for a Python function; None outside a turn."""
     recall: Callable[[str], str] = field(default=lambda name: "")
     """Returns the output of the last call of a tool in this session; empty if there is none."""
 
@@ -92,6 +90,12 @@ class Invocation:
         """File access with the permissions of this call."""
         return Files(self.directory, self.permits, self.commands.guarded)
 
+    async def context(self) -> Any:
+        """Return the context of the call for a Python function that takes one; raises `ToolFailed` without one."""
+        if self.make_context is None:
+            raise ToolFailed("there is no context here: the tool was called outside an agent of this program")
+        return await self.make_context()
+
     def sees(self, path: str, digest: str) -> None:
         """Record the digest of a file as the model now knows it; an empty digest means that the file is gone."""
         self.known_files[path] = self.seen[path] = digest
@@ -107,6 +111,13 @@ class Invocation:
         self.printed.add(text)
         if self.show is not None:
             self.show(text)
+
+
+class WrapsTool(Protocol):
+    """An object with a tool inside, like a function decorated with `@tool`."""
+
+    @property
+    def tool(self) -> StructTool: ...
 
 
 class Tool(Protocol):
@@ -147,10 +158,11 @@ class Tool(Protocol):
 
 @dataclass(slots=True)
 class StructTool:
-    """A tool made of an argument type and a coroutine function; the type `dict` leaves all checks to the function."""
+    """A tool made of functions that validate its arguments, name its permissions and do its work."""
 
     spec: ToolSpec
-    arguments: type[msgspec.Struct | dict[str, Any]]
+    load: Callable[[Mapping[str, Any]], Any]
+    """Returns the validated arguments; raises `msgspec.ValidationError`."""
     work: Callable[[Any, Invocation], Awaitable[Output]]
     permission: str
     needs: Callable[[Any, Path], tuple[Access, ...]]
@@ -161,10 +173,11 @@ class StructTool:
     starts_child: bool = False
     preview: Preview | None = None
     question: Callable[[Any, str], Ask] | None = None
+    deferred: bool = False
+    """Whether the result is supplied from outside, by a program and not by a person."""
 
     def check(self, arguments: Mapping[str, Any]) -> Any:
-        # Not strict: a number given as text is accepted.
-        return msgspec.convert(arguments, self.arguments, strict=False)
+        return self.load(arguments)
 
     def accesses(self, arguments: Any, directory: Path) -> tuple[Access, ...]:
         return self.needs(arguments, directory)
@@ -179,9 +192,20 @@ class StructTool:
         return await self.work(arguments, invocation)
 
 
+def as_tool(given: Tool | WrapsTool) -> Tool:
+    """Return the tool itself."""
+    wrapped = getattr(given, "tool", None)
+    return wrapped if isinstance(wrapped, StructTool) else cast(Tool, given)
+
+
 def asks(tool: Tool) -> bool:
     """Return whether calls of a tool are questions to a person."""
-    return getattr(tool, "question", None) is not None
+    return getattr(tool, "question", None) is not None and not getattr(tool, "deferred", False)
+
+
+def loader(arguments: type[msgspec.Struct]) -> Callable[[Mapping[str, Any]], Any]:
+    """Return the function that validates arguments as a struct. Not strictly: a number given as text is accepted."""
+    return lambda given: msgspec.convert(given, arguments, strict=False)
 
 
 def struct_schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
@@ -196,75 +220,6 @@ def struct_schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
     return top
 
 
-def tool(
-    function: Callable[..., Any] | None = None,
-    *,
-    name: str | None = None,
-    permission: str = "python",
-    repeatable: bool = False,
-    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
-) -> Any:
-    """Make a tool of a Python function. The schema comes from its type hints, the description from its docstring.
-
-    `repeatable` says that the call may be run again if the process dies before its result is recorded.
-    """
-    if function is None:
-        return partial(tool, name=name, permission=permission, repeatable=repeatable, timeout_seconds=timeout_seconds)
-    called = name or function.__name__
-    described, words = _docstring(function)
-    arguments = _arguments_of(function, words)
-    is_async = inspect.iscoroutinefunction(function)
-
-    async def work(given: Any, invocation: Invocation) -> Output:
-        values = {field: getattr(given, field) for field in given.__struct_fields__}
-        if is_async:
-            return _output(await function(**values))
-        # A plain function may block: a thread lets the other calls of its step continue.
-        return _output(await in_thread(lambda: function(**values)))
-
-    return StructTool(
-        spec=ToolSpec(called, described, struct_schema(arguments)),
-        arguments=arguments,
-        work=work,
-        permission=permission,
-        needs=lambda given, directory: (Access(permission, called),),
-        repeatable=repeatable,
-        timeout_seconds=timeout_seconds,
-    )
-
-
-def _arguments_of(function: Callable[..., Any], words: Mapping[str, str]) -> type[msgspec.Struct]:
-    fields: list[tuple[str, Any, Any]] = []
-    hints = get_type_hints(function, include_extras=True)
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-            raise ConfigError(f"tool {function.__name__}: parameter {parameter.name} must be an ordinary named one")
-        if parameter.name not in hints:
-            raise ConfigError(f"tool {function.__name__}: parameter {parameter.name} has no type hint")
-        hint = hints[parameter.name]
-        if parameter.name in words:
-            hint = Annotated[hint, msgspec.Meta(description=words[parameter.name])]
-        default = msgspec.NODEFAULT if parameter.default is parameter.empty else parameter.default
-        fields.append((parameter.name, hint, msgspec.field(default=default)))
-    return msgspec.defstruct(function.__name__, fields, kw_only=True, forbid_unknown_fields=True)
-
-
-_PARAMETER = re.compile(r"^\s+\*{0,2}(\w+)(?:\s*\([^)]*\))?\s*:\s*(.+)$")
-
-
-def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """Return the description, and the description of each parameter from a Google-style `Args:` section."""
-    head, _, tail = (inspect.getdoc(function) or "").partition("\nArgs:")
-    words: dict[str, str] = {}
-    for line in tail.splitlines():
-        found = _PARAMETER.match(line)
-        if found:
-            words[found.group(1)] = found.group(2).strip()
-        elif line and not line[0].isspace():
-            break
-    return head.strip() or function.__name__, words
-
-
 def as_output(name: str, value: Any) -> Output:
     """Return a tool's output, or a failure if it is not a valid `Output`: the journal must be able to read it back."""
     try:
@@ -272,18 +227,4 @@ def as_output(name: str, value: Any) -> Output:
         msgspec.json.encode(value.attached)
         return msgspec.convert(msgspec.to_builtins(value), Output)
     except (AttributeError, TypeError, ValueError) as error:
-        return Output(f"{name} returned a value that is not a tool output: {error}", failed=True)
-
-
-def _output(value: Any) -> Output:
-    match value:
-        case Output():
-            return value
-        case None:
-            return Output("done")
-        case str():
-            return Output(value)
-    try:
-        return Output(msgspec.json.encode(value).decode())
-    except (TypeError, msgspec.MsgspecError) as error:
-        raise ToolFailed(f"the tool returned a value that cannot be encoded as JSON: {error}") from error
+        return Output(f"{name} returned something that is no output of a tool: {error}", failed=True)

@@ -14,7 +14,7 @@ from bridle.core.ledger import Account, Shortage
 from bridle.core.parts import Notice, Prompt, TurnStart
 from bridle.core.permission import Access, covers
 from bridle.core.session import OpenTurn, Session
-from bridle.core.states import Ask
+from bridle.core.states import Ask, Report
 from bridle.errors import ConfigError
 from bridle.model.model import Model
 from bridle.seams import Seams
@@ -54,6 +54,12 @@ class TurnFactory(Protocol):
 
     def restore(self, session: Session, start: TurnStart) -> TurnSetup:
         """Return the setup of a recorded turn; raises `ConfigError` if that no longer exists."""
+
+    async def attach(self, session: Session) -> None:
+        """Prepare what this process brings to the open turn; raises `TurnLeft` if it lacks something."""
+
+    async def release(self, session: str) -> None:
+        """Close what `open` and `attach` have prepared for a session, once its drive ends. May be called twice."""
 
 
 class OtherSessions(Protocol):
@@ -109,6 +115,8 @@ class ActiveTurn:
     """The open asks last reported to the parent."""
     instruction: str = ""
     """The instruction for the coming compaction, as changed by hooks."""
+    nested: dict[str, Report] = field(default_factory=dict)
+    """The use of agents that running calls have run themselves."""
     beside: SideTask | None = None
     """The work beside the turn: the request for a title."""
 
@@ -171,6 +179,12 @@ class ActiveTurn:
         turn = self.record.session.turn
         assert turn is not None and turn.finish is None
         return turn
+
+    @property
+    def turn_prompt(self) -> Prompt:
+        """The prompt that opened the turn; empty for a turn without one."""
+        first = self.session.parts.get(self.turn.prompts[0]) if self.turn.prompts else None
+        return first if isinstance(first, Prompt) else Prompt("", "")
 
     @cached_property
     def setup(self) -> TurnSetup:

@@ -9,18 +9,23 @@ from bridle.core.events import PartPut, Recorded, RequestMoved
 from bridle.core.ids import notice_id, request_part_id, step_part_id, step_request_id, turn_part_id
 from bridle.core.ledger import AccountChange
 from bridle.core.limits import LOWEST_OUTPUT_TOKENS, NOTHING, Spent, counted
-from bridle.core.parts import Halt, Notice, Part, Purpose, Request, StepFinish, StepStart
-from bridle.core.states import Broken, Cut, Replied
+from bridle.core.parts import Call, Halt, Notice, Part, Purpose, Request, StepFinish, StepStart
+from bridle.core.repair import result_digest
+from bridle.core.states import Broken, Cut, Done, Refusal, Refused, Replied
 from bridle.core.stream import ModelRequest
 from bridle.turn.active_turn import MOST_WRITTEN, ActiveTurn
+from bridle.turn.caller import Caller
 from bridle.turn.closing import closing_notice, limit_notice, refused_call
 from bridle.turn.limit_words import budget_notices
 from bridle.turn.output_schema import REMINDER
 from bridle.turn.processor import Processor
 from bridle.turn.request_kind import RequestKind
+from bridle.turn.scope import Aborted, Late
 from bridle.turn.send_request import ModelCall, closing_need, input_tokens
 
 WAS_CUT = "Your last reply was cut off when the time was up. There is more time now: continue from there."
+CHECK_SECONDS = 120.0
+"""Time for the program's own check of an answer."""
 HOW_TO_KEEP = 'To keep this, set in the configuration: [models."{ref}"] quirks = { text_calls = true }'
 
 
@@ -102,7 +107,7 @@ class _Step(RequestKind):
     async def whole(self, processor: Processor, replied: Replied, change: AccountChange) -> None:
         processor.find_output()
         written = self._find_written(processor)
-        events = [*processor.parts(whole=True), *written]
+        events = [*await self._checked(processor.parts(whole=True)), *written]
         calls = processor.calls
         refused = calls - processor.captured
         if refused and self.active.turn.cap == 0:
@@ -119,6 +124,17 @@ class _Step(RequestKind):
         await self.active.record.append_with_next(
             *events, RequestMoved(self.id, replied), PartPut(finish), settles=change
         )
+
+    async def _checked(self, events: list[Recorded]) -> list[Recorded]:
+        """Let the program check an answer that fits the schema; an answer that it rejects is refused."""
+        caller = self.active.setup.caller
+        if caller is None or self.active.setup.toolset.output is None:
+            return events
+        for place, event in enumerate(events):
+            if isinstance(event, PartPut) and isinstance(event.part, Call) and isinstance(event.part.state, Done):
+                state = await _accepted(self.active, caller, event.part.state)
+                events[place] = PartPut(msgspec.structs.replace(event.part, state=state))
+        return events
 
     def _find_written(self, processor: Processor) -> list[Recorded]:
         """Find calls written as text; the reader is told once that the model is now prompted differently."""
@@ -147,3 +163,20 @@ class _Step(RequestKind):
         if self.action.closing is None and not again:
             events.append(PartPut(Halt(turn_part_id(self.active.turn.start.number, "halt"), "error", broken.error)))
         await self.active.record.append(*events, change=change)
+
+
+async def _accepted(active: ActiveTurn, caller: Caller, state: Done) -> Done | Refused:
+    """Return the state of a call that gives the answer, after the check of the program."""
+    if not state.answers:
+        return state
+    try:
+        value = await active.scope.run(caller.accepted(msgspec.json.decode(state.output)), CHECK_SECONDS)
+    except Exception as error:
+        # The check is foreign code; any error of it rejects the answer.
+        return Refused(Refusal("invalid"), f"the answer is not accepted: {error}")
+    if isinstance(value, Aborted):
+        return Refused(Refusal("aborted"), "the turn was aborted")
+    if isinstance(value, Late):
+        return Refused(Refusal("invalid"), "the check of the answer took too long")
+    text = msgspec.json.encode(value).decode()
+    return msgspec.structs.replace(state, output=text, digest=result_digest(text))

@@ -15,7 +15,7 @@ from bridle.core.ledger import AccountChange
 from bridle.core.limits import LOWEST_OUTPUT_TOKENS, seconds_left
 from bridle.core.parts import Call, Delegation, Sentinel, Text
 from bridle.core.repair import arguments_of, result_digest
-from bridle.core.session import OpenTurn, Session
+from bridle.core.session import Session
 from bridle.core.states import Ask, Done, Failed, Queued, Refusal, Refused, Report, Waiting
 from bridle.errors import ConfigError, NoSuchSession
 from bridle.tools.task import TaskArguments
@@ -30,15 +30,11 @@ def _arguments(active: ActiveTurn, call: Call) -> TaskArguments:
     return given
 
 
-def _depth(turn: OpenTurn) -> int:
-    return turn.start.delegation.depth if turn.start.delegation is not None else 0
-
-
 def child_of(active: ActiveTurn, call: Call, busy: Collection[str]) -> Waiting | Refused:
     """Return the subagent that a permitted call starts or resumes, or why it cannot have one."""
     given = _arguments(active, call)
     deepest = active.setup.max_depth
-    if _depth(active.turn) >= deepest:
+    if active.turn.depth >= deepest:
         text = f"not executed: no subagent may be started here, since a tree may be {deepest} deep"
         return Refused(Refusal("limit", "depth"), text)
     if given.subagent_type not in active.setup.toolset.subagents:
@@ -93,12 +89,16 @@ async def start_children(active: ActiveTurn) -> None:
         here, now = active.session.info.directory, active.seams.clock.wall()
         info = SessionInfo(child, here, given.description, now, given.subagent_type, parent=session)
         await active.record.journal.create(info)
-        options = TurnOptions(given.subagent_type, on_ask=active.turn.start.on_ask, delegation=_delegation(active, id))
-        await active.others.submit(child, PromptItem(prompt, given.prompt, queue=True, options=options))
+        terms = delegation_for(active, id)
+        options = TurnOptions(given.subagent_type, on_ask=active.turn.start.on_ask, delegation=terms)
+        metadata = active.turn_prompt.metadata
+        item = PromptItem(prompt, given.prompt, queue=True, options=options, metadata=metadata)
+        await active.others.submit(child, item)
         active.others.submitted.add(prompt)
 
 
-def _delegation(active: ActiveTurn, call: str) -> Delegation:
+def delegation_for(active: ActiveTurn, call: str) -> Delegation:
+    """Return the terms of a subagent that works for a call."""
     turn, setup = active.turn, active.setup
     allowed = turn.limits.seconds
     above = turn.start.delegation
@@ -106,7 +106,7 @@ def _delegation(active: ActiveTurn, call: str) -> Delegation:
         parent=active.record.lease.session,
         call=call,
         account=turn.start.account,
-        depth=_depth(turn) + 1,
+        depth=turn.depth + 1,
         model=turn.start.model,
         rules=(*setup.permissions.layers, setup.permissions.rules),
         without=setup.toolset.without,
@@ -115,6 +115,7 @@ def _delegation(active: ActiveTurn, call: str) -> Delegation:
         priced=turn.limits.cost is not None or (above is not None and above.priced) or setup.tree_cost,
         reads_only=setup.commands.reads_only,
         background=call in turn.background,
+        origin=above.origin if above is not None else active.turn_prompt.id,
     )
 
 

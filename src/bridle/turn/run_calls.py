@@ -25,6 +25,7 @@ from bridle.turn.authorize import Authority
 from bridle.turn.children import child_of, keeping, start_children
 from bridle.turn.hooks import after_hooks, ask_hooks, change_notices
 from bridle.turn.patch_files import begin_patch, finish_patch
+from bridle.turn.run_agent import run_agent
 from bridle.turn.scope import Aborted, cancelled_by_us
 
 
@@ -163,6 +164,11 @@ async def _run_one(active: ActiveTurn, id: str) -> None:
     tool = active.setup.toolset.tools[call.name]
     seconds, by_turn = _deadline(active, tool)
     invocation = _invocation(active, id, seconds)
+    if (caller := active.setup.caller) is not None:
+        runner = partial(run_agent, active, id)
+        invocation.make_context = partial(
+            caller.context, call=id, epoch=active.record.lease.epoch, show=invocation.print, runner=runner
+        )
     outcome = await active.scope.run(_invoke(active, tool, call, invocation), seconds)
     if not isinstance(outcome, Output):
         late = "the turn's time is up" if by_turn else f"timed out after {seconds:g} s"
@@ -235,14 +241,16 @@ def _ended(active: ActiveTurn, call: Call, output: Output, seen: dict[str, str])
     text = sound(text)
     digest = output.digest or result_digest(output.text)
     files = tuple(map(sound, output.files))
+    report = active.nested.pop(call.id, None)
     if output.failed:
-        return Failed(text, digest, files, stored)
+        return Failed(text, digest, files, stored, report)
     todos = output.todos and tuple(replace(todo, content=sound(todo.content)) for todo in output.todos)
     return Done(
         text,
         digest,
         files,
         stored,
+        report=report,
         synthesize=output.synthesize,
         kept=output.kept,
         seen=seen,

@@ -11,6 +11,7 @@ from bridle.errors import ConfigError
 from bridle.turn.active_turn import ActiveTurn
 from bridle.turn.children import recall, start_children
 from bridle.turn.patch_files import finish_patch
+from bridle.turn.run_agent import recall_nested
 
 UNKNOWN_OUTCOME = (
     "The process died while this call was running. Its outcome is unknown: it may have happened, in whole or in part, "
@@ -63,6 +64,7 @@ async def settle_left(active: ActiveTurn) -> None:
             events.append(RequestMoved(request.id, Interrupted(lost.tokens, lost.cost)))
     for id, state in turn.batch.items():
         if isinstance(state, Running):
+            await recall_nested(active, id, state)
             again = _repeatable(active, active.session.call(id).name)
             unknown = Refused(Refusal("unknown_outcome"), UNKNOWN_OUTCOME)
             events.append(CallMoved(id, Repeat() if again else unknown))

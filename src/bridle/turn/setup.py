@@ -19,6 +19,7 @@ from bridle.model.model import Model
 from bridle.tools.command_setup import CommandSetup
 from bridle.tools.output_buffer import OutputFolder
 from bridle.tools.tool import Tool
+from bridle.turn.caller import Caller
 from bridle.turn.file_history import FileHistory
 from bridle.turn.output_schema import OUTPUT, OutputSchema
 
@@ -168,3 +169,5 @@ class TurnSetup:
     """Snapshots the files before they are changed; None if nothing may change them."""
     outputs: OutputFolder | None = None
     """Stores outputs that are too long for the model."""
+    caller: Caller | None = None
+    """The Python program around the turn; None for turns of the command line."""

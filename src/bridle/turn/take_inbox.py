@@ -19,17 +19,18 @@ from bridle.core.inbox import (
     ExtendItem,
     InboxItem,
     PromptItem,
+    SupplyItem,
 )
 from bridle.core.ledger import AccountChange
 from bridle.core.limits import LIMITS
 from bridle.core.parts import Compaction, Extension, Halt, Notice, Part, Prompt
 from bridle.core.permission import Access
-from bridle.core.repair import result_digest
+from bridle.core.repair import arguments_of, result_digest
 from bridle.core.session import OpenTurn, Session
-from bridle.core.states import Approved, Asking, Done, Refusal, Refused
+from bridle.core.states import Approved, Ask, Asking, Done, Failed, Refusal, Refused
 from bridle.core.turn import Turn
 from bridle.errors import ConfigError
-from bridle.turn.active_turn import ActiveTurn
+from bridle.turn.active_turn import ActiveTurn, capped_output
 from bridle.turn.children import keeping, reported
 
 HOLDING = ("aborted", "denied", "error")
@@ -113,7 +114,7 @@ async def _take_idle(active: ActiveTurn, items: list[InboxItem]) -> None:
             case CompactItem():
                 await _open(active, item)
                 return
-            case AnswerItem() | AbortItem() | ExtendItem() | ChildAsksItem() | ChildEndedItem():
+            case AnswerItem() | AbortItem() | ExtendItem() | SupplyItem() | ChildAsksItem() | ChildEndedItem():
                 await active.record.append(take=(item.id,))
     if first is not None:
         await _open(active, first)
@@ -140,7 +141,7 @@ async def _open(active: ActiveTurn, item: PromptItem | CompactItem) -> None:
 
 
 def _prompt(item: PromptItem, turn: int) -> Prompt:
-    return Prompt(item.id, item.text, item.files, turn, item.wants, subtask=item.subtask)
+    return Prompt(item.id, item.text, item.files, turn, item.wants, subtask=item.subtask, metadata=item.metadata)
 
 
 async def _take_running(active: ActiveTurn, item: InboxItem) -> None:
@@ -153,6 +154,8 @@ async def _take_running(active: ActiveTurn, item: InboxItem) -> None:
             await active.record.append(*events, take=(item.id,))
         case AnswerItem():
             await active.record.append(*_answered(active, turn, item), take=(item.id,))
+        case SupplyItem():
+            await active.record.append(*_supplied(active, turn, item), take=(item.id,))
         case ExtendItem():
             await _extend(active, turn, item)
         case PromptItem():
@@ -192,11 +195,42 @@ def _answered(active: ActiveTurn, turn: OpenTurn, item: AnswerItem) -> list[Reco
             if state.ask.kind == "question":
                 text = f"The person answered: {item.feedback}"
                 return [CallMoved(id, Done(text, result_digest(text)))]
+            if state.ask.kind == "deferred":
+                return []
+            if item.arguments is not None:
+                return _changed(active, id, state.ask, item)
             ask, always = state.ask.accesses, item.choice == "always"
             approved = Approved(ask[0].permission, ask if always else (), ask)
             return [CallMoved(id, approved), *(_kept(active, item, ask) if always else ())]
     # Answered twice, or after the turn continued: the first answer holds.
     return []
+
+
+def _changed(active: ActiveTurn, id: str, ask: Ask, item: AnswerItem) -> list[Recorded]:
+    """Return the approval of a call with other arguments; if they do not fit its tool, the ask stays open.
+
+    The person approves the accesses of the new arguments. Rules that deny them still hold.
+    """
+    call, arguments = active.session.call(id), msgspec.json.encode(item.arguments).decode()
+    tool = active.setup.toolset.tools.get(call.name)
+    try:
+        assert tool is not None
+        accesses = tool.accesses(tool.check(arguments_of(arguments)), active.setup.commands.directory)
+    except Exception as error:
+        # A tool is foreign code, and the arguments come from outside.
+        text = f"the changed arguments do not fit {call.name}: {error}"
+        return [PartPut(Notice(notice_id(active.turn.start.number, item.id), "approval", text, item=item.id))]
+    return [CallMoved(id, Approved(ask.accesses[0].permission, (), accesses), arguments)]
+
+
+def _supplied(active: ActiveTurn, turn: OpenTurn, item: SupplyItem) -> list[Recorded]:
+    """Return the ending of a deferred call; none if the call awaits no result, or got one before."""
+    state = turn.batch.get(item.call)
+    if not isinstance(state, Asking) or state.ask.kind != "deferred":
+        return []
+    text, stored = capped_output(active, item.call, item.output)
+    ended = Failed if item.failed else Done
+    return [CallMoved(item.call, ended(text, result_digest(item.output), stored=stored))]
 
 
 def _kept(active: ActiveTurn, item: AnswerItem, accesses: Iterable[Access]) -> list[Recorded]:

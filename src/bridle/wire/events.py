@@ -91,7 +91,7 @@ class AskEvent(EntryEvent, frozen=True, kw_only=True, tag="ask"):
 
     id: str
     call: str
-    kind: Literal["permission", "question"]
+    kind: Literal["permission", "question", "deferred"]
     text: str
     choices: tuple[str, ...]
     always: tuple[str, ...] | UnsetType = UNSET

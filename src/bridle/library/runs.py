@@ -1,0 +1,211 @@
+"""One run of an agent: submit the prompt, follow its turn, and end it if the caller goes away."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from bridle.core.events import Entry
+from bridle.core.inbox import PromptItem, TurnOptions
+from bridle.core.messages import Message
+from bridle.core.parts import Delegation, File
+from bridle.core.result import Result
+from bridle.core.session import Session
+from bridle.core.states import Report
+from bridle.errors import ConfigError, JournalError
+from bridle.library.context import MISSING
+from bridle.library.program import AgentProgram, OutputType
+from bridle.library.shared_runtime import SharedRuntimes
+from bridle.runtime import RuntimeConfig
+from bridle.seams import begin
+from bridle.wire.events import Event, SessionEvent, result_event
+from bridle.wire.projection import EventStream
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest:
+    """A prompt with everything that was passed to `run`."""
+
+    text: str
+    options: TurnOptions
+    session: str | None = None
+    id: str | None = None
+    files: Sequence[File] = ()
+    metadata: Mapping[str, Any] | None = None
+    queue: bool = False
+    deps: Any = MISSING
+    output: OutputType | None = None
+    delegation: Delegation | None = None
+    """The terms under which a tool of another agent runs it."""
+
+
+class AgentRun:
+    """A run in progress. The turn belongs to the run: if the run is cancelled, the turn is aborted."""
+
+    def __init__(
+        self, request: RunRequest, program: AgentProgram, agent: str, runtimes: SharedRuntimes, config: RuntimeConfig
+    ) -> None:
+        self._request = request
+        self._program = program
+        self._agent = agent
+        self._schema = request.options.output if request.options.output is not None else program.schema_of(agent)
+        self._runtimes = runtimes
+        self._runtime = runtimes.acquire(config)
+        self._session = ""
+        self._prompt = ""
+        self._over = False
+
+    async def begin(self) -> int:
+        """Submit the prompt; return the sequence number of the session before it. Raises `ConfigError`."""
+        request, runtime = self._request, self._runtime
+        before = 0
+        if request.session is None:
+            self._session = await runtime.begin(request.id or runtime.new_id(), request.text, request.options)
+        else:
+            self._session = request.session
+            state = await runtime.load(self._session)
+            before = state.sequence
+            self._refuse_other(state)
+        prompt = request.id or runtime.seams.new_id("prm")
+        if request.deps is not MISSING:
+            self._program.given[prompt] = request.deps
+        if request.output is not None:
+            self._program.outputs[prompt] = request.output
+        self._prompt = prompt
+        if request.delegation is not None:
+            await runtime.delegate(self._session, delegated(request, prompt))
+            return before
+        await runtime.prompt(
+            self._session,
+            request.text,
+            id=prompt,
+            files=request.files,
+            queue=request.queue,
+            options=request.options,
+            metadata=request.metadata or {},
+        )
+        return before
+
+    def _refuse_other(self, state: Session) -> None:
+        """Raise `ConfigError` for a prompt that joins a running turn and asks for something else than that turn."""
+        request, turn = self._request, state.running
+        if turn is None or request.queue:
+            return
+        given = request.deps is not MISSING and request.deps is not self._program.given.get(turn.prompts[0])
+        other = {"deps": given, "output": request.output is not None, "limits": bool(request.options.limits)}
+        other["account"] = request.options.account not in ("", turn.start.owner)
+        for name in (name for name, differs in other.items() if differs):
+            raise ConfigError(f"run: a turn of session {self._session} is running with other {name}: pass queue=True")
+
+    async def resumed(self) -> Result[Any]:
+        """Continue the last turn of the session, and return its result."""
+        assert self._request.session is not None
+        self._session = self._request.session
+        work = begin(self._resume())
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            work.cancel()
+            raise
+        finally:
+            await self.end()
+
+    async def _resume(self) -> Result[Any]:
+        state = await self._runtime.load(self._session)
+        waiting = await self._runtime.waiting_prompts(self._session)
+        prompts = state.turn.prompts if state.turn is not None else []
+        if not prompts and not waiting:
+            raise ConfigError(f"resume: session {self._session} has no prompt")
+        self._prompt = waiting[0] if waiting and state.running is None else prompts[0]
+        if self._request.deps is not MISSING:
+            self._program.given[self._prompt] = self._request.deps
+        await self._runtime.resume(self._session)
+        return await self._finished()
+
+    async def result(self) -> Result[Any]:
+        """Return the result once the turn has ended or awaits someone."""
+        work = begin(self._wait())
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            work.cancel()
+            raise
+        finally:
+            await self.end()
+
+    async def _wait(self) -> Result[Any]:
+        await self.begin()
+        return await self._finished()
+
+    async def _finished(self) -> Result[Any]:
+        found = await self._runtime.wait(self._session, self._prompt)
+        self._over = True
+        return self.typed(found, (await self._runtime.load(self._session)).messages)
+
+    def typed(self, result: Result[Any], messages: Sequence[Message]) -> Result[Any]:
+        """Return the result with its output in its type."""
+        wanted = self._program.output_of(self._agent, self._prompt)
+        if self._schema is None and wanted is None:
+            return _with_output(result, result.text, messages, is_there=result.reason in ("answered", "synthesized"))
+        # An answer may be null; a turn that has to fit a schema is answered only with an answer that fits.
+        there = result.data is not None or result.reason == "answered"
+        value = wanted.adapter.load(result.data) if wanted is not None and there else result.data
+        return _with_output(result, value, messages, is_there=there)
+
+    async def events(self, results: list[Result[Any]]) -> AsyncGenerator[Event, None]:
+        """Yield the events of the turn, a `ResultEvent` last; put the result into the list before it."""
+        try:
+            before = await self.begin()
+            yield SessionEvent(self._session)
+            runtime = self._runtime
+            state = await runtime.load(self._session)
+            shown = EventStream(self._session, state if before else None, self._prompt)
+            async for event in runtime.stream(self._session, self._prompt, shown.session.sequence):
+                for told in shown.of_entry(event) if isinstance(event, Entry) else shown.of_delta(event):
+                    yield told
+            found = await self._finished()
+            results.append(found)
+            yield result_event(msgspec.structs.replace(found, typed="no"), found.reason)
+        finally:
+            await self.end()
+
+    async def end(self) -> None:
+        """Release the runtime; a turn that has not ended is aborted first, in a task that no cancellation reaches."""
+        ending = self._runtimes.detach(self._end)
+        await asyncio.shield(ending)
+
+    async def _end(self) -> None:
+        try:
+            if not self._over and self._prompt:
+                # A journal that fails here failed the turn as well; the turn stays interrupted and can be resumed.
+                with suppress(JournalError):
+                    await self._runtime.abort(self._session, detail="the caller went away")
+                    await self._runtime.parked(self._session)
+        finally:
+            self._program.given.pop(self._prompt, None)
+            self._program.outputs.pop(self._prompt, None)
+            await self._runtimes.release(self._runtime)
+
+
+def _with_output(result: Result[Any], value: object, messages: Sequence[Message], *, is_there: bool) -> Result[Any]:
+    typed: Literal["yes", "missing"] = "yes" if is_there else "missing"
+    return msgspec.structs.replace(result, value=value, typed=typed, messages=messages)
+
+
+def report_of(result: Result[Any]) -> Report:
+    """Return the use of a nested run for the call that ran it."""
+    reason: Any = result.reason if result.ended else "aborted"
+    return Report(result.session, reason, result.spent, result.usage, result.denied)
+
+
+def delegated(request: RunRequest, id: str) -> PromptItem:
+    """Return the prompt of a nested run; the tool of another agent gives its terms."""
+    # The dependencies of the nested run belong to its own prompt, not to the one above.
+    terms = msgspec.structs.replace(request.delegation, origin=id) if request.delegation is not None else None
+    options = msgspec.structs.replace(request.options, delegation=terms)
+    return PromptItem(id, request.text, queue=True, options=options, metadata=dict(request.metadata or {}))

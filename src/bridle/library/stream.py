@@ -1,0 +1,78 @@
+"""The events of a run as they happen, and its result."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+from bridle.core.result import Result
+from bridle.errors import BridleError
+from bridle.wire.events import DeltaEvent, Event, RemovedEvent, ToolUseEvent
+
+Output = TypeVar("Output")
+
+
+class Stream(Generic[Output]):
+    """An async iterator over the public events of a run; the last one is a `ResultEvent`.
+
+    Closing or dropping it before its end aborts the turn.
+    """
+
+    def __init__(self, events: AsyncGenerator[Event, None], results: list[Result[Output]], answer: str) -> None:
+        self._events = events
+        self._results = results
+        self._answer = answer
+
+    def __aiter__(self) -> Stream[Output]:
+        return self
+
+    async def __anext__(self) -> Event:
+        return await self._events.__anext__()
+
+    async def __aenter__(self) -> Stream[Output]:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """End the run if it has not ended. May be called twice."""
+        await self._events.aclose()
+
+    @property
+    def result(self) -> Result[Output]:
+        """The result; raises `BridleError` before the last event was read."""
+        if not self._results:
+            raise BridleError("the stream has not ended: read its events to the last one first")
+        return self._results[0]
+
+    async def text(self) -> AsyncIterator[str]:
+        """Yield the text of the model as it arrives, and nothing else. A retried reply begins anew."""
+        async for event in self:
+            if isinstance(event, DeltaEvent) and event.kind == "text":
+                yield event.text
+
+    async def outputs(self) -> AsyncIterator[Any]:
+        """Yield the output as JSON data while it grows, and last of all the output in its type."""
+        # Imported only here: it repairs JSON that is not complete yet.
+        from json_repair import loads
+
+        growing: dict[str, str] = {}
+        last: Any = None
+        async for event in self:
+            match event:
+                case ToolUseEvent(state="pending") if event.tool == self._answer:
+                    growing[event.id] = ""
+                case RemovedEvent():
+                    for part in event.parts:
+                        growing.pop(part, None)
+                case DeltaEvent(kind="arguments") if event.part in growing:
+                    growing[event.part] += event.text
+                    partial = loads(growing[event.part])
+                    if partial not in ("", last):
+                        last = partial
+                        yield partial
+        yield self.result.output
