@@ -41,7 +41,7 @@ def test_a_hook_changes_the_arguments_and_both_are_recorded(tmp_path):
     assert isinstance(made.state, Done) and made.state.output == "saw b"
     # A later hook reads what an earlier one made of them; the model and the reader are told.
     assert [each["arguments"] for each in given(tmp_path)] == [{"key": "b"}]
-    assert 'a hook changed the arguments of this call to {"key":"b"}' in model.requests[1].messages[-1].text
+    assert 'the arguments of this call were changed to {"key":"b"}' in model.requests[1].messages[-1].text
     assert model.requests[1].messages[-2].calls[0].arguments == '{"key":"a"}'
     assert said(session) == ["before_call: a hook changed the arguments of look"]
 

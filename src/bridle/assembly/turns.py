@@ -158,6 +158,8 @@ class SettingsTurns:
             compact_at=model_setup.compaction_threshold(self.settings, info),
             variant=variant,
             output=dict(output) if output is not None else None,
+            options=options.options,
+            owner=options.account,
         )
         return TurnChoice(agent, info, start, (*notices, *told))
 

@@ -156,7 +156,7 @@ def _output(value: Any) -> Output:
     try:
         return Output(msgspec.json.encode(to_json(value)).decode())
     except (TypeError, ValueError) as error:
-        raise ToolFailed(f"the tool returned something that is no JSON: {error}") from error
+        raise ToolFailed(f"the tool returned a value that cannot be encoded as JSON: {error}") from error
 
 
 def _joined(pieces: list[Any]) -> Output:
