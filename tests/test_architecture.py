@@ -54,7 +54,7 @@ BUDGETS = {
     "runtime/runtime.py": 400,  # raised from 200: the front door has a method for everything that a surface may ask
     "surfaces/tui/app.py": 200,
     "wire/entries.py": 150,
-    "seams.py": 190,  # raised from 100: threads and tasks are started here and nowhere else
+    "seams.py": 220,  # raised from 190: the background event loop of programs that have none
     "assembly/models.py": 150,  # raised from 130: families of models, models under another name
     "model/model.py": 80,
     "model/catalog.py": 220,  # raised from 150: two lists of prices, tiers, variants and the closing table

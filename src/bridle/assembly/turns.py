@@ -255,7 +255,7 @@ class SettingsTurns:
         return TurnSetup(
             model=self._model_setup(session, start, agent),
             permissions=permissions,
-            toolset=self._tools(start, agent, permissions),
+            toolset=self._tools(session, start, agent, permissions),
             commands=commands,
             ceiling=self.settings.behavior.ceiling,
             max_depth=self.settings.tree.depth,
@@ -265,7 +265,6 @@ class SettingsTurns:
             hooks=self.settings.hooks,
             snapshots=None if read_only else self.user.files,
             outputs=self.outputs,
-            caller=self.program.caller(session, start) if self.program is not None else None,
         )
 
     async def attach(self, session: Session) -> None:
@@ -299,13 +298,14 @@ class SettingsTurns:
             approvals=self._approvals(directory),
         )
 
-    def _tools(self, start: TurnStart, agent: AgentDefinition, given: PermissionSetup) -> ToolSetup:
+    def _tools(self, session: Session, start: TurnStart, agent: AgentDefinition, given: PermissionSetup) -> ToolSetup:
         subagents = allowed_subagents(self.subagents, (given.rules, *given.restrictions, *given.layers))
         return ToolSetup(
             tools=self.toolset.named(agent.name, start.tools, subagents),
             subagents=subagents,
             without=self.toolset.withheld(agent, start),
             output=OutputSchema(start.output) if start.output is not None else None,
+            caller=self.program.caller(session, start) if self.program is not None else None,
         )
 
 

@@ -127,7 +127,7 @@ class _Step(RequestKind):
 
     async def _checked(self, events: list[Recorded]) -> list[Recorded]:
         """Let the program check an answer that fits the schema; an answer that it rejects is refused."""
-        caller = self.active.setup.caller
+        caller = self.active.setup.toolset.caller
         if caller is None or self.active.setup.toolset.output is None:
             return events
         for place, event in enumerate(events):

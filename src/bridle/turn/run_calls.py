@@ -164,7 +164,7 @@ async def _run_one(active: ActiveTurn, id: str) -> None:
     tool = active.setup.toolset.tools[call.name]
     seconds, by_turn = _deadline(active, tool)
     invocation = _invocation(active, id, seconds)
-    if (caller := active.setup.caller) is not None:
+    if (caller := active.setup.toolset.caller) is not None:
         runner = partial(run_agent, active, id)
         invocation.make_context = partial(
             caller.context, call=id, epoch=active.record.lease.epoch, show=invocation.print, runner=runner

@@ -134,6 +134,8 @@ class ToolSetup:
     """Tools that neither this turn nor any turn below it may have."""
     output: OutputSchema | None = None
     """The schema that the answer must fit."""
+    caller: Caller | None = None
+    """The Python program whose functions are tools and check the answer; None for turns of the command line."""
 
     @cached_property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -169,5 +171,3 @@ class TurnSetup:
     """Snapshots the files before they are changed; None if nothing may change them."""
     outputs: OutputFolder | None = None
     """Stores outputs that are too long for the model."""
-    caller: Caller | None = None
-    """The Python program around the turn; None for turns of the command line."""
