@@ -131,9 +131,10 @@ class _Step(RequestKind):
         if caller is None or self.active.setup.toolset.output is None:
             return events
         for place, event in enumerate(events):
-            if isinstance(event, PartPut) and isinstance(event.part, Call) and isinstance(event.part.state, Done):
-                state = await _accepted(self.active, caller, event.part.state)
-                events[place] = PartPut(msgspec.structs.replace(event.part, state=state))
+            part = event.part if isinstance(event, PartPut) else None
+            if isinstance(part, Call) and isinstance(part.state, Done) and part.state.answers:
+                state = await _accepted(self.active, caller, part.state)
+                events[place] = PartPut(msgspec.structs.replace(part, state=state))
         return events
 
     def _find_written(self, processor: Processor) -> list[Recorded]:
@@ -167,8 +168,6 @@ class _Step(RequestKind):
 
 async def _accepted(active: ActiveTurn, caller: Caller, state: Done) -> Done | Refused:
     """Return the state of a call that gives the answer, after the check of the program."""
-    if not state.answers:
-        return state
     try:
         value = await active.scope.run(caller.accepted(msgspec.json.decode(state.output)), CHECK_SECONDS)
     except Exception as error:
