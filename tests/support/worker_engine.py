@@ -82,7 +82,12 @@ class WorkerEngine:
     async def work(self) -> None:
         """Drive what is woken, until this engine is closed."""
         # The journal makes its tables before the queue adds its own.
-        await self._setup.journal.sessions()
+        try:
+            await self._setup.journal.sessions()
+        except JournalError:
+            # The engine may be closed before its work begins.
+            if not self.closing:
+                raise
         while not self.closing:
             self.take()
             await asyncio.sleep(LOOK_SECONDS)
