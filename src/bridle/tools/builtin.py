@@ -4,23 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Required, TypedDict, Unpack
 
 import msgspec
 
 from bridle.core.permission import Access
+from bridle.core.states import Ask
 from bridle.core.stream import ToolSpec
 from bridle.tools.tool import Invocation, Output, Preview, StructTool, loader, struct_schema
 from bridle.workspace.files import Files, accesses, located
 
 
+class Traits(TypedDict, total=False):
+    """The fields of `StructTool` in which built-in tools differ."""
+
+    needs: Required[Callable[[Any, Path], tuple[Access, ...]]]
+    repeatable: bool
+    leaves_files: bool
+    ignored_arguments: frozenset[str]
+    timeout_seconds: float
+    starts_child: bool
+    preview: Preview
+    question: Callable[[Any, str], Ask]
+
+
 def builtin(
-    name: str, arguments: type[msgspec.Struct], work: Callable[[Any, Invocation], Awaitable[Output]], **more: Any
+    name: str,
+    arguments: type[msgspec.Struct],
+    work: Callable[[Any, Invocation], Awaitable[Output]],
+    *,
+    permission: str = "",
+    **traits: Unpack[Traits],
 ) -> StructTool:
-    """Return a tool with the description in NAME.md; `more` are other fields of `StructTool`."""
+    """Return a tool with the description in NAME.md; its permission is its name unless another is given."""
     description = Path(__file__).with_name(f"{name}.md").read_text(encoding="utf-8").strip()
     spec = ToolSpec(name, description, struct_schema(arguments))
-    return StructTool(spec, loader(arguments), work, more.pop("permission", name), **more)
+    return StructTool(spec=spec, load=loader(arguments), work=work, permission=permission or name, **traits)
 
 
 def path_needs(permission: str, field: str) -> Callable[[Any, Path], tuple[Access, ...]]:
