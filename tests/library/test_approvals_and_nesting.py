@@ -1,6 +1,7 @@
 """Approvals, deferred results, nested agents and cancellation of an agent in a Python program."""
 
 import asyncio
+import concurrent.futures
 
 import anyio
 import pytest
@@ -33,6 +34,11 @@ def pay(amount: int, to: str) -> str:
     """Pay someone."""
     PAID.append((amount, to))
     return f"paid {amount} to {to}"
+
+
+def held(agent):
+    """The runtime that `async with agent` keeps open."""
+    return next(iter(agent._runtimes._open.values())).runtime
 
 
 def results(result):
@@ -78,7 +84,7 @@ def test_arguments_that_do_not_fit_leave_the_ask_open_and_a_deny_still_holds():
     async def work():
         async with agent:
             paused = await agent.run("go")
-            runtime = agent._held
+            runtime = held(agent)
             ask = paused.asks[0].id
             await runtime.answer(paused.session, ask, "once", arguments={"amount": "much"})
             await runtime.parked(paused.session)
@@ -277,3 +283,18 @@ def test_limits_tools_system_options_and_files_belong_to_a_run(tmp_path):
 def test_unknown_arguments_of_a_run_are_named():
     with pytest.raises(ConfigError, match="run: unknown argument 'temprature'"):
         Agent(model=ScriptedModel(["hi"])).run_sync("go", temprature=1)
+
+
+def test_an_agent_may_be_held_open_twice_and_from_two_threads():
+    agent = Agent(model=ScriptedModel(["hi"] * 20))
+
+    async def work():
+        async with agent, agent:
+            first = held(agent)
+            assert (await agent.run("go")).output == "hi"
+        return first.engine.closing, len(agent._runtimes._open)
+
+    assert asyncio.run(work()) == (True, 0)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert {made.result()[1] for made in [pool.submit(asyncio.run, work()) for _ in range(4)]} <= {0, 1, 2, 3}
+    assert agent._runtimes._open == {}

@@ -15,6 +15,11 @@ from bridle.journal.memory import MemoryJournal
 from bridle.turn import call_model
 
 
+def held(agent):
+    """The runtime that `async with agent` keeps open."""
+    return next(iter(agent._runtimes._open.values())).runtime
+
+
 def results(result):
     return [message.text for message in result.messages if hasattr(message, "call")]
 
@@ -130,7 +135,7 @@ def test_after_the_death_of_the_process_the_place_is_free_and_the_outcome_unknow
         async with agent:
             result = await agent.resume("p1")
             for _ in range(500):
-                account = await agent._held.journal.account("p1/1")
+                account = await held(agent).journal.account("p1/1")
                 if not account.live:
                     break
                 await asyncio.sleep(0.02)
@@ -190,7 +195,7 @@ def test_only_its_result_ends_a_deferred_call():
     async def work():
         async with agent:
             paused = await agent.run("go")
-            runtime, (ask,) = agent._held, paused.asks
+            runtime, (ask,) = held(agent), paused.asks
             await runtime.answer(paused.session, ask.id, "once")
             await runtime.supply(paused.session, "1.1.1.0.9", "of another call")
             await runtime.parked(paused.session)

@@ -167,13 +167,13 @@ class Agent(Generic[Deps, Output]):
         return self._overridden.get() or self.config
 
     async def __aenter__(self) -> Agent[Deps, Output]:
-        self._held = self._runtimes.acquire(self._config)
+        self._runtimes.hold(self._config)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._runtimes.release(self._held)
+        await self._runtimes.drop()
 
     @contextmanager
     def override(self, *, model: Model | str) -> Iterator[None]:

@@ -23,6 +23,7 @@ class SharedRuntimes:
 
     def __init__(self) -> None:
         self._open: dict[tuple[int, int], _Open] = {}
+        self._held: dict[int, list[Runtime]] = {}
         self._endings: set[asyncio.Task[None]] = set()
         """Tasks that end cancelled runs; kept, because a task without a reference may vanish."""
 
@@ -38,13 +39,22 @@ class SharedRuntimes:
 
     async def release(self, runtime: Runtime) -> None:
         """Close the runtime if no other run uses it."""
-        for key, found in self._open.items():
+        # A copy, since other threads open and close runtimes of their own event loops meanwhile.
+        for key, found in list(self._open.items()):
             if found.runtime is runtime:
                 found.users -= 1
                 if not found.users:
                     del self._open[key]
                     await runtime.close()
                 return
+
+    def hold(self, config: RuntimeConfig) -> None:
+        """Keep the runtime of this event loop open until `drop`; may be nested."""
+        self._held.setdefault(id(asyncio.get_running_loop()), []).append(self.acquire(config))
+
+    async def drop(self) -> None:
+        """End the last `hold` in this event loop."""
+        await self.release(self._held[id(asyncio.get_running_loop())].pop())
 
     def detach(self, work: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Task[None]:
         """Run cleanup in a task of its own, which no cancellation of the caller reaches."""
