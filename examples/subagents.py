@@ -1,6 +1,6 @@
 """A lead with two scouts under one budget. Plays scripts: no key is needed."""
 
-from bridle import Agent, Limits, Price, ScriptedModel, TreeLimits, call, tool
+from bridle import Agent, Limits, Price, ScriptedCall, ScriptedModel, TreeLimits, call, tool
 
 
 @tool(repeatable=True)
@@ -9,7 +9,7 @@ def count_words(text: str) -> int:
     return len(text.split())
 
 
-def task(prompt: str) -> object:
+def task(prompt: str) -> ScriptedCall:
     return call("task", description="count", prompt=prompt, subagent_type="scout")
 
 

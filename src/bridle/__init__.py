@@ -27,7 +27,12 @@ if TYPE_CHECKING:
     from bridle.library.stream import Stream as Stream
     from bridle.library.tool import tool as tool
     from bridle.runtime import Runtime as Runtime, RuntimeConfig as RuntimeConfig
-    from bridle.testing.scripted import Reply as Reply, ScriptedModel as ScriptedModel, call as call
+    from bridle.testing.scripted import (
+        Reply as Reply,
+        ScriptedCall as ScriptedCall,
+        ScriptedModel as ScriptedModel,
+        call as call,
+    )
     from bridle.tools.attachments import Media as Media
     from bridle.tools.tool import Output as Output
 
@@ -49,6 +54,7 @@ _PLACES = {
     "Rule": "bridle.core.permission",
     "Runtime": "bridle.runtime",
     "RuntimeConfig": "bridle.runtime",
+    "ScriptedCall": "bridle.testing.scripted",
     "ScriptedModel": "bridle.testing.scripted",
     "Settings": "bridle.config.settings",
     "Stream": "bridle.library.stream",

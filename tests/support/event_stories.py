@@ -109,7 +109,7 @@ def watched(
     """Everything that a follower in the same process sees of one prompt: entries and deltas, in order."""
 
     async def work(seams: Seams) -> list[Any]:
-        made = partial(Agent, tools=tools, seams=seams, permission=permission)
+        made: Callable[..., Agent[Any, Any]] = partial(Agent, tools=tools, seams=seams, permission=permission)
         agent = made(
             "build",
             model=ScriptedModel(replies, summary=summary),

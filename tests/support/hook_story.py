@@ -13,7 +13,7 @@ from bridle.core.inbox import TurnOptions
 from bridle.core.parts import Call, Notice
 from bridle.core.result import Result
 from bridle.core.session import Session
-from bridle.library.tool import FunctionTool
+from bridle.library.tool import PlainTool
 from bridle.tools.tool import Tool
 from support.stories import TOOLS
 
@@ -24,7 +24,7 @@ async def told(
     hooks: Iterable[dict[str, Any]],
     *,
     people: Callable[[Runtime, str], Awaitable[object]] | None = None,
-    tools: Sequence[FunctionTool[Any, ..., Any] | Tool] = TOOLS,
+    tools: Sequence[PlainTool[..., Any] | Tool] = TOOLS,
     **more: Any,
 ) -> tuple[Session, Result]:
     """Run one prompt with hooks; the session, and how the prompt ended."""

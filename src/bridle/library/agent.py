@@ -25,34 +25,30 @@ from bridle.errors import ConfigError
 from bridle.journal.journal import Journal
 from bridle.journal.memory import MemoryJournal
 from bridle.library import definition as define
-from bridle.library.context import MISSING, Context, Missing
+from bridle.library.agent_arguments import AgentArguments, AnyTool, Check, CheckInContext, Factory, Instructions
+from bridle.library.context import MISSING, Missing
 from bridle.library.program import AgentFunctions, AgentProgram
 from bridle.library.run_arguments import RunArguments, request_of
 from bridle.library.runs import AgentRun, RunRequest, report_of
 from bridle.library.shared_runtime import SharedRuntimes
 from bridle.library.stream import Stream
-from bridle.library.tool import FunctionTool
 from bridle.model.model import Model
 from bridle.runtime import Runtime, RuntimeConfig
 from bridle.runtime.argument_checks import fitting
 from bridle.seams import Seams, run_in_background
-from bridle.tools.tool import Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
     from typing_extensions import TypeForm
 
     from bridle.config.settings import Settings
 
-Deps = TypeVar("Deps", default=None)
-Output = TypeVar("Output", default=str)
+Deps = TypeVar("Deps", contravariant=True, default=None)
+Output = TypeVar("Output", covariant=True, default=str)
 OtherOutput = TypeVar("OtherOutput")
 
 DEFAULT_TREE = TreeLimits(steps=1_000)
 KEPT_IN_MEMORY = 256
 """Sessions that an agent without a journal keeps; older ones are forgotten."""
-_TEXT: Any = str
 
 
 class Agent(Generic[Deps, Output]):
@@ -74,17 +70,50 @@ class Agent(Generic[Deps, Output]):
     `journal` is a file for the sessions, so that they survive a crash; without it the last 256 are kept in memory.
     """
 
+    # One overload for each shape of `output` and `check`: type checkers then name the one argument that is wrong.
+    @overload
+    def __init__(self, name: str = "agent", **given: Unpack[AgentArguments[Deps]]) -> None: ...
+    @overload
+    def __init__(
+        self, name: str = "agent", *, output: TypeForm[Output], **given: Unpack[AgentArguments[Deps]]
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        name: str = "agent",
+        *,
+        output: TypeForm[Output],
+        check: Check[Output],
+        **given: Unpack[AgentArguments[Deps]],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        name: str = "agent",
+        *,
+        output: TypeForm[Output],
+        check: CheckInContext[Deps, Output],
+        **given: Unpack[AgentArguments[Deps]],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[Deps, Any],
+        name: str = "agent",
+        *,
+        output: Mapping[str, Any],
+        **given: Unpack[AgentArguments[Deps]],
+    ) -> None: ...
     def __init__(
         self,
         name: str = "agent",
         *,
         model: Model | str,
-        instructions: str | Callable[[Context[Deps]], str | Awaitable[str]] = "",
-        tools: Iterable[FunctionTool[Deps, ..., Any] | Tool] = (),
-        output: TypeForm[Output] | Mapping[str, Any] = _TEXT,
+        instructions: Instructions[Deps] = "",
+        tools: Iterable[AnyTool[Deps]] = (),
+        output: Any = str,
         check: Callable[..., Any] | None = None,
         deps_type: type[Deps] | None = None,
-        deps: Callable[[Mapping[str, Any]], Any] | None = None,
+        deps: Factory[Deps] | None = None,
         steps: int | None = None,
         limits: Limits = UNLIMITED,
         description: str = "",

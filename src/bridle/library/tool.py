@@ -8,7 +8,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from bridle.core.stream import ToolSpec
 from bridle.library.context import Context
-from bridle.tools.function_tools import Needs, ToolOptions, function_tool
+from bridle.tools.function_tools import Needs, ToolOptions, function_tool, takes_context
 from bridle.tools.tool import DEFAULT_TIMEOUT_SECONDS, StructTool
 
 Deps = TypeVar("Deps")
@@ -18,7 +18,7 @@ Returned = TypeVar("Returned")
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
 
-class FunctionTool(Generic[DepsTaken, Parameters, Returned]):
+class FunctionTool(Generic[Parameters, Returned]):
     """A Python function that a model can call. Calling it calls the function."""
 
     def __init__(self, function: Callable[Parameters, Returned], tool: StructTool) -> None:
@@ -35,6 +35,14 @@ class FunctionTool(Generic[DepsTaken, Parameters, Returned]):
         """Name, description and JSON schema, as the model reads them."""
         return self.tool.spec
 
+
+class PlainTool(FunctionTool[Parameters, Returned]):
+    """A tool whose function takes no `Context`, for agents with any dependencies."""
+
+
+class ContextTool(FunctionTool[Parameters, Returned], Generic[DepsTaken, Parameters, Returned]):
+    """A tool whose function takes the `Context` of agents with these dependencies."""
+
     def _takes(self, deps: DepsTaken) -> None:
         """Tell the type checker which dependencies the tool takes."""
 
@@ -48,19 +56,20 @@ class _Decorator:
     @overload
     def __call__(
         self, function: Callable[Concatenate[Context[Deps], Parameters], Returned], /
-    ) -> FunctionTool[Deps, Concatenate[Context[Deps], Parameters], Returned]: ...
+    ) -> ContextTool[Deps, Concatenate[Context[Deps], Parameters], Returned]: ...
     @overload
-    def __call__(self, function: Callable[Parameters, Returned], /) -> FunctionTool[object, Parameters, Returned]: ...
-    def __call__(self, function: Callable[..., Any], /) -> FunctionTool[Any, ..., Any]:
-        return FunctionTool(function, function_tool(function, self._options))
+    def __call__(self, function: Callable[Parameters, Returned], /) -> PlainTool[Parameters, Returned]: ...
+    def __call__(self, function: Callable[..., Any], /) -> FunctionTool[..., Any]:
+        kind: type[FunctionTool[..., Any]] = ContextTool if takes_context(function) else PlainTool
+        return kind(function, function_tool(function, self._options))
 
 
 @overload
 def tool(
     function: Callable[Concatenate[Context[Deps], Parameters], Returned], /
-) -> FunctionTool[Deps, Concatenate[Context[Deps], Parameters], Returned]: ...
+) -> ContextTool[Deps, Concatenate[Context[Deps], Parameters], Returned]: ...
 @overload
-def tool(function: Callable[Parameters, Returned], /) -> FunctionTool[object, Parameters, Returned]: ...
+def tool(function: Callable[Parameters, Returned], /) -> PlainTool[Parameters, Returned]: ...
 @overload
 def tool(
     *,
@@ -83,7 +92,7 @@ def tool(
     needs: Needs | None = None,
     deferred: bool = False,
     traceback: bool = False,
-) -> FunctionTool[Any, ..., Any] | _Decorator:
+) -> FunctionTool[..., Any] | _Decorator:
     """Make a tool of a Python function. The schema comes from its type hints, the description from its docstring.
 
     `repeatable` says that the call may be run again if the process dies before its result is recorded.

@@ -50,7 +50,7 @@ def function_tool(function: Callable[..., Any], options: ToolOptions = DEFAULTS)
     """Return the tool of a function; raises `ConfigError` if its parameters cannot be described."""
     called = options.name or function.__name__
     described, words = _docstring(function)
-    takes_context, fields = _fields(function, words)
+    in_context, fields = _fields(function, words)
     adapter = fields_adapter(f"tool {called}", fields)
     is_async = inspect.iscoroutinefunction(function)
 
@@ -58,7 +58,7 @@ def function_tool(function: Callable[..., Any], options: ToolOptions = DEFAULTS)
         return {field.name: getattr(given, field.name) for field in fields}
 
     async def work(given: Any, invocation: Invocation) -> Output:
-        context = (await invocation.context(),) if takes_context else ()
+        context = (await invocation.context(),) if in_context else ()
         try:
             if is_async:
                 return _output(await function(*context, **values(given)))
@@ -111,16 +111,21 @@ def _fields(function: Callable[..., Any], words: Mapping[str, str]) -> tuple[boo
     """Return whether the first parameter is the context of the call, and the other parameters."""
     hints = get_type_hints(function, include_extras=True)
     parameters = list(inspect.signature(function).parameters.values())
-    takes_context = bool(parameters) and _is_context(hints.get(parameters[0].name))
+    in_context = bool(parameters) and _is_context(hints.get(parameters[0].name))
     fields: list[Field] = []
-    for parameter in parameters[takes_context:]:
+    for parameter in parameters[in_context:]:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
             raise ConfigError(f"tool {function.__name__}: parameter {parameter.name} must be an ordinary named one")
         if parameter.name not in hints:
             raise ConfigError(f"tool {function.__name__}: parameter {parameter.name} has no type hint")
         default = msgspec.NODEFAULT if parameter.default is parameter.empty else parameter.default
         fields.append(Field(parameter.name, hints[parameter.name], default, words.get(parameter.name, "")))
-    return takes_context, fields
+    return in_context, fields
+
+
+def takes_context(function: Callable[..., Any]) -> bool:
+    """Return whether the first parameter of a function is the context of the call."""
+    return _fields(function, {})[0]
 
 
 def _is_context(hint: Any) -> bool:
