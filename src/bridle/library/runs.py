@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import msgspec
@@ -21,7 +22,7 @@ from bridle.errors import ConfigError, JournalError
 from bridle.library.context import MISSING
 from bridle.library.program import AgentProgram, OutputType
 from bridle.library.shared_runtime import SharedRuntimes
-from bridle.runtime import RuntimeConfig
+from bridle.runtime import Runtime, RuntimeConfig
 from bridle.seams import begin
 from bridle.wire.events import Event, SessionEvent, result_event
 from bridle.wire.projection import EventStream
@@ -55,13 +56,29 @@ class AgentRun:
         self._agent = agent
         self._schema = request.options.output if request.options.output is not None else program.schema_of(agent)
         self._runtimes = runtimes
-        self._runtime = runtimes.acquire(config)
+        self._config = config
         self._session = ""
         self._prompt = ""
         self._over = False
+        self._beginning: asyncio.Task[int] | None = None
+
+    @cached_property
+    def _runtime(self) -> Runtime:
+        """The runtime, acquired with its first use: a stream that is never read leaves none open."""
+        return self._runtimes.acquire(self._config)
 
     async def begin(self) -> int:
-        """Submit the prompt; return the sequence number of the session before it. Raises `ConfigError`."""
+        """Submit the prompt; return the sequence number of the session before it. Raises `ConfigError`.
+
+        A caller that is cancelled meanwhile leaves no session without its prompt: `end` waits for it.
+        """
+        return await self._whole(self._begin())
+
+    async def _whole(self, beginning: Coroutine[Any, Any, int]) -> int:
+        self._beginning = begin(beginning)
+        return await asyncio.shield(self._beginning)
+
+    async def _begin(self) -> int:
         request, runtime = self._request, self._runtime
         before = 0
         if request.session is None:
@@ -116,6 +133,10 @@ class AgentRun:
             await self.end()
 
     async def _resume(self) -> Result[Any]:
+        await self._whole(self._wake())
+        return await self._finished()
+
+    async def _wake(self) -> int:
         state = await self._runtime.load(self._session)
         waiting = await self._runtime.waiting_prompts(self._session)
         prompts = state.turn.prompts if state.turn is not None else []
@@ -125,7 +146,7 @@ class AgentRun:
         if self._request.deps is not MISSING:
             self._program.given[self._prompt] = self._request.deps
         await self._runtime.resume(self._session)
-        return await self._finished()
+        return state.sequence
 
     async def result(self) -> Result[Any]:
         """Return the result once the turn has ended or awaits someone."""
@@ -181,6 +202,8 @@ class AgentRun:
 
     async def _end(self) -> None:
         try:
+            if self._beginning is not None:
+                await asyncio.gather(self._beginning, return_exceptions=True)
             if not self._over and self._prompt:
                 # A journal that fails here failed the turn as well; the turn stays interrupted and can be resumed.
                 with suppress(JournalError):

@@ -15,6 +15,8 @@ from bridle.seams import begin
 class _Open:
     runtime: Runtime
     loop: asyncio.AbstractEventLoop
+    config: RuntimeConfig
+    """Kept, because it is known by its id."""
     users: int = 0
 
 
@@ -33,7 +35,7 @@ class SharedRuntimes:
         key = id(loop), id(config)
         found = self._open.get(key)
         if found is None or found.loop is not loop:
-            found = self._open[key] = _Open(Runtime(config), loop)
+            found = self._open[key] = _Open(Runtime(config), loop, config)
         found.users += 1
         return found.runtime
 
