@@ -116,6 +116,22 @@ def test_many_sessions_on_one_journal_end_well_in_one_process_and_in_several():
     assert "- met: every session ends with its answer" in done.stdout
 
 
+def test_runs_of_one_agent_at_once_all_end_well_and_leave_nothing(tmp_path):
+    short = ("--runs", "100", "--batches", "4", "--rounds", "1", "--without-peers")
+    done = ran("library", *short, "--write", tmp_path / "page.md", check=False)
+    page = (tmp_path / "page.md").read_text()
+    assert done.stdout == page, done.stderr
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith(("| Bridle, ", "| pydantic-ai, "))]
+    assert [(name, failed) for name, _, failed, *_ in rows] == [
+        ("| Bridle, no journal", "0"),
+        ("| Bridle, SQLite", "0"),
+        ("| pydantic-ai, memory", "0"),
+    ]
+    # Nothing but the thread of the event loop, and those of the journal.
+    assert (int(rows[0][7]), int(rows[1][7]) <= 4) == (1, True)
+    assert "- met: failed runs: 0" in page and "- met: memory after the last batch" in page
+
+
 def test_what_the_terminal_costs_is_measured():
     done = ran("terminal", "--deltas", "200", "--parts", "100", check=False)
     assert [line.startswith("| ") for line in done.stdout.splitlines()].count(True) == 7, done.stderr
