@@ -16,7 +16,8 @@ Output = TypeVar("Output")
 class Stream(Generic[Output]):
     """An async iterator over the public events of a run; the last one is a `ResultEvent`.
 
-    Closing or dropping it before its end aborts the turn.
+    Closing or dropping it before its end aborts the turn. Use it with `async with`: Python notices that a stream was
+    dropped only when it is collected, which may be late if an exception holds the frame that used it.
     """
 
     def __init__(self, events: AsyncGenerator[Event, None], results: list[Result[Output]], answer: str) -> None:
