@@ -205,3 +205,20 @@ def test_only_its_result_ends_a_deferred_call():
 
     still, result = asyncio.run(work())
     assert (still, result.output, results(result)) == (True, "done", ["it broke"])
+
+
+def test_a_cancelled_run_that_waits_in_the_queue_leaves_the_running_turn_alone():
+    async def work():
+        agent = Agent(model=ScriptedModel([Reply(text="first", delay=0.4), "second"]))
+        async with agent:
+            first = asyncio.ensure_future(agent.run("one", id="p1"))
+            while "p1" not in agent.config.journal._sessions or not agent.config.journal._sessions["p1"].held:
+                await asyncio.sleep(0.01)
+            second = asyncio.ensure_future(agent.run("two", session="p1", queue=True))
+            await asyncio.sleep(0.1)
+            second.cancel()
+            await asyncio.wait([second])
+            return await first
+
+    result = asyncio.run(work())
+    assert (result.reason, result.output) == ("answered", "first")

@@ -207,12 +207,19 @@ class AgentRun:
             if not self._over and self._prompt:
                 # A journal that fails here failed the turn as well; the turn stays interrupted and can be resumed.
                 with suppress(JournalError):
-                    await self._runtime.abort(self._session, detail="the caller went away")
-                    await self._runtime.parked(self._session)
+                    await self._abort()
         finally:
             self._program.given.pop(self._prompt, None)
             self._program.outputs.pop(self._prompt, None)
             await self._runtimes.release(self._runtime)
+
+    async def _abort(self) -> None:
+        """End the turn of this run. A prompt that waits behind the turn of another run leaves that turn alone."""
+        state = await self._runtime.load(self._session)
+        turn = state.prompts.get(self._prompt, 0)
+        if turn or state.running is None:
+            await self._runtime.abort(self._session, turn=turn, detail="the caller went away")
+            await self._runtime.parked(self._session)
 
 
 def _with_output(result: Result[Any], value: object, messages: Sequence[Message], *, is_there: bool) -> Result[Any]:
