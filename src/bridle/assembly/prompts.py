@@ -1,4 +1,4 @@
-"""The texts that Bridle adds to prompts: agent prompts, environment, instructions, notices and subagent mentions."""
+"""Prompt texts: agent prompt, environment, closing, compaction, synthesis and title, and @ mentions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Validation of a settings table: every problem with its key and a fix."""
+"""Validation of a settings table: every problem with its key, and the line of a key in a TOML file."""
 
 from __future__ import annotations
 

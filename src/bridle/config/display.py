@@ -1,4 +1,4 @@
-"""Display of settings with secrets hidden."""
+"""One setting's value as text with secrets hidden, for the settings list and the trust question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversion of OpenCode's configuration into Bridle's settings."""
+"""OpenCode's configuration file, converted to Bridle's settings at every load."""
 
 from __future__ import annotations
 

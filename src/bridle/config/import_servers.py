@@ -1,4 +1,4 @@
-"""Conversion of MCP servers configured for Claude Code or OpenCode into Bridle's settings."""
+"""MCP servers from `.mcp.json` and `opencode.json`, converted to Bridle's settings at every load."""
 
 from __future__ import annotations
 

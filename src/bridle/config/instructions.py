@@ -1,4 +1,4 @@
-"""Instructions for a turn: the user's own, the project's, and those named in the settings."""
+"""The text of all instructions for a turn: the user's file, the project's files, `instructions` in settings."""
 
 from __future__ import annotations
 

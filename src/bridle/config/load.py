@@ -1,4 +1,4 @@
-"""Loading of settings in layers, with origins: defaults, user file, project files, environment, flags."""
+"""Settings loaded in layers, with origins: defaults, user, other programs' files, project, environment, flags."""
 
 from __future__ import annotations
 

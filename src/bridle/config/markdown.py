@@ -1,4 +1,4 @@
-"""Agents and commands from Markdown files: front matter followed by the prompt."""
+"""Readers of agents and commands in Markdown files, and of agents defined in AGENTS.md, for every load."""
 
 from __future__ import annotations
 

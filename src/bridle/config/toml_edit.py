@@ -1,4 +1,4 @@
-"""Adding MCP servers to the user's TOML configuration without changing existing text."""
+"""Appends an MCP server to the user's TOML file, for `bridle mcp add`; existing settings stay as they are."""
 
 from __future__ import annotations
 

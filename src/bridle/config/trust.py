@@ -1,4 +1,4 @@
-"""Trusted projects, each pinned to a fingerprint of its files at the time of the decision."""
+"""The user's trust decisions on projects, each valid until the project's configuration files change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of an untrusted project: only those that lower limits or deny permissions apply."""
+"""Filters of a project's settings: without trust only lower limits and agent denials; never `sandbox = false`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls in the fold: their states, and the results that the model reads once all calls of a step have ended."""
+"""Applies state changes of tool calls to the session; a step's results go to the model once all have ended."""
 
 from __future__ import annotations
 

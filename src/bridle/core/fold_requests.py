@@ -1,4 +1,4 @@
-"""Model requests in the fold: their states, their usage, and the reply that ends a step."""
+"""Applies state changes of model requests to the session: usage, retries, and the reply that ends a step."""
 
 from __future__ import annotations
 

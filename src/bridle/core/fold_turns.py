@@ -1,4 +1,4 @@
-"""Parts of a turn in the fold: each changes the state of the turn that it belongs to."""
+"""Applies each new part of the running turn (reply, step, notice, compaction, …) to the session's state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of limits, and the comparison of the amounts spent with those allowed."""
+"""Limits of a turn (steps, tool calls, tokens, cost, seconds): definitions, validation, comparison with usage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cost of tokens in US dollars."""
+"""Cost of a model request in US dollars, actual or at most, computed from its tokens and a given price."""
 
 from __future__ import annotations
 

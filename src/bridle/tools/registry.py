@@ -1,4 +1,4 @@
-"""Registry of the built-in tools."""
+"""List of the built-in tools, in the order in which the model sees them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Delegation of a prompt to a subagent: the turn's first step is a `task` call made without a model."""
+"""A model wrapper that answers a `subtask` command's prompt with a `task` call, without a model request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Execution of a step's tool calls: authorize, charge, run together, cap, record."""
+"""Runs a step's tool calls: authorize, charge the budget, start subagents, run the others together, record."""
 
 from __future__ import annotations
 

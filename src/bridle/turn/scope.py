@@ -1,4 +1,4 @@
-"""Cancellable effects: each runs in its own task, so that an abort or a deadline never cancels the turn itself."""
+"""Runs a turn's operations in tasks of their own, so that an abort or timeout ends them but not the turn."""
 
 from __future__ import annotations
 

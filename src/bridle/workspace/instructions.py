@@ -1,4 +1,4 @@
-"""Instruction files for agents (AGENTS.md, CLAUDE.md): which of them count, and their text."""
+"""AGENTS.md and CLAUDE.md files of given folders: which of the two names counts, and bounded reading."""
 
 from __future__ import annotations
 
