@@ -1,4 +1,4 @@
-"""The contract of an engine, held by both: tasks in this process, and worker processes on one SQLite file."""
+"""The contract of an engine, held by every kind: tasks in this process, and worker processes on one SQLite file."""
 
 import asyncio
 from collections import Counter
@@ -9,7 +9,6 @@ from support.engine_app import KINDS, runtime, workers
 from bridle.core.events import Entry
 from bridle.core.inbox import TurnOptions
 from bridle.core.parts import TurnFinish
-from bridle.engine.local import LocalEngine
 from bridle.errors import NoSuchSession
 
 ASKS = TurnOptions(on_ask="pause")
@@ -169,8 +168,7 @@ def test_a_second_runtime_waits_for_what_the_first_drives(play):
     async def story(here, there):
         session = await here.create()
         prompt = await here.prompt(session, "act:a act:b act:c say:done")
-        kind = "local" if isinstance(here.engine, LocalEngine) else "workers"
-        async with runtime(here.directory, kind) as second:
+        async with runtime(here.directory, there.kind) as second:
             result = await second.wait(session, prompt)
             await second.parked(session)
         assert (result.text, acts(here)) == ("done", {"a": 1, "b": 1, "c": 1})
@@ -199,7 +197,7 @@ def test_a_closed_engine_has_ended_what_it_drove_and_may_be_closed_again(play):
             await asyncio.sleep(0.01)
         await here.engine.close()
         await here.engine.close()
-        if isinstance(here.engine, LocalEngine):
+        if not there.processes:
             assert (await here.wait(session, prompt)).reason == "aborted"
         assert here.engine.closing and not here.engine.drives(session)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -18,13 +18,29 @@ from bridle.core.agent import AgentDefinition
 from bridle.core.messages import UserMessage
 from bridle.core.permission import Access
 from bridle.core.stream import ModelRequest, ToolSpec
+from bridle.engine.drive import DriveSetup
+from bridle.engine.engine import Engine
+from bridle.engine.local import LocalEngine
 from bridle.testing.scripted import ScriptedError
 from bridle.tools.tool import Invocation, Output, StructTool, loader, struct_schema
 from support.paths import TESTS
 from support.worker_engine import WorkerEngine
 
-Kind = Literal["local", "workers"]
-KINDS: tuple[Kind, ...] = ("local", "workers")
+
+class Kind(NamedTuple):
+    """An engine under test: made for a runtime whose journal is at a path, with worker processes where it needs any.
+
+    Each worker process has such an engine of its own, and calls its `work`.
+    """
+
+    make: Callable[[DriveSetup, Path], Engine]
+    workers: int = 0
+
+
+KINDS = {
+    "local": Kind(lambda setup, path: LocalEngine(setup)),
+    "workers": Kind(WorkerEngine, workers=2),
+}
 
 
 class Key(msgspec.Struct):
@@ -62,7 +78,7 @@ def play(request: ModelRequest) -> Any:
     return ScriptedError("broken", status=400) if does == "fail" else rest
 
 
-def runtime(folder: Path, kind: Kind) -> Runtime:
+def runtime(folder: Path, kind: str) -> Runtime:
     """Return a runtime on the journal of this folder; with workers it drives nothing itself."""
     path = folder / "journal.db"
     asks = (Rule("python", "asked", "ask"),)
@@ -79,19 +95,20 @@ def runtime(folder: Path, kind: Kind) -> Runtime:
             subagents=["child"],
             directory=folder,
         ),
-        engine=(lambda setup: WorkerEngine(setup, path)) if kind == "workers" else None,
+        engine=lambda setup: KINDS[kind].make(setup, path),
     )
 
 
 class Workers:
-    """Worker processes for one folder; a killed one is replaced."""
+    """Worker processes for one folder, as many as its engine needs; a killed one is replaced."""
 
-    def __init__(self, folder: Path, number: int) -> None:
+    def __init__(self, folder: Path, kind: str) -> None:
         self._folder = folder
-        self.processes = [self._start() for _ in range(number)]
+        self.kind = kind
+        self.processes = [self._start() for _ in range(KINDS[kind].workers)]
 
     def _start(self) -> subprocess.Popen[str]:
-        words = [sys.executable, "-m", "support.engine_app", str(self._folder)]
+        words = [sys.executable, "-m", "support.engine_app", str(self._folder), self.kind]
         process = subprocess.Popen(words, cwd=TESTS, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None and process.stdout.readline() == "ready\n"
         return process
@@ -111,21 +128,21 @@ class Workers:
 
 
 @contextmanager
-def workers(folder: Path, kind: Kind, number: int = 2) -> Iterator[Workers]:
+def workers(folder: Path, kind: str) -> Iterator[Workers]:
     """Have worker processes beside the test, if its engine needs any."""
-    there = Workers(folder, number if kind == "workers" else 0)
+    there = Workers(folder, kind)
     try:
         yield there
     finally:
         there.close()
 
 
-async def _work(folder: Path) -> None:
-    async with runtime(folder, "workers") as worker:
-        assert isinstance(worker.engine, WorkerEngine)
+async def _work(folder: Path, kind: str) -> None:
+    async with runtime(folder, kind) as worker:
+        engine: Any = worker.engine
         print("ready", flush=True)
-        await worker.engine.work()
+        await engine.work()
 
 
 if __name__ == "__main__":
-    asyncio.run(_work(Path(sys.argv[1])))
+    asyncio.run(_work(Path(sys.argv[1]), sys.argv[2]))
