@@ -24,6 +24,7 @@ from bridle.process.sandbox import Sandbox, sandbox_program
 from bridle.process.sandbox_home import Home, git_identity, plain_settings
 from bridle.tools.background import Backgrounds
 from bridle.tools.command_setup import CommandSetup, DefaultToolSettings, ToolSettings
+from bridle.tools.resources import Resources
 from bridle.values.secrets import without_secrets
 from bridle.workspace.files import located
 from bridle.workspace.git_place import git_place, named_by_config
@@ -51,9 +52,14 @@ class CommandEnvironment:
     passes: Sequence[str] = ()
     """Variables that commands get although their names look like secrets."""
     tool_settings: ToolSettings = DefaultToolSettings()
-    backgrounds: Backgrounds = field(default_factory=Backgrounds)
+    resources: Resources = field(default_factory=Resources)
     _scratch: Path | None = None
     _home: Home | None = None
+
+    @property
+    def backgrounds(self) -> Backgrounds:
+        """The background commands."""
+        return self.resources.of(Backgrounds)
 
     @property
     def sandboxed(self) -> bool:
@@ -87,7 +93,7 @@ class CommandEnvironment:
             find_sandbox=partial(self.sandbox, session.id, read_only=read_only, rules=rules),
             bounds=self.bounds(),
             reads_only=read_only,
-            backgrounds=self.backgrounds,
+            resources=self.resources,
             settings=self.tool_settings,
         )
 
@@ -160,9 +166,11 @@ class CommandEnvironment:
         return {name: most for name, most in bounds.items() if most > 0}
 
     async def close(self) -> None:
-        """End background commands, and remove the scratch folder."""
-        await self.backgrounds.close()
-        self.drop()
+        """Close the resources of tools, which ends background commands, and remove the scratch folder."""
+        try:
+            await self.resources.close()
+        finally:
+            self.drop()
 
     def drop(self) -> None:
         """Remove the scratch folder."""

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from bridle.process.sandbox import Sandbox
 from bridle.tools.background import Backgrounds
+from bridle.tools.resources import Resources
 
 
 class FileCheck(Protocol):
@@ -57,6 +58,11 @@ class CommandSetup:
     """Limits on each command: processes, bytes of memory, bytes of a file."""
     reads_only: bool = False
     """Whether the project is read-only for commands of this turn and of its subagents."""
-    backgrounds: Backgrounds = field(default_factory=Backgrounds)
-    """The background commands."""
+    resources: Resources = field(default_factory=Resources)
+    """Whatever tools keep between calls."""
     settings: ToolSettings = DefaultToolSettings()
+
+    @property
+    def backgrounds(self) -> Backgrounds:
+        """The background commands."""
+        return self.resources.of(Backgrounds)
