@@ -68,8 +68,12 @@ def test_a_page_is_escaped_in_one_place():
 PROTOCOLS = {"bridle.runtime.sessions", "bridle.runtime.project"}
 
 
-@pytest.mark.parametrize("surface", ["tui", "report"])
-def test_the_application_and_the_report_see_sessions_and_project_alone(surface):
+FOLDERS = {path.parent.name for path in (SOURCE / "surfaces").glob("*/__init__.py")}
+
+
+@pytest.mark.parametrize("surface", sorted(FOLDERS - {"cli"}))
+def test_every_surface_but_the_command_line_sees_sessions_and_project_alone(surface):
+    """The command line opens the runtime and starts the others."""
     seen = {
         node.module
         for path in (SOURCE / "surfaces" / surface).rglob("*.py")
