@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from bridle.core.limits import Limits as Limits
     from bridle.core.permission import Rule as Rule
     from bridle.core.result import Result as Result
+    from bridle.core.usage import ModelUse as ModelUse
     from bridle.errors import (
         BridleError as BridleError,
         ConfigError as ConfigError,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     )
     from bridle.library.agent import Agent as Agent
     from bridle.library.context import Context as Context
+    from bridle.library.message_shapes import to_anthropic as to_anthropic, to_openai as to_openai
     from bridle.library.stream import Stream as Stream
     from bridle.library.tool import tool as tool
     from bridle.runtime import Runtime as Runtime, RuntimeConfig as RuntimeConfig
@@ -45,6 +47,7 @@ _PLACES = {
     "Context": "bridle.library.context",
     "Limits": "bridle.core.limits",
     "Media": "bridle.tools.attachments",
+    "ModelUse": "bridle.core.usage",
     "NoOutput": "bridle.errors",
     "Output": "bridle.tools.tool",
     "Price": "bridle.core.agent",
@@ -62,6 +65,8 @@ _PLACES = {
     "TreeLimits": "bridle.core.ledger",
     "TurnLeft": "bridle.errors",
     "call": "bridle.testing.scripted",
+    "to_anthropic": "bridle.library.message_shapes",
+    "to_openai": "bridle.library.message_shapes",
     "tool": "bridle.library.tool",
 }
 

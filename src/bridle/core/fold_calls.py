@@ -14,6 +14,7 @@ from bridle.core.parts import OUTPUT, Call
 from bridle.core.permission import DOOM_LOOP
 from bridle.core.session import OpenTurn, Session
 from bridle.core.states import Done, Failed, Refused, Running, Waiting
+from bridle.core.usage import add_use
 
 REFUSALS_THAT_REPEAT = get_args(states.NotAllowed)
 MOST_CHANGED = 1_000
@@ -110,6 +111,8 @@ def _count_result(turn: OpenTurn, state: Done | Failed) -> None:
     if report is None:
         return
     turn.usage = turn.usage.plus(report.usage)
+    for model, use in report.models.items():
+        add_use(turn.models, model, use)
     turn.tokens += report.spent.tokens
     turn.cost += report.spent.cost
     turn.below = turn.below.plus(report.spent)

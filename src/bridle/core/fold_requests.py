@@ -11,6 +11,7 @@ from bridle.core.parts import Call, PartOfReply, Reasoning, Request, StepFinish,
 from bridle.core.session import OpenTurn, Session
 from bridle.core.states import Broken, Cut, Interrupted, Open, Replied, RequestState, Usage
 from bridle.core.turn import SideRequest
+from bridle.core.usage import ModelUse, add_use
 
 
 def begin_request(session: Session, turn: OpenTurn, request: Request) -> None:
@@ -42,12 +43,13 @@ def move_request(session: Session, event: RequestMoved) -> None:
     state = event.state
     match state:
         case Open():
-            _count(turn, state.tries[-1].usage, state.tries[-1].cost)
+            _count(turn, moved.model, state.tries[-1].usage, state.tries[-1].cost)
         case Replied() | Cut() | Broken():
-            _count(turn, state.usage, state.cost)
+            _count(turn, moved.model, state.usage, state.cost)
         case Interrupted():
             turn.tokens += state.tokens
             turn.cost += state.cost
+            add_use(turn.models, moved.model, ModelUse(Usage(), state.tokens, state.cost))
     if moved.purpose == "title":
         turn.title = moved
         return
@@ -58,7 +60,8 @@ def move_request(session: Session, event: RequestMoved) -> None:
         _move_step(turn, state)
 
 
-def _count(turn: OpenTurn, usage: Usage, cost: float) -> None:
+def _count(turn: OpenTurn, model: str, usage: Usage, cost: float) -> None:
+    add_use(turn.models, model, ModelUse(usage, usage.total, cost))
     turn.usage = turn.usage.plus(usage)
     turn.tokens += usage.total
     turn.cost += cost

@@ -9,6 +9,7 @@ import msgspec
 from bridle.core.limits import LimitName, Limits, Reason, Scope, Spent
 from bridle.core.permission import Access, Rule
 from bridle.core.states import CallState, Done, Failed, Open, Pending, RequestState, Usage, Waiting
+from bridle.core.usage import ModelUse
 
 Purpose = Literal["step", "closing", "compaction", "synthesis", "title"]
 OUTPUT = "structured_output"
@@ -300,6 +301,8 @@ class TurnFinish(Identified, frozen=True, tag="turn_finish"):
     files: tuple[str, ...] = ()
     output: str = ""
     """The answer that fits the schema, as JSON."""
+    models: dict[str, ModelUse] = {}
+    """The use of the turn and everything below it, by reference of the model; empty in records of older versions."""
 
 
 PartOfReply = Text | Reasoning | Call

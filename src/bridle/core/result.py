@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Generic, Literal
 
 import msgspec
@@ -15,6 +15,7 @@ from bridle.core.messages import Message
 from bridle.core.parts import Text, TurnFinish
 from bridle.core.session import Session
 from bridle.core.states import Ask, Usage
+from bridle.core.usage import ModelUse
 from bridle.errors import NoOutput
 
 EXIT_STATUS: dict[str, int] = {
@@ -53,6 +54,8 @@ class Result(msgspec.Struct, Generic[Output], frozen=True):
     denied: bool = False
     turn: int = 0
     asks: tuple[Ask, ...] = ()
+    models: Mapping[str, ModelUse] = {}
+    """Tokens and cost of the turn and everything below it, by reference of the model. Empty if not recorded."""
     data: Any = None
     """The answer as JSON data, if it had to fit a schema; None if the turn ended without one."""
 
@@ -119,6 +122,7 @@ def result_of(session: Session, prompt: str) -> Result:
         "paused",
         **asdict(session.view(session.elapsed).spent),
         usage=running.usage,
+        models=dict(running.models),
         files=tuple(running.files),
         denied=running.unasked,
         turn=turn,
@@ -135,6 +139,7 @@ def _finished(session: Session, id: str, prompt: str, finish: TurnFinish) -> Res
         text="".join(part.text for part in texts if isinstance(part, Text)),
         **asdict(finish.spent),
         usage=finish.usage,
+        models=finish.models,
         files=finish.files,
         detail=finish.detail,
         cut=finish.cut,

@@ -18,6 +18,7 @@ from bridle.core.repetition import Repetition
 from bridle.core.states import Approved, Ask, Asking, CallState, Pending, Queued, Repeat, Usage, Waiting
 from bridle.core.todos import Todo
 from bridle.core.turn import SideRequest, Step, Turn
+from bridle.core.usage import ModelUse
 
 PLACES = {Pending: "pending", Approved: "pending", Repeat: "pending", Asking: "asking", Queued: "queued"}
 """The field of `Turn` that lists a call in this state."""
@@ -38,6 +39,8 @@ class OpenTurn:
         self.tokens = 0
         self.cost = 0.0
         self.usage = Usage()
+        self.models: dict[str, ModelUse] = {}
+        """The use of the turn and everything below it, by reference of the model."""
         self.step: Step | None = None
         self.request: parts.Request | None = None
         self.reply: list[str] = []

@@ -10,37 +10,13 @@ from bridle.core.limits import Bound, Reason, Spent
 from bridle.core.messages import Attachment
 from bridle.core.permission import Access
 from bridle.core.todos import Todo
+from bridle.core.usage import ModelUse, Usage as Usage
 
 NotAllowed = Literal["denied", "unasked", "rejected", "hook"]
 """Refusals by rules, a person or a hook."""
 RefusalName = Literal[
     NotAllowed, "doom_loop", "limit", "tools_off", "invalid", "aborted", "unknown_outcome", "superseded"
 ]
-
-
-class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Tokens of one request in disjoint fields: no token is counted in two of them."""
-
-    input: int = 0
-    output: int = 0
-    reasoning: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
-    estimated: bool = False
-
-    @property
-    def total(self) -> int:
-        return self.input + self.output + self.reasoning + self.cache_read + self.cache_write
-
-    def plus(self, other: Usage) -> Usage:
-        return Usage(
-            self.input + other.input,
-            self.output + other.output,
-            self.reasoning + other.reasoning,
-            self.cache_read + other.cache_read,
-            self.cache_write + other.cache_write,
-            estimated=self.estimated or other.estimated,
-        )
 
 
 class Refusal(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -117,6 +93,8 @@ class Report(msgspec.Struct, frozen=True, omit_defaults=True):
     spent: Spent
     usage: Usage
     unasked: bool = False
+    models: dict[str, ModelUse] = {}
+    """The use by reference of the model; empty in records of older versions."""
 
 
 class Returned(msgspec.Struct, frozen=True, omit_defaults=True):

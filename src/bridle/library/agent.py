@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -17,6 +17,7 @@ from bridle.core.agent import AgentDefinition as Definition
 from bridle.core.inbox import TurnOptions
 from bridle.core.ledger import TreeLimits
 from bridle.core.limits import UNLIMITED, Limits
+from bridle.core.messages import Message
 from bridle.core.parts import OUTPUT, Delegation, OnAsk
 from bridle.core.permission import Rule
 from bridle.core.result import Result
@@ -245,6 +246,14 @@ class Agent(Generic[Deps, Output]):
         """Continue the interrupted, paused or held-back turn of a session, and return its result."""
         given: RunArguments[Any] = {"session": session} if deps is MISSING else {"session": session, "deps": deps}
         return await self._start("", None, given).resumed()
+
+    async def history(self, session: str) -> Sequence[Message]:
+        """Return the conversation of a session of this agent's journal, as the model reads it."""
+        runtime = self._runtimes.acquire(self._config)
+        try:
+            return (await runtime.load(session)).messages
+        finally:
+            await self._runtimes.release(runtime)
 
     async def run_below(
         self, prompt: str, *, session: str, delegation: Delegation, journal: Journal, deps: Any

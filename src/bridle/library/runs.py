@@ -230,7 +230,7 @@ def _with_output(result: Result[Any], value: object, messages: Sequence[Message]
 def report_of(result: Result[Any]) -> Report:
     """Return the use of a nested run for the call that ran it."""
     reason: Any = result.reason if result.ended else "aborted"
-    return Report(result.session, reason, result.spent, result.usage, result.denied)
+    return Report(result.session, reason, result.spent, result.usage, result.denied, models=dict(result.models))
 
 
 def delegated(request: RunRequest, id: str) -> PromptItem:

@@ -192,7 +192,7 @@ async def report_end(session: Session, others: OtherSessions) -> None:
     assert session.info is not None
     delegation, finish = turn.start.delegation, turn.finish
     total = finish.spent.with_subagents(turn.below)
-    report = Report(session.info.id, finish.reason, total, finish.usage, finish.unasked)
+    report = Report(session.info.id, finish.reason, total, finish.usage, finish.unasked, models=finish.models)
     words = (session.parts[id] for id in finish.answer)
     text = "".join(part.text for part in words if isinstance(part, Text))
     sentinel = session.parts.get(ids.turn_part_id(finish.number, "sentinel"))

@@ -147,6 +147,7 @@ async def finish(active: ActiveTurn, action: Finish) -> Finish:
         unasked=turn.unasked,
         files=tuple(turn.files),
         output=output,
+        models={ref: replace(use, cost=round(use.cost, 10)) for ref, use in turn.models.items()},
     )
     # Nothing stays reserved, and a subagent's place is free.
     change = AccountChange(turn.start.account, settles=await left_over(active), closes=True)

@@ -9,6 +9,7 @@ from bridle.core.ids import child_session_id, nested_run_id, recall_id
 from bridle.core.inbox import AbortItem
 from bridle.core.ledger import AccountChange, BudgetRefused
 from bridle.core.states import Report, Running
+from bridle.core.usage import joined_use
 from bridle.errors import ConfigError, NoSuchSession, ToolFailed
 from bridle.turn.active_turn import ActiveTurn
 from bridle.turn.caller import NestedAgent
@@ -69,7 +70,8 @@ def _joined(before: Report | None, report: Report) -> Report:
         report.reason,
         before.spent.plus(report.spent),
         before.usage.plus(report.usage),
-        before.unasked or report.unasked,
+        unasked=before.unasked or report.unasked,
+        models=joined_use(before.models, report.models),
     )
 
 
