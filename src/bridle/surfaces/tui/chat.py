@@ -122,7 +122,10 @@ class Chat(SessionScreen):
         session = self.transcript.session
         # Between an answer and the next lease there is no lease holder, but the session continues.
         held = self.id_of_session in self._driving or await self.runtime.is_driven(self.id_of_session)
-        state = status_of(session, held=held).state
+        state: str = status_of(session, held=held).state
+        if state == "interrupted" and (await self.runtime.load(self.id_of_session)).sequence > session.sequence:
+            # The screen lags behind the record, which may have ended the turn; the missing entries are on their way.
+            state = self._status
         if state != self._status and not self._may_go_on(state):
             self._status, before = state, self._status
             if before in ("busy", "retry") and state in ("idle", "paused", "interrupted"):
