@@ -21,41 +21,42 @@ MAX_FUNCTION = 50
 BUDGETS = {
     "turn/loop.py": 60,
     "core/decide.py": 150,
-    "core/events.py": 100,
-    "core/inbox.py": 110,
+    "core/events.py": 110,  # raised from 100: app, place, pin and archive of a session
+    "core/inbox.py": 140,  # raised from 110: the items that change no turn
     "core/repetition.py": 130,
     "core/agent.py": 100,
     "core/permission.py": 260,  # raised from 235: what is shown and what is judged; commands behind options
     "core/context.py": 200,
     "core/ledger.py": 240,  # raised from 230: the error of a refused reservation, which belongs to the ledger
     "core/limits.py": 400,  # raised from 180: the table of limits with a row for each, and what follows from it alone
-    "core/parts.py": 330,  # raised from 255: files that changed; subagents in the background; arguments of hooks
+    "core/parts.py": 380,  # raised from 255: every kind of part; background, conversations, handoffs, traces
     "core/states.py": 225,  # raised from 220: the list of what is to be done, which a call records
     "core/compaction.py": 150,
-    "core/session.py": 290,  # raised from 240: what was undone, answers that must fit, subagents in the background
+    "core/session.py": 325,  # raised from 290: the models of a turn, of which one is asked and others have failed
     "core/fold.py": 100,
-    "core/fold_calls.py": 170,
-    "core/fold_requests.py": 140,
-    "core/fold_turns.py": 125,
+    "core/fold_calls.py": 175,  # raised from 170: the agent that takes over after a batch
+    "core/fold_requests.py": 155,  # raised from 140: a request that goes on with another model
+    "core/fold_turns.py": 130,
     "turn/actions.py": 150,
-    "turn/record.py": 135,  # raised from 100: what is held is written with what follows it; sessions from elsewhere
+    "turn/record.py": 145,  # raised from 100: what is held; sessions from elsewhere; what a hand-over refuses
     "turn/processor.py": 300,  # raised from 200: growth that could not be written is taken back; answers; calls
     "turn/call_model.py": 200,
     "turn/send_request.py": 330,  # every way in which any request may go, in one place
     "turn/compact.py": 150,
-    "turn/request_kind.py": 110,  # the contract of every request, with the common part of side requests
+    "turn/request_kind.py": 125,  # raised from 110: retries of each model, and the notice of a fallback
     "turn/synthesize.py": 150,
     "turn/title.py": 180,  # raised from 165: a turn that is over waits a little for it
     "turn/patch_files.py": 150,
     "turn/children.py": 275,  # raised from 250: subagents in the background
-    "turn/run_calls.py": 265,  # raised from 250: a call gets its invocation here, which had a module of its own
+    "turn/run_calls.py": 280,  # raised from 250: a call gets its invocation here; places for calls
     "turn/settle.py": 120,
     "turn/closing.py": 210,  # raised from 150: the words of every ending stand together
     "runtime/runtime.py": 400,  # raised from 200: the front door has a method for everything that a surface may ask
     "surfaces/tui/app.py": 200,
     "wire/entries.py": 150,
-    "seams.py": 220,  # raised from 190: the background event loop of programs that have none
-    "assembly/models.py": 150,  # raised from 130: families of models, models under another name
+    "engine/local.py": 105,  # 100 as designed, and the hand-over of its turns to the next process
+    "seams.py": 255,  # raised from 190: the background event loop of programs; the clock of leases; work at exit
+    "assembly/models.py": 185,  # raised from 170: what tests forbid is asked in each place; headers of traces
     "model/model.py": 80,
     "model/catalog.py": 220,  # raised from 150: two lists of prices, tiers, variants and the closing table
     "model/local_servers.py": 100,
@@ -94,9 +95,13 @@ def test_each_module_says_what_is_true_of_it(path):
     assert ast.get_docstring(tree(path))
 
 
+STANDALONE = "process/supervisor.py"
+"""Runs without Bridle's packages, and reads a clock."""
+
+
 @pytest.mark.parametrize("path", MODULES, ids=name)
 def test_only_seams_touch_time_randomness_and_threads(path):
-    if name(path) != "seams.py":
+    if name(path) not in ("seams.py", STANDALONE):
         assert imports(path) & ONLY_IN_SEAMS == set()
 
 

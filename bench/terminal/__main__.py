@@ -22,6 +22,7 @@ from bridle.core.parts import Call, Prompt, Request, StepFinish, StepStart, Text
 from bridle.core.states import Done, Replied, Running, Usage
 from bridle.surfaces.cli.screen import Screen
 from bridle.surfaces.tui.app import BridleApp
+from bridle.surfaces.tui.streamed_text import WordsView
 
 PAGE = Path("docs/evidence/benchmarks-terminal.md")
 DELTAS = 20_000
@@ -90,9 +91,13 @@ async def streamed(deltas: int) -> tuple[float, float, float]:
 
     async def work(app: BridleApp) -> None:
         nonlocal spent
+        transcript = app.chat.transcript
+        turn = (TurnStart("1.start", 1, "build", "m", 5, Limits(), "deny"), StepStart("1.1.start", 1, 5))
+        for part in (*turn, Request("1.1.1", "step", 1, 1, "m")):
+            await transcript.take(Entry(transcript.session.sequence + 1, 0.0, 0.0, (PartPut(part),)))
         begun = time.process_time()
         for number, (place, words) in enumerate(pieces(deltas), 1):
-            await app.chat.transcript.take(PartDelta("1.1.1.text", place, words, "text"))
+            await app.chat.transcript.take(PartDelta("1.1.1.0.text", place, words, "text"))
             if number % AT_ONCE == 0:
                 # The screen is drawn meanwhile.
                 await asyncio.sleep(AT_ONCE / PACE)
@@ -100,6 +105,8 @@ async def streamed(deltas: int) -> tuple[float, float, float]:
                 memory.append(megabytes())
         await asyncio.sleep(0.3)
         spent = time.process_time() - begun
+        shown = sum(view.length for view in transcript.query(WordsView))
+        assert shown == sum(len(words) for _, words in pieces(deltas)), "the pieces are not shown"
 
     await seated(work)
     return spent / deltas * 1e6, memory[0], memory[1]

@@ -1,13 +1,17 @@
-"""All exceptions of Bridle, as one hierarchy.
+"""The exception classes of Bridle as one hierarchy; only `BudgetRefused` is defined elsewhere, in `core.ledger`.
 
 BridleError
 ├── ConfigError          a file, a flag or an argument is invalid; nothing was started
+│   ├── AlreadyAnswered  another answer to the ask holds
+│   └── TokenRefused     a server does not accept the token
 ├── JournalError
 │   ├── JournalFailed    a record could not be written, so the turn has not ended
 │   │   └── JournalFull  the disk is full
 │   ├── JournalRefused   the file is damaged, newer than this program, or not a journal
 │   ├── LeaseLost        another process writes to this session now
-│   └── NoSuchSession    no session has this id
+│   ├── LeaseGivenUp     this process hands its turns over to others, and records no new work
+│   ├── NoSuchSession    no session has this id
+│   └── ServerAway       a server cannot be reached
 ├── BudgetRefused        the ledger has no room; carries the shortage
 ├── ServerFailed         a tool server cannot be used
 ├── SnapshotFailed       the state of a project's files cannot be stored or restored
@@ -19,8 +23,6 @@ BridleError
 
 from __future__ import annotations
 
-import sys
-
 
 class BridleError(Exception):
     """Base class of all errors that Bridle raises on purpose; its text is for people."""
@@ -28,6 +30,18 @@ class BridleError(Exception):
 
 class ConfigError(BridleError):
     """A file, a flag or an argument is invalid."""
+
+
+class AlreadyAnswered(ConfigError):
+    """Another answer to the ask came first and holds; the text says which."""
+
+
+class TokenRefused(ConfigError):
+    """A server does not accept the token: it is wrong, revoked or of another place."""
+
+
+class AccessRefused(BridleError):
+    """The rules do not allow this access without an ask, and here no person is asked."""
 
 
 class JournalError(BridleError):
@@ -50,8 +64,16 @@ class LeaseLost(JournalError):
     """Another process writes to this session now."""
 
 
+class LeaseGivenUp(JournalError):
+    """This process hands the turn over to another one, and records no new work."""
+
+
 class NoSuchSession(JournalError):
     """No session has this id."""
+
+
+class ServerAway(JournalError):
+    """A server cannot be reached. What was submitted before is safe there."""
 
 
 class ServerFailed(BridleError):
@@ -78,8 +100,16 @@ class TurnLeft(BridleError):
     """This process cannot drive the turn, which stays interrupted; the text says what it lacks."""
 
 
-def unsupported() -> str:
-    """Return why Bridle cannot run on this system; empty if it can."""
-    if sys.platform in ("linux", "darwin"):
-        return ""
-    return f"{sys.platform} is not supported: Bridle runs on Linux and macOS, and on Windows inside WSL"
+def text_of(error: BaseException) -> str:
+    """Return the text of an error of foreign code, also if making it fails."""
+    try:
+        return str(error)
+    except Exception as failure:
+        return f"its text cannot be made: {type(failure).__name__}"
+
+
+def error_text(error: BaseException) -> str:
+    """Return the type and the text of an error of foreign code, with the errors of a group."""
+    if isinstance(error, BaseExceptionGroup):
+        return f"{type(error).__name__}: {'; '.join(map(error_text, error.exceptions))}"
+    return f"{type(error).__name__}: {text_of(error)}"

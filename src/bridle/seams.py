@@ -1,8 +1,9 @@
-"""Time, randomness and threads, used only here: replacing these replaces all nondeterminism."""
+"""`Seams`: the clocks, randomness and threads, replaced in tests; and functions that start tasks, threads and locks."""
 
 from __future__ import annotations
 
 import asyncio
+import atexit
 import concurrent.futures
 import os
 import queue
@@ -17,6 +18,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NoReturn, Protocol, TypeVar
 
+from bridle.errors import ConfigError, error_text
+
 Result = TypeVar("Result")
 
 _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -30,6 +33,9 @@ class Clock(Protocol):
 
     def monotonic(self) -> float:
         """Return the seconds since some moment; comparable within one process."""
+
+    def since_boot(self) -> float:
+        """Return the seconds since the machine started; it goes on while the machine sleeps."""
 
 
 class Offload(Protocol):
@@ -47,6 +53,10 @@ class SystemClock:
 
     wall = staticmethod(time.time)
     monotonic = staticmethod(time.monotonic)
+
+    def since_boot(self) -> float:
+        # Only Linux counts the time asleep apart; elsewhere the plain clock does or there is none.
+        return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 class ThreadOffload:
@@ -82,6 +92,25 @@ def leave(status: int) -> NoReturn:
         sys.stderr.flush()
         os._exit(status)
     sys.exit(status)
+
+
+def at_exit(job: Callable[[], object], seconds: float) -> None:
+    """Run a job when the process ends, which waits for it this long at most."""
+    ends = threading.Event()
+
+    def work() -> None:
+        ends.wait()
+        job()
+
+    # Begun now: a process that ends begins no threads.
+    thread = threading.Thread(target=work, name="bridle-exit", daemon=True)
+    thread.start()
+
+    def leave() -> None:
+        ends.set()
+        thread.join(seconds)
+
+    atexit.register(leave)
 
 
 def new_lock() -> AbstractContextManager[object]:
@@ -125,12 +154,16 @@ _BACKGROUND = _BackgroundLoop()
 
 
 def run_in_background(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run a coroutine in the background event loop and wait for its result, from any thread.
+    """Run a coroutine in the background event loop and wait for its result, from any other thread.
 
     Context variables are those of the caller. An interrupted caller cancels the coroutine.
     """
-    context = copy_context()
-    loop = _BACKGROUND.loop()
+    context, loop = copy_context(), _BACKGROUND.loop()
+    if asyncio._get_running_loop() is loop:
+        work.close()
+        raise ConfigError(
+            "run_sync was called by a coroutine of another run_sync, which would wait for ever: use await"
+        )
     done: concurrent.futures.Future[Result] = concurrent.futures.Future()
     started: list[asyncio.Task[Result]] = []
 
@@ -164,10 +197,12 @@ def _in_future(job: Callable[[], Result]) -> tuple[asyncio.Future[Result], Calla
         settle: Callable[[Any], None] = future.set_result
         try:
             outcome: object = job()
-        except (Exception, SystemExit) as error:
-            # The caller gets the error; the thread lives on for the next job.
+        except BaseException as error:
+            # Without an outcome the caller would wait for ever; a future takes no `StopIteration`.
             settle = future.set_exception
-            outcome = error if isinstance(error, Exception) else RuntimeError(f"exit {error.code}")
+            text = f"exit {error.code}" if isinstance(error, SystemExit) else error_text(error)
+            taken = isinstance(error, Exception) and not isinstance(error, StopIteration)
+            outcome = error if taken else RuntimeError(text)
 
         def deliver() -> None:
             if not future.done():
@@ -202,16 +237,14 @@ def begin(work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
     return asyncio.Task(work, loop=asyncio.get_running_loop())
 
 
-async def uninterrupted(work: Coroutine[Any, Any, Result]) -> Result:
+async def uninterrupted(work: Coroutine[Any, Any, Result] | asyncio.Future[Result]) -> Result:
     """Return the result of work that a cancelled caller must wait for; the cancellation is raised after its end."""
-    task = begin(work)
+    task = work if isinstance(work, asyncio.Future) else begin(work)
     try:
         return await asyncio.shield(task)
-    except asyncio.CancelledError:
+    except asyncio.CancelledError as cancelled:
         while not task.done():
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([task])
-        failure = None if task.cancelled() else task.exception()
-        if failure is not None:
-            raise failure from None
-        raise
+        # Also where the work has failed: a caller that goes on after the failure would never end.
+        raise cancelled from None if task.cancelled() else task.exception()

@@ -27,7 +27,7 @@ def test_settings_are_listed_with_their_origin_and_without_secrets(home):
     assert rows["limits.tool_calls"].endswith(f"7  ({home.project / 'bridle.toml'})")
     assert rows["limits.tokens"].endswith("null  (default)")
     assert "[hidden]" in rows["mcp.a.headers.A"] and "{env:B}" in rows["mcp.a.headers.B"]
-    assert home.run("config", BRIDLE_AGENT="plan").stdout.splitlines()[2].endswith('"plan"  (environment)')
+    assert home.run("config", BRIDLE_AGENT="plan").stdout.splitlines()[3].endswith('"plan"  (environment)')
 
 
 def test_config_check_names_every_problem_with_its_line(home):

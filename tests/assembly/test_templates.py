@@ -40,7 +40,8 @@ def test_commands_are_templates_with_a_name(home):
 def test_an_unknown_command_is_refused_with_a_suggestion_and_a_path_is_a_prompt(home):
     write(home.project, COMMANDS)
     model = home.script({"text": "Done."})
-    for typed, words in (("/gret Ann", "did you mean /greet?"), ("/help", "(known: /fix/issue, /greet, /log, /look)")):
+    known = "(known: /fix/issue, /greet, /init, /log, /look, /memory, /review)"
+    for typed, words in (("/gret Ann", "did you mean /greet?"), ("/help", known)):
         done = home.run("run", "--model", model, "--trust", typed)
         assert (done.returncode, done.stdout) == (2, "")
         assert f"there is no command {typed.split()[0]}; {words}" in done.stderr
@@ -93,7 +94,8 @@ def test_files_that_a_prompt_or_a_template_names_are_attached(home):
     assert "does not accept image files" in image.stderr
     assert sent_files(home, given="see @note.txt") == note
     # Names of no file stay text, and data that is piped in beside words names nothing.
-    assert sent_files(home, "ask me@note.txt, @nobody, @src and `@note.txt`", given="+ see @note.txt") == {}
+    assert sent_files(home, "ask me@note.txt, @nobody and `@note.txt`", given="+ see @note.txt") == {}
+    assert sent_files(home, "look through @src") == {"src": "a (copy).py"}
 
 
 def test_a_file_that_a_prompt_names_is_read_by_the_rules_of_the_read_tool(home):

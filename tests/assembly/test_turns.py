@@ -4,12 +4,13 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as replace_fields
 
 from bridle import Agent, ConfigError, Runtime, RuntimeConfig, ScriptedModel, Settings
 from bridle.assembly.user_setup import UserSetup
 from bridle.core.agent import AgentDefinition
 from bridle.core.inbox import TurnOptions
-from bridle.core.parts import TurnStart
+from bridle.core.parts import Notice, TurnStart
 
 
 def read_config(reads):
@@ -77,3 +78,19 @@ def test_one_configuration_makes_several_runtimes_and_a_field_of_it_is_replaced(
     other = {"scripted/model": ScriptedModel(["other"])}
     texts = [asyncio.run(answer(each)) for each in (agent.config, agent.config, replace(agent.config, models=other))]
     assert texts == ["one", "one", "other"]
+
+
+def test_a_session_is_told_once_that_its_model_is_treated_as_small():
+    model = ScriptedModel(["One.", "Two."], ref="m")
+    model.info = replace_fields(model.info, small=True, small_by_name=True)
+
+    async def work():
+        async with Runtime(RuntimeConfig(settings=Settings(model="m"), models={"m": model})) as runtime:
+            session = await runtime.create()
+            for text in ("first", "second"):
+                await runtime.wait(session, await runtime.prompt(session, text))
+            return [part for part in (await runtime.load(session)).parts.values() if isinstance(part, Notice)]
+
+    (notice,) = asyncio.run(work())
+    assert notice.text.startswith("m is a small model by its name") and "small = false" in notice.text
+    assert not notice.told

@@ -79,6 +79,12 @@ def test_a_project_that_nobody_trusted_may_only_lower(world):
     assert all(words in warning for words in loaded.ignored)
 
 
+def test_a_trusted_project_does_not_decide_what_clients_of_a_server_may_use(world):
+    loaded = read(world, user="[server]\nstreams = 5\n", project="[server]\nstreams = 500\n", trusted=True)
+    assert loaded.settings.server.streams == 5
+    assert "server is ignored: only your own configuration" in loaded.notices[0]
+
+
 def test_a_trusted_project_may_do_more_but_never_raise_the_ceiling(world):
     settings = read(world, user="[limits]\ncost = 5.0\n", project=PROJECT, trusted=True).settings
     assert (settings.model, settings.limits.cost, settings.permission["bash"]) == ("evil/model", 100.0, "allow")

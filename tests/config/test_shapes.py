@@ -6,6 +6,7 @@ import pytest
 from support.agent_files import AGENTS_MD, CLAUDE_AGENTS, OPENCODE_AGENTS, OPENCODE_JSON
 
 from bridle.config.agents import all_agents, rules
+from bridle.config.check import problems
 from bridle.config.load import load
 from bridle.core.permission import Access, denied_outright, judge
 from bridle.errors import ConfigError
@@ -102,3 +103,20 @@ def test_a_file_that_somebody_has_means_what_it_says(project, shape):
             project, trusted=True, environment=environment(project), in_memory=True, flags={"model": "openai/gpt-5"}
         ).turns.user.instructions()
         assert [words for words in shape.instructions if words not in system] == []
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"sesions": "f2"}, "keys.sesions is not known; did you mean keys.sessions?"),
+        ({"sessions": "f99"}, 'keys.sessions names no key: f99, as in "f2", "ctrl+o" or "leader l"'),
+        ({"help": "pagdown"}, "keys.help names no key: pagdown; did you mean pagedown?"),
+        ({"help": "q"}, "keys.help cannot be the plain key q, which is typed: add ctrl+, alt+ or leader"),
+        ({"help": 1}, 'keys.help must be keys as text, as in "f2, leader l", not 1'),
+        ({"help": "f2"}, "keys.help has the key f2, as has keys.sessions: choose another, or empty that one"),
+        ({"help": "f2", "sessions": ""}, ""),
+        ({"help": "f1,Leader  H , ctrl+h", "leader": "ctrl+b"}, ""),
+    ],
+)
+def test_keys_are_named_once_and_exist(given, words):
+    assert [problem.text for problem in problems({"keys": given})] == [words] * bool(words)

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from bridle.core.events import CallMoved, Entry, PartGrown, PartPut, PartRemoved, RequestMoved, SessionInfo, SessionPut
 from bridle.core.fold import fold, load
-from bridle.core.limits import NOTHING, UNLIMITED, Limits
+from bridle.core.limits import NOTHING, UNLIMITED, Limits, Spent
 from bridle.core.messages import AssistantMessage, AssistantText, UserMessage
 from bridle.core.parts import (
     Call,
@@ -25,6 +25,7 @@ from bridle.core.parts import (
     TurnFinish,
     TurnStart,
     Undone,
+    Withdrawn,
 )
 from bridle.core.replay import ReplayDifference, verified
 from bridle.core.result import Result, answers, result_of
@@ -112,15 +113,16 @@ def test_a_provider_that_is_asked_again_is_counted_for_steps_and_for_errands():
     again = Open((Try("busy", 2.0, 503, Usage(input=3), 0.5),))
     step = session([START], [STEP, REQUEST], [RequestMoved("1.1.1", again)])
     side_request = session([START], [Request("1.c1", "compaction", 0, 1, "scripted")], [RequestMoved("1.c1", again)])
-    assert (step.turn.step.tries, step.turn.tokens, step.turn.cost) == (1, 3, 0.5)
-    assert (side_request.turn.side_request.tries, side_request.turn.tokens, side_request.turn.cost) == (1, 3, 0.5)
+    assert (step.turn.step.tries, step.turn.used) == (1, Spent(1, tokens=3, cost=0.5))
+    assert side_request.turn.side_request.tries == 1
+    assert side_request.turn.used == Spent(tokens=3, cost=0.5)
 
 
 def test_an_errand_whose_process_died_is_charged_for_and_counted():
     died = RequestMoved("1.c1", Interrupted(7, 0.25))
     found = session([START], [Request("1.c1", "compaction", 0, 1, "scripted")], [died])
     assert (found.turn.side_request.state, found.turn.side_request.deaths) == ("interrupted", 1)
-    assert (found.turn.tokens, found.turn.cost) == (7, 0.25)
+    assert found.turn.used == Spent(tokens=7, cost=0.25)
 
 
 def test_the_last_output_that_a_tool_wants_kept_stays_at_hand():
@@ -131,7 +133,8 @@ def test_the_last_output_that_a_tool_wants_kept_stays_at_hand():
 def test_a_request_for_a_title_is_counted_and_moves_no_step():
     title = Request("1.t1", "title", 0, 1, "small")
     found = session([START], [STEP, REQUEST], [title], [RequestMoved("1.t1", Replied(Usage(input=2)))])
-    assert (found.turn.request, found.turn.title.state, found.turn.tokens) == (REQUEST, Replied(Usage(input=2)), 2)
+    assert (found.turn.request, found.turn.title.state) == (REQUEST, Replied(Usage(input=2)))
+    assert found.turn.used.tokens == 2
     assert found.turn.step.state == "open"
 
 
@@ -226,7 +229,8 @@ def test_an_undo_is_unfinished_until_the_files_have_followed():
 
 
 def test_what_is_true_of_the_session_stays_when_its_turns_are_undone():
-    found = session(TOLD, *FIRST, SECOND[0], TITLED, SECOND[1], [UNDONE])
+    found = session(TOLD, *FIRST, SECOND[0], TITLED, [Withdrawn("w.withdrawn", "w")], SECOND[1], [UNDONE])
+    assert result_of(found, "w").reason == "withdrawn"
     assert found.info == SessionInfo("s", "/project", title="renamed")
 
 
@@ -251,6 +255,7 @@ def test_what_became_of_a_prompt_is_told_by_its_own_turn():
     recorded = session(TOLD, [Prompt("w", "just so you know")], *FIRST)
     assert result_of(recorded, "w") == Result("s", "w", "recorded")
     assert result_of(recorded, "unheard of") == Result("s", "unheard of", "held")
+    assert result_of(session(TOLD, *FIRST, [Withdrawn("w.withdrawn", "w")]), "w") == Result("s", "w", "withdrawn")
     assert (answers(recorded, "p"), answers(recorded, "w")) == (True, False)
     assert not answers(Session(), "p")
 

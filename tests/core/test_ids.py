@@ -33,6 +33,7 @@ ON_DISK = [
     (ids.ask_id("2.3.1.0.0", "bash", again=True, changed=True), "2.3.1.0.0.bash.again.changed"),
     (ids.question_id("2.3.1.0.0"), "2.3.1.0.0.answer"),
     (ids.subtask_id("prm_1"), "prm_1.subtask"),
+    (ids.typed_id("prm_1"), "prm_1.typed"),
     (ids.stored_prompt_id("prm_1"), "prm_1.prompt"),
     (ids.child_session_id("ses_a", "2.3.1.0.0"), "ses_a.2.3.1.0.0"),
     (ids.child_prompt_id("ses_a", "2.3.1.0.0"), "ses_a:2.3.1.0.0"),
@@ -42,9 +43,12 @@ ON_DISK = [
     (ids.asks_report_id("ses_a", 17), "ses_a.asks.17"),
     (ids.end_report_id("ses_a", 2), "ses_a/2.ended"),
     (ids.account_id("ses_a", 2), "ses_a/2"),
-    (ids.account_range("ses_a"), ("ses_a/", "ses_a0")),
+    (ids.account_range("ses_a"), ("ses_a/0", "ses_a/:")),
     (ids.day_account_id(DAY), "day/2023-11-14"),
     (ids.month_account_id(DAY), "month/2023-11"),
+    (ids.day_account_id(DAY, "tenant-7"), "tenant-7/day/2023-11-14"),
+    (ids.month_account_id(DAY, "tenant-7"), "tenant-7/month/2023-11"),
+    (ids.period_range("tenant-7"), ("tenant-7/day/", "tenant-7/month0")),
     (ids.reservation_id("2.3.1"), "2.3.1"),
     (ids.reservation_id("2.3.1", 2), "2.3.1~2"),
     (ids.step_address(2, 3), "2.3"),
@@ -65,6 +69,11 @@ READ = [
     (ids.read_step_request, "2.title", None),
     (ids.read_step_request, "2.c1.1", None),
     (ids.read_step_request, "2.3.s1", None),
+    (ids.read_reply_part, "2.3.1.0.4", ids.ReplyPart("step", 2, 3, 1, 0, 4)),
+    (ids.read_reply_part, "2.3.s1.2.0", ids.ReplyPart("synthesis", 2, 3, 1, 2, 0)),
+    (ids.read_reply_part, "2.c1.1.0.0", None),
+    (ids.read_reply_part, "2.3.start", None),
+    (ids.read_reply_part, "2.3.1.0.0.bash", None),
     (ids.read_step_address, "3", ids.StepAddress(1, 3)),
     (ids.read_step_address, "", None),
     (ids.read_step_address, ".3", None),
@@ -110,3 +119,18 @@ def test_what_is_built_reads_back(name, number, text):
 def test_the_accounts_of_a_session_are_those_in_its_range(session, other, number):
     low, high = ids.account_range(session)
     assert (low <= ids.account_id(other, number) < high) is (session == other)
+
+
+@given(names, names, numbers)
+def test_days_and_months_of_a_name_are_in_its_range_and_in_no_other_and_are_no_turns(owner, other, number):
+    for id in (ids.day_account_id(DAY, owner), ids.month_account_id(DAY, owner)):
+        low, high = ids.period_range(other)
+        assert (low <= id < high) is (owner == other)
+        first, last = ids.account_range(other)
+        assert not first <= id < last and ids.read_account(id) is None and not ids.is_account_in(id, owner)
+        assert not low <= ids.account_id(owner, number) < high
+
+
+@pytest.mark.parametrize(("given", "named"), [("ses_0abc", True), ("ses_0", True), ("ses_1", False), ("0abc", False)])
+def test_a_person_may_name_a_session_by_the_beginning_of_its_id(given, named):
+    assert ids.is_named_by("ses_0abc", given) is named

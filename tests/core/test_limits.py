@@ -5,8 +5,11 @@ from types import SimpleNamespace
 from typing import get_args, get_type_hints
 
 import pytest
+from support.limit_rows import EXPECTED, RECORD
+from support.oracle import read_turn
 
 from bridle.config.settings import AgentLimits, Allowance, LimitSettings, TreeSettings
+from bridle.core.fold import load
 from bridle.core.ledger import TreeLimits
 from bridle.core.limits import (
     LIMIT_NAMES,
@@ -19,6 +22,8 @@ from bridle.core.limits import (
     UNLIMITED,
     Bound,
     Limits,
+    LimitsOfTree,
+    ReachedLimit,
     Reason,
     Scope,
     Spent,
@@ -30,7 +35,6 @@ from bridle.core.limits import (
     wrong_bound,
     wrong_limit,
 )
-from bridle.core.session import OpenTurn
 
 ALL = Limits(10, 20, 30, 4.0, 50.0)
 
@@ -71,34 +75,14 @@ def test_each_row_has_its_own_ending_and_words_and_can_be_set_for_a_turn():
     assert len(reasons) == len({row.headline for row in ROWS}) == len({row.label for row in ROWS}) == len(ROWS)
     assert reasons <= {*get_args(Reason)}
     assert all("turn" in row.scopes and {*row.scopes} <= {*get_args(Scope)} and row.extension > 0 for row in ROWS)
-    assert [(row.label, row.units) for row in ROWS] == [
-        ("steps", "steps"),
-        ("calls", "tool calls"),
-        ("tokens", "tokens"),
-        ("cost", "US dollars"),
-        ("time", "seconds"),
-    ]
 
 
-def test_each_row_says_what_people_read_and_how_it_is_counted():
-    told = [
-        (row.headline, row.notice, row.help, row.extension, row.thousands, row.shared, row.last_closes) for row in ROWS
-    ]
-    assert told == [
-        (
-            "step limit reached",
-            "Step {used}/{allowed}, {counted} remaining",
-            "; the last one closes. 0 only talks",
-            5,
-            False,
-            False,
-            True,
-        ),
-        ("tool budget exhausted", "Tool call {used}/{allowed}, {left} remaining", "", 20, False, False, False),
-        ("token budget exhausted", "{used} of {allowed} tokens used", "", 50000, True, True, False),
-        ("cost budget exhausted", "{used} of {allowed} spent", "", 0.5, False, True, False),
-        ("time budget exhausted", "{used} of {allowed} seconds used", "", 120, False, False, False),
-    ]
+@pytest.mark.parametrize("row", ROWS, ids=LIMIT_NAMES)
+def test_each_row_says_what_people_read_and_how_it_is_counted(row):
+    on = frozenset(switch for switch in ("last_closes", "thousands", "shared") if getattr(row, switch))
+    numbers = (row.exact(1), row.amount(1, 2), row.amount(0.01, 0.05), row.bound(1))
+    expected = EXPECTED[row.name]._replace(counts=None)
+    assert expected == (*(row.label, row.units, numbers, row.headline, row.notice, None, row.help, row.extension, on),)
 
 
 def test_small_amounts_of_money_are_told_with_four_decimals():
@@ -111,8 +95,9 @@ def test_one_of_something_is_singular():
 
 
 def test_a_turn_counts_something_for_each_row():
-    counters = SimpleNamespace(steps=1, tool_calls=2, tokens=3, cost=4.0)
-    assert OpenTurn.spent(counters, 5.0) == Spent(1, 2, 3, 4.0, 5.0)
+    used = load(RECORD).view(RECORD[-1].elapsed).spent
+    assert used == read_turn(RECORD).spent
+    assert all(used.of(name) for name in LIMIT_NAMES)
 
 
 @pytest.mark.parametrize("name", LIMIT_NAMES)
@@ -131,17 +116,6 @@ def test_what_subagents_use_is_added_once():
     assert own.with_subagents(below) == Spent(11, 22, 300, 0.5, 5.0)
     assert own.without_subagents(below) == Spent(1, 2, 100, 0.25, 5.0)
     assert own.without_subagents(Spent(tokens=400, cost=1.0)) == Spent(1, 2, 0, 0.0, 5.0)
-
-
-def test_numbers_are_told_in_the_unit_of_their_limit():
-    told = [(row.exact(1), row.amount(1, 2), row.amount(0.01, 0.05), row.bound(1)) for row in ROWS]
-    assert told == [
-        ("1", "1", "0", "1 step"),
-        ("1", "1", "0", "1 tool call"),
-        ("1", "1", "0", "1 token"),
-        ("$1.0000", "$1.00", "$0.0100", "$1"),
-        ("1", "1 s", "0 s", "1 s"),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -287,3 +261,21 @@ def test_a_turn_has_the_steps_that_it_asks_for_up_to_the_ceiling():
 def test_a_reply_is_given_no_less_than_the_documents_say():
     limits = Path(__file__).parent.parent.parent / "docs" / "limits.md"
     assert f"down to {LOWEST_OUTPUT_TOKENS:,} tokens" in limits.read_text()
+
+
+def test_limits_that_count_from_now_on_leave_out_what_was_used():
+    used = Spent(steps=3, tool_calls=2, tokens=500, cost=0.25, seconds=4.0)
+    own = Limits(steps=5, cost=1.0)
+    assert own.given == {"steps": 5, "cost": 1.0}
+    assert own.counted_from(used) == Limits(steps=8, cost=1.25)
+
+
+def test_a_subagent_uses_up_what_is_counted_for_all():
+    used = Spent(steps=3, tool_calls=2, tokens=500, cost=0.25, seconds=4.0)
+    assert used.shared == Spent(tokens=500, cost=0.25)
+
+
+def test_defaults_of_limits_are_those_of_the_documents():
+    assert LimitsOfTree().steps == 1_000
+    assert ReachedLimit("cost", "day", 1.0, 1.0).account == ""
+    assert ROWS[0].since_start

@@ -8,6 +8,7 @@ from support.cli_home import Home, calls
 from support.stories import tell
 
 from bridle import Reply, ScriptedModel, call
+from bridle.core import replay
 from bridle.core.events import CallMoved, PartPut
 from bridle.core.parts import StepStart, TurnFinish
 from bridle.core.replay import verified
@@ -152,3 +153,12 @@ def test_failed_tries_are_played_again_too():
     failed, called, _ = recorded(kept.entries)["replies"]
     assert failed == {"error": {"message": "overloaded", "status": 529, "retryable": True}}
     assert called["calls"] == [{"name": "look", "arguments": {"key": "a"}}]
+
+
+def test_a_limit_that_is_newer_than_the_record_is_no_difference(monkeypatch):
+    older = changed(a_session(), spent(tool_calls=0))
+    assert verified(older) is not None
+    rows = [msgspec.structs.replace(row, since_start=row.name != "tool_calls") for row in replay.ROWS]
+    monkeypatch.setattr(replay, "ROWS", rows)
+    assert verified(older) is None
+    assert verified(changed(older, spent(tool_calls=2))) is not None

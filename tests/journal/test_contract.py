@@ -4,25 +4,30 @@ import asyncio
 
 import pytest
 from support.journal_entries import INFO, entry, story
+from support.postgres import new_schema, server_url
 
+from bridle.core.budget import Budget, BudgetChange
 from bridle.core.events import Entry, SessionInfo, SessionPut
 from bridle.core.inbox import AbortItem, PromptItem
 from bridle.core.ledger import Account, AccountChange, BudgetRefused, Reservation, TreeLimits
 from bridle.core.limits import NOTHING, Limits, Spent
 from bridle.errors import LeaseLost, NoSuchSession
 from bridle.journal.memory import MemoryJournal
+from bridle.journal.postgres import PostgresJournal
 from bridle.journal.sqlite import SqliteJournal
 
 
-@pytest.fixture(params=["memory", "sqlite", "sqlite process"])
+@pytest.fixture(params=["memory", "sqlite", "sqlite process", "postgres", "postgres process"])
 def make(request, tmp_path):
     """A function that opens the journal, and opens it again as another process would."""
-    shared = MemoryJournal()
+    shared, schema = MemoryJournal(), new_schema()
 
     def open_journal():
         if request.param == "memory":
             return shared
         durability = "process" if request.param.endswith("process") else "power"
+        if request.param.startswith("postgres"):
+            return PostgresJournal(server_url(), schema=schema, durability=durability)
         return SqliteJournal(tmp_path / "journal.db", durability=durability)
 
     return open_journal
@@ -332,5 +337,62 @@ def test_an_old_lease_deletes_nothing(make):
             await journal.delete(old)
         assert len(await journal.load("ses_a")) == 1
         await journal.close()
+
+    story(work)
+
+
+def days_of(owner, name="1"):
+    """An account of a turn below a day and a month of its owner, and the change that opens them."""
+    month = Account(f"{owner}/month/{name}", None, Limits(tokens=900), scope="month", owner=owner)
+    day = Account(f"{owner}/day/{name}", month.id, Limits(tokens=90), scope="day", owner=owner)
+    return AccountChange(f"ses_{owner}/1", opens=(Account(f"ses_{owner}/1", day.id), day, month))
+
+
+def test_a_stored_budget_holds_for_the_days_and_months_of_its_account_from_the_next_reservation_on(make):
+    async def work():
+        journal, other = make(), make()
+        for owner in ("ann", "bob"):
+            await journal.create(SessionInfo(f"ses_{owner}", "/p"))
+        leases = {owner: await journal.acquire(f"ses_{owner}") for owner in ("ann", "bob")}
+        for owner, lease in leases.items():
+            await journal.append(lease, entry(2), change=days_of(owner))
+        budget = Budget(daily=Limits(tokens=20), monthly=Limits(cost=5.0))
+        assert await other.set_budget("ann", BudgetChange(budget, 7.0))
+        rows = {id: (await journal.account(id)).limits for id in ("ann/day/1", "ann/month/1", "bob/day/1")}
+        assert rows == {"ann/day/1": budget.daily, "ann/month/1": budget.monthly, "bob/day/1": Limits(tokens=90)}
+        with pytest.raises(BudgetRefused) as refused:
+            wanted = AccountChange("ses_ann/1", reserves=Reservation("r", Spent(tokens=21)))
+            await journal.append(leases["ann"], entry(3), change=wanted)
+        short = refused.value.shortage
+        assert (short.account, short.scope, short.owner, short.allowed) == ("ann/day/1", "day", "ann", 20)
+        # What opens a day again, or another one, knows only limits of settings: the stored budget wins.
+        for sequence, name in ((3, "1"), (4, "2")):
+            await journal.append(leases["ann"], entry(sequence), change=days_of("ann", name))
+            assert (await journal.account(f"ann/day/{name}")).limits == budget.daily
+        assert await other.set_budget("ann", BudgetChange(Budget(), 8.0))
+        await journal.append(leases["ann"], entry(5), change=wanted)
+        assert (await journal.account("ann/day/2")).reserved.tokens == 21
+        await journal.close()
+        await other.close()
+
+    story(work)
+
+
+def test_each_change_of_a_budget_is_kept_with_its_time_and_the_last_one_holds(make):
+    async def work():
+        journal = make()
+        assert await journal.budgets("ann") == []
+        changes = [BudgetChange(Budget(daily=Limits(cost=cost)), cost) for cost in (1.0, 2.0, 1.0)]
+        for change in changes:
+            assert await journal.set_budget("ann", change)
+            assert not await journal.set_budget("ann", BudgetChange(change.budget, 99.0))
+        assert await journal.set_budget("an", BudgetChange(Budget(), 4.0))
+        assert await journal.budgets("ann") == changes[-1:]
+        assert await journal.budgets("ann", 9) == changes[::-1]
+        await journal.close()
+        if not isinstance(journal, MemoryJournal):
+            again = make()
+            assert await again.budgets("ann", 2) == changes[:0:-1]
+            await again.close()
 
     story(work)

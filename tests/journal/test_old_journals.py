@@ -25,6 +25,9 @@ from data.journals.reading import (
 from data.journals.scenarios import FOLDER, NEXT, SCENARIOS, SESSION, open_runtime
 from support.virtual import run_virtually
 
+from bridle import Budget, Limits
+from bridle.core.inbox import TurnOptions
+from bridle.core.limits import Spent
 from bridle.core.replay import verified
 
 
@@ -154,6 +157,22 @@ def test_an_old_session_goes_on_and_ends_well(name, tmp_path):
         await check_ledger(runtime, json.loads((HERE / f"{name}.json").read_text())["accounts"])
 
     working(name, tmp_path, work)
+
+
+def test_days_and_months_of_an_old_journal_are_the_users_and_named_ones_begin_beside_them(tmp_path):
+    async def work(runtime, ran):
+        before = await runtime.account()
+        await runtime.set_budget("ann", Budget(daily=Limits(cost=1.0)))
+        prompt = await runtime.prompt(SESSION, "go on", options=TurnOptions(account="ann"))
+        assert (await ended(runtime, prompt, "once")).reason == "answered"
+        return before, await runtime.account(), await runtime.account("ann")
+
+    before, after, ann = working("allowances", tmp_path, work)
+    assert (
+        before.today.spent == before.month.spent == Spent(steps=2, tool_calls=1, tokens=24, cost=6.000000000000001e-05)
+    )
+    assert (after, ann.today.spent.steps) == (before, 1)
+    assert ann.budget == Budget(daily=Limits(cost=1.0))
 
 
 async def check_calls(runtime, before, ran):

@@ -52,9 +52,14 @@ def test_two_runs_at_once_have_their_own_deps():
 
 def test_a_run_without_the_deps_that_its_tools_take_is_refused_before_anything_is_recorded(tmp_path):
     agent = Agent(model=ScriptedModel(["hi"]), tools=[order], journal=tmp_path / "j.db")
-    with pytest.raises(ConfigError, match="agent agent: run: deps are missing: its tools take them"):
+    with pytest.raises(ConfigError, match="agent agent: run: deps are missing: it takes Shop"):
         agent.run_sync("go")
+    lead = Agent("lead", model=ScriptedModel(["hi"]), subagents=[agent], journal=tmp_path / "j.db")
+    with pytest.raises(ConfigError, match="agent lead: run: deps are missing: agent agent takes Shop"):
+        lead.run_sync("go")
     assert not (tmp_path / "j.db").exists()
+    supplied = Agent("supplied", model=ScriptedModel(["hi"]), tools=[order], deps=lambda metadata: Shop("own"))
+    assert Agent("lead", model=ScriptedModel(["hi"]), subagents=[supplied]).run_sync("go").output == "hi"
 
 
 def factories(opened):
@@ -322,9 +327,12 @@ def test_an_output_may_be_asked_for_by_a_single_run():
     agent = Agent(model=ScriptedModel([call(OUTPUT, x=1), "text"]))
 
     async def work():
-        return (await agent.run("go", output=Point)).output, (await agent.run("go")).output
+        stream = agent.stream("go", output=Point)
+        grown = [value async for value in stream.outputs()]
+        return (await agent.run("go", output=Point)).output, grown[-1], (await agent.run("go")).output
 
-    assert asyncio.run(work()) == (Point(1), "text")
+    assert asyncio.run(work()) == (Point(1), Point(1), "text")
+    assert agent.run_sync("go", output=Point).output == Point(1)
 
 
 def test_a_streamed_answer_grows():

@@ -8,7 +8,8 @@ import types
 import pytest
 
 import bridle
-from bridle import Agent, ConfigError, Limits, Price, Reply, Runtime, RuntimeConfig, ScriptedModel, call
+from bridle import Agent, ConfigError, FunctionModel, Limits, Price, Reply, Runtime, RuntimeConfig, ScriptedModel, call
+from bridle.core.stream import Start, StepEnd, StreamEnd, TextDelta, ToolCall, ToolInputDelta, ToolInputStart
 from bridle.testing.scripted import Scenario, ScriptedCall
 from bridle.testing.server import ScriptedServer
 from bridle.wire.events import DeltaEvent
@@ -39,6 +40,39 @@ def test_a_stream_brings_the_public_events_and_last_of_all_the_result():
     assert (kinds[0], kinds[-1], kinds.count("step_start"), kinds.count("text")) == ("session", "result", 1, 1)
     assert "".join(event.text for event in events if isinstance(event, DeltaEvent)) == "one two three"
     assert (events[-1].reason, events[-1].text, events[-1].output) == ("answered", "one two three", None)
+
+
+@pytest.mark.parametrize("journal", [None, "journal.db"])
+@pytest.mark.parametrize("kind", ["text", "arguments"])
+def test_a_stream_brings_deltas_before_the_reply_has_ended(tmp_path, journal, kind):
+    heard = asyncio.Event()
+
+    class Slow:
+        """A model that goes on when its first words were heard."""
+
+        async def stream(self, request):
+            yield ToolInputStart("structured_output", "c") if kind == "arguments" else Start()
+            first, *rest = '{"total":', " 3", "}"
+            yield ToolInputDelta("c", first) if kind == "arguments" else TextDelta(first)
+            await heard.wait()
+            for piece in rest:
+                yield ToolInputDelta("c", piece) if kind == "arguments" else TextDelta(piece)
+            if kind == "arguments":
+                yield ToolCall("structured_output", '{"total": 3}', "c")
+            yield StepEnd("tool_calls" if kind == "arguments" else "stop")
+            yield StreamEnd()
+
+    async def work():
+        output = dict[str, int] if kind == "arguments" else str
+        agent = Agent(model=Slow(), journal=journal and tmp_path / journal, output=output)
+        async with agent.stream("go") as stream:
+            async for event in stream:
+                if isinstance(event, DeltaEvent):
+                    heard.set()
+        return stream.result.output
+
+    expected = {"total": 3} if kind == "arguments" else '{"total": 3}'
+    assert asyncio.run(asyncio.wait_for(work(), 20)) == expected
 
 
 def test_a_session_goes_on_in_a_journal_across_runs(tmp_path):
@@ -88,7 +122,7 @@ def test_nonsense_limits_are_refused_by_name(given, words):
 
 def test_limits_may_hold_the_steps():
     result = Agent(model=ScriptedModel(["closing"]), limits=Limits(steps=1)).run_sync("go")
-    assert (result.reason, result.steps) == ("step_cap", 1)
+    assert (result.reason, result.steps, result.output) == ("step_cap", 1, "closing")
 
 
 def test_a_model_that_raises_is_an_error_and_not_a_traceback():
@@ -102,8 +136,33 @@ def test_a_model_that_raises_is_an_error_and_not_a_traceback():
     assert "boom" in result.detail
 
 
+def test_a_function_is_a_model_that_may_yield_text_or_events_and_is_closed_with_its_turn():
+    closed = []
+
+    async def replies(request):
+        try:
+            if len(request.messages) > 1:
+                yield "It is"
+                yield " 3."
+            else:
+                yield ToolCall("add", '{"a": 1, "b": 2}', "c")
+        finally:
+            closed.append(len(request.messages))
+
+    async def broken(request):
+        yield "It"
+        raise OSError("the engine is gone")
+
+    result = Agent(model=FunctionModel(replies), tools=[add]).run_sync("1 + 2?")
+    assert (result.output, result.tool_calls, closed) == ("It is 3.", 1, [1, 3])
+    failed = Agent(model=FunctionModel(broken)).run_sync("1 + 2?")
+    assert (failed.reason, "the engine is gone" in failed.detail) == ("error", True)
+
+
 def test_every_public_name_is_there():
-    assert [getattr(bridle, name).__name__ for name in bridle.__all__] == bridle.__all__
+    unions = {"Event", "Message", "StreamEvent"}
+    assert [getattr(getattr(bridle, name), "__name__", name) for name in bridle.__all__] == bridle.__all__
+    assert {name for name in bridle.__all__ if isinstance(getattr(bridle, name), types.UnionType)} == unions
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = bridle.nothing
 
@@ -113,7 +172,7 @@ def test_importing_bridle_loads_nothing_heavy():
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     heavy = {"typer", "click", "rich", "yaml", "json_repair", "sqlite3", "httpx2", "email", "tomllib", "http"}
     # What it costs is in `bench/run costs`; a count of modules is the same on every machine.
-    assert (heavy & set(loaded), len(loaded) <= 350) == (set(), True)
+    assert (heavy & set(loaded), len(loaded) <= 370) == (set(), True)
 
 
 def test_a_model_may_be_named_and_an_agent_says_only_what_it_was_given_to_say(tmp_path, monkeypatch):
@@ -126,7 +185,7 @@ def test_a_model_may_be_named_and_an_agent_says_only_what_it_was_given_to_say(tm
 
     result, body = asyncio.run(work())
     assert (result.reason, result.text, body["model"]) == ("answered", "Hello.", "gpt-5.5")
-    assert body["instructions"].startswith("Directory: ")
+    assert body["instructions"].startswith("Date: ")
 
 
 def at_once(loop, work, **rest):

@@ -261,7 +261,7 @@ POISON = [
     ("detail", lambda runtime, session: runtime.abort(session, detail=None)),
     ("turn", lambda runtime, session: runtime.abort(session, turn="1")),
     ("limit", lambda runtime, session: runtime.extend(session, "stepz", 1)),
-    ("cost", lambda runtime, session: runtime.extend(session, "cost", "1")),
+    ("by", lambda runtime, session: runtime.extend(session, "cost", "1")),
     ("title", lambda runtime, session: rename_session(runtime, session, None)),
     ("id", lambda runtime, session: runtime.create(5)),
     ("id", lambda runtime, session: runtime.create("../../elsewhere")),

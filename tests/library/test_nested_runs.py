@@ -93,6 +93,30 @@ def test_only_a_running_call_runs_another_agent():
     assert (result.reason, result.detail) == ("error", "context.run: only a running tool call can run another agent")
 
 
+def needing():
+    def takes(ctx: Context[dict]) -> str:
+        return ""
+
+    return Agent("needing", model=ScriptedModel(["hi"]), tools=[takes])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda ctx: ctx.run("scout", "go"), "context.run: agent must be Agent, not 'scout'"),
+        (lambda ctx: ctx.run(inner(), 5), "context.run: prompt must be text, not 5"),
+        (lambda ctx: ctx.run(needing(), "go"), "agent needing: run: deps are missing: it takes dict"),
+    ],
+    ids=["agent", "prompt", "deps"],
+)
+def test_what_a_call_cannot_run_is_told_to_the_model(wrong, said):
+    async def tries(ctx: Context[None]) -> str:
+        return (await wrong(ctx)).output
+
+    result = Agent(model=ScriptedModel([call("tries"), "done"]), tools=[tries]).run_sync("go")
+    assert results(result) == [f"tries failed: ConfigError: {said}"]
+
+
 KILLED = """
 import os, signal, sys
 from bridle import Agent, Context, ScriptedModel, call, tool

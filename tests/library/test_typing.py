@@ -13,7 +13,8 @@ from support.paths import ROOT
 from bridle import Agent
 from bridle.library.agent_arguments import AgentArguments
 
-PROGRAMS = sorted([*(ROOT / "tests" / "data" / "typing").glob("*.py"), *(ROOT / "examples").rglob("*.py")])
+FOLDERS = ("tests/data/typing", "examples", "examples/web", "examples/tasks/with_bridle")
+PROGRAMS = sorted(path for each in FOLDERS for path in (ROOT / each).glob("*.py"))
 MARK = "  # wrong: "
 MYPY = [sys.executable, "-m", "mypy", "--strict", "--output", "json", *PROGRAMS]
 PYRIGHT = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "--outputjson", *PROGRAMS]

@@ -7,7 +7,7 @@ from support.wires import model_of
 from bridle.core.messages import AssistantMessage, AssistantText, CallMessage, Messages, Thought, UserMessage
 from bridle.core.states import Usage
 from bridle.core.stream import (
-    Error,
+    ModelError,
     ModelRequest,
     ReasoningDelta,
     ReasoningEnd,
@@ -207,7 +207,7 @@ def test_odds_and_ends_of_chat():
     assert TextDelta("I cannot.") in heard(ChatReply(), delta(refusal="I cannot."))
     assert heard(ChatReply(), {"choices": [{"index": 1, "delta": {"content": "other"}}]})[0] == StepEnd("unknown", None)
     last = heard(ChatReply(), delta(content="x"), {"choices": [{"index": 0, "finish_reason": "error"}]})[-1]
-    assert isinstance(last, Error) and last.retryable
+    assert isinstance(last, ModelError) and last.retryable
     counts = {"prompt_tokens": 100, "completion_tokens": 9, "prompt_cache_hit_tokens": 60}
     assert heard(ChatReply(), {"choices": None, "usage": counts})[0] == StepEnd("unknown", Usage(40, 9, 0, 60))
 

@@ -11,7 +11,7 @@ from bridle.config.settings import Behavior, Settings
 from bridle.core.inbox import TurnOptions
 from bridle.core.messages import Messages, UserMessage
 from bridle.core.parts import Call, Request, StepStart
-from bridle.core.stream import Error, ModelRequest, StreamEnd
+from bridle.core.stream import ModelError, ModelRequest, StreamEnd
 from bridle.errors import ConfigError
 from bridle.model.embedded import EMBEDDED, embedded
 from bridle.testing.validators import problems
@@ -160,4 +160,4 @@ def test_a_system_without_the_engines_library_is_told_which_package_has_it(tmp_p
         return [event async for event in model.stream(REQUEST)]
 
     told = "libgomp.so.1: cannot open shared object file (Debian: apt-get install libgomp1)"
-    assert asyncio.run(asked()) == [Error(f"the embedded model failed: {told}", retryable=False)]
+    assert asyncio.run(asked()) == [ModelError(f"the embedded model failed: {told}", retryable=False)]

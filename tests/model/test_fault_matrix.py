@@ -35,6 +35,9 @@ class Fixed:
     def monotonic(self):
         return self._real.monotonic()
 
+    def since_boot(self):
+        return self._real.since_boot()
+
 
 @dataclass
 class Instant(Seams):

@@ -1,14 +1,10 @@
 """The way to a provider: certificates, proxies, addresses that make no sense, and a socket that is closed in time."""
 
 import asyncio
-import datetime
 import ssl
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from support.certificates import certificate_in
 from support.wire_faults import Answer, RawServer, events, sound
 from support.wires import KEY, WIRES, lane_to, model_of
 
@@ -16,7 +12,7 @@ from bridle import Runtime, RuntimeConfig
 from bridle.config.settings import DeadlineSettings, Settings
 from bridle.core.agent import AgentDefinition
 from bridle.core.messages import Messages, UserMessage
-from bridle.core.stream import Error, ModelRequest, StreamEnd
+from bridle.core.stream import ModelError, ModelRequest, StreamEnd
 from bridle.model.http import Lane, failure
 from bridle.testing.scripted import Reply
 from bridle.turn import send_request
@@ -49,7 +45,7 @@ def ask(lane, wire="chat"):
 )
 def test_an_address_that_leads_nowhere(address, words, passes):
     error = ask(lane_to(address))
-    assert isinstance(error, Error) and error.message.startswith(words)
+    assert isinstance(error, ModelError) and error.message.startswith(words)
     assert (error.retryable, error.status) == (passes, None)
 
 
@@ -60,7 +56,7 @@ def test_a_key_that_no_header_can_hold_is_not_told(key):
             return await asked(lane_to(server.address, key))
 
     error = asyncio.run(work())
-    assert isinstance(error, Error) and error.retryable is False
+    assert isinstance(error, ModelError) and error.retryable is False
     assert "in-the-key" not in error.message
 
 
@@ -134,7 +130,7 @@ def test_a_proxy_that_refuses_is_named(monkeypatch):
             return await asked(Lane("http://model.invalid/v1", dict, proxy=proxy.address))
 
     error = asyncio.run(work())
-    assert isinstance(error, Error) and error.status == 407
+    assert isinstance(error, ModelError) and error.status == 407
 
 
 def test_a_server_on_this_machine_is_not_asked_through_a_proxy(monkeypatch):
@@ -150,28 +146,7 @@ def test_a_server_on_this_machine_is_not_asked_through_a_proxy(monkeypatch):
 
 @pytest.fixture
 def certificate(tmp_path):
-    """A certificate for localhost that nobody has signed but itself, and its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = datetime.datetime.now(datetime.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    path = tmp_path / "certificate.pem"
-    secret = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    path.write_bytes(made.public_bytes(serialization.Encoding.PEM) + secret)
-    return path
+    return certificate_in(tmp_path)
 
 
 def over_tls(certificate, make_lane):
@@ -191,7 +166,7 @@ def over_tls(certificate, make_lane):
 
 def test_a_certificate_that_nobody_knows_is_refused(certificate):
     error = over_tls(certificate, lambda address: Lane(address, dict))
-    assert isinstance(error, Error) and "certificate" in error.message.lower() and error.retryable
+    assert isinstance(error, ModelError) and "certificate" in error.message.lower() and error.retryable
 
 
 def test_a_bundle_of_your_own_is_trusted(certificate):
@@ -200,7 +175,7 @@ def test_a_bundle_of_your_own_is_trusted(certificate):
 
 def test_a_bundle_that_is_not_there_is_named(certificate):
     error = over_tls(certificate, lambda address: Lane(address, dict, ca_bundle="/nowhere/bundle.pem"))
-    assert isinstance(error, Error) and error.retryable is False
+    assert isinstance(error, ModelError) and error.retryable is False
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -257,13 +232,13 @@ def test_a_limit_that_passes_is_told_from_one_that_does_not(body, passes, delay)
 def test_a_way_shows_nothing_secret():
     lane = Lane("https://x.invalid", lambda: {"authorization": f"Bearer {KEY}"}, proxy="http://me:secret@proxy.invalid")
     assert "secret" not in repr(lane) and KEY not in repr(lane)
-    told = lane.clean(Error(f"bad {KEY}; anthropic-version 2023-06-01"))
+    told = lane.clean(ModelError(f"bad {KEY}; anthropic-version 2023-06-01"))
     assert told.message == "bad [key]; anthropic-version 2023-06-01"
 
 
 def test_a_kind_of_proxy_that_cannot_be_spoken_to_is_named(monkeypatch):
     error = ask(Lane("http://model.invalid/v1", dict, proxy="socks5://127.0.0.1:1"))
-    assert isinstance(error, Error) and error.retryable is False and "socks" in error.message.lower()
+    assert isinstance(error, ModelError) and error.retryable is False and "socks" in error.message.lower()
 
 
 @pytest.mark.parametrize("wire", WIRES)

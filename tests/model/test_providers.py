@@ -116,8 +116,36 @@ def test_settings_lie_over_what_is_known(world):
     assert (type(model), info.options) == (ResponsesModel, {"seed": 1})
     assert providers.lane("openai", providers.provider("openai")).headers()["x-team"] == "blue"
     model, info = providers.model("ours/tiny")
-    assert (type(model), info.small, info.price) == (TextCalls, True, Price(0.0, 0.0))
+    assert (type(model), info.small, info.price) == (TextCalls, True, None)
     assert providers.lane("ours", given["ours"]).headers()["authorization"] == "Bearer secret-of-ours"
+
+
+NAMES = {
+    "qwen2.5-coder:0.5b": True,
+    "Qwen2.5-Coder-0.5B-Instruct-GGUF": True,
+    "smollm2:135m": True,
+    "llama3.2:1b": True,
+    "gemma-2B": True,
+    "qwen3:4b": False,
+    "mixtral-8x7b": False,
+    "gpt-oss:120b": False,
+    "llama3.1": False,
+    "mistral-7b-v0.3": False,
+    "phi-1.5": False,
+    "b1-large": False,
+    "qwen3-30b-a3b": False,
+}
+
+
+@pytest.mark.parametrize(("name", "small"), NAMES.items(), ids=NAMES)
+def test_a_local_model_whose_name_tells_a_small_size_gets_the_short_prompt(name, small, world):
+    given = {"ours": Provider("chat", "http://127.0.0.1:1/v1"), "far": Provider("chat", "https://far.example/v1")}
+    environment = {"FAR_KEY": "far"}
+    given["far"] = msgspec.structs.replace(given["far"], key_env="FAR_KEY")
+    assert world(given=given).model(f"ours/{name}")[1].small is small
+    assert world(environment, given).model(f"far/{name}")[1].small is False
+    settled = world(given=given, quirks={f"ours/{name}": {"small": False}}).model(f"ours/{name}")[1]
+    assert (settled.small, settled.small_by_name) == (False, False)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +179,7 @@ def test_an_address_that_makes_no_sense_is_named(tmp_path):
 
 def test_an_ollama_elsewhere_is_still_ones_own(tmp_path):
     _, info = Providers({}, {"OLLAMA_HOST": "http://nobody.invalid"}, tmp_path, tmp_path).model("ollama/qwen")
-    assert (info.context_window, info.price) == (4_096, Price(0.0, 0.0))
+    assert (info.context_window, info.price) == (4_096, None)
 
 
 def test_an_address_with_places_to_fill(world):

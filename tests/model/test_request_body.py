@@ -201,6 +201,16 @@ def test_images_and_documents_on_each_wire():
     ]
 
 
+def test_an_image_without_words_is_sent_without_empty_text():
+    alone = UserMessage("p", "", (PICTURE,))
+    kinds = [
+        [part["type"] for part in body("chat", alone, takes={"image"})["messages"][0]["content"]],
+        [part["type"] for part in body("responses", alone, takes={"image"})["input"][0]["content"]],
+        [part["type"] for part in body("messages", alone, takes={"image"})["messages"][0]["content"]],
+    ]
+    assert kinds == [["image_url"], ["input_image"], ["image"]]
+
+
 @pytest.mark.parametrize("wire", WIRES)
 def test_what_a_model_cannot_see_it_is_told_of(wire):
     sent = msgspec.json.encode(body(wire, UserMessage("p", "Look", (PICTURE, PAPER)), takes={"pdf"})).decode()

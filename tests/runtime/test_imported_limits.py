@@ -72,7 +72,7 @@ def test_an_imported_turn_is_charged_to_the_day_on_which_it_goes_on(tmp_path):
             await runtime.resume(session)
             assert (await runtime.wait(session, "prm")).reason == "answered"
             assert await runtime.journal.account("day/1970-01-01") is None
-            return (await runtime.allowances())[0][1]
+            return (await runtime.account()).today.spent.cost
 
     assert asyncio.run(work()) > 0
 

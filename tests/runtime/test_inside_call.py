@@ -8,7 +8,6 @@ import pytest
 from support.cli_home import BRIDLE, Home, calls
 
 from bridle import Runtime
-from bridle.surfaces.cli.index import FOR_PEOPLE
 
 FORK = (
     "import os, sys\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0: os.execvp(sys.argv[1], sys.argv[1:])\n"
@@ -52,6 +51,8 @@ def test_commands_that_grant_something_are_refused_inside_a_call(home):
         *("auth list", "import x.json", f"run --trust --model {model} hi", f"run --on-ask allow --model {model} hi"),
         f"run --model {model} hi --attach=http://localhost",
         *("mcp add s -- true", "mcp approve s --yes", "mcp auth s", "mcp list --trust", "init", "config --trust"),
+        *("database prune --days 1", "database copy a.db b.db", "serve --port 0", "serve token new x", "serve stop"),
+        *("worker", "acp", "acp --login", "attach http://localhost", "web", "show --attach http://localhost"),
     )
     for (status, told), command in zip(
         inside(home, *(f"{{bridle}} {each}" for each in commands)), commands, strict=True
@@ -59,10 +60,6 @@ def test_commands_that_grant_something_are_refused_inside_a_call(home):
         assert (status, REFUSED in told) == (2, True), (command, told)
     assert not (home.folder / ".local/share/bridle/trust.json").exists()
     assert not (home.folder / ".config/bridle/config.toml").exists()
-
-
-def test_commands_that_are_yet_to_come_are_on_the_list():
-    assert {"serve", "worker", "acp", "attach", "web", "database"} < FOR_PEOPLE
 
 
 def test_no_trick_makes_a_call_a_person(home, tmp_path):
@@ -118,7 +115,8 @@ def test_a_plain_run_inside_a_call_works_and_is_charged_to_the_same_day_and_mont
 
     async def spent():
         async with Runtime.open(home.project, environment=home.environment) as runtime:
-            return [round(cost, 1) for _, cost, _ in await runtime.allowances()]
+            use = await runtime.account()
+            return [round(period.spent.cost, 1) for period in (use.today, use.month)]
 
     # The call's own turn costs a few cents, and the one that it started two dollars.
     assert asyncio.run(spent()) == [2.0, 2.0]

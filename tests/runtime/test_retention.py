@@ -176,6 +176,18 @@ def test_stats_count_undone_turns_and_count_nothing_twice(home):
     assert "█" * 40 in shown and shown.count(" -\n") == 6
 
 
+def test_stats_tell_what_is_left_of_each_limit_of_the_day_and_the_month(home):
+    folder = home.folder / ".config" / "bridle"
+    folder.mkdir(parents=True)
+    (folder / "config.toml").write_text("[limits]\ndaily = { cost = 100.0, tokens = 1_000_000 }\n")
+    usage = {"input": 1_000, "output": 1_000}
+    model = home.script({"text": "Hi.", "usage": usage}, price={"input": 100.0, "output": 900.0})
+    assert home.run("run", "--model", model, "hi").returncode == 0
+    today, month = home.run("stats").stdout.splitlines()[:2]
+    assert today == "today: 2,000 tokens used, 998,000 left of 1,000,000, $1.0000 used, $99.0000 left of $100.00"
+    assert month == "this month: no limit is set"
+
+
 def test_a_turn_that_was_interrupted_is_found_by_resume_alone(home):
     script = home.script(calls(("bash", {"command": "sleep 60"})), {"text": "Resumed."})
     process = home.start("run", "--format", "json", "--model", script, "--on-ask", "allow", "go")

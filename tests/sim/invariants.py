@@ -34,6 +34,7 @@ from sim.of_endings import (
     tree_bounds,
     truth,
 )
+from sim.of_server import heard_soon, no_overlap, nothing_left, refused_rightly, taken_over
 from sim.of_steps import (
     attempts_bound,
     cap,
@@ -95,4 +96,9 @@ INVARIANTS: list[Callable[[Tree], None]] = [
     no_secret,
     replay,
     time_flows,
+    no_overlap,
+    refused_rightly,
+    nothing_left,
+    taken_over,
+    heard_soon,
 ]

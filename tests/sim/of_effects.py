@@ -122,8 +122,12 @@ def _always(tree: Tree, said: dict[str, str], id: str, name: str) -> bool:
     """Whether a person said always to this tool, in this session or above it."""
     for key, choice in said.items():
         where, _, ask = key.partition("/")
-        above = id == where or id.startswith(f"{where}.")
-        if choice == "always" and above and tree.sessions[where].call(ask.rpartition(".")[0]).name == name:
+        if choice != "always" or (id != where and not id.startswith(f"{where}.")):
+            continue
+        # A call that a power loss has taken back, and its approval with it, allows nothing.
+        asked_in = tree.sessions.get(where)
+        call = asked_in.parts.get(ask.rpartition(".")[0]) if asked_in is not None else None
+        if isinstance(call, Call) and call.name == name:
             return True
     return False
 

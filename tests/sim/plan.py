@@ -14,6 +14,7 @@ from bridle import Limits, Price, Reply, Rule
 from bridle.config.settings import TreeSettings
 from bridle.core.inbox import AbortItem, CompactItem, ExtendItem, InboxItem, PromptItem, TurnOptions
 from sim.script import LENGTHY, MOODS, SPAWNING, Health, make_model
+from sim.server_plan import Service, is_served, on_server
 
 MAX_SESSIONS = 9
 WIRES = ("chat", "messages", "responses")
@@ -75,6 +76,8 @@ class Plan:
     background: float = 0.0
     """How many of the subagents are started in the background."""
     small: bool = False
+    service: Service | None = None
+    """The workers on a PostgreSQL server, where the sessions are on one."""
     heals: float | None = None
     """Until when nothing works; from then on everything does, and every turn must end."""
     health: Health = field(default_factory=Health)
@@ -152,6 +155,8 @@ def make_plan(seed: int, *, small: bool = False) -> Plan:
     if aside.random() < BESIDE_SHARE:
         # Decided apart from everything else, so that all other worlds stay as they are.
         surrounded = replace(surrounded, background=aside.choice([0.4, 0.8, 1.0]))
+    if is_served(seed):
+        return on_server(surrounded)
     return _small(surrounded, random.Random(f"small {seed}")) if small else surrounded
 
 

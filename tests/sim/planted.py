@@ -13,6 +13,8 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     file: str
     old: str
     new: str
+    served: bool = False
+    """Whether worlds with workers on a PostgreSQL server are to show it."""
 
 
 class Faults(msgspec.Struct, forbid_unknown_fields=True):

@@ -21,9 +21,11 @@ from bridle.core.agent import AgentDefinition
 from bridle.core.inbox import AnswerItem
 from bridle.core.ledger import Account
 from bridle.core.result import Result
-from bridle.errors import JournalError
+from bridle.errors import JournalError, TurnLeft
 from bridle.runtime import Runtime, RuntimeConfig
+from bridle.runtime.runtime import MakesEngine
 from bridle.seams import Seams
+from bridle.tools.tool import StructTool
 from sim.disks import Disk, Kept, MemoryDisk, Watched
 from sim.guard import nothing_real
 from sim.plan import Plan, make_plan
@@ -115,14 +117,6 @@ class SimWorld(World):
         return sum(self.fetched.done.values()) if self.fetched is not None else 0
 
 
-def _peers(plan: Plan, disk: Disk, world: SimWorld, cutter: Cutter) -> Any:
-    if plan.peer is None:
-        return None
-    from sim.peers import Peers
-
-    return Peers(plan, disk.home, world.fetched, cutter)
-
-
 def make_models(plan: Plan, world: World, cutter: Cutter) -> dict[str, CuttableModel]:
     cheap = {"price": plan.price, "context_window": plan.window, "max_output_tokens": min(8_192, plan.window // 4)}
     models = {}
@@ -141,11 +135,34 @@ def start_process(plan: Plan, disk: Disk, world: SimWorld, cutter: Cutter, loop:
     offload = SlowOffload if plan.slow else InlineOffload
     seams = Seams(JumpingClock(loop, EPOCH + BETWEEN_LIVES * life, plan.jumps), random.Random(life), offload)
     journal = SimJournal(disk, seams, cutter)
+    peers = None
+    if plan.peer is not None:
+        from sim.peers import Peers
+
+        peers = Peers(plan, disk.home, world.fetched, cutter)
+    runtime = make_runtime(plan, world, seams, journal, cutter, peers=peers)
+    if peers is not None:
+        peers.join(runtime)
+    runtime.bus.listen(disk.note)
+    return Process(runtime, cutter, journal)
+
+
+def make_runtime(
+    plan: Plan,
+    world: SimWorld,
+    seams: Seams,
+    journal: Any,
+    cutter: Cutter,
+    *,
+    peers: Any = None,
+    engine: MakesEngine | None = None,
+    watched: Callable[[StructTool], StructTool] = lambda tool: tool,
+) -> Runtime:
+    """The runtime of one process, with the tools and agents of the plan."""
     tools = [
-        cuttable_tool(world, cutter, name=name, repeatable=name != "act", seconds=plan.tool_seconds)
+        watched(cuttable_tool(world, cutter, name=name, repeatable=name != "act", seconds=plan.tool_seconds))
         for name in ("look", "act", "gather")
     ]
-    peers = _peers(plan, disk, world, cutter)
     allowed = (Rule(PEER_TOOL, "*", "allow"),) if peers is not None else ()
     agents = [
         AgentDefinition(
@@ -153,7 +170,7 @@ def start_process(plan: Plan, disk: Disk, world: SimWorld, cutter: Cutter, loop:
         ),
         AgentDefinition("child", model="c", steps=plan.child_steps, permission=(*plan.child_permission, *allowed)),
     ]
-    runtime = Runtime(
+    return Runtime(
         RuntimeConfig(
             journal=journal,
             models=make_models(plan, world, cutter),
@@ -168,12 +185,9 @@ def start_process(plan: Plan, disk: Disk, world: SimWorld, cutter: Cutter, loop:
             directory="/project",
             seams=seams,
             environment=peers.environment if peers is not None else {},
-        )
+        ),
+        engine=engine,
     )
-    if peers is not None:
-        peers.join(runtime)
-    runtime.bus.listen(disk.note)
-    return Process(runtime, cutter, journal)
 
 
 async def people(plan: Plan, process: Process) -> list[Result]:
@@ -183,7 +197,7 @@ async def people(plan: Plan, process: Process) -> list[Result]:
     for at, item in plan.wishes:
         await asyncio.sleep(max(0.0, at - asyncio.get_running_loop().time()))
         await _insisting(plan, lambda item=item: runtime.journal.submit(SESSION, item))
-        await runtime.resume(SESSION)
+        await _insisting(plan, lambda: runtime.resume(SESSION))
     results = [await _served(plan, runtime, id) for id in plan.prompts]
     # What has no prompt, such as a compaction, comes to its end as well.
     await _insisting(plan, lambda: _idle(runtime))
@@ -195,8 +209,8 @@ async def _insisting(plan: Plan, wish: Any) -> Any:
     while True:
         try:
             return await wish()
-        except JournalError:
-            if plan.heals is None:
+        except (JournalError, TurnLeft):
+            if plan.heals is None and plan.service is None:
                 raise
             await asyncio.sleep(1.0)
 
@@ -216,9 +230,9 @@ async def _served(plan: Plan, runtime: Runtime, prompt: str) -> Result:
             word, _, why = choice.partition(" ")
             where = ask.session or SESSION
             item = AnswerItem(f"ans {ask.id}", ask.id.rpartition(":")[2], word, why)
-            await runtime.journal.submit(where, item)
-            await runtime.resume(where)
-        await runtime.resume(SESSION)
+            await _insisting(plan, lambda where=where, item=item: runtime.journal.submit(where, item))
+            await _insisting(plan, lambda where=where: runtime.resume(where))
+        await _insisting(plan, lambda: runtime.resume(SESSION))
 
 
 async def _idle(runtime: Runtime) -> None:
@@ -356,6 +370,11 @@ def _buried(disk: Disk, world: SimWorld) -> None:
 
 def lived(plan: Plan, cutters: Sequence[Cutter]) -> History:
     """One life after the other, each with its end, and then those that nobody ends."""
+    if plan.service is not None:
+        # The client of servers takes a while to load: only worlds that have one do it.
+        from sim.server_world import served_life
+
+        return served_life(plan)
     disk = SqliteDisk(plan) if plan.disk == "sqlite" else MemoryDisk(plan)
     return _lives(plan, disk, SimWorld(), [*cutters, *(Cutter() for _ in range(LAST_LIVES))], 0)
 
@@ -363,7 +382,7 @@ def lived(plan: Plan, cutters: Sequence[Cutter]) -> History:
 def _lives(plan: Plan, disk: Disk, world: SimWorld, cutters: Sequence[Cutter], first: int) -> History:
     around: Any = nullcontext
     if plan.peer is not None:
-        # The client of servers takes a second to load: only worlds that have one do it.
+        # So does that of tool servers.
         from sim.peers import Fetched, no_threads
 
         world.fetched, around = Fetched(), no_threads

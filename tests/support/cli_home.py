@@ -2,8 +2,11 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +96,16 @@ def breach_of(line: str) -> str:
 
 def calls(*made: tuple[str, dict[str, Any]]) -> dict[str, Any]:
     return {"calls": [{"name": name, "arguments": arguments} for name, arguments in made]}
+
+
+@contextmanager
+def stopped(process: subprocess.Popen[str]) -> Iterator[None]:
+    """Hold a process as it is, so that others come between, however slow they are."""
+    process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGCONT)
 
 
 def begun(process: subprocess.Popen[str]) -> str:

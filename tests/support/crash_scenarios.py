@@ -81,6 +81,18 @@ async def queueing(life: Life) -> Result:
     return await life.runtime.wait(SESSION, "prm_one")
 
 
+async def withdrawing(life: Life) -> Result:
+    """Two prompts wait; the first is taken back, in whichever life, and the second is answered."""
+    await begin(life, TurnOptions())
+    for id in ("prm_two", "prm_three"):
+        await life.runtime.journal.submit(SESSION, PromptItem(id, "later", queue=True))
+    assert await life.runtime.withdraw(SESSION, "prm_two"), "no turn takes it before: the first one is still running"
+    await life.runtime.resume(SESSION)
+    await life.runtime.wait(SESSION, "prm_three")
+    assert (await life.runtime.wait(SESSION, "prm_two")).reason == "withdrawn"
+    return await life.runtime.wait(SESSION, "prm_one")
+
+
 async def extending(life: Life) -> Result:
     await begin(life, TurnOptions())
     await life.runtime.journal.submit(SESSION, ExtendItem("ext_one", "steps", 2))
@@ -158,6 +170,13 @@ SCENARIOS = [
     ),
     Scenario("retry", flaky, person(), ("answered", 2, 1)),
     Scenario(
+        "fallback",
+        lambda request: Reply(text="half", error=ScriptedError("no credit", status=402)),
+        person(),
+        ("answered", 2, 1),
+        spare=script(call("act", key="a"), "done"),
+    ),
+    Scenario(
         "abort",
         script(call("act", key="a"), then=Reply(text="thinking", hang=True)),
         aborting,
@@ -166,6 +185,13 @@ SCENARIOS = [
     ),
     Scenario("steer", script(call("act", key="a"), "first", "second"), steering, ("answered", 2, 1)),
     Scenario("queue", script("first", then="second"), queueing, ("answered", 1, 0), turns=2),
+    Scenario(
+        "withdrawal",
+        script(Reply(text="first", delay=1.0), then="second"),
+        withdrawing,
+        ("answered", 1, 0),
+        turns=2,
+    ),
     Scenario(
         "extension",
         script(call("act", key="a"), call("act", key="b"), call("act", key="c"), then="closed"),
@@ -213,6 +239,16 @@ SCENARIOS = [
         ("aborted", 1, 2),
         child=script(call("act", key="a"), then=Reply(text="thinking", hang=True)),
         tool_seconds=1.0,
+    ),
+    Scenario(
+        "a handoff beside a tool",
+        script([call("transfer_to_child"), call("act", key="a")]),
+        person(),
+        ("answered", 3, 3),
+        child=script("never", call("look", key="b"), "done"),
+        child_steps=9,
+        limits=Limits(tokens=90_000),
+        handoffs=("child",),
     ),
     Scenario(
         "synthesis",

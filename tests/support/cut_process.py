@@ -235,11 +235,14 @@ class Scenario:
     """What a subagent says; without it there are none."""
     tree: TreeSettings = TreeSettings()
     child_steps: int | None = None
+    handoffs: tuple[str, ...] = ()
     window: int = 128_000
     child_permission: tuple[Any, ...] = ()
     title: Any = None
     """What the small model says; without it there is none."""
     keeps_files: bool = False
+    spare: Callable[[ModelRequest], Any] | None = None
+    """What the fallback of the model says; without it there is none."""
 
 
 class CuttableFiles:
@@ -278,10 +281,18 @@ def live(
     seams = virtual_seams(loop, seed=life, start=EPOCH + 1000 * life)
     agents = [
         AgentDefinition(
-            "build", model="m", steps=scenario.steps, limits=scenario.limits, permission=scenario.permission
+            "build",
+            model="m",
+            fallback=("spare",) if scenario.spare is not None else (),
+            steps=scenario.steps,
+            limits=scenario.limits,
+            permission=scenario.permission,
+            handoffs=scenario.handoffs,
         )
     ]
     models = {"m": CuttableModel(ScriptedModel(scenario.play, context_window=scenario.window), world, cutter)}
+    if scenario.spare is not None:
+        models["spare"] = CuttableModel(ScriptedModel(scenario.spare, ref="spare"), world, cutter)
     if scenario.child is not None:
         agents.append(
             AgentDefinition("child", model="c", steps=scenario.child_steps, permission=scenario.child_permission)

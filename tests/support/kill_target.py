@@ -15,6 +15,7 @@ from bridle.core.permission import Access
 from bridle.core.stream import ModelRequest, ToolSpec
 from bridle.testing.scripted import Scripted
 from bridle.tools.tool import Invocation, Output, StructTool, loader, struct_schema
+from support.journal_place import journal_in
 from support.worker_engine import WorkerEngine
 
 SESSION = "ses_kill"
@@ -59,7 +60,7 @@ async def main(folder: Path, prompt: str, kind: str) -> None:
     settings = Settings(behavior=Behavior(max_steps=STEPS), limits=LimitSettings(tool_calls=None))
     runtime = Runtime(
         RuntimeConfig(
-            journal=folder / "journal.db",
+            journal=journal_in(folder),
             settings=settings,
             models={"m": ScriptedModel(play)},
             tools=tools(folder),

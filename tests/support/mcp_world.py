@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bridle import ScriptedModel
+from bridle.assembly.user_setup import UserSetup
 from bridle.config.settings import AnyPermissions, McpServer, SandboxSettings, Settings
 from bridle.core.inbox import TurnOptions
 from bridle.core.parts import Call, Notice, Part
 from bridle.core.result import Result
+from bridle.mcp.accepted_tools import AcceptedTools
 from bridle.runtime import Runtime, RuntimeConfig
 from bridle.testing.scripted import Scripted
 from support.paths import TESTS
@@ -62,8 +64,10 @@ class World:
             sandbox=SandboxSettings(mode=self.mode),
         )
         self.model = ScriptedModel(replies)
+        data = self.place / "home" / ".local" / "share" / "bridle"
         return Runtime(
             RuntimeConfig(
+                user=UserSetup(pins=AcceptedTools(data / "mcp.json"), logins=data / "mcp-auth.json"),
                 settings=settings,
                 models={"scripted:x": self.model},
                 directory=self.place / "project",

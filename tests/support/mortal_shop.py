@@ -1,4 +1,4 @@
-"""An agent with dependencies, a typed output and an approval, whose process dies at a chosen point of its turn."""
+"""An agent with dependencies, hooks, a typed output and an approval, whose process dies at a chosen point."""
 
 from __future__ import annotations
 
@@ -11,13 +11,39 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bridle import Agent, Context, Result, Retry, ScriptedModel, call, tool
+from bridle import (
+    AfterCall,
+    AfterRequest,
+    Agent,
+    BeforeCall,
+    BeforeRequest,
+    Change,
+    Context,
+    Hooks,
+    Replace,
+    Result,
+    Retry,
+    ScriptedModel,
+    call,
+    tool,
+)
 from bridle.core.ids import read_step_request
 from bridle.core.parts import OUTPUT
 from bridle.core.stream import ModelRequest, StreamEvent
 from bridle.errors import NoSuchSession
 
 SESSION = "p1"
+HOOKS = (
+    "before_request 1",
+    "after_request 1",
+    "before_call reserve",
+    "after_call reserve",
+    "before_call pay",
+    "after_call pay",
+    "before_request 3",
+    "after_request 4",
+)
+"""The points in a hook."""
 POINTS = (
     "factory",
     "instructions",
@@ -32,6 +58,7 @@ POINTS = (
     "check",
     "request 4",
     "ended",
+    *HOOKS,
 )
 
 
@@ -49,11 +76,20 @@ class Shop:
     folder: Path
 
     def act(self, name: str, call: str) -> None:
-        """Leave a line in a file, which outlives the process."""
+        """Have an effect in a call."""
         pass_point(f"before {name}")
-        with (self.folder / name).open("a") as file:
-            file.write(f"{call}\n")
+        self.note(name, call)
         pass_point(f"after {name}")
+
+    def hear(self, point: str) -> None:
+        """Be in a hook."""
+        self.note("hooks", point)
+        pass_point(point)
+
+    def note(self, name: str, line: str) -> None:
+        """Leave a line in a file, which outlives the process."""
+        with (self.folder / name).open("a") as file:
+            file.write(f"{line}\n")
 
 
 @dataclass
@@ -113,6 +149,26 @@ def paid_in_full(ctx: Context[Shop], found: Receipt) -> Receipt:
     return Receipt(found.item, ctx.deps.name, found.paid)
 
 
+async def before_request(ctx: Context[Shop], moment: BeforeRequest) -> None:
+    if moment.purpose == "step":
+        ctx.deps.hear(f"before_request {moment.step}")
+
+
+def after_request(ctx: Context[Shop], moment: AfterRequest) -> None:
+    ctx.deps.hear(f"after_request {moment.step}")
+
+
+def before_call(ctx: Context[Shop], moment: BeforeCall) -> Change:
+    """The shop has green tea, for 500."""
+    ctx.deps.hear(f"before_call {moment.tool}")
+    return Change({"item": "green tea"} if moment.tool == "reserve" else {"amount": 500})
+
+
+async def after_call(ctx: Context[Shop], moment: AfterCall) -> Replace:
+    ctx.deps.hear(f"after_call {moment.tool}")
+    return Replace(f"{moment.output}, stamped by {ctx.deps.name}")
+
+
 def agent_in(folder: Path) -> Agent[Shop, Receipt]:
     """Return the agent, with its journal and its effects in a folder."""
 
@@ -125,11 +181,15 @@ def agent_in(folder: Path) -> Agent[Shop, Receipt]:
         return f"You buy at {ctx.deps.name}."
 
     receipts = [call(OUTPUT, item="tea", shop="", paid=paid) for paid in (5, 500)]
+    hooks = Hooks[Shop](
+        before_request=before_request, after_request=after_request, before_call=before_call, after_call=after_call
+    )
     return Agent[Shop, Receipt](
         "buyer",
-        model=MortalModel([call("reserve", item="tea"), call("pay", amount=500), *receipts]),
+        model=MortalModel([call("reserve", item="tea"), call("pay", amount=900), *receipts]),
         instructions=instructions,
         tools=[reserve, pay],
+        hooks=[hooks],
         output=Receipt,
         check=paid_in_full,
         deps=shop,
@@ -139,13 +199,13 @@ def agent_in(folder: Path) -> Agent[Shop, Receipt]:
 
 
 async def buy(folder: Path) -> Result[Receipt]:
-    """Begin or continue the turn, approve what it asks, and return its result."""
+    """Begin or continue the turn, approve its asks, and return its result."""
     agent = agent_in(folder)
     try:
         result = await agent.resume(SESSION)
     except NoSuchSession:
         result = await agent.run("Buy tea.", id=SESSION, metadata={"shop": "corner"})
-    if result.reason == "paused":
+    while result.reason == "paused":
         async with agent.runtime() as runtime:
             await runtime.answer(SESSION, result.asks[0].id, "once")
             await runtime.wait(SESSION, SESSION)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,6 +16,7 @@ from bridle.core.parts import (
     Compaction,
     Extension,
     Halt,
+    Handoff,
     Notice,
     Part,
     Prompt,
@@ -38,11 +40,11 @@ from bridle.core.states import (
     Refused,
     Repeat,
     Replied,
-    Running,
     Waiting,
 )
 from bridle.core.turn import SideRequest, Step, Turn
-from support.oracle_events import ERRANDS, History, died, has_result, is_part, told
+from support.limit_rows import EXPECTED
+from support.oracle_events import ERRANDS, History, died, fell_back, has_result, is_part, models_asked, told
 
 
 def read_turn(entries: Sequence[Entry], crowded: bool = False) -> Turn:
@@ -57,11 +59,13 @@ def read_turn(entries: Sequence[Entry], crowded: bool = False) -> Turn:
     for part in puts:
         if isinstance(part, Extension):
             limits = limits.raised(part.limit, part.by)
+        elif isinstance(part, Handoff):
+            limits = limits.at_most(part.limits)
     refusals, warned = standing(puts)
     return Turn(
         start.number,
         limits,
-        spent(turn, puts, entries[-1].elapsed),
+        spent(turn, entries[-1].elapsed),
         last_step(turn),
         tuple(id for id, state in states.items() if isinstance(state, (Pending, Approved, Repeat))),
         tuple(id for id, state in states.items() if isinstance(state, Asking)),
@@ -170,7 +174,9 @@ def last_errand(turn: History) -> Any:
         elif isinstance(event.state, Replied):
             found = replace(found, state="finished", blanks=found.blanks + 1)
         elif isinstance(event.state, Interrupted):
-            found = replace(found, state="interrupted", deaths=found.deaths + 1)
+            found = replace(found, state="interrupted", deaths=found.deaths + (not event.state.handed_over))
+        elif fell_back(event.state):
+            found = replace(found, state="interrupted", tries=0)
         else:
             found = replace(found, state="failed")
     return found
@@ -191,19 +197,21 @@ def synthesis(turn: History) -> Any:
         elif is_part(event, Text) and state == "due":
             state = "done"
         elif isinstance(event, RequestMoved) and ".s" in event.id and isinstance(event.state, (Cut, Broken)):
-            state = "failed"
+            state = state if fell_back(event.state) else "failed"
     return state
 
 
 def compactions(start: TurnStart, turn: History) -> int:
     """Since the last whole reply of a step that left the context small enough."""
     count = 0
+    limit = {start.model: start.compact_at} | {each.model: each.compact_at for each in start.fallbacks}
+    model_of = models_asked(turn)
     replied = {
         event.id
         for _, event in turn
         if isinstance(event, RequestMoved)
         and isinstance(event.state, Replied)
-        and not 0 < start.compact_at < event.state.usage.total
+        and not 0 < limit.get(model_of[event.id], 0) < event.state.usage.total
     }
     for _, event in turn:
         if is_part(event, StepFinish) and event.part.id.removesuffix(".finish") in replied:
@@ -232,13 +240,15 @@ def wanted(turn: History) -> bool:
 
 
 def standing(puts: Sequence[Part]) -> tuple[list[ReservationRefused], set[Any]]:
-    """Refusals and warnings that no later extension has lifted."""
+    """Refusals and warnings that no later extension or handoff has lifted."""
     refusals, warned = [], set()
     for part in puts:
         if isinstance(part, ReservationRefused):
             refusals.append(part)
         elif isinstance(part, Notice) and part.limit is not None:
             warned.add(part.limit)
+        elif isinstance(part, Handoff):
+            warned -= part.limits.given.keys()
         elif isinstance(part, Extension):
             warned.discard(part.limit)
             if refusals and refusals[0].limit == part.limit:
@@ -265,32 +275,8 @@ def call_states(turn: History) -> dict[str, Any]:
     return batch
 
 
-def spent(turn: History, puts: Sequence[Part], elapsed: float) -> Spent:
-    steps = sum(isinstance(part, StepStart) for part in puts)
-    started, repeated, tokens, cost = 0, set(), 0, 0.0
-    for _, event in turn:
-        if isinstance(event, CallMoved):
-            if isinstance(event.state, Repeat):
-                repeated.add(event.id)
-            elif isinstance(event.state, (Running, Waiting)):
-                started += event.id not in repeated
-                repeated.add(event.id)
-            report = getattr(event.state, "report", None)
-            if report is not None:
-                tokens += report.spent.tokens
-                cost += report.spent.cost
-        elif isinstance(event, RequestMoved):
-            state = event.state
-            if isinstance(state, Open):
-                tokens += state.tries[-1].usage.total
-                cost += state.tries[-1].cost
-            elif isinstance(state, Interrupted):
-                tokens += state.tokens
-                cost += state.cost
-            else:
-                tokens += state.usage.total
-                cost += state.cost
-    return Spent(steps, started, tokens, cost, elapsed)
+def spent(turn: History, elapsed: float) -> Spent:
+    return Spent(**{name: row.counts(turn, elapsed) for name, row in EXPECTED.items()})
 
 
 def last_step(turn: History) -> Step | None:
@@ -327,11 +313,11 @@ def last_step(turn: History) -> Step | None:
         turn[starts[-1]][1].part.closing,
         state,
         len(requests),
-        sum(isinstance(state, Interrupted) for state in moves),
+        sum(isinstance(state, Interrupted) and not state.handed_over for state in moves),
         empties,
         finishes[-1].calls if finishes else 0,
         cuts[-1] if cuts else "",
-        sum(isinstance(state, Open) for state in moves),
+        sum(isinstance(state, Open) for state in takewhile(lambda state: not fell_back(state), reversed(moves))),
         entry.elapsed,
     )
 

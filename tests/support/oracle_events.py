@@ -6,13 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from bridle.core.events import CallMoved, Entry, PartPut
-from bridle.core.states import (
-    Done,
-    Failed,
-    Interrupted,
-    Refused,
-    Waiting,
-)
+from bridle.core.parts import Request
+from bridle.core.states import Done, Failed, Interrupted, Refused, Waiting
 
 History = Sequence[tuple[Entry, Any]]
 """The events of a turn, each with its entry."""
@@ -39,4 +34,14 @@ def is_part(event: Any, kind: type) -> bool:
 
 def died(state: Any) -> bool:
     """The request came to nothing and is asked again under its number."""
-    return isinstance(state, Interrupted) or getattr(state, "overflow", False)
+    return isinstance(state, Interrupted) or getattr(state, "overflow", False) or fell_back(state)
+
+
+def fell_back(state: Any) -> bool:
+    """Another model is asked instead."""
+    return bool(getattr(state, "fallback", ""))
+
+
+def models_asked(history: History) -> dict[str, str]:
+    """The model of each request."""
+    return {event.part.id: event.part.model for _, event in history if is_part(event, Request)}

@@ -39,7 +39,7 @@ class Use:
         invocation = Invocation(
             call="call",
             session="session",
-            commands=CommandSetup(directory=self.directory, guarded=self.guarded),
+            commands=CommandSetup(directory=self.directory, find_guarded=lambda: self.guarded),
             known_files=self.known,
         )
         invocation.permits = lambda access: (

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bridle.assembly.command_environment import CommandEnvironment
+from bridle.assembly.command_environment import CommandEnvironment, command_caches
 from bridle.config.settings import SandboxSettings
 from bridle.tools.command_setup import CommandSetup
 from bridle.tools.tool import Invocation, Output
@@ -42,12 +42,13 @@ class Sheltered:
             self.environment,
             guarded=(folder / "state",),
             outputs=folder / "state" / "outputs",
+            caches=command_caches(self.environment),
         )
 
     def invocation(self) -> Invocation:
         setup = CommandSetup(
             directory=self.project,
-            environment=self.environment,
+            find_environment=lambda: self.environment,
             find_sandbox=partial(self.commands.sandbox, "s"),
             bounds=self.commands.bounds(),
         )

@@ -63,6 +63,7 @@ class Story:
     session: Session
     model: ScriptedModel
     ran: list[str] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
 
     def parts(self, kind: type[Part]) -> list[Any]:
         return [part for part in self.session.parts.values() if isinstance(part, kind)]
@@ -103,7 +104,7 @@ People = Callable[[Runtime, str, str], Awaitable[Any]]
 
 
 def tell(
-    model: ScriptedModel,
+    model: ScriptedModel | list[ScriptedModel],
     *,
     steps: int | None = None,
     limits: Limits | None = None,
@@ -116,11 +117,12 @@ def tell(
 ) -> Story:
     """Run one prompt to its end; every request that is sent must be valid."""
     ran.clear()
+    models = list(model) if isinstance(model, list) else [model]
 
     async def work(seams: Any) -> Story:
         arguments: dict[str, Any] = {"limits": limits} if limits is not None else {}
         more.setdefault("journal", WiredJournal())
-        agent = Agent("build", model=model, tools=tools, steps=steps, seams=seams, **arguments, **more)
+        agent = Agent("build", model=models, tools=tools, steps=steps, seams=seams, **arguments, **more)
         async with agent.runtime() as runtime:
             session = await runtime.create()
             id = await runtime.prompt(session, prompt, options=options)
@@ -130,10 +132,10 @@ def tell(
             entries = await runtime.journal.load(session)
             compare_with_oracle(entries)
             assert verified(entries) is None
-            return Story(result, await runtime.load(session), model, list(ran))
+            return Story(result, await runtime.load(session), models[0], list(ran), entries)
 
     story: Story = run_virtually(work, seed=seed)
-    for request in model.requests:
+    for request in [request for each in models for request in each.requests]:
         assert problems(request) == problems_on_wires(request) == [], request.id
     return story
 

@@ -16,6 +16,7 @@ from bridle.core.permission import Access
 from bridle.core.stream import ModelRequest, ToolSpec
 from bridle.testing.scripted import Scripted
 from bridle.tools.tool import Invocation, Output, StructTool, loader, struct_schema
+from support.journal_place import journal_in
 from support.worker_engine import WorkerEngine
 
 ROOT = "ses_tree"
@@ -63,7 +64,7 @@ def runtime(folder: Path, kind: str, wanted: Callable[[str], bool]) -> Runtime:
     path = folder / "journal.db"
     work = Runtime(
         RuntimeConfig(
-            journal=path,
+            journal=journal_in(folder),
             settings=Settings(tree=TreeSettings(live=CHILDREN)),
             models={"m": ScriptedModel(root, ref="m"), "c": ScriptedModel(child, ref="c")},
             tools=[act(folder)],
@@ -73,7 +74,7 @@ def runtime(folder: Path, kind: str, wanted: Callable[[str], bool]) -> Runtime:
         ),
         engine=(lambda setup: WorkerEngine(setup, path, wanted)) if kind == "workers" else None,
     )
-    if kind == "local":
+    if kind != "workers":
         drives_only(work, wanted)
     return work
 

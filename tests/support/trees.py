@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bridle import Agent, Limits, ScriptedModel, call, tool
+from msgspec import structs
+
+from bridle import Agent, Limits, Runtime, ScriptedModel, call, tool
 from bridle.core.fold import fold, load
 from bridle.core.ledger import TreeLimits
 from bridle.core.parts import Call, TurnFinish
@@ -106,8 +108,12 @@ def family(
     seed: int | None = 0,
     steps: int | None = None,
     max_output_tokens: int = 8_192,
+    starts_all: bool = False,
 ) -> Family:
-    """Run one prompt of a root with subagents to its end; afterwards the ledger and every fold must be right."""
+    """Run one prompt of a root with subagents to its end; afterwards the ledger and every fold must be right.
+
+    With `starts_all` every agent may start every subagent, as on the command line, and not only its own.
+    """
     ran: list[str] = []
     counted = {"now": 0, "most": 0}
 
@@ -155,7 +161,8 @@ def family(
             journal=journal,
             on_ask=on_ask,
         )
-        async with top.runtime() as runtime:
+        agents = [structs.replace(each, subagents=None) if starts_all else each for each in top.config.agents]
+        async with Runtime(replace(top.config, agents=agents)) as runtime:
             session = await runtime.create(ROOT)
             prompt = await runtime.prompt(session, "go", options=top.turn_options)
             if people is not None:

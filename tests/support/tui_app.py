@@ -14,6 +14,7 @@ from bridle.core.permission import Rule
 from bridle.surfaces.tui.app import BridleApp
 from bridle.surfaces.tui.asks import Deliberate
 from bridle.surfaces.tui.chat import Chat
+from bridle.surfaces.tui.rows import RowsView
 from bridle.surfaces.tui.widgets import Static
 from bridle.testing.scripted import Scripted, ScriptedCall
 from bridle.tools.registry import builtin_tools
@@ -64,7 +65,8 @@ class Seat:
     def kinds(self) -> list[str]:
         """The parts in the transcript: those that are mere text by their style, the others by their widget."""
         shown = self.chat.transcript.query(".part")
-        return [min(view.classes - {"part"}) if type(view) is Static else type(view).__name__ for view in shown]
+        mere = (Static, RowsView)
+        return [min(view.classes - {"part"}) if type(view) in mere else type(view).__name__ for view in shown]
 
     def read(self) -> str:
         """Everything that is on the screen, as text."""
@@ -91,6 +93,7 @@ async def seated(
         AgentDefinition("plan", model="m", description="Plans."),
     ]
     toasts, Deliberate.QUIET_SECONDS = more.pop("toasts", False), more.pop("quiet", 0.05)
+    host = more.pop("host", None)
     known = {name: more.pop(name) for name in Settings.__struct_fields__ if name in more and name != "journal"}
     runtime = Runtime(
         RuntimeConfig(
@@ -103,7 +106,7 @@ async def seated(
         )
     )
     async with runtime:
-        app = BridleApp(runtime, session or await runtime.create("ses_one"))
+        app = BridleApp(runtime, await runtime.create(session or "ses_one"), host)
         async with app.run_test(size=size, notifications=toasts) as pilot:
             await pilot.pause()
             yield Seat(app, pilot, runtime, model)

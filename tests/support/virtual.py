@@ -87,6 +87,9 @@ class LoopClock:
     def monotonic(self) -> float:
         return self._loop.time()
 
+    def since_boot(self) -> float:
+        return self._loop.time()
+
 
 class InlineOffload:
     """Runs each job immediately, so that nothing happens in between."""

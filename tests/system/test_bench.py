@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 from itertools import pairwise
@@ -13,9 +14,10 @@ from support.paths import ROOT
 
 
 def ran(module, *words, check=True):
-    """Run a module of the benchmarks to its end."""
+    """Run a module of the benchmarks to its end, as `bench/run` does."""
     command = [sys.executable, "-m", f"bench.{module}", *words]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=check)
+    found = {**os.environ, "PYTHONPATH": "tests"}
+    return subprocess.run(command, cwd=ROOT, env=found, capture_output=True, text=True, check=check)
 
 
 def report(steps, data, *flags):
@@ -74,7 +76,7 @@ def test_the_comparison_prints_its_table_and_its_goals_and_draws_its_plots(tmp_p
         "--command-rounds",
         "1",
         "--pieces",
-        "500",
+        "6000",
     )
     done = ran("costs", *few, "--write", tmp_path / "page.md")
     assert "| Bridle, SQLite, power (default) | 0.1.0 |" in done.stdout
@@ -116,6 +118,14 @@ def test_many_sessions_on_one_journal_end_well_in_one_process_and_in_several():
     assert "- met: every session ends with its answer" in done.stdout
 
 
+@pytest.mark.slow
+def test_sessions_on_several_workers_all_end_well_though_workers_are_killed():
+    few = ("--sessions", "200", "--workers", "3", "--kills", "3", "--apart", "5")
+    done = ran("workers", "--short", *few, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr[-8_000:]
+    assert "\n- met: every session ends, no call runs twice, no budget is exceeded" in done.stdout
+
+
 def test_runs_of_one_agent_at_once_all_end_well_and_leave_nothing(tmp_path):
     short = ("--runs", "100", "--batches", "4", "--rounds", "1", "--without-peers")
     done = ran("library", *short, "--write", tmp_path / "page.md", check=False)
@@ -135,3 +145,45 @@ def test_runs_of_one_agent_at_once_all_end_well_and_leave_nothing(tmp_path):
 def test_what_the_terminal_costs_is_measured():
     done = ran("terminal", "--deltas", "200", "--parts", "100", check=False)
     assert [line.startswith("| ") for line in done.stdout.splitlines()].count(True) == 7, done.stderr
+
+
+def test_sessions_on_postgres_are_compared_followed_parked_and_driven_by_workers(tmp_path):
+    done = ran("postgres", "--short", "--write", tmp_path / "page.md", check=False)
+    page = (tmp_path / "page.md").read_text()
+    assert done.stdout == page, done.stderr
+    assert "\n| 10 | 4 | Bridle, PostgreSQL | 0.1.0 |" in page and "\n| 10 | 4 | Bridle, SQLite | 0.1.0 |" in page
+    assert "\n- met: sessions that 2 workers have answered: 6 (goal 6)\n" in page
+    connections = int(page.partition("| connections of 2 workers and one client, at most | ")[2].split()[0])
+    # Eight of each worker; the client listens, has two readers, and makes tables.
+    assert 8 <= connections <= 20
+    assert page.count("(goal ") == 6
+
+
+def test_the_capacity_of_a_journal_on_postgres_is_measured_by_a_model_that_holds(tmp_path):
+    done = ran("postgres", "--capacity", "--short", "--write", tmp_path / "page.md")
+    page = (tmp_path / "page.md").read_text()
+    assert done.stdout == page
+    titles = [line for line in page.splitlines() if line.startswith("## ")]
+    assert titles == [
+        "## Size",
+        "## Operations",
+        "## Steps",
+        "## Vacuum",
+        "## Connections",
+        "## Larger than one server",
+        "## What breaks first",
+    ]
+    off = float(page.partition("at the last one it is ")[2].partition("%")[0])
+    assert off <= 10
+
+
+def test_a_hundred_followers_of_a_server_each_get_every_event_once_and_both_servers_are_on_the_page(tmp_path):
+    few = ("--sessions", "10", "--readers", "10", "--words", "20", "--followers", "20", "--seconds", "1")
+    done = ran("server", "--rounds", "1", "--idle", "0.1", *few, "--write", tmp_path / "page.md")
+    page = (tmp_path / "page.md").read_text()
+    assert done.stdout == page, done.stderr
+    assert "\n- met: followers with a lost, repeated or reordered event: 0 (goal 0)\n" in page
+    (streamed,) = (line.split(" | ") for line in page.splitlines() if line.startswith("| 10 | 100 | "))
+    assert int(streamed[3].replace(",", "")) >= 100 * 40
+    assert "\n| Bridle 0.1.0 | " in page and "\n| OpenCode 1.18.33 | " in page
+    assert page.count("(goal ") == 6

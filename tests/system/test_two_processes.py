@@ -1,4 +1,4 @@
-"""One SQLite file, the parent in one process and its subagents in another; either is killed, the tree ends right."""
+"""One journal, the parent in one process and its subagents in another; either is killed, the tree ends right."""
 
 import asyncio
 import random
@@ -8,6 +8,7 @@ import time
 from collections import Counter
 
 import pytest
+from support.journal_place import journal_in, put_on_server
 from support.paths import TESTS
 from support.tree_target import CHILDREN, ROOT, STEPS
 
@@ -15,7 +16,6 @@ from bridle.core.fold import load
 from bridle.core.limits import NOTHING
 from bridle.core.parts import Call, TurnFinish
 from bridle.core.states import Done, Refused
-from bridle.journal.sqlite import SqliteJournal
 
 TARGET = "support.tree_target"
 
@@ -38,7 +38,7 @@ def wait_for_acts(folder, number):
 
 def read(folder):
     async def work():
-        journal = SqliteJournal(folder / "journal.db")
+        journal = journal_in(folder)
         try:
             rows = await journal.sessions()
             sessions = {row.info.id: load(await journal.load(row.info.id)) for row in rows}
@@ -72,14 +72,18 @@ def check(folder):
     root = sessions[ROOT]
     children = [part.state for part in root.parts.values() if isinstance(part, Call)]
     assert [state.report.reason for state in children] == ["answered"] * CHILDREN
-    total = sum(session.turn.steps for session in sessions.values())
-    assert total == root.turn.steps + CHILDREN * STEPS
+    total = sum(session.turn.used.steps for session in sessions.values())
+    assert total == root.turn.used.steps + CHILDREN * STEPS
     assert next(account for account in accounts if account.id == f"{ROOT}/1").spent.steps == total
 
 
-@pytest.mark.parametrize(("seed", "kind"), [(0, "local"), (1, "local"), (2, "workers"), (3, "workers")])
+@pytest.mark.parametrize(
+    ("seed", "kind"), [(0, "local"), (1, "local"), (2, "workers"), (3, "workers"), (4, "postgres")]
+)
 def test_the_process_of_the_subagents_is_killed(tmp_path, seed, kind):
     chance = random.Random(seed)
+    if kind == "postgres":
+        put_on_server(tmp_path)
     parent, worker = start("parent", tmp_path, kind), start("worker", tmp_path, kind)
     for _ in range(3):
         worker.stdout.readline()
@@ -102,10 +106,13 @@ def test_the_process_of_the_subagents_is_killed(tmp_path, seed, kind):
         (2, "workers", "go"),
         (3, "local", "in the background"),
         (4, "workers", "in the background"),
+        (5, "postgres", "go"),
     ],
 )
 def test_the_process_of_the_parent_is_killed(tmp_path, seed, kind, prompt):
     chance = random.Random(seed)
+    if kind == "postgres":
+        put_on_server(tmp_path)
     parent, worker = start("parent", tmp_path, kind, prompt), start("worker", tmp_path, kind)
     for _ in range(3):
         wait_for_acts(tmp_path, len(acts(tmp_path)) + chance.randint(1, 4))

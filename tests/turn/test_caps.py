@@ -118,7 +118,7 @@ def test_a_capped_session_goes_on_with_the_next_prompt():
 
 def test_each_limit_is_told_of_in_its_own_unit():
     turn = OpenTurn(TurnStart("1.start", 1, "build", "m", 10, Limits(10, 20, 30, 4.0, 50.0), "deny"))
-    turn.tool_calls, turn.tokens, turn.cost = 16, 24, 3.2
+    turn.used = Spent(tool_calls=16, tokens=24, cost=3.2)
     names = ("steps", "tool_calls", "tokens", "cost", "seconds")
     assert [limit_notice(turn, name, 8, 40.0).text for name in names] == [
         "Step 8/10, 2 steps remaining",

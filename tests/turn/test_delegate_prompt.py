@@ -64,3 +64,11 @@ def test_a_prompt_that_is_no_longer_in_view_is_not_begun_again():
         return [event.text async for event in model.stream(request) if isinstance(event, TextDelta)]
 
     assert asyncio.run(texts()) == ["x"]
+
+
+def test_a_turn_without_a_prompt_has_its_own_model():
+    from bridle.core.session import Session
+    from bridle.turn.delegate_prompt import delegating
+
+    model = ScriptedModel(["x"])
+    assert delegating(model, Session()) is model

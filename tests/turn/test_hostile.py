@@ -25,12 +25,13 @@ HALF = "half \ud800 of a character"
 
 
 @pytest.fixture
-def agent(tmp_path):
+def agent(tmp_path, tmp_path_factory):
     """An agent with the built-in tools on a real journal."""
+    kept = tmp_path_factory.mktemp("kept") / "j.db"
 
     def make(*replies, **more):
         model = replies[0] if len(replies) == 1 and hasattr(replies[0], "stream") else ScriptedModel(list(replies))
-        given = {"tools": builtin_tools(), "on_ask": "allow", "directory": tmp_path, "journal": tmp_path / "j.db"}
+        given = {"tools": builtin_tools(), "on_ask": "allow", "directory": tmp_path, "journal": kept}
         return model, Agent(model=model, **{**given, **more})
 
     return make

@@ -1,7 +1,9 @@
 """Two thousand steps in one turn: a dozen compactions, valid requests, and the last step as cheap as the first."""
 
 import asyncio
+import inspect
 import itertools
+import statistics
 import sys
 from pathlib import Path
 
@@ -18,6 +20,8 @@ from bridle.core.stream import StepEnd, StreamEnd, TextDelta, ToolCall
 from bridle.testing.validators import problems
 
 SOURCE = str(Path(bridle.__file__).parent)
+SUSPENDABLE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR | inspect.CO_GENERATOR
+LEFT_OUT = ("core/messages.py", "journal/sync.py", "seams.py")
 STEPS = 2_000
 WINDOW = 84_000
 PROMPT = "Count to two thousand, and keep the door shut."
@@ -75,9 +79,10 @@ def test_two_thousand_steps_with_twelve_compactions_stay_flat(tmp_path):
 
     def count_calls(frame, event, argument):
         # Reading a context takes longer the longer it is, and that is the model's to do; what Bridle does is counted.
+        # A coroutine is "called" whenever it goes on, and a slow disk adds a wait: so neither counts.
         code = frame.f_code
-        ours = code.co_filename.startswith(SOURCE) and "/testing/" not in code.co_filename
-        if event == "call" and ours and not code.co_filename.endswith("core/messages.py"):
+        ours = code.co_filename.startswith(SOURCE) and not code.co_filename.endswith(LEFT_OUT)
+        if event == "call" and ours and "/testing/" not in code.co_filename and not code.co_flags & SUSPENDABLE:
             model.calls += 1
 
     async def work():
@@ -105,8 +110,8 @@ def test_two_thousand_steps_with_twelve_compactions_stay_flat(tmp_path):
     assert [part.outcome for part in made] == ["smaller"] * 12
     assert model.worst <= WINDOW
     steps = [after - before for before, after in itertools.pairwise(model.marks)]
-    # A busy machine only ever adds to what a step takes: somebody looks at the inbox once more meanwhile, which is 3 %.
-    early, late = min(steps[20:120]), min(steps[-120:-20])
+    # The median, since a busy machine adds a look at the inbox to some steps and a few steps skip one.
+    early, late = statistics.median(steps[20:120]), statistics.median(steps[-120:-20])
     assert late <= 1.05 * early, (early, late)
     assert model.memory[STEPS] - model.memory[500] < 8_000_000, model.memory
     assert model.disk[STEPS] <= 2.2 * model.disk[1_000], model.disk

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 
 import pytest
 from support.terminal_text import Tty, seen
@@ -83,13 +84,16 @@ def test_a_terminal_shows_a_call_that_is_still_being_written(monkeypatch):
     assert "characters" not in "\n".join(seen(terminal.getvalue()))
 
 
+GROWS = re.compile(r"note +15 characters")
+
+
 @pytest.mark.slow
 def test_the_terminal_application_shows_a_call_that_is_still_being_written(tmp_path):
     async def story():
         model = Slow()
         async with seated(tmp_path, brought={"m": model}, tools=[note]) as seat:
             await seat.ask()
-            await seat.until(lambda: "note  15 characters" in seat.read())
+            await seat.until(lambda: GROWS.search(seat.read()) is not None)
             model.goes_on.set()
             await seat.ended()
             assert seat.kinds().count("CallView") == 1
@@ -118,7 +122,7 @@ def test_a_call_that_the_connection_cut_is_shown_no_more(tmp_path):
         model = Cut()
         async with seated(tmp_path, brought={"m": model}, tools=[note]) as seat:
             await seat.ask()
-            await seat.until(lambda: "note  15 characters" in seat.read())
+            await seat.until(lambda: GROWS.search(seat.read()) is not None)
             model.goes_on.set()
             await seat.ended()
             assert "CallView" not in seat.kinds() and "Done without." in seat.read()

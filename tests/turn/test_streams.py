@@ -11,7 +11,7 @@ from bridle.core.events import PartDelta
 from bridle.core.parts import Call, Reasoning, Request, StepFinish, Text
 from bridle.core.states import Usage
 from bridle.core.stream import (
-    Error,
+    ModelError,
     ReasoningDelta,
     ReasoningEnd,
     ReasoningStart,
@@ -261,7 +261,7 @@ def test_an_adapter_that_reports_an_error_event_is_not_listened_to_any_more():
     class Talkative:
         async def stream(self, request):
             yield TextDelta("before")
-            yield Error("gone", status=400)
+            yield ModelError("gone", status=400)
             yield TextDelta(" and after")
             yield StreamEnd()
 

@@ -12,7 +12,7 @@ from support.event_stories import CALL, ONE, STORIES, begun, watched
 from bridle import Output, call, tool
 from bridle.core.events import Entry, PartDelta, PartPut, RequestMoved, SessionInfo, SessionPut
 from bridle.core.fold import fold
-from bridle.core.parts import Changed, Patch, Prompt, Reasoning, Redone, Text, Undone
+from bridle.core.parts import Changed, Patch, Prompt, Reasoning, Redone, Text, Undone, Withdrawn
 from bridle.core.result import Result
 from bridle.core.session import Session
 from bridle.core.states import Done, Open
@@ -33,6 +33,7 @@ from bridle.wire.events import (
     TodosEvent,
     ToolUseEvent,
     UndoEvent,
+    WithdrawnEvent,
     json_schema,
     result_event,
 )
@@ -84,6 +85,7 @@ FACTS = [
     (PartPut(Patch("1.1.patch", "tree", files=CHANGED, more=1)), [PatchEvent(ONE, files=CHANGED, more=1, sequence=1)]),
     (PartPut(Undone("undo.1", 1, 1)), [UndoEvent(ONE, turn=1, restored=False, sequence=1)]),
     (PartPut(Redone("redo.2", "undo.1", restored=True)), [RedoEvent(ONE, restored=True, sequence=1)]),
+    (PartPut(Withdrawn("p.withdrawn", "p")), [WithdrawnEvent(ONE, prompt="p", sequence=1)]),
     (PartPut(Prompt("p", "note")), [PromptEvent(ONE, id="p", turn=0, text="note", files=(), sequence=1)]),
 ]
 

@@ -15,6 +15,8 @@ from bridle.model.http import Lane
 from bridle.model.openai_chat import ChatModel
 
 STEPS = 10_000
+MODEL = ModelInfo("m", context_window=1_000_000, max_output_tokens=200_000)
+"""Allows the longest reply: Bridle cuts replies off that are much longer than they may be."""
 MODE = flag("--mode", "memory")
 WATCHED = "--watched" in sys.argv
 RECORD = flag("--record")
@@ -66,7 +68,7 @@ async def turn(model: ChatModel, data: Path) -> str:
 
 async def converse(address: str, data: Path) -> str:
     lane = Lane(address, dict)
-    model = (RecordedModel if RECORD else ChatModel)(lane, "m", ModelInfo("m"))
+    model = (RecordedModel if RECORD else ChatModel)(lane, "m", MODEL)
     try:
         if MODE != "adapter":
             return await turn(model, data)

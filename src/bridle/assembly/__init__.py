@@ -1,1 +1,1 @@
-"""Assembles the setup of a turn from settings and files: model, tools, permissions, limits and prompts."""
+"""Builds the setup of a turn from settings and files: its model, tools, permissions, limits and prompts."""

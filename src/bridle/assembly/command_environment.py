@@ -1,4 +1,4 @@
-"""The environment of shell commands: sandbox, resource limits, environment variables and background commands."""
+"""`CommandEnvironment`: sandbox, variables, limits and protected files for a runtime's commands; it starts none."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from bridle.core.events import SessionInfo
 from bridle.core.hook import HookSettings
 from bridle.core.permission import DEFAULT_RULES, Access, Rule, judge, named_patterns
 from bridle.errors import ConfigError, ToolFailed
+from bridle.process.lifelines import Lifelines
 from bridle.process.program_lookup import outside
 from bridle.process.sandbox import Sandbox, sandbox_program
 from bridle.process.sandbox_home import Home, git_identity, plain_settings
@@ -32,6 +33,8 @@ from bridle.workspace.git_place import git_place, named_by_config
 OWN = (Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[1])
 """The interpreter and the packages that Bridle runs from."""
 MOST_FOLDERS = 1_000
+OF_AGENT = "agent "
+"""Begins the name of a server in a program's own code, and not in a file of settings."""
 
 
 @dataclass(slots=True)
@@ -43,6 +46,8 @@ class CommandEnvironment:
     _: KW_ONLY
     guarded: tuple[Path, ...] = ()
     outputs: Path | None = None
+    caches: Path | None = None
+    """The folder of caches for commands; None means one that ends with the runtime."""
     rules: Sequence[Rule] = DEFAULT_RULES
     """The rules for files that commands may read, used where no agent's rules are given."""
     protected: tuple[Path, ...] = ()
@@ -53,6 +58,8 @@ class CommandEnvironment:
     """Variables that commands get although their names look like secrets."""
     tool_settings: ToolSettings = DefaultToolSettings()
     resources: Resources = field(default_factory=Resources)
+    lifelines: Callable[[str], Lifelines | None] = lambda session: None
+    """Returns the signals without which the commands of a session end; "" stands for those of no session."""
     _scratch: Path | None = None
     _home: Home | None = None
 
@@ -85,13 +92,24 @@ class CommandEnvironment:
         self, session: SessionInfo, *, read_only: bool, rules: Sequence[Rule], guarded: Sequence[Path]
     ) -> CommandSetup:
         """Return the command setup of a turn; `guarded` are further paths that no file tool writes to."""
+
+        # All of it is found at its first use, so that a turn without built-in tools does not pay for it, and together,
+        # so that no call changes what a later one finds.
+        @cache
+        def found() -> tuple[dict[str, str], tuple[Path, ...]]:
+            return self.variables(), (*self.guarded, *self.guarded_in(session.directory), *guarded)
+
+        def sandbox() -> Sandbox | None:
+            found()
+            return self.sandbox(session.id, read_only=read_only, rules=rules)
+
         return CommandSetup(
             directory=Path(session.directory),
-            environment=self.variables(),
-            guarded=(*self.guarded, *self.guarded_in(session.directory), *guarded),
-            # Resolved when a command runs, so that a turn without commands does not pay for it.
-            find_sandbox=partial(self.sandbox, session.id, read_only=read_only, rules=rules),
+            find_environment=lambda: found()[0],
+            find_guarded=lambda: found()[1],
+            find_sandbox=sandbox,
             bounds=self.bounds(),
+            find_lifelines=lambda: self.lifelines(session.id),
             reads_only=read_only,
             resources=self.resources,
             settings=self.tool_settings,
@@ -129,8 +147,7 @@ class CommandEnvironment:
             return self._home
         assert self._scratch is not None
         named = Path(self.environment.get("HOME") or "/nonexistent")
-        given = self.environment.get("XDG_CACHE_HOME", "")
-        caches = (Path(given) if given.startswith("/") else named / ".cache").resolve() / "bridle" / "commands"
+        caches = (self.caches or self._scratch / "caches").resolve()
         git = shutil.which("git", path=outside(self.environment.get("PATH", ""), Path.cwd()))
         texts = {**plain_settings(named), ".gitconfig": git_identity(git, self.environment)}
         folder = self._scratch / "settings"
@@ -179,17 +196,36 @@ class CommandEnvironment:
             self._scratch = self._home = None
 
 
+def command_caches(environment: Mapping[str, str]) -> Path:
+    """Return the folder of the user's caches for commands."""
+    given = environment.get("XDG_CACHE_HOME", "")
+    home = Path(environment.get("HOME") or "/nonexistent")
+    return (Path(given) if given.startswith("/") else home / ".cache") / "bridle" / "commands"
+
+
 def command_environment_for(
-    settings: Settings, environment: Mapping[str, str], guarded: tuple[Path, ...], outputs: Path | None, directory: Path
+    settings: Settings,
+    environment: Mapping[str, str],
+    guarded: tuple[Path, ...],
+    outputs: Path | None,
+    directory: Path,
+    *,
+    caches: Path | None = None,
+    servers: Mapping[str, Mapping[str, McpServer]] | None = None,
 ) -> CommandEnvironment:
-    """Return the command environment of a project from its settings; raises `ConfigError`."""
+    """Return the command environment of a project from its settings; raises `ConfigError`.
+
+    `servers` are MCP servers of single agents, by the agent's name.
+    """
+    outside = run_outside(settings, directory, environment, servers)
     return CommandEnvironment(
         settings.sandbox,
         environment,
         guarded=guarded,
         outputs=outputs,
+        caches=caches,
         rules=(*DEFAULT_RULES, *rules_of(settings.permission)),
-        protected=(*run_outside(settings, directory, environment), *linked_from(guarded, directory.resolve())),
+        protected=(*outside, *linked_from(guarded, directory.resolve())),
         keys=frozenset(provider.key_env for provider in settings.providers.values()),
         passes=settings.shell.passes,
         tool_settings=settings,
@@ -206,7 +242,12 @@ def linked_from(guarded: Sequence[Path], project: Path) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def run_outside(settings: Settings, directory: Path, environment: Mapping[str, str]) -> tuple[Path, ...]:
+def run_outside(
+    settings: Settings,
+    directory: Path,
+    environment: Mapping[str, str],
+    private: Mapping[str, Mapping[str, McpServer]] | None = None,
+) -> tuple[Path, ...]:
     """Return the project's files that commands outside the sandbox may run; raises `ConfigError`."""
     care: dict[str, Sequence[HookSettings | CareSettings]] = {
         "hooks": settings.hooks,
@@ -214,8 +255,10 @@ def run_outside(settings: Settings, directory: Path, environment: Mapping[str, s
         "diagnostics": settings.diagnostics,
     }
     lines = [(name, one.command) for name, given in care.items() for one in given if not one.sandbox]
-    servers = [(name, each) for name, each in settings.mcp.items() if isinstance(each, McpServer) and each.enabled]
-    servers = [(name, server) for name, server in servers if not server.sandbox or server.network]
+    every = {f"mcp.{name}": each for name, each in settings.mcp.items() if isinstance(each, McpServer)}
+    for agent, own in (private or {}).items():
+        every |= {f"{OF_AGENT}{agent}: mcp.{name}": each for name, each in own.items()}
+    servers = [(name, each) for name, each in every.items() if each.enabled and (not each.sandbox or each.network)]
     if not lines and not servers:
         return ()
     # Imported here because most configurations run everything in the sandbox.
@@ -229,7 +272,7 @@ def run_outside(settings: Settings, directory: Path, environment: Mapping[str, s
         # A server that cannot be started is reported when it is needed.
         with suppress(ToolFailed):
             words = [_value(word, environment, project) for word in server.command]
-            outside = Outside(f"mcp.{name}.command", words, located(project, server.folder or ".").path)
+            outside = Outside(f"{name}.command", words, located(project, server.folder or ".").path)
             if not server.sandbox:
                 commands.append(outside)
                 continue
@@ -239,6 +282,8 @@ def run_outside(settings: Settings, directory: Path, environment: Mapping[str, s
     try:
         return (*found, *named_files(commands, project, environment))
     except ConfigError as error:
+        if str(error).startswith(OF_AGENT):
+            raise
         # Only the user's own file may run a command outside the sandbox.
         raise ConfigError(f"{config_home(environment) / 'config.toml'}: {error}") from error
 

@@ -1,4 +1,4 @@
-"""The limits of a turn, from settings, agent and flags, and the accounts that count its usage."""
+"""Resolves the limits of one turn from flags, agent and settings, and its budget accounts: turn, day and month."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import msgspec
 from bridle.config.limits import check_limits
 from bridle.config.settings import Settings
 from bridle.core.agent import AgentDefinition
+from bridle.core.budget import Budget
 from bridle.core.ids import day_account_id, month_account_id, notice_id
 from bridle.core.inbox import TurnOptions
 from bridle.core.ledger import Account, TreeLimits
 from bridle.core.limits import ROWS, UNLIMITED, Limits, effective_cap, limits_in
 from bridle.core.parts import Notice, TurnStart
+from bridle.journal.journal import Journal
 
 
 def turn_limits(
@@ -41,22 +43,35 @@ def turn_limits(
     return limits, notices
 
 
-def limits_tree_cost(settings: Settings) -> bool:
-    """Return whether the cost of the whole tree, of a day or of a month is limited."""
-    limits = settings.limits
-    return (settings.tree.cost, limits.daily.cost, limits.monthly.cost) != (None, None, None)
+def budget_in(settings: Settings) -> Budget:
+    """Return the budget of the user, and of every account that has none of its own."""
+    return Budget(limits_in(settings.limits.daily), limits_in(settings.limits.monthly))
+
+
+async def limits_cost_above(journal: Journal, account: str) -> bool:
+    """Return whether this account or one above it limits the cost."""
+    row = await journal.account(account)
+    while row is not None:
+        if row.limits.cost is not None or (row.tree is not None and row.tree.cost is not None):
+            return True
+        row = await journal.account(row.parent) if row.parent is not None else None
+    return False
 
 
 def accounts_of(settings: Settings, start: TurnStart) -> tuple[Account, ...]:
-    """Return the account of a turn; for a root turn, also those of the day and the month if they are limited."""
+    """Return the account of a turn; for a root turn, also those of the day and the month that pay for it.
+
+    Those of the user are needed only if they are limited; a named account may get a budget while the turn runs.
+    """
     own = msgspec.structs.replace(UNLIMITED, **{row.name: start.limits.of(row.name) for row in ROWS if row.shared})
     if start.delegation is not None:
         return (Account(start.account, start.delegation.account, own, background=start.delegation.background),)
-    month, day = limits_in(settings.limits.monthly), limits_in(settings.limits.daily)
+    budget, owner = budget_in(settings), start.owner
     above: tuple[Account, ...] = ()
-    if month != UNLIMITED:
-        above = (Account(month_account_id(start.at), None, month, scope="month"),)
-    if day != UNLIMITED:
-        above = (Account(day_account_id(start.at), above[0].id if above else None, day, scope="day"), *above)
+    if owner or budget.monthly != UNLIMITED:
+        above = (Account(month_account_id(start.at, owner), None, budget.monthly, scope="month", owner=owner),)
+    if owner or budget.daily != UNLIMITED:
+        day, parent = day_account_id(start.at, owner), above[0].id if above else None
+        above = (Account(day, parent, budget.daily, scope="day", owner=owner), *above)
     tree = TreeLimits(**msgspec.structs.asdict(settings.tree))
     return (Account(start.account, above[0].id if above else None, own, tree), *above)

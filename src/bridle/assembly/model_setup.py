@@ -1,8 +1,8 @@
-"""The model parameters of a turn from the settings: options, timeouts and context window."""
+"""Merges settings into a turn's models: references by precedence, window, price, options, timeouts, compaction."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,7 +10,9 @@ import msgspec
 from bridle.config.settings import ModelSettings, Settings
 from bridle.core.agent import AgentDefinition, ModelInfo
 from bridle.core.compaction import compact_at
+from bridle.core.inbox import TurnOptions
 from bridle.core.limits import LOWEST_OUTPUT_TOKENS
+from bridle.core.parts import Delegation, Fallback, TurnStart
 from bridle.errors import ConfigError
 from bridle.model.model import Model
 from bridle.turn.setup import Deadlines, SmallModel
@@ -54,6 +56,36 @@ def compaction_threshold(settings: Settings, info: ModelInfo) -> int:
     return compact_at(info.context_window, max(kept, min(LOWEST_OUTPUT_TOKENS, info.max_output_tokens)))
 
 
+ModelChoice = tuple[str | None, Sequence[str]]
+"""The reference of a model, if one is given, and of the fallbacks given with it."""
+
+
+def references(
+    options: TurnOptions, before: TurnStart | None, own: ModelChoice, default: ModelChoice
+) -> tuple[str | None, ...]:
+    """Return the references of a turn's model, None if one has to be chosen, and of the fallbacks given with it.
+
+    A model comes from the prompt, the turn before, the agent, the turn above, or the settings, in this order.
+    """
+    terms = options.delegation or Delegation("", "", "", 0)
+    kept = [each.model for each in before.fallbacks] if before is not None else []
+    given: Sequence[ModelChoice] = (
+        (options.model, options.fallbacks),
+        (before.model if before is not None else None, kept),
+        own,
+        (terms.model, terms.fallbacks),
+    )
+    model, fallbacks = next((each for each in given if each[0]), default)
+    return model or None, *fallbacks
+
+
+def fallbacks(settings: Settings, infos: Mapping[str, ModelInfo]) -> tuple[Fallback, ...]:
+    """Return the fallbacks of a turn with their windows, from their facts by reference."""
+    return tuple(
+        Fallback(ref, info.context_window, compaction_threshold(settings, info)) for ref, info in infos.items()
+    )
+
+
 def provider_of(settings: Settings, ref: str) -> Provider:
     """Return the settings of the provider of a model."""
     return settings.providers.get(ref.partition("/")[0]) or Provider()
@@ -67,6 +99,15 @@ def deadlines(settings: Settings, ref: str) -> Deadlines:
         own.idle_seconds or given.idle_seconds,
         own.request_seconds or given.request_seconds,
     )
+
+
+def small_news(info: ModelInfo) -> tuple[str, ...]:
+    """Return the words about a model that is treated as small because of its name."""
+    told = (
+        f"{info.ref} is a small model by its name, so it gets a short prompt and four tools. To change that, "
+        f'set in the configuration: [models."{info.ref}"] quirks = {{ small = false }}'
+    )
+    return (told,) if info.small_by_name else ()
 
 
 def small_model(ref: str | None, find: Callable[[str], tuple[Model, ModelInfo]]) -> SmallModel | None:

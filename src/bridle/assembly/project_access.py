@@ -1,4 +1,4 @@
-"""The user's decisions about a project: permanent approvals, and trust in its files."""
+"""`ProjectAccess`: lists and revokes a project's approvals, gives and withdraws trust, and describes its sandbox."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from bridle.assembly.command_environment import command_environment_for
+from bridle.assembly.command_environment import command_caches, command_environment_for
 from bridle.assembly.sandbox_summary import effective_sandbox
 from bridle.config.approvals import Approvals, described
 from bridle.config.load import approvals_file, config_home, data_home, load, state_home, trust_file
@@ -90,7 +90,10 @@ class ProjectAccess:
         loaded = load(self.directory, environment=self._environment)
         homes = (config_home, data_home, state_home)
         guarded = tuple(home(self._environment).resolve() for home in homes)
-        commands = command_environment_for(loaded.settings, self._environment, guarded, None, self.directory)
+        caches = command_caches(self._environment)
+        commands = command_environment_for(
+            loaded.settings, self._environment, guarded, None, self.directory, caches=caches
+        )
         return effective_sandbox(commands, self.directory)
 
     def in_force(self) -> list[tuple[bool, str]]:

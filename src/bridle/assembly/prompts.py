@@ -1,4 +1,4 @@
-"""Prompt texts: agent prompt, environment, closing, compaction, synthesis and title, and @ mentions."""
+"""Builds texts for a turn's model: agent prompt, environment, closing, compaction, title, agent switch, @mentions."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ def agent_prompt(agent: AgentDefinition, info: ModelInfo) -> str:
     return prompt_file("small.md" if info.small else "patching.md" if PATCHES.search(info.ref) else "build.md")
 
 
-def environment_text(directory: str, wall: float, *, sandboxed: bool) -> str:
-    """Return the part of the system prompt about directory, platform, date and sandbox."""
-    today = datetime.fromtimestamp(wall, UTC).date().isoformat()
-    text = f"Directory: {directory}\nPlatform: {platform.system()}\nDate: {today}"
-    return text + (SHUT_IN if sandboxed else "")
+def environment_text(agent: AgentDefinition, directory: str, wall: float, *, sandboxed: bool) -> str:
+    """Return the part of the system prompt about directory, platform, date and sandbox, as the agent has it."""
+    today = f"Date: {datetime.fromtimestamp(wall, UTC).date().isoformat()}"
+    machine = f"Directory: {directory}\nPlatform: {platform.system()}"
+    text = {"machine": f"{machine}\n{today}", "date": today, "nothing": ""}[agent.environment]
+    return (text + (SHUT_IN if sandboxed else "")).strip()
 
 
 def occasion_prompts(given: PromptSettings, agents: Mapping[str, AgentDefinition]) -> dict[str, str]:

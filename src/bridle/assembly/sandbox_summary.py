@@ -1,4 +1,4 @@
-"""Describes the sandbox of a project in words: writable, readable, hidden and protected files, and limits."""
+"""Describes the sandbox of a project in words, for people: what commands may write, read and never see."""
 
 from __future__ import annotations
 

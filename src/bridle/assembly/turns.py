@@ -1,4 +1,4 @@
-"""Builds turns from the settings: agent, model, tools, rules, limits and system prompt."""
+"""`SettingsTurns`: sets up new, resumed, handed-over turns (agent, model, tools, rules, limits, prompt); runs none."""
 
 from __future__ import annotations
 
@@ -12,26 +12,30 @@ import msgspec
 
 from bridle.assembly import model_setup
 from bridle.assembly.command_environment import CommandEnvironment
-from bridle.assembly.limits import accounts_of, limits_tree_cost, turn_limits
+from bridle.assembly.handoffs import handoff_to, possible_heirs, prompt_of_turn
+from bridle.assembly.hooks import turn_hooks
+from bridle.assembly.limits import accounts_of, budget_in, limits_cost_above, turn_limits
 from bridle.assembly.models import Models
 from bridle.assembly.prompts import agent_prompt, agent_switch, environment_text, occasion_prompts
 from bridle.assembly.toolset import Toolset, allowed_subagents, extra_tools
 from bridle.assembly.user_setup import UserSetup
 from bridle.config.agents import rules
 from bridle.config.approvals import Approvals
-from bridle.config.model_checks import check_files, need_price
+from bridle.config.model_checks import check_files, need_prices
 from bridle.config.settings import Settings
 from bridle.core.agent import AgentDefinition, ModelInfo
+from bridle.core.budget import Budget
 from bridle.core.ids import account_id, notice_id, turn_part_id
 from bridle.core.inbox import PromptItem, TurnOptions
 from bridle.core.ledger import Account
 from bridle.core.limits import UNLIMITED, Limits
-from bridle.core.parts import Delegation, Notice, TurnStart
+from bridle.core.parts import Delegation, Handoff, Notice, TurnStart
 from bridle.core.permission import Access, Rule, Verdict, covers, judge, strictest
 from bridle.core.retry import RetryPolicy
 from bridle.core.session import Session
 from bridle.core.system_prompt import system_prompt
 from bridle.errors import ConfigError
+from bridle.journal.journal import Journal
 from bridle.model.model import Model
 from bridle.seams import Seams
 from bridle.tools.output_buffer import OutputFolder
@@ -70,24 +74,42 @@ class SettingsTurns:
     seams: Seams
     directory: Path
     outputs: OutputFolder | None
+    journal: Journal
+    account: str = ""
+    """The name that pays for root turns whose prompt and session name none; empty for the user."""
     program: Program | None = None
     """The Python program around the runtime."""
 
     async def check(self, session: Session, item: PromptItem) -> None:
         options = item.options or TurnOptions()
-        await self.models.prepare(self._reference(session, options))
-        self._rules(self._choice(session, item, session.turns + 1).agent)
+        for ref in self._references(session, options):
+            await self.models.prepare(ref)
+        paid = await self._costs_are_limited(session, options)
+        choice = self._choice(session, item, session.turns + 1, paid=paid)
+        self._rules(choice.agent)
+        paid = paid or self._limits_cost(choice.start.limits)
+        for agent in possible_heirs(choice.agent, self.recorded_agent):
+            own = self._own_model(agent)
+            refs = (own, *agent.fallback) if own else (choice.info.ref,)
+            for ref in refs:
+                await self.models.prepare(ref)
+            if paid or agent.limits.cost is not None:
+                need_prices(self._model(ref)[1] for ref in refs)
+
+    def _limits_cost(self, limits: Limits) -> bool:
+        """Return whether these limits of a turn, or those of the tree, limit the cost."""
+        return limits.cost is not None or self.settings.tree.cost is not None
 
     async def open(self, session: Session, item: PromptItem, number: int) -> Opening:
         options = item.options or TurnOptions()
-        if options.delegation is None:
-            await self.toolset.prepare()
+        delegated = options.delegation is not None
+        await self.toolset.prepare(self._agent_name(session, options), delegated=delegated)
+        if not delegated:
             await self.user.prepare()
         try:
-            told = None
-            if self.program is not None:
-                told = await self.program.instructions(session, self._agent(session, options).name, item, number)
-            return self.opening(session, item, number, told)
+            paid = await self._costs_are_limited(session, options)
+            told = await self._told(session, item, number)
+            return self.opening(session, item, number, told=told, paid=paid)
         except ConfigError as error:
             start = TurnStart(
                 turn_part_id(number, "start"),
@@ -103,31 +125,67 @@ class SettingsTurns:
             above = options.delegation.account if options.delegation is not None else None
             return Opening(start, (Account(start.account, above),), problem=str(error))
 
-    def opening(self, session: Session, item: PromptItem, number: int, told: str | None = None) -> Opening:
+    async def hand_over(self, session: Session, id: str, agent: str) -> Handoff:
+        assert session.turn is not None
+        turn, heir = session.turn, self.recorded_agent(agent)
+        own = self._own_model(heir)
+        given = (turn.start.model, *(each.model for each in turn.start.fallbacks))
+        refs = (own, *heir.fallback) if own else given
+        for ref in refs:
+            await self.models.prepare(ref)
+        item = prompt_of_turn(session, turn, agent, refs)
+        told = await self._told(session, item, turn.start.number)
+        paid = await self._costs_are_limited(session, item.options or TurnOptions())
+        # The other agent's model need not accept the files of the prompt: it reads their names.
+        item = msgspec.structs.replace(item, files=())
+        opened = self.opening(session, item, turn.start.number, told=told, paid=paid).start
+        return handoff_to(id, heir, opened, turn.start)
+
+    async def _told(self, session: Session, item: PromptItem, number: int) -> str | None:
+        """Return the instructions that the program has for a turn, instead of those of the agent's definition."""
+        agent = self._agent(session, item.options or TurnOptions()).name
+        return await self.program.instructions(session, agent, item, number) if self.program is not None else None
+
+    def opening(
+        self, session: Session, item: PromptItem, number: int, *, told: str | None = None, paid: bool = False
+    ) -> Opening:
         """Return the turn that a prompt would open now; raises `ConfigError`.
 
-        `told` are instructions instead of those of the agent's definition.
+        `told` are instructions instead of those of the agent's definition. `paid`: an account above limits its cost.
         """
-        choice, options = self._choice(session, item, number), item.options or TurnOptions()
+        choice, options = self._choice(session, item, number, paid=paid), item.options or TurnOptions()
         agent = choice.agent
         tools = tuple(self.toolset.offered(agent, options, choice.info, self._rules(agent)))
         system = self._system(session, choice, options, tools, told)
         system = system if system != session.system else ""
         extra = extra_tools(agent, tools)
         start = msgspec.structs.replace(choice.start, tools=tools, system=system, asked_tools=extra)
-        notices = choice.notices
+        notices = (*choice.notices, *self._news(session, number, choice, delegated=options.delegation is not None))
         if options.delegation is None:
-            before = session.turn.start if session.turn is not None else None
-            notices = (*notices, *self._news(session, number), *agent_switch(before, agent, number))
+            notices = (*notices, *agent_switch(session.turn.start if session.turn else None, agent, number))
         return Opening(start, accounts_of(self.settings, start), notices)
 
-    def _choice(self, session: Session, item: PromptItem, number: int) -> TurnChoice:
+    async def _costs_are_limited(self, session: Session, options: TurnOptions) -> bool:
+        """Return whether an account above the turn limits its cost."""
+        if options.delegation is not None:
+            return await limits_cost_above(self.journal, options.delegation.account)
+        owner = self._owner(session, options)
+        stored = await self.journal.budgets(owner) if owner else []
+        return (stored[0].budget if stored else budget_in(self.settings)).limits_cost
+
+    def _owner(self, session: Session, options: TurnOptions) -> str:
+        """Return the name that pays for a turn; empty for the user, and for a subagent, whose root pays."""
+        if options.delegation is not None:
+            return ""
+        return options.account or (session.turn.start.owner if session.turn is not None else "") or self.account
+
+    def _choice(self, session: Session, item: PromptItem, number: int, *, paid: bool) -> TurnChoice:
         """Return the choices of a prompt; raises `ConfigError` if its turn cannot begin."""
         options, before = item.options or TurnOptions(), session.turn.start if session.turn is not None else None
         agent = self._agent(session, options)
-        ref = self._reference(session, options)
+        ref, *others = self._references(session, options)
         notices: tuple[Notice, ...] = ()
-        if not ref:
+        if ref is None:
             ref, why = self.models.choose()
             notices = (Notice(notice_id(number, "model"), "model", f"model {ref}: {why}"),)
         _, info = self._model(ref)
@@ -136,10 +194,10 @@ class SettingsTurns:
         variant = options.variant or (before.variant if before is not None and before.model == ref else "")
         variant = variant or (agent.variant if agent.variant in info.variants else "")
         model_setup.model_options(info, agent, variant, options.options)
+        infos = {other: self._model(other)[1] for other in others if other is not None and other != ref}
         limits, told = turn_limits(self.settings, options, agent, number)
-        delegated_price = options.delegation is not None and options.delegation.priced
-        if limits.cost is not None or limits_tree_cost(self.settings) or delegated_price:
-            need_price(info)
+        if paid or self._limits_cost(limits):
+            need_prices((info, *infos.values()))
         output = options.output if options.output is not None else agent.output
         if output is not None:
             OutputSchema(output).check()
@@ -159,7 +217,10 @@ class SettingsTurns:
             variant=variant,
             output=dict(output) if output is not None else None,
             options=options.options,
-            owner=options.account,
+            owner=self._owner(session, options),
+            more_system=options.system if agent.handoffs else "",
+            tool_switches=dict(options.tools) if agent.handoffs else {},
+            fallbacks=model_setup.fallbacks(self.settings, infos),
         )
         return TurnChoice(agent, info, start, (*notices, *told))
 
@@ -177,14 +238,15 @@ class SettingsTurns:
         """Return the agent that a recorded turn names, or an empty definition if it no longer exists."""
         return self.agents.get(name) or AgentDefinition(name)
 
-    def _reference(self, session: Session, options: TurnOptions) -> str | None:
-        """Return the reference of the model for a turn with these options; None if one has to be chosen."""
-        if chosen := options.model or (session.turn.start.model if session.turn is not None else None):
-            return chosen
-        own = self.recorded_agent(self._agent_name(session, options)).model
-        own = self.models.alias(own) if own in ALIASES else own
-        inherited = options.delegation.model if options.delegation is not None else None
-        return own or inherited or self.settings.model
+    def _references(self, session: Session, options: TurnOptions) -> tuple[str | None, ...]:
+        """Return the references of a turn's model, None if one has to be chosen, and of the fallbacks given with it."""
+        agent = self.recorded_agent(self._agent_name(session, options))
+        before = session.turn.start if session.turn is not None else None
+        own = self._own_model(agent), agent.fallback
+        return model_setup.references(options, before, own, (self.settings.model, self.settings.fallback))
+
+    def _own_model(self, agent: AgentDefinition) -> str | None:
+        return self.models.alias(agent.model) if agent.model in ALIASES else agent.model
 
     def _model(self, ref: str) -> tuple[Model, ModelInfo]:
         model, info = self.models.find(ref)
@@ -199,9 +261,13 @@ class SettingsTurns:
         """Return the permanent approvals of a project; None if they end with their session."""
         return Approvals(self.user.approvals, directory) if self.user.approvals is not None else None
 
-    def _news(self, session: Session, number: int) -> Iterator[Notice]:
-        """Yield notices about instructions and changed tools that this session has not had yet."""
-        given = {"mcp": self.toolset.news(), "instructions": self.user.news()}
+    def _news(self, session: Session, number: int, choice: TurnChoice, *, delegated: bool) -> Iterator[Notice]:
+        """Yield notices about instructions, tools and the model that this session has not had yet."""
+        given = {
+            "mcp": self.toolset.news(choice.agent.name, delegated=delegated),
+            "instructions": () if delegated else self.user.news(),
+            "small": model_setup.small_news(choice.info),
+        }
         news = [(about, text) for about, texts in given.items() for text in texts]
         told = {part.text for part in session.parts.values() if isinstance(part, Notice)} if news else set()
         for place, (about, text) in enumerate(news):
@@ -216,13 +282,15 @@ class SettingsTurns:
         instructions = (
             user.instructions() if user.instructions is not None else "",
             user.skill_list() if "skill" in tools else "",
-            self.toolset.instructions(),
+            self.toolset.instructions(choice.agent.name),
             INSTRUCTION if choice.start.output is not None else "",
         )
         return system_prompt(
             header=model_setup.provider_of(self.settings, choice.info.ref).header,
             agent=agent_prompt(choice.agent, choice.info) if told is None else told,
-            environment=environment_text(session.info.directory, self.seams.clock.wall(), sandboxed=sandboxed),
+            environment=environment_text(
+                choice.agent, session.info.directory, self.seams.clock.wall(), sandboxed=sandboxed
+            ),
             instructions=instructions,
             call=options.system,
             user=self.settings.prompts.system,
@@ -252,17 +320,20 @@ class SettingsTurns:
         commands = self.commands.setup(
             session.info, read_only=read_only, rules=judged, guarded=self.user.skill_folders()
         )
+        toolset = self._tools(session, start, agent, permissions)
         return TurnSetup(
-            model=self._model_setup(session, start, agent),
+            models=self._model_setups(session, start, agent),
             permissions=permissions,
-            toolset=self._tools(session, start, agent, permissions),
+            toolset=toolset,
             commands=commands,
             ceiling=self.settings.behavior.ceiling,
             max_depth=self.settings.tree.depth,
             tree=accounts_of(self.settings, start)[0].tree or UNLIMITED,
-            tree_cost=limits_tree_cost(self.settings),
+            limited_above=bool(start.owner)
+            or self.settings.tree.cost is not None
+            or budget_in(self.settings) != Budget(),
             prunes=self.settings.compaction.prune,
-            hooks=self.settings.hooks,
+            hooks=turn_hooks(self.settings.hooks, toolset.caller, (session.info.id, start), commands, permissions),
             snapshots=None if read_only else self.user.files,
             outputs=self.outputs,
         )
@@ -275,16 +346,29 @@ class SettingsTurns:
         if self.program is not None:
             await self.program.release(session)
 
-    def _model_setup(self, session: Session, start: TurnStart, agent: AgentDefinition) -> ModelSetup:
-        model, info = self._model(start.model)
+    def _model_setups(self, session: Session, start: TurnStart, agent: AgentDefinition) -> dict[str, ModelSetup]:
+        """Return the models of a turn; raises `ConfigError` if the one that is asked is not available."""
+        assert session.turn is not None
+        found: dict[str, ModelSetup] = {}
+        for ref in session.turn.candidates:
+            try:
+                found[ref] = self._model_setup(session, start, agent, ref)
+            except ConfigError:
+                if ref == session.turn.model:
+                    raise
+        return found
+
+    def _model_setup(self, session: Session, start: TurnStart, agent: AgentDefinition, ref: str) -> ModelSetup:
+        model, info = self._model(ref)
         retry = self.settings.retry
+        variant = start.variant if ref == start.model or start.variant in info.variants else ""
         return ModelSetup(
             model=delegating(model, session),
             info=info,
             prompts=occasion_prompts(self.settings.prompts, self.agents),
-            options=model_setup.model_options(info, agent, start.variant, start.options),
+            options=model_setup.model_options(info, agent, variant, start.options),
             retry=RetryPolicy(retry.retries, retry.total_seconds, retry.longest_wait),
-            deadlines=model_setup.deadlines(self.settings, start.model),
+            deadlines=model_setup.deadlines(self.settings, ref),
             small=model_setup.small_model(self.settings.small_model, self._model),
         )
 
@@ -299,7 +383,9 @@ class SettingsTurns:
         )
 
     def _tools(self, session: Session, start: TurnStart, agent: AgentDefinition, given: PermissionSetup) -> ToolSetup:
-        subagents = allowed_subagents(self.subagents, (given.rules, *given.restrictions, *given.layers))
+        names = self.subagents if agent.subagents is None else agent.subagents
+        mine = {name: told for name, told in self.subagents.items() if name in names}
+        subagents = allowed_subagents(mine, (given.rules, *given.restrictions, *given.layers))
         return ToolSetup(
             tools=self.toolset.named(agent.name, start.tools, subagents),
             subagents=subagents,

@@ -1,4 +1,4 @@
-"""The user's own files besides settings: approvals, skills, instructions and snapshots."""
+"""`UserSetup`: holds a user's approvals, skills, instructions, snapshots and logins for a runtime; empty by default."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from bridle.core.permission import Rule
 from bridle.tools.tool import Tool
 
 if TYPE_CHECKING:
+    from bridle.mcp.accepted_tools import AcceptedTools
     from bridle.snapshots.snapshots import Snapshots
     from bridle.workspace.remote_instructions import RemoteInstructions
     from bridle.workspace.skills import Skill
@@ -26,6 +27,12 @@ class UserSetup:
     """Tools that are offered to a small model only on request."""
     approvals: Path | None = None
     """The file of permanent approvals; None means that approvals end with their session."""
+    caches: Path | None = None
+    """The folder of caches for commands; None means one that ends with the runtime."""
+    pins: AcceptedTools | None = None
+    """The accepted offers of MCP servers; None accepts the first offers to this runtime."""
+    logins: Path | None = None
+    """The file of logins to MCP servers; None means that there are none."""
     skills: Mapping[str, Skill] = field(default_factory=dict)
     instructions: Callable[[], str] | None = None
     """Returns the current text of the instruction files for agents."""

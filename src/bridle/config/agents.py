@@ -1,4 +1,4 @@
-"""Agent definitions: the built-in agents, overridden and extended by the settings."""
+"""Builds the agents (built-in ones, overridden and extended by settings), and the permission rules of a turn."""
 
 from __future__ import annotations
 
@@ -62,6 +62,8 @@ def _agent(name: str, given: AgentSettings, below: AgentDefinition | None, sourc
     if len(spelled) > 1:
         raise ConfigError(f"{source}: agents.{name} has two spellings of steps with different values: {spelled}")
     sampling = {key: value for key in ("temperature", "top_p") if (value := getattr(given, key)) is not None}
+    if given.fallback and not (given.model or below.model):
+        raise ConfigError(f"{source}: agents.{name}.fallback needs a model that may fail: set agents.{name}.model too")
     return msgspec.structs.replace(
         below,
         **{key: getattr(given, key) or getattr(below, key) for key in OVERRIDDEN},
@@ -72,6 +74,7 @@ def _agent(name: str, given: AgentSettings, below: AgentDefinition | None, sourc
         permission=(*below.permission, *rules_of(given.permission)),
         options=layered(below.options, sampling, given.options),
         source=source,
+        fallback=tuple(given.fallback) if given.fallback or given.model else below.fallback,
         output=given.output if given.output is not None else below.output,
         bound=only is not None or below.bound,
         offers=frozenset(only) if only is not None else below.offers,

@@ -1,4 +1,4 @@
-"""Permanently granted permissions, per project."""
+"""`Approvals`: reads, adds and revokes a project's permanently granted permissions, in one JSON file of the user."""
 
 from __future__ import annotations
 

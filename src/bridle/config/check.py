@@ -1,4 +1,4 @@
-"""Validation of a settings table: every problem with its key, and the line of a key in a TOML file."""
+"""Validates a table of settings: yields every problem with its key, and finds the line of a key in a TOML file."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from bridle.config.merge import table_in
 from bridle.config.settings import STEP_SPELLINGS, Settings
 from bridle.config.untrusted_project import is_number, leaves
 from bridle.core.limits import LIMIT_NAMES, TREE_BOUNDS, wrong_bound, wrong_limit
+from bridle.values.keys import KeySettings, clashes, wrong_keys
 
 MOST_WAIT = 600
 HEADER = re.compile(r"\s*\[\[?\s*(.+?)\s*\]\]?\s*(?:#.*)?")
@@ -41,6 +42,20 @@ def problems(table: Mapping[str, Any]) -> Iterator[Problem]:
             continue
         problem = _wrong_value(key, value)
         yield from [Problem(key, problem)] if problem is not None else _wrong_type(key, value, table)
+    if "keys" in table and not any(key.startswith("keys") for key in strange):
+        yield from _clashing_keys(table_in(table["keys"]))
+
+
+def _clashing_keys(given: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield the keys of the terminal application that are set for two things, one of which may be a default."""
+    if all(isinstance(value, str) for value in given.values()):
+        found = clashes(msgspec.convert(given, KeySettings))
+        for name, key in found:
+            others = [f"keys.{other}" for other, same in found if same == key and other != name]
+            if name in given:
+                yield Problem(
+                    f"keys.{name}", f"has the key {key}, as has {others[0]}: choose another, or empty that one"
+                )
 
 
 def _wrong_value(key: str, value: Any) -> str | None:
@@ -51,6 +66,8 @@ def _wrong_value(key: str, value: Any) -> str | None:
         return wrong_limit(limit, value)
     if section == "tree" and name in TREE_BOUNDS:
         return wrong_bound(name, value)
+    if section == "keys":
+        return wrong_keys(value)
     if section == "mcp" and name != "start_wait":
         return f"must be a table with a command or a url, not {value!r}"
     if section == "mcp" and not (is_number(value) and 0 <= value <= MOST_WAIT):

@@ -1,4 +1,4 @@
-"""One setting's value as text with secrets hidden, for the settings list and the trust question."""
+"""Formats a setting's value as text with secrets hidden, for the settings list and the trust question."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import Any
 
 import msgspec
 
-from bridle.values.secrets import is_secret, redacted
+from bridle.values.secrets import HIDDEN, is_secret, redacted
 from bridle.workspace.substitution import PLACE
-
-HIDDEN = "[hidden]"
 
 
 def value_in_words(key: str, value: Any) -> str:

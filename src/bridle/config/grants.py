@@ -1,4 +1,4 @@
-"""Description of the effects of trusting a project: permissions, then commands, limits and other settings."""
+"""Describes for people what trusting a project would allow: permissions, commands, limits and other settings."""
 
 from __future__ import annotations
 

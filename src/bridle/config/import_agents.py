@@ -1,4 +1,4 @@
-"""Conversion of agents defined for OpenCode or Claude Code into Bridle's settings."""
+"""Converts parsed agents of OpenCode or Claude Code, and OpenCode's permissions, to settings; reads no file."""
 
 from __future__ import annotations
 

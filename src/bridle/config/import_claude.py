@@ -1,4 +1,4 @@
-"""Permission rules from Claude Code's settings. They can only make Bridle's rules stricter, so they need no trust."""
+"""Reads permission rules from Claude Code's settings; they can only make Bridle's stricter, so they need no trust."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenCode's configuration file, converted to Bridle's settings at every load."""
+"""`from_opencode`: converts a parsed OpenCode configuration to a table of settings, at every load; writes no file."""
 
 from __future__ import annotations
 

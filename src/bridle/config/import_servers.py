@@ -1,4 +1,4 @@
-"""MCP servers from `.mcp.json` and `opencode.json`, converted to Bridle's settings at every load."""
+"""Converts the MCP servers of `.mcp.json` and `opencode.json` to settings; leaves out and reports invalid ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Import of settings from OpenCode and Claude Code files and from Markdown definitions."""
+"""Finds OpenCode, Claude Code, `.bridle` and AGENTS.md files of a project or user, and yields the settings of each."""
 
 from __future__ import annotations
 

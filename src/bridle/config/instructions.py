@@ -1,4 +1,4 @@
-"""The text of all instructions for a turn: the user's file, the project's files, `instructions` in settings."""
+"""`Instructions`: joins the texts for a turn (the user's file, the project's AGENTS.md, `instructions` in settings)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings loaded in layers, with origins: defaults, user, other programs' files, project, environment, flags."""
+"""Loads settings in layers (user, other programs, project, environment, flags) with origins; finds Bridle's folders."""
 
 from __future__ import annotations
 
@@ -25,10 +25,16 @@ from bridle.config.untrusted_project import contained, leaves, untrusted
 from bridle.core.limits import MAX_STEPS
 from bridle.core.permission import Rule
 from bridle.errors import ConfigError
+from bridle.values.provider import FORBID_REQUESTS
+from bridle.values.secrets import TOKEN_VARIABLE
 from bridle.workspace.bounded_read import read_text
 
+DATABASE = frozenset({"url", "listen_url", "schema"})
+"""Settings of the journal that decide where sessions are sent."""
 PROJECT_FILE = "bridle.toml"
 ENVIRONMENT_PREFIX = "BRIDLE_"
+NO_SETTINGS = frozenset({FORBID_REQUESTS, TOKEN_VARIABLE})
+"""Variables with this prefix that are read elsewhere."""
 
 Table = dict[str, Any]
 
@@ -152,6 +158,18 @@ def _bounded(origin: str, table: Table, user: Table, notices: list[str]) -> Tabl
     if (_ceiling(table) or 0) > (_ceiling(user) or MAX_STEPS):
         table["behavior"] = {key: value for key, value in table["behavior"].items() if key != "ceiling"}
         notices.append(f"{origin}: behavior.ceiling is ignored: only your own configuration may raise it")
+    journal = table_in(table.get("journal"))
+    for key in sorted(DATABASE & journal.keys()):
+        table["journal"] = {name: value for name, value in journal.items() if name not in DATABASE}
+        notices.append(f"{origin}: journal.{key} is ignored: only your own configuration names a database")
+    if table.pop("workers", None) is not None:
+        notices.append(f"{origin}: workers is ignored: only your own configuration decides where turns are driven")
+    if table.pop("server", None) is not None:
+        notices.append(f"{origin}: server is ignored: only your own configuration decides what clients may use")
+    if table.pop("telemetry", None) is not None:
+        notices.append(f"{origin}: telemetry is ignored: only your own configuration says what is sent where")
+    if table.pop("keys", None) is not None:
+        notices.append(f"{origin}: keys is ignored: only your own configuration sets the keys of your terminal")
     if table.pop("sessions", None) is not None:
         # All projects share the journal.
         notices.append(f"{origin}: sessions is ignored: only your own configuration deletes any")
@@ -186,10 +204,10 @@ def faults(directory: Path, *, environment: Mapping[str, str] | None = None) -> 
     return found + [f"environment: {problem.text}" for problem in problems(_from_environment(environment))]
 
 
-def shown(loaded: Loaded) -> list[tuple[str, str, str]]:
+def shown(settings: Settings, origins: Mapping[str, str]) -> list[tuple[str, str, str]]:
     """Return every setting as key, value and origin, with secrets hidden."""
-    values = leaves(msgspec.to_builtins(loaded.settings))
-    return [(key, value_in_words(key, value), set_key(loaded.origins, key, "default")[1]) for key, value in values]
+    values = leaves(msgspec.to_builtins(settings))
+    return [(key, value_in_words(key, value), set_key(origins, key, "default")[1]) for key, value in values]
 
 
 def config_home(environment: Mapping[str, str]) -> Path:
@@ -253,7 +271,7 @@ def _from_environment(environment: Mapping[str, str]) -> Table:
     flat = {
         name.removeprefix(ENVIRONMENT_PREFIX).lower().replace("__", "."): _literal(value)
         for name, value in environment.items()
-        if name.startswith(ENVIRONMENT_PREFIX) and value
+        if name.startswith(ENVIRONMENT_PREFIX) and name not in NO_SETTINGS and value
     }
     return _nested(flat)
 

@@ -1,4 +1,4 @@
-"""Readers of agents and commands in Markdown files, and of agents defined in AGENTS.md, for every load."""
+"""Reads Markdown definitions: agents in OpenCode, Claude Code and AGENTS.md format, and slash commands."""
 
 from __future__ import annotations
 

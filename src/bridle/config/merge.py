@@ -1,4 +1,4 @@
-"""Merging of settings layers: tables deeply, permission rules by concatenation so that none is lost."""
+"""Merges layers of settings: tables key by key; lists of permission rules are joined so that none is lost."""
 
 from __future__ import annotations
 

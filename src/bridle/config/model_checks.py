@@ -1,8 +1,8 @@
-"""Checks that a model is available and fits its turn: attachments, price, trust."""
+"""Checks before a turn that its model takes the attachments and has a price; hints at trust if a project names it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from bridle.core.agent import ModelInfo
@@ -23,13 +23,15 @@ def check_files(info: ModelInfo, files: Sequence[File]) -> None:
             )
 
 
-def need_price(info: ModelInfo) -> None:
-    """Raise `ConfigError` if the model's price is unknown."""
-    if info.price is None:
-        raise ConfigError(
-            f"a cost limit needs a price, and none is known for {info.ref}: set "
-            f'[models."{info.ref}"] price = {{ input = …, output = … }} (US dollars for a million tokens)'
-        )
+def need_prices(infos: Iterable[ModelInfo]) -> None:
+    """Raise `ConfigError` if the price of a model is unknown."""
+    for info in infos:
+        if info.price is None:
+            raise ConfigError(
+                f"a cost limit needs a price, and none is known for {info.ref}: set "
+                f'[models."{info.ref}"] price = {{ input = …, output = … }} (US dollars for a million tokens; '
+                "{ input = 0, output = 0 } if it is free)"
+            )
 
 
 @contextmanager

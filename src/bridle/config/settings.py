@@ -1,4 +1,4 @@
-"""The schema of all settings. Class docstrings are part of docs/bridle.schema.json."""
+"""The schema of all settings, as typed structs. Class docstrings are part of docs/bridle.schema.json."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ import msgspec
 
 from bridle.core.agent import Price
 from bridle.core.hook import HookSettings
-from bridle.core.limits import MAX_STEPS
+from bridle.core.limits import MAX_STEPS, AgentLimits, Allowance, LimitsOfTree
+from bridle.values.keys import KeySettings
 from bridle.values.provider import Provider
+from bridle.values.secrets import shown, shown_fields
+from bridle.values.theme_names import ThemeName
 
 VerdictWord = Literal["allow", "ask", "deny"]
 Permissions = dict[str, VerdictWord | dict[str, VerdictWord]]
@@ -36,31 +39,20 @@ class Behavior(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Use the embedded model if no model is set and no other is found."""
 
 
-class AgentLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    tool_calls: int | None = None
-    tokens: int | None = None
-    cost: float | None = None
-    seconds: float | None = None
-
-
-class Allowance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    cost: float | None = None
-
-
 class LimitSettings(AgentLimits, frozen=True):
+    """Limits of turns without limits of their own, and those of a day and a month."""
+
     tool_calls: int | None = 200
     subagent_tool_calls: int | None = 50
     """Maximum number of tool calls of a subagent whose definition sets none."""
     daily: Allowance = Allowance()
     monthly: Allowance = Allowance()
-    """Limits in US dollars across all sessions and processes of this user."""
+    """Limits across all sessions and processes of this user, and of each account without a budget of its own."""
 
 
-class TreeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    steps: int | None = 1_000
-    tool_calls: int | None = None
-    tokens: int | None = None
-    cost: float | None = None
+class TreeSettings(LimitsOfTree, frozen=True, kw_only=True):
+    """Limits of all agents of a tree together."""
+
     depth: int = 1
     """Maximum nesting depth of subagents, up to 3; 0 disables subagents."""
     live: int = 4
@@ -70,6 +62,8 @@ class TreeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class CompactionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """When older context is summarized or left out."""
+
     auto: bool = True
     """Compact when the context exceeds the model's window; otherwise the turn ends with an error."""
     prune: bool = True
@@ -79,12 +73,16 @@ class CompactionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
 
 class RetrySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How often a failed request is sent again, and how long to wait before."""
+
     retries: int = 5
     total_seconds: float = 600.0
     longest_wait: float = 120.0
 
 
 class DeadlineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How long a request may be silent, and how long it may take."""
+
     first_event_seconds: float = 180.0
     idle_seconds: float = 300.0
     """Long, because some models think for minutes without output."""
@@ -92,10 +90,58 @@ class DeadlineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class JournalSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where sessions are stored."""
+
     path: str = ""
     """The journal file; empty means the default in the XDG data folder."""
+    url: str = ""
+    """The address of a PostgreSQL server that keeps the sessions instead, as `postgresql://HOST/DATABASE`."""
+    listen_url: str = ""
+    """A direct address of that server for notifications, if `url` leads through a pool of connections."""
+    schema: str = "bridle"
+    """The schema of that database that holds the journal."""
     durability: Literal["power", "process"] = "power"
     """The failure that intents and endings survive: a power loss, or the death of the process."""
+
+
+class WorkerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Whether worker processes drive the turns, and how they work."""
+
+    drive: bool = False
+    """Have `bridle worker` processes drive the turns that are started here; needs `journal.url`."""
+    place: str = ""
+    """The name of this machine, for sessions that need its files; empty means its host name."""
+    concurrency: int = 200
+    """Maximum number of sessions that a worker drives at once."""
+    tools: int = 0
+    """Maximum number of tool calls that a worker runs at once; 0 means no limit."""
+    grace_seconds: float = 10.0
+    """Time that running calls and requests get when a worker is told to stop."""
+
+
+class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What the clients of `bridle serve` may use."""
+
+    connections: Annotated[int, msgspec.Meta(ge=1)] = 1000
+    """Maximum number of open connections."""
+    streams: Annotated[int, msgspec.Meta(ge=1)] = 50
+    """Maximum number of open event streams of one token."""
+    requests_per_second: Annotated[float, msgspec.Meta(gt=0)] = 100.0
+    """Requests of one token, on average; four times as many may come at once."""
+    body_mb: Annotated[float, msgspec.Meta(gt=0)] = 32.0
+    """Maximum size of a request's body."""
+
+
+class TelemetrySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is sent to an OpenTelemetry collector; needs the extra `bridle[telemetry]`."""
+
+    endpoint: str = ""
+    """Address of the collector, for OTLP over HTTP; empty means what OpenTelemetry's own variables say."""
+    traces: bool = True
+    metrics: bool = True
+    logs: bool = True
+    content: bool = False
+    """Also send prompts, answers, arguments and results, without keys and tokens that can be recognized."""
 
 
 class SessionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -117,11 +163,15 @@ class SnapshotSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ShellSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What commands of the model get from the environment."""
+
     passes: list[str] = []
     """Environment variables that commands receive although they are named like secrets."""
 
 
 class SandboxSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What commands of the model may reach."""
+
     mode: Literal["auto", "off", "required"] = "auto"
     """`auto` uses the sandbox if the system supports it, else gives a notice; `required` refuses to run without it."""
     network: bool = False
@@ -169,6 +219,12 @@ class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     client_secret: str = ""
     scope: str = ""
 
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return shown_fields(self, ("headers", "environment", "client_secret"))
+
+    def __repr__(self) -> str:
+        return shown(self)
+
 
 class CareSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     files: str
@@ -181,6 +237,8 @@ class CareSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PromptSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Texts of Bridle that a program replaces."""
+
     closing: str = ""
     """A file with the closing instruction; `{limit}` stands for the limit that was reached."""
     compaction: str = ""
@@ -192,6 +250,8 @@ class PromptSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is set about a model: its limits, its price, and the abilities of its server."""
+
     id: str = ""
     """The model's name at its provider, if different."""
     context_window: int | None = None
@@ -210,12 +270,16 @@ STEP_SPELLINGS = ("steps", "max_steps", "maxSteps", "maxTurns")
 
 
 class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """An agent of the configuration."""
+
     description: str = ""
     mode: Literal["primary", "subagent", "all"] | None = None
     prompt: str = ""
     prompt_file: str = ""
     """A file with the prompt."""
     model: str | None = None
+    fallback: list[str] = []
+    """The models to ask, in this order, when `model` fails for good."""
     variant: str = ""
     temperature: float | None = None
     top_p: float | None = None
@@ -255,14 +319,16 @@ class CommandSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class UiSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    theme: Literal["auto", "light", "dark", "contrast"] = "auto"
-    """The colors of the terminal."""
+    theme: ThemeName = "auto"
+    """The colors of the terminal application."""
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Everything that can be set."""
 
     model: str | None = None
+    fallback: list[str] = []
+    """The models to ask, in this order, when `model` fails for good."""
     small_model: str | None = None
     """The model for session titles; without it a session is named after its first prompt."""
     agent: str = "build"
@@ -275,6 +341,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     deadlines: DeadlineSettings = DeadlineSettings()
     compaction: CompactionSettings = CompactionSettings()
     journal: JournalSettings = JournalSettings()
+    workers: WorkerSettings = WorkerSettings()
+    server: ServerSettings = ServerSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
     sessions: SessionSettings = SessionSettings()
     snapshots: SnapshotSettings = SnapshotSettings()
     prompts: PromptSettings = PromptSettings()
@@ -294,3 +363,4 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     commands: dict[str, CommandSettings] = {}
     """Named prompts, for `bridle run /NAME`."""
     ui: UiSettings = UiSettings()
+    keys: KeySettings = KeySettings()

@@ -1,4 +1,4 @@
-"""The user's trust decisions on projects, each valid until the project's configuration files change."""
+"""`Trust`: stores which projects the user trusts, with a digest of their files; `project_root` finds a project."""
 
 from __future__ import annotations
 

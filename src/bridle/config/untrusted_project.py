@@ -1,4 +1,4 @@
-"""Filters of a project's settings: without trust only lower limits and agent denials; never `sandbox = false`."""
+"""Splits a project's settings: lower limits and agents' denials apply without trust; `sandbox = false` never does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The actions that a turn may take next; only `decide` chooses one, and one effect carries out each."""
+"""The actions of a turn as data (call the model, run calls, wait, …): `decide` chooses one, `bridle.turn` does it."""
 
 from __future__ import annotations
 

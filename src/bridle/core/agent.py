@@ -1,4 +1,4 @@
-"""Definitions of agents, and facts about models: limits, prices and capabilities."""
+"""Data types `AgentDefinition` (prompt, model, limits, tools, rules) and `ModelInfo` (window, price, capabilities)."""
 
 from __future__ import annotations
 
@@ -43,6 +43,8 @@ class ModelInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether its server can constrain replies to a JSON schema."""
     small: bool = False
     """It gets a short prompt and few tools, because it loses track in long prompts."""
+    small_by_name: bool = False
+    """Its name says that it is small, and no setting says anything."""
     source: str = "defaults"
     """Where these facts come from."""
 
@@ -74,5 +76,13 @@ class AgentDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     """Its commands see the project read-only."""
     bound: bool = False
     """Whether `tools` also binds every subagent that it starts."""
+    environment: Literal["machine", "date", "nothing"] = "machine"
+    """What its system prompt tells: directory, platform and date of the machine, the date only, or none of them."""
     offers: frozenset[str] | None = None
     """The tools offered to its model, as a choice and not a ban; None offers all that it may use."""
+    subagents: frozenset[str] | None = None
+    """The agents that its `task` calls may start; None means all that the runtime offers."""
+    handoffs: tuple[str, ...] = ()
+    """The agents that it may hand its turn over to."""
+    fallback: tuple[str, ...] = ()
+    """The models to ask, in this order, when `model` has failed for good."""

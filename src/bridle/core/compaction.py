@@ -1,4 +1,4 @@
-"""Context compaction and pruning: which messages a summary replaces, and the messages that remain."""
+"""Context compaction as pure functions: when, which messages stay or are pruned, and a summary without a model."""
 
 from __future__ import annotations
 

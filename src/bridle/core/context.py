@@ -1,4 +1,4 @@
-"""Text for the model: made encodable, measured in tokens, joined with its files, and cut if too long."""
+"""Prepares text for the model: makes it encodable, estimates its tokens, adds attached files, cuts long outputs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ CHARACTERS_PER_TOKEN = 4
 TOKENS_OF_A_TOOL = 100
 MAX_OUTPUT_LINES = 2_000
 MAX_OUTPUT_BYTES = 50_000
+ANSWERED = "The person answered: "
+"""Precedes the answer to a question in the result of its call."""
 
 
 def sound(text: str) -> str:

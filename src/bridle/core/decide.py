@@ -1,4 +1,4 @@
-"""The whole policy of the loop: the record of a turn determines its next action."""
+"""The whole policy of the agent loop: a pure function from the recorded state of a turn to its next action."""
 
 from __future__ import annotations
 

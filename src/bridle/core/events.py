@@ -1,4 +1,4 @@
-"""Two unions of events: those recorded in the journal, and those only shown live."""
+"""Events of a session: recorded ones, appended to the journal as an `Entry`, and live text deltas, never stored."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from bridle.core.parts import Part
+from bridle.core.permission import Approvals
 from bridle.core.states import CallState, RequestState
 
 
@@ -20,6 +21,15 @@ class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     agent: str = ""
     model: str = ""
     parent: str = ""
+    app: str = ""
+    """The program whose agents the session needs; empty for the agents of the configuration."""
+    place: str = ""
+    """The machine with the session's files; empty if any machine may drive it. Both are inherited by subagents."""
+    pinned: bool = False
+    """A person wants it at the top of lists."""
+    approvals: Approvals = "rules"
+    archived: float = 0.0
+    """When a person put it aside, so that lists leave it out; 0 if it is not archived."""
 
 
 class PartPut(msgspec.Struct, frozen=True, tag="put", tag_field="event"):

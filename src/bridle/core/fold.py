@@ -1,4 +1,4 @@
-"""The fold of journal entries into a session, entry by entry; nothing else changes a session."""
+"""Event sourcing: `fold` applies recorded entries to the state of a session; nothing else changes that state."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from bridle.core.events import CallMoved, Entry, PartGrown, PartPut, PartRemoved
 from bridle.core.fold_calls import move_call
 from bridle.core.fold_requests import move_request
 from bridle.core.fold_turns import put_in_turn
+from bridle.core.history import parts_of
 from bridle.core.messages import Attachment, UserMessage
-from bridle.core.parts import Notice, Prompt, Reasoning, Redone, Text, TurnStart, Undone
+from bridle.core.parts import History, Notice, Prompt, Reasoning, Redone, Text, TurnStart, Undone
 from bridle.core.session import OpenTurn, Session
 from bridle.core.undo import visible
 
-OF_THE_SESSION = (TurnStart, Prompt, Notice, Undone, Redone)
+OF_THE_SESSION = (TurnStart, Prompt, Notice, Undone, Redone, History)
 """Kinds of parts that matter beyond their turn; most parts, and the most numerous, do not."""
 
 
@@ -64,10 +65,11 @@ def _grow(session: Session, event: PartGrown) -> None:
     session.parts[event.id] = grown
 
 
-def _put_in_session(session: Session, part: TurnStart | Prompt | Notice | Undone | Redone) -> None:
+def _put_in_session(session: Session, part: TurnStart | Prompt | Notice | Undone | Redone | History) -> None:
     if isinstance(part, TurnStart):
         session.turn = OpenTurn(part)
         session.turns = part.number
+        session.agents[part.number] = part.agent
         session.undone.clear()
         session.unfinished = None
         session.system = part.system or session.system
@@ -84,6 +86,10 @@ def _put_in_session(session: Session, part: TurnStart | Prompt | Notice | Undone
         session.undone[part.id] = part
         session.turns = max(session.turns, part.turns)
         session.unfinished = None if part.restored else part
+    elif isinstance(part, History):
+        for message in part.messages:
+            session.tell(message)
+        session.parts |= {shown.id: shown for shown in parts_of(part.messages)}
     else:
         session.undone.pop(part.undone, None)
         session.unfinished = None if part.restored else part

@@ -1,4 +1,4 @@
-"""Applies state changes of tool calls to the session; a step's results go to the model once all have ended."""
+"""The part of `fold` for tool calls: state changes, and passing a step's results to the model once all have ended."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from bridle.core import states
 from bridle.core.events import CallMoved
+from bridle.core.fold_handoff import take_over
 from bridle.core.ids import message_id
 from bridle.core.messages import Attachment, ResultMessage, UserMessage
 from bridle.core.parts import OUTPUT, Call
@@ -90,7 +91,7 @@ def _move_background(session: Session, turn: OpenTurn, event: CallMoved) -> None
 
 
 def _charge(turn: OpenTurn, call: Call) -> None:
-    turn.tool_calls += 1
+    turn.used = replace(turn.used, tool_calls=turn.used.tool_calls + 1)
     turn.tally[call.name] = turn.tally.get(call.name, 0) + 1
 
 
@@ -113,8 +114,7 @@ def _count_result(turn: OpenTurn, state: Done | Failed) -> None:
     turn.usage = turn.usage.plus(report.usage)
     for model, use in report.models.items():
         add_use(turn.models, model, use)
-    turn.tokens += report.spent.tokens
-    turn.cost += report.spent.cost
+    turn.used = turn.used.plus(report.spent.shared)
     turn.below = turn.below.plus(report.spent)
     turn.unasked = turn.unasked or report.unasked
     turn.places = True
@@ -136,7 +136,7 @@ def close_batch(session: Session, turn: OpenTurn) -> None:
         failed = isinstance(state, (Failed, Refused))
         session.say(ResultMessage(message_id(id, "result"), id, call.name, text, failed))
         synthesize = synthesize and isinstance(state, Done) and state.synthesize
-        malformed = malformed and isinstance(state, Refused) and state.refusal.name == "invalid"
+        malformed = malformed and isinstance(state, Refused) and _is_malformed(state)
         if isinstance(state, Done):
             attached += state.attached
             turn.output = state.output if state.answers else turn.output
@@ -145,7 +145,7 @@ def close_batch(session: Session, turn: OpenTurn) -> None:
             turn.repetition.add(call.digest, BACKGROUND)
         elif not isinstance(state, Refused):
             turn.repetition.add(call.digest, state.digest)
-        elif state.refusal.name == "invalid":
+        elif _is_malformed(state):
             turn.misfits += call.name == OUTPUT
         elif state.refusal.name in REFUSALS_THAT_REPEAT:
             turn.repetition.add(call.digest, state.refusal.name)
@@ -162,8 +162,13 @@ def close_batch(session: Session, turn: OpenTurn) -> None:
     turn.batch = {}
     turn.began = {id: began for id, began in turn.began.items() if id in turn.background}
     session.release()
+    take_over(session, turn)
 
 
 def _has_result(state: states.CallState) -> bool:
     """Return whether a call has a result for the model: it has ended, or its subagent works in the background."""
     return isinstance(state, states.Ended) or (isinstance(state, Waiting) and bool(state.told))
+
+
+def _is_malformed(state: Refused) -> bool:
+    return state.refusal.name == "invalid" and not state.by_check

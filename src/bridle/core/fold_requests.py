@@ -1,4 +1,4 @@
-"""Applies state changes of model requests to the session: usage, retries, and the reply that ends a step."""
+"""The part of `fold` for model requests: state changes, usage, retries, fallbacks, and the reply that ends a step."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bridle.core.events import RequestMoved
 from bridle.core.fold_calls import close_batch
 from bridle.core.messages import AssistantMessage, AssistantText, CallMessage, Thought
 from bridle.core.parts import Call, PartOfReply, Reasoning, Request, StepFinish, Text
-from bridle.core.session import OpenTurn, Session
+from bridle.core.session import GivenUp, OpenTurn, Session
 from bridle.core.states import Broken, Cut, Interrupted, Open, Replied, RequestState, Usage
 from bridle.core.turn import SideRequest
 from bridle.core.usage import ModelUse, add_use
@@ -47,24 +47,39 @@ def move_request(session: Session, event: RequestMoved) -> None:
         case Replied() | Cut() | Broken():
             _count(turn, moved.model, state.usage, state.cost)
         case Interrupted():
-            turn.tokens += state.tokens
-            turn.cost += state.cost
+            used = turn.used
+            turn.used = replace(used, tokens=used.tokens + state.tokens, cost=used.cost + state.cost)
             add_use(turn.models, moved.model, ModelUse(Usage(), state.tokens, state.cost))
     if moved.purpose == "title":
         turn.title = moved
         return
     turn.request = moved
-    if moved.purpose in ("compaction", "synthesis"):
+    if isinstance(state, Broken) and state.fallback:
+        _fall_back(turn, moved, state, session.elapsed)
+    elif moved.purpose in ("compaction", "synthesis"):
         _move_side_request(turn, state)
     else:
         _move_step(turn, state)
 
 
+def _fall_back(turn: OpenTurn, request: Request, state: Broken, at: float) -> None:
+    """Record that the next model is asked from now on; the request is repeated in another attempt."""
+    turn.model = state.fallback
+    asked = turn.side_request if request.purpose in ("compaction", "synthesis") else turn.step
+    assert asked is not None
+    turn.given_up = (*turn.given_up, GivenUp(request.model, state.error, asked.tries + 1, at))
+    # The next model has retries of its own.
+    if isinstance(asked, SideRequest):
+        turn.side_request = replace(asked, state="interrupted", tries=0)
+    else:
+        turn.step = replace(asked, state="interrupted", tries=0)
+
+
 def _count(turn: OpenTurn, model: str, usage: Usage, cost: float) -> None:
-    add_use(turn.models, model, ModelUse(usage, usage.total, cost))
+    total = usage.total
+    add_use(turn.models, model, ModelUse(usage, total, cost))
     turn.usage = turn.usage.plus(usage)
-    turn.tokens += usage.total
-    turn.cost += cost
+    turn.used = replace(turn.used, tokens=turn.used.tokens + total, cost=turn.used.cost + cost)
 
 
 def _move_step(turn: OpenTurn, state: RequestState) -> None:
@@ -72,7 +87,7 @@ def _move_step(turn: OpenTurn, state: RequestState) -> None:
     assert step is not None
     match state:
         case Replied():
-            pass
+            turn.given_up = ()
         case Open():
             turn.step = replace(step, tries=step.tries + 1)
         case Cut():
@@ -82,7 +97,7 @@ def _move_step(turn: OpenTurn, state: RequestState) -> None:
             turn.overflowed = turn.overflowed or state.overflow
             turn.step = replace(step, state="interrupted" if state.overflow else "failed")
         case Interrupted():
-            turn.step = replace(step, state="interrupted", deaths=step.deaths + 1)
+            turn.step = replace(step, state="interrupted", deaths=step.deaths + (not state.handed_over))
 
 
 def _move_side_request(turn: OpenTurn, state: RequestState) -> None:
@@ -99,7 +114,8 @@ def _move_side_request(turn: OpenTurn, state: RequestState) -> None:
             turn.side_request = replace(side_request, state="failed")
             turn.synthesis = "failed" if side_request.purpose == "synthesis" else turn.synthesis
         case Interrupted():
-            turn.side_request = replace(side_request, state="interrupted", deaths=side_request.deaths + 1)
+            deaths = side_request.deaths + (not state.handed_over)
+            turn.side_request = replace(side_request, state="interrupted", deaths=deaths)
 
 
 def finish_step(session: Session, turn: OpenTurn, finish: StepFinish) -> None:
@@ -110,7 +126,7 @@ def finish_step(session: Session, turn: OpenTurn, finish: StepFinish) -> None:
     turn.words = [part.id for part in parts if isinstance(part, Text) and part.text.strip()]
     turn.cut = finish.cut
     if any(isinstance(part, Call) and part.written for part in parts):
-        session.written[turn.start.model] = session.written.get(turn.start.model, 0) + 1
+        session.written[turn.model] = session.written.get(turn.model, 0) + 1
     empties = turn.step.empties + 1 if finish.empty else 0
     turn.step = replace(turn.step, state="finished", calls=len(turn.batch), empties=empties)
     if turn.batch or turn.words:
@@ -118,12 +134,12 @@ def finish_step(session: Session, turn: OpenTurn, finish: StepFinish) -> None:
             # A thought that led to nothing: providers refuse a reply that ends in one.
             parts.pop()
         blocks = tuple(_block(part) for part in parts if isinstance(part, (Text, Reasoning, Call)))
-        session.say(AssistantMessage(finish.id, blocks, turn.start.model))
-    if turn.request is not None and isinstance(turn.request.state, Replied):
+        session.say(AssistantMessage(finish.id, blocks, turn.model))
+    if turn.request is not None and isinstance(turn.request.state, Replied) and turn.request.state.by == "model":
         usage = turn.request.state.usage
         session.count(usage)
         # If the provider still counts too much after a compaction, it gained nothing, despite the estimate.
-        full = 0 < turn.start.compact_at < usage.total
+        full = 0 < turn.compact_at < usage.total
         turn.compactions = turn.compactions if full else 0
     close_batch(session, turn)
 

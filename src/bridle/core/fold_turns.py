@@ -1,21 +1,24 @@
-"""Applies each new part of the running turn (reply, step, notice, compaction, …) to the session's state."""
+"""The part of `fold` for records added to the running turn: prompt, reply, step, notice, compaction, ending."""
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from bridle.core import parts
 from bridle.core.compaction import compacted, pruned
+from bridle.core.fold_handoff import hand_over
 from bridle.core.fold_requests import begin_request, finish_step
 from bridle.core.messages import AssistantMessage, AssistantText
-from bridle.core.parts import Call, Reasoning, Request, StepFinish, StepStart, Text
+from bridle.core.parts import Call, History, Reasoning, Redone, Request, StepFinish, StepStart, Text, Undone, Withdrawn
 from bridle.core.session import OpenTurn, Session
 from bridle.core.turn import Step
 
-OLD = (Call, Text, Reasoning, Request, StepStart, StepFinish, parts.Notice)
+OLD = (Call, Text, Reasoning, Request, StepStart, StepFinish, parts.Notice, History)
 """Kinds of parts that a summary replaces."""
 
 
 def put_in_turn(session: Session, turn: OpenTurn, part: parts.Part) -> None:
-    """Apply a new part to the running turn."""
+    """Apply a new part to the running turn; parts that belong to no turn change nothing."""
     match part:
         case Text() if part.by == "bridle" or turn.synthesis == "due":
             if turn.prompts:
@@ -28,7 +31,7 @@ def put_in_turn(session: Session, turn: OpenTurn, part: parts.Part) -> None:
         case Request():
             begin_request(session, turn, part)
         case StepStart():
-            turn.steps += 1
+            turn.used = replace(turn.used, steps=turn.used.steps + 1)
             turn.step = Step(part.number, part.closing, began=session.elapsed)
             turn.words = []
             turn.synthesis = turn.output = ""
@@ -55,13 +58,13 @@ def put_in_turn(session: Session, turn: OpenTurn, part: parts.Part) -> None:
             turn.files.update(dict.fromkeys(each.path for each in part.files))
         case parts.Extension():
             _extend(turn, part)
+        case parts.Handoff():
+            hand_over(turn, part)
         case parts.Halt():
             turn.halt = turn.halt or part
         case parts.TurnFinish():
-            turn.finish = part
-            session.ended = part.reason if turn.prompts else session.ended
-            _answer(session, turn, part.answer)
-        case parts.Sentinel() | parts.TurnStart() | parts.Undone() | parts.Redone():
+            _finish(session, turn, part)
+        case parts.Sentinel() | parts.TurnStart() | Undone() | Redone() | Withdrawn() | History():
             pass
 
 
@@ -78,6 +81,12 @@ def _answer(session: Session, turn: OpenTurn, words: tuple[str, ...]) -> None:
     """Record this text as the answer to every prompt of the turn that has none yet."""
     for prompt in turn.prompts:
         session.answers.setdefault(prompt, words)
+
+
+def _finish(session: Session, turn: OpenTurn, part: parts.TurnFinish) -> None:
+    turn.finish = part
+    session.ended = part.reason if turn.prompts else session.ended
+    _answer(session, turn, part.answer)
 
 
 def _extend(turn: OpenTurn, part: parts.Extension) -> None:

@@ -1,4 +1,4 @@
-"""Hook settings: a user's command, and the moment of a turn at which it runs."""
+"""`HookSettings`: a shell command from the settings, and the moment of a turn at which `turn.shell_hook` runs it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ HookEvent = Literal[
 
 
 class HookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A command of the user as a hook."""
+
     on: HookEvent
     command: str
     """A shell command that receives JSON on standard input. Before a call, an exit status other than 0 blocks the call.

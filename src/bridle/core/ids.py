@@ -1,7 +1,7 @@
-"""Ids of sessions, parts, asks, items and accounts: the only place that builds and parses them.
+"""Builds and parses ids of parts, asks, accounts and subagents' sessions; random ids come from `Seams.new_id`.
 
-Ids are stored on disk: changing one changes the format. `{…}` stands for a component of an id, `[…]` for an optional
-one. File names, git refs and model references are not ids.
+No other module builds or parses them. Ids are stored on disk: changing one changes the format. `{…}` stands for a
+component of an id, `[…]` for an optional one. File names, git refs and model references are not ids.
 
     item        a random id from `Seams.new_id`, like `prm_…`, or one chosen by the caller
     session     `ses_…` or one chosen by the caller, without `:` and `/`; a subagent's is {session}.{call}, that of an
@@ -11,7 +11,7 @@ one. File names, git refs and model references are not ids.
     part        {turn}.start | .halt | .text | .sentinel | .finish | .closing | .pruned | .title
     wanted      {turn}.wanted[.{item}]
     extension   {turn}.extension.{item}
-    step part   {turn}.{step}.start | .cut | .output | .refused.tool_calls
+    step part   {turn}.{step}.start | .cut | .output | .handoff | .refused.tool_calls
     patch       {turn}.{step}.patch.{sequence}
     request     {turn}.{step}.{attempt} | {turn}.{step}.s{attempt} | {compaction}.{attempt} | {turn}.title
     compaction  {turn}.c{number}
@@ -19,13 +19,17 @@ one. File names, git refs and model references are not ids.
     of request  {request}.finish | .refused
     notice      {turn | request | call}.notice.{about}[.{more}]…
     mark        undo.{sequence} | redo.{sequence}
+    history     0.history; turn 0 stands for the time before the first turn
 
     Messages, asks and other ids derived from a call or a prompt:
     message     {call}.result | .report | .attached
     ask         {call}.{permission}[.again][.changed] | {call}.answer
     address     {session}:{ask}, where a subagent asks
     subtask     {prompt}.subtask
+    typed       {prompt}.typed
     stored      {prompt}.prompt
+    withdrawn   {prompt}.withdrawn, as a part; its item {prompt}.withdraw
+    earlier     0.history.{number}, its blocks 0.history.{number}.{place}: a message from before the first turn
 
     Items between sessions:
     prompt      {session}:{call}, its abort {session}:{call}.abort
@@ -34,7 +38,7 @@ one. File names, git refs and model references are not ids.
     ending      {session}/{turn}.ended
 
     The ledger:
-    account     {session}/{turn} | day/{date} | month/{year and month}
+    account     {session}/{turn} | [{owner}/]day/{date} | [{owner}/]month/{year and month}
     reservation {request}[~{failures}]
 """
 
@@ -44,7 +48,7 @@ from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
 TurnPart = Literal["start", "halt", "text", "sentinel", "finish", "closing", "pruned", "title"]
-StepPart = Literal["start", "cut", "output", "refused.tool_calls"]
+StepPart = Literal["start", "cut", "output", "handoff", "refused.tool_calls"]
 RESERVED_SESSIONS = ("day", "month")
 """Prefixes of ledger accounts: a session of this name would share these accounts."""
 
@@ -76,6 +80,17 @@ class StepRequest(NamedTuple):
     turn: int
     step: int
     attempt: int
+
+
+class ReplyPart(NamedTuple):
+    """Turn, step, attempt, failed tries and place of a part in the reply of a step or of its synthesis."""
+
+    purpose: Literal["step", "synthesis"]
+    turn: int
+    step: int
+    attempt: int
+    failures: int
+    place: int
 
 
 class StepAddress(NamedTuple):
@@ -149,6 +164,33 @@ def request_part_id(request: str, part: Literal["finish", "refused"]) -> str:
     return f"{request}.{part}"
 
 
+def read_reply_part(id: str) -> ReplyPart | None:
+    """Return where a part stands in the replies of its step; None for any other part."""
+    turn, _, rest = id.partition(".")
+    step, _, rest = rest.partition(".")
+    attempt, _, rest = rest.partition(".")
+    failures, _, place = rest.partition(".")
+    numbers = (turn, step, attempt.removeprefix("s"), failures, place)
+    if not all(number.isdecimal() for number in numbers):
+        return None
+    purpose: Literal["step", "synthesis"] = "synthesis" if attempt.startswith("s") else "step"
+    return ReplyPart(purpose, *map(int, numbers))
+
+
+HISTORY = "0.history"
+"""Id of the conversation with which a session was created."""
+
+
+def earlier_message_id(number: int) -> str:
+    """Return the id of a message from before the first turn."""
+    return f"{HISTORY}.{number}"
+
+
+def earlier_block_id(message: str, place: int) -> str:
+    """Return the id of a text, a thought or a call in a message from before the first turn."""
+    return f"{message}.{place}"
+
+
 def undo_id(sequence: int) -> str:
     return f"undo.{sequence}"
 
@@ -172,14 +214,34 @@ def question_id(call: str) -> str:
     return f"{call}.answer"
 
 
+def read_question(ask: str) -> str:
+    """Return the call of an ask that is itself a question or awaits its result."""
+    return ask.removesuffix(".answer")
+
+
 def subtask_id(prompt: str) -> str:
     """Return the id, as streamed, of the call that delegates a prompt to its subagent."""
     return f"{prompt}.subtask"
 
 
+def typed_id(prompt: str) -> str:
+    """Return the id, as streamed, of the call that runs a person's command."""
+    return f"{prompt}.typed"
+
+
 def stored_prompt_id(prompt: str) -> str:
     """Return the id under which the full text of a shortened prompt is stored."""
     return f"{prompt}.prompt"
+
+
+def withdrawn_id(prompt: str) -> str:
+    """Return the id of the part that says that a prompt was withdrawn."""
+    return f"{prompt}.withdrawn"
+
+
+def withdrawal_id(prompt: str) -> str:
+    """Return the id of the item that withdraws a prompt."""
+    return f"{prompt}.withdraw"
 
 
 def child_session_id(session: str, call: str) -> str:
@@ -253,18 +315,31 @@ def is_account_in(account: str, root: str) -> bool:
 
 
 def account_range(session: str) -> tuple[str, str]:
-    """Return the range of a session's account ids, the upper bound excluded."""
-    return f"{session}/", f"{session}0"
+    """Return the range of the accounts of a session's turns, the upper bound excluded.
+
+    Days and months of an owner with the session's name are outside it.
+    """
+    return f"{session}/0", f"{session}/:"
 
 
-def day_account_id(at: float) -> str:
+def day_account_id(at: float, owner: str = "") -> str:
     """Return the id of the account of the UTC day that contains this time, in seconds since 1970."""
-    return f"day/{datetime.fromtimestamp(at, UTC):%Y-%m-%d}"
+    return f"{_prefix(owner)}day/{datetime.fromtimestamp(at, UTC):%Y-%m-%d}"
 
 
-def month_account_id(at: float) -> str:
+def month_account_id(at: float, owner: str = "") -> str:
     """Return the id of the account of the UTC month that contains this time, in seconds since 1970."""
-    return f"month/{datetime.fromtimestamp(at, UTC):%Y-%m}"
+    return f"{_prefix(owner)}month/{datetime.fromtimestamp(at, UTC):%Y-%m}"
+
+
+def period_range(owner: str) -> tuple[str, str]:
+    """Return the range of the accounts of an owner's days and months, the upper bound excluded."""
+    return f"{_prefix(owner)}day/", f"{_prefix(owner)}month0"
+
+
+def _prefix(owner: str) -> str:
+    """Return the start of the ids of an owner's accounts. Those of the user have none, as in older versions."""
+    return f"{owner}/" if owner else ""
 
 
 def reservation_id(request: str, failures: int = 0) -> str:
@@ -294,3 +369,8 @@ def looks_like_part(id: str) -> bool:
     """Return whether an id chosen by a caller begins like the ids that turns give to their parts."""
     number, dot, _ = id.partition(".")
     return bool(dot) and number.isdecimal()
+
+
+def is_named_by(id: str, given: str) -> bool:
+    """Return whether a person may mean this session by the beginning of its id."""
+    return id.startswith(given)

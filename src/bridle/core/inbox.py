@@ -1,4 +1,4 @@
-"""Inbox items: prompts, answers, aborts and reports submitted from outside, recorded by the lease holder."""
+"""Types of inbox items (`PromptItem`, `AbortItem`, …), which any process submits, and `TurnOptions` of a prompt."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import msgspec
 
 from bridle.core.limits import LimitName
 from bridle.core.parts import Delegation, File, OnAsk
+from bridle.core.permission import Approvals
 from bridle.core.states import Ask, Report
 
 
@@ -28,6 +29,13 @@ class PromptItem(Submitted, frozen=True, tag="prompt"):
     wants: tuple[str, ...] = ()
     subtask: str = ""
     metadata: dict[str, Any] = {}
+    shell: str = ""
+    """The command that a person typed, and that is run without asking the model or the person."""
+
+    @property
+    def of_parent(self) -> bool:
+        """Whether a turn above this session gave it, and not a person."""
+        return self.options is not None and self.options.delegation is not None
 
 
 class TurnOptions(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -45,7 +53,9 @@ class TurnOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     options: dict[str, Any] = {}
     """Options of the model for this turn, over those of the agent."""
     account: str = ""
-    """The account that pays; empty means the configured user's."""
+    """The name that pays. Empty keeps the session's, or else that of the runtime."""
+    fallbacks: tuple[str, ...] = ()
+    """The models to ask, in this order, when `model` has failed for good."""
 
 
 class AnswerItem(Submitted, frozen=True, tag="answer"):
@@ -84,6 +94,22 @@ class SupplyItem(Submitted, frozen=True, tag="supply"):
     failed: bool = False
 
 
+class WithdrawItem(Submitted, frozen=True, tag="withdraw"):
+    """A person takes back a prompt; one that was taken into a turn stays."""
+
+    prompt: str
+
+
+class DescribeItem(Submitted, frozen=True, tag="describe"):
+    """A person changes facts about the session; None leaves a fact as it is."""
+
+    title: str | None = None
+    pinned: bool | None = None
+    archived: float | None = None
+    """The time; 0 takes the session out of the archive."""
+    approvals: Approvals | None = None
+
+
 class ChildAsksItem(Submitted, frozen=True, tag="child_asks"):
     """All open asks below a call; the newest of these items replaces the earlier ones."""
 
@@ -102,4 +128,10 @@ class ChildEndedItem(Submitted, frozen=True, tag="child_ended"):
     files: tuple[str, ...] = ()
 
 
-InboxItem = PromptItem | AnswerItem | AbortItem | ExtendItem | CompactItem | SupplyItem | ChildAsksItem | ChildEndedItem
+TurnItem = PromptItem | AnswerItem | AbortItem | ExtendItem | CompactItem | SupplyItem | ChildAsksItem | ChildEndedItem
+"""Items for a turn, which are taken at its decision boundaries."""
+
+AtOnceItem = WithdrawItem | DescribeItem
+"""Items that change no turn: the lease holder takes them as they come."""
+
+InboxItem = TurnItem | AtOnceItem

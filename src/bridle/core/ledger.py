@@ -1,4 +1,4 @@
-"""Accounts and reservations: the budget left to a tree of turns, computed identically for every journal."""
+"""Budget accounting for journals: `post` adds spending, reservations and subagents to accounts, or refuses."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import msgspec
 
+from bridle.core.budget import Budget
 from bridle.core.limits import NOTHING, ROWS, UNLIMITED, Bound, LimitName, Limits, Scope, Spent
 from bridle.errors import BridleError
 
@@ -46,6 +47,7 @@ class Account(msgspec.Struct, frozen=True, omit_defaults=True):
     total: int = 0
     beside: int = 0
     background: bool = False
+    owner: str = ""  # The name whose day or month it is; empty for the user's, and for a turn.
 
 
 class Reservation(msgspec.Struct, frozen=True):
@@ -87,6 +89,7 @@ class Shortage(msgspec.Struct, frozen=True):
     fits_later: float
     spent: float = 0.0
     allowed: float = 0.0
+    owner: str = ""
 
 
 class BudgetRefused(BridleError):
@@ -105,9 +108,11 @@ def _bounds(limits: Limits) -> tuple[tuple[LimitName, float], ...]:
     return tuple((row.name, allowed) for row in rows if (allowed := limits.of(row.name)) is not None)
 
 
-def post(change: AccountChange, account_of: Callable[[str], Account | None]) -> dict[str, Account]:
+def post(
+    change: AccountChange, account_of: Callable[[str], Account | None], budget_of: Callable[[str], Budget | None]
+) -> dict[str, Account]:
     """Return the new rows that a change produces; raises `BudgetRefused`, and changes nothing itself."""
-    chain = _chain(change, account_of)
+    chain = _chain(change, account_of, budget_of)
     own = chain[0]
     freed, actual, held = NOTHING, NOTHING, own.held
     for id, spent in change.settles:
@@ -131,10 +136,10 @@ def post(change: AccountChange, account_of: Callable[[str], Account | None]) -> 
         if wanted is not NOTHING:
             used = (spent, keep, others)
             if account.tree is not None:
-                _check_room(account.id, account.tree, "tree", wanted, used=used, reserved=reserved)
+                _check_room(account, account.tree, "tree", wanted, used=used, reserved=reserved)
             # For a subagent, the budget of a turn above it is the tree's.
             scope: Scope = "tree" if account.scope == "turn" and not mine else account.scope
-            _check_room(account.id, limits, scope, wanted, used=used, reserved=reserved)
+            _check_room(account, limits, scope, wanted, used=used, reserved=reserved)
         rows[account.id] = msgspec.structs.replace(
             account,
             limits=limits,
@@ -157,7 +162,7 @@ def _kept(change: AccountChange, own: Account) -> Spent:
 
 
 def _check_room(
-    account: str, limits: Limits, scope: Scope, wanted: Spent, *, used: tuple[Spent, Spent, Spent], reserved: Spent
+    account: Account, limits: Limits, scope: Scope, wanted: Spent, *, used: tuple[Spent, Spent, Spent], reserved: Spent
 ) -> None:
     """Raise `BudgetRefused` for the first limit without room for the wanted amount."""
     for name, allowed in _bounds(limits):
@@ -168,8 +173,9 @@ def _check_room(
             later = allowed - (getattr(spent, name) + getattr(keep, name) + getattr(others, name))
             now = later - getattr(reserved, name)
             if amount > now:
-                had = getattr(spent, name)
-                raise BudgetRefused(Shortage(account, name, scope, now, later, spent=had, allowed=allowed))
+                had, owner = getattr(spent, name), account.owner
+                short = Shortage(account.id, name, scope, now, later, spent=had, allowed=allowed, owner=owner)
+                raise BudgetRefused(short)
 
 
 def _count_places(change: AccountChange, chain: list[Account], rows: dict[str, Account]) -> None:
@@ -210,8 +216,13 @@ def _more(rows: dict[str, Account], id: str, **counts: int) -> None:
     rows[id] = msgspec.structs.replace(row, **{name: getattr(row, name) + by for name, by in counts.items()})
 
 
-def _chain(change: AccountChange, account_of: Callable[[str], Account | None]) -> list[Account]:
-    """Return the account and its ancestors, from turn to month; reopened accounts keep their sums."""
+def _chain(
+    change: AccountChange, account_of: Callable[[str], Account | None], budget_of: Callable[[str], Budget | None]
+) -> list[Account]:
+    """Return the account and its ancestors, from turn to month; reopened accounts keep their sums.
+
+    Days and months that the change opens have the stored budget of their owner, if there is one.
+    """
     opened = {account.id: account for account in change.opens} if change.opens else {}
     chain: list[Account] = []
     id: str | None = change.account
@@ -219,6 +230,8 @@ def _chain(change: AccountChange, account_of: Callable[[str], Account | None]) -
         account = account_of(id)
         if id in opened:
             fresh = opened[id]
+            if fresh.owner and (budget := budget_of(fresh.owner)) is not None:
+                fresh = msgspec.structs.replace(fresh, limits=budget.of(fresh.scope))
             kept = account and msgspec.structs.replace(account, limits=fresh.limits, parent=fresh.parent)
             account = kept or fresh
         assert account is not None, id

@@ -1,4 +1,4 @@
-"""Limits of a turn (steps, tool calls, tokens, cost, seconds): definitions, validation, comparison with usage."""
+"""The table of limits (steps, tool calls, tokens, cost, seconds); `Limits` and `Spent`, with comparison and words."""
 
 from __future__ import annotations
 
@@ -54,6 +54,8 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
     """A turn also counts the use of its subagents, and requests reserve their share of it."""
     last_closes: bool = False
     """The last unit closes the turn, instead of a request beyond the limit."""
+    since_start: bool = True
+    """Every recorded ending has its amount. False for a limit that was added later: older records do not count it."""
 
     @property
     def whole(self) -> bool:
@@ -114,6 +116,7 @@ ROWS = (
         noun="token",
         extension=50_000,
         thousands=True,
+        scopes=("turn", "tree", "day", "month"),
         shared=True,
     ),
     Limit(
@@ -188,6 +191,11 @@ class Spent(msgspec.Struct, frozen=True, omit_defaults=True):
         own = {row.name: max(0, self.of(row.name) - below.of(row.name)) for row in ROWS if row.shared}
         return msgspec.structs.replace(self, **own)
 
+    @property
+    def shared(self) -> Spent:
+        """The amounts that a turn counts for its subagents too."""
+        return Spent(**{row.name: getattr(self, row.name) for row in ROWS if row.shared})
+
     def of(self, name: LimitName) -> float:
         value: float = getattr(self, name)
         return value
@@ -208,6 +216,11 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
     def of(self, name: LimitName) -> float | None:
         value: float | None = getattr(self, name)
         return value
+
+    @property
+    def given(self) -> dict[LimitName, float]:
+        """The limits that are set, by name."""
+        return {name: value for name in LIMIT_NAMES if (value := self.of(name)) is not None}
 
     def reached(self, spent: Spent) -> LimitName | None:
         """Return the first exhausted limit, except one whose last unit closes the turn."""
@@ -230,6 +243,10 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
         least = {name: min((each for each in pair if each is not None), default=None) for name, pair in both.items()}
         return msgspec.structs.replace(self, **least)
 
+    def counted_from(self, spent: Spent) -> Limits:
+        """Return the limits of a turn that has used this much, if these count from now on."""
+        return msgspec.structs.replace(self, **{name: spent.of(name) + value for name, value in self.given.items()})
+
     def over(self, other: Limits) -> Limits:
         """Return these limits, with the other's where these are not set."""
         silent = {name: other.of(name) for name in LIMIT_NAMES if self.of(name) is None}
@@ -244,6 +261,44 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 UNLIMITED = Limits()
+
+
+class ReachedLimit(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The limit that ended a turn: where it is set, the spent and the allowed amount.
+
+    `account` is the name of the account whose day or month it is; empty for the user's own.
+    """
+
+    name: LimitName
+    scope: Scope
+    spent: float
+    allowed: float
+    account: str = ""
+
+
+class AgentLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The limits that settings can set for a turn, except steps, which have a key of their own."""
+
+    tool_calls: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+    seconds: float | None = None
+
+
+class LimitsOfTree(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The limits that settings can set for a turn and its subagents together."""
+
+    steps: int | None = 1_000
+    tool_calls: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+
+
+class Allowance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The limits that settings can set for a day or a month."""
+
+    tokens: int | None = None
+    cost: float | None = None
 
 
 @lru_cache(maxsize=1_000)

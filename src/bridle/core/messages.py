@@ -1,4 +1,4 @@
-"""The messages that the model reads: in order, never edited during a turn, encoded once per wire format."""
+"""The message types that a model reads, and their append-only list, encoded once per wire format."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Attachment(msgspec.Struct, frozen=True):
         return "pdf" if self.media == "application/pdf" else self.media.partition("/")[0]
 
 
-class UserMessage(msgspec.Struct, frozen=True):
+class UserMessage(msgspec.Struct, frozen=True, tag_field="role", tag="user", omit_defaults=True):
     """A prompt, or a message from Bridle to the model."""
 
     id: str
@@ -43,20 +43,20 @@ class UserMessage(msgspec.Struct, frozen=True):
         return f"{self.text}\n\n[attached, but you cannot see it: {', '.join(hidden)}]", seen
 
 
-class AssistantText(msgspec.Struct, frozen=True):
+class AssistantText(msgspec.Struct, frozen=True, tag_field="block", tag="text", omit_defaults=True):
     """Text written by the model."""
 
     text: str
 
 
-class Thought(msgspec.Struct, frozen=True):
+class Thought(msgspec.Struct, frozen=True, tag_field="block", tag="thought", omit_defaults=True):
     """A thought of the model; `seal` is returned to its provider, and means nothing to others."""
 
     text: str
     seal: str = ""
 
 
-class CallMessage(msgspec.Struct, frozen=True):
+class CallMessage(msgspec.Struct, frozen=True, tag_field="block", tag="call", omit_defaults=True):
     """A tool call of the model; `arguments` is always a JSON object."""
 
     id: str
@@ -68,7 +68,7 @@ class CallMessage(msgspec.Struct, frozen=True):
 AssistantBlock = AssistantText | Thought | CallMessage
 
 
-class AssistantMessage(msgspec.Struct, frozen=True):
+class AssistantMessage(msgspec.Struct, frozen=True, tag_field="role", tag="assistant", omit_defaults=True):
     """One reply, with its blocks in the order in which the model wrote them."""
 
     id: str
@@ -85,7 +85,7 @@ class AssistantMessage(msgspec.Struct, frozen=True):
         return tuple(block for block in self.blocks if isinstance(block, CallMessage))
 
 
-class ResultMessage(msgspec.Struct, frozen=True):
+class ResultMessage(msgspec.Struct, frozen=True, tag_field="role", tag="result", omit_defaults=True):
     """The only result of a call."""
 
     id: str
@@ -96,6 +96,7 @@ class ResultMessage(msgspec.Struct, frozen=True):
 
 
 Message = UserMessage | AssistantMessage | ResultMessage
+"""One message of a conversation, as a model reads it."""
 
 
 class Form(Protocol):

@@ -1,4 +1,4 @@
-"""The parts of a session: an append-only list, in which calls and requests move through states."""
+"""The record types that make up a session: prompts, texts, calls, requests, notices, starts and ends of turns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from bridle.core.limits import LimitName, Limits, Reason, Scope, Spent
+from bridle.core.limits import LIMITS, UNLIMITED, LimitName, Limits, ReachedLimit, Reason, Scope, Spent
+from bridle.core.messages import Message
 from bridle.core.permission import Access, Rule
 from bridle.core.states import CallState, Done, Failed, Open, Pending, RequestState, Usage, Waiting
 from bridle.core.usage import ModelUse
@@ -42,11 +43,18 @@ class Delegation(msgspec.Struct, frozen=True, omit_defaults=True):
     always: tuple[Access, ...] = ()
     seconds: float | None = None
     priced: bool = False
+    """Of older versions. Whether the cost is limited is read from the accounts above."""
     reads_only: bool = False
     background: bool = False
     """The parent continues to work, so it lends its place to no subagent."""
     origin: str = ""
     """The prompt of the root turn."""
+    root: str = ""
+    """The account of the root turn; empty in records of older versions."""
+    traceparent: str = ""
+    """The span from which another program started the root turn, as its prompt's metadata name it."""
+    fallbacks: tuple[str, ...] = ()
+    """The fallbacks of `model`."""
 
 
 class Identified(msgspec.Struct, frozen=True, tag_field="kind", omit_defaults=True):
@@ -67,6 +75,14 @@ class Prompt(Identified, frozen=True, tag="prompt"):
     """The subagent that works on it."""
     metadata: dict[str, Any] = {}
     """JSON of the program that submitted it."""
+    shell: str = ""
+    """A command of the person, which is run without a model request."""
+
+
+class Withdrawn(Identified, frozen=True, tag="withdrawn"):
+    """A person took back a prompt that no turn had taken: it is never answered."""
+
+    prompt: str
 
 
 class Text(Identified, frozen=True, tag="text"):
@@ -160,6 +176,13 @@ class ReservationRefused(Identified, frozen=True, tag="refused"):
     spent: float = 0.0
     allowed: float = 0.0
     needs: float = 0.0
+    owner: str = ""
+    """The name whose day or month is short; empty for the user's, and for a turn or a tree."""
+
+    @property
+    def closes(self) -> Reason:
+        """The reason with which it closes the turn."""
+        return "tree_budget" if self.scope == "tree" else LIMITS[self.limit].reason
 
 
 CompactionCause = Literal["usage", "overflow", "manual", "prune"]
@@ -216,6 +239,15 @@ class Patch(Identified, frozen=True, tag="patch"):
     detail: str = ""
 
 
+class History(Identified, frozen=True, tag="history"):
+    """The conversation with which a session was created: the model reads it before the first prompt.
+
+    Only words: its calls are never run, and nothing of it counts or permits anything.
+    """
+
+    messages: tuple[Message, ...]
+
+
 class Undone(Identified, frozen=True, tag="undone"):
     """A person undid everything from a turn on; the next turn makes that final.
 
@@ -259,6 +291,14 @@ class Sentinel(Identified, frozen=True, tag="sentinel"):
     mark: str = "cap_hit"
 
 
+class Fallback(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A model that is asked when the one before it has failed for good, with its window; see `TurnStart`."""
+
+    model: str
+    window: int = 0
+    compact_at: int = 0
+
+
 class TurnStart(Identified, frozen=True, tag="turn_start"):
     """The start of a turn: everything that holds until its end, even if the configuration changes later."""
 
@@ -284,7 +324,31 @@ class TurnStart(Identified, frozen=True, tag="turn_start"):
     options: dict[str, Any] = {}
     """Options of the model from the prompt, over those of the agent."""
     owner: str = ""
-    """The account that pays; empty means the configured user's."""
+    """The name that pays, by days and months. Empty for the user, and in a subagent's turn: its root's pays."""
+    fallbacks: tuple[Fallback, ...] = ()
+    more_system: str = ""
+    """Instructions of the prompt for every agent of the turn; recorded if its agent may hand over."""
+    tool_switches: dict[str, bool] = {}
+    """Tools that the prompt switches on or off for every agent of the turn; recorded if its agent may hand over."""
+
+
+class Handoff(Identified, frozen=True, tag="handoff"):
+    """Another agent continues the turn once all calls of the step have ended: the terms that differ from its start.
+
+    `limits` can only make those of the turn smaller. An empty `system` is the same as before.
+    """
+
+    agent: str
+    model: str
+    tools: tuple[str, ...] = ()
+    system: str = ""
+    limits: Limits = UNLIMITED
+    window: int = 0
+    compact_at: int = 0
+    variant: str = ""
+    asked_tools: tuple[str, ...] = ()
+    fallbacks: tuple[Fallback, ...] = ()
+    options: dict[str, Any] = {}
 
 
 class TurnFinish(Identified, frozen=True, tag="turn_finish"):
@@ -303,9 +367,11 @@ class TurnFinish(Identified, frozen=True, tag="turn_finish"):
     """The answer that fits the schema, as JSON."""
     models: dict[str, ModelUse] = {}
     """The use of the turn and everything below it, by reference of the model; empty in records of older versions."""
+    limit: ReachedLimit | None = None
+    """The limit that ended it; None in records of older versions."""
 
 
 PartOfReply = Text | Reasoning | Call
 PartOfStep = StepStart | StepFinish | Request | ReservationRefused | Patch
-PartOfTurn = TurnStart | Prompt | Notice | Compaction | Extension | Halt | Sentinel | TurnFinish
-Part = PartOfReply | PartOfStep | PartOfTurn | Undone | Redone
+PartOfTurn = TurnStart | Handoff | Prompt | Notice | Compaction | Extension | Halt | Sentinel | TurnFinish
+Part = PartOfReply | PartOfStep | PartOfTurn | History | Withdrawn | Undone | Redone

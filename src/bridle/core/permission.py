@@ -1,4 +1,4 @@
-"""Permission rules: the last rule that matches an access decides on allow, ask or deny."""
+"""Permission rules: `judge` returns the verdict (allow, ask, deny) of the last `Rule` that matches an `Access`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from bridle.core.web import HOST, WEBFETCH, address_fits, host_fits
 from bridle.errors import ConfigError
 
 Verdict = Literal["allow", "ask", "deny"]
+Approvals = Literal["rules", "ask", "auto"]
+"""How a person approves the calls of a session: by the rules, each edit and command, or all that may be allowed."""
 VERDICTS: tuple[Verdict, ...] = ("allow", "ask", "deny")
 
 DOOM_LOOP = "doom_loop"
@@ -31,6 +33,9 @@ class Rule(msgspec.Struct, frozen=True):
     verdict: Verdict
 
     def __post_init__(self) -> None:
+        for field in ("permission", "pattern"):
+            if not isinstance(given := getattr(self, field), str):
+                raise ConfigError(f"Rule: {field} must be text, not {given!r}")
         if self.verdict not in VERDICTS:
             raise ConfigError(f"Rule: verdict must be allow, ask or deny, not {self.verdict!r}")
 
@@ -84,6 +89,14 @@ DEFAULT_RULES: tuple[Rule, ...] = (
 def only_a_person_answers(access: Access) -> bool:
     """Return whether a person must answer even if asks are allowed in advance: loops, and files obeyed later."""
     return access.permission in (*NAMED_ALONE, "protected", "git_config")
+
+
+def by_approvals(verdict: Verdict, access: Access, approvals: Approvals) -> Verdict:
+    """Return the verdict that a person's choice makes of one by the rules; a deny stays."""
+    if verdict == "ask" and approvals == "auto" and not only_a_person_answers(access):
+        return "allow"
+    asked = verdict == "allow" and approvals == "ask" and access.permission in ("edit", "bash")
+    return "ask" if asked else verdict
 
 
 SANDBOXED_RULES: tuple[Rule, ...] = (Rule("bash", "*", "allow"),)

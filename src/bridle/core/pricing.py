@@ -1,4 +1,4 @@
-"""Cost of a model request in US dollars, actual or at most, computed from its tokens and a given price."""
+"""Computes the cost of a model request in US dollars, actual or at most, from its tokens and a given price."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Protected files: names of files that a program later runs or obeys, with the verdict for writing each."""
+"""Names that tools and sandbox protect from writing (`.git`, AGENTS.md, .vscode, …), and the verdict: deny or ask."""
 
 from __future__ import annotations
 

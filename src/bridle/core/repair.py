@@ -1,4 +1,4 @@
-"""Repair of malformed tool calls: the result can be run, or is an error that says what is wrong."""
+"""Repairs malformed tool calls (case of the name, broken JSON, other argument names); digests calls and results."""
 
 from __future__ import annotations
 

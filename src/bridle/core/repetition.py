@@ -1,4 +1,4 @@
-"""Detection of doom loops: repeated calls with repeated results, and replies that repeat one sentence."""
+"""Detects doom loops: repeated calls with repeated results (`repeats`), replies that repeat one sentence (`Chant`)."""
 
 from __future__ import annotations
 

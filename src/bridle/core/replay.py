@@ -1,4 +1,4 @@
-"""Verification of a recorded session: every recorded action must be what `decide` returns, every count must add up."""
+"""Verifies a recorded session for `bridle replay`: each action must be what `decide` returns, each count add up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bridle.core.action import Action, CallModel, Compact, Finish, Pause, Run, S
 from bridle.core.decide import decide
 from bridle.core.events import CallMoved, Entry, PartPut, Recorded
 from bridle.core.fold import fold, load
-from bridle.core.limits import ROWS, Reason, Spent
+from bridle.core.limits import ROWS, Limit, Reason, Spent
 from bridle.core.parts import Request, StepStart, TurnFinish
 from bridle.core.session import OpenTurn, Session
 from bridle.core.states import Approved, Asking, Pending, Queued, Refused, Repeat, Running, Waiting
@@ -127,10 +127,13 @@ def _step(number: int, attempt: int, closing: Reason | None) -> str:
 def _miscounted(turn: OpenTurn, finish: TurnFinish) -> tuple[str, str] | None:
     """Return the use that the turn reports and the sum of its record, if they differ."""
     added = turn.spent(finish.spent.seconds)
-    pairs = zip(astuple(added), astuple(finish.spent), strict=True)
-    if all(abs(ours - theirs) < TOLERANCE for ours, theirs in pairs):
+    if all(_equal(row, added.of(row.name), finish.spent.of(row.name)) for row in ROWS):
         return None
     return f"spent {_words_of(finish.spent)}", _words_of(added)
+
+
+def _equal(row: Limit, added: float, reported: float) -> bool:
+    return abs(added - reported) < TOLERANCE or (not row.since_start and not reported)
 
 
 def _words_of(spent: Spent) -> str:

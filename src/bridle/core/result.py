@@ -1,4 +1,4 @@
-"""The result of a prompt, derived from its session."""
+"""`Result`: the outcome of a prompt (reason, answer, usage, changed files), derived from its session."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Generic, Literal
 
 import msgspec
-from msgspec.structs import asdict
 from typing_extensions import TypeVar
 
-from bridle.core.ids import turn_part_id
-from bridle.core.limits import Reason, Spent
+from bridle.core.ids import turn_part_id, withdrawn_id
+from bridle.core.limits import NOTHING, ReachedLimit, Reason, Spent
 from bridle.core.messages import Message
 from bridle.core.parts import Text, TurnFinish
 from bridle.core.session import Session
@@ -28,6 +27,7 @@ EXIT_STATUS: dict[str, int] = {
     "paused": 5,
     "held": 5,
     "aborted": 130,
+    "withdrawn": 130,
 }
 """Exit status by reason; every other reason is a limit, with status 3."""
 
@@ -40,14 +40,11 @@ class Result(msgspec.Struct, Generic[Output], frozen=True):
 
     session: str
     prompt: str
-    reason: Reason | Literal["paused", "held", "recorded"]
+    reason: Reason | Literal["paused", "held", "recorded", "withdrawn"]
     text: str = ""
-    steps: int = 0
-    tool_calls: int = 0
+    spent: Spent = NOTHING
+    """The amounts that the turn has used, one for each limit."""
     usage: Usage = Usage()
-    tokens: int = 0
-    cost: float = 0.0
-    seconds: float = 0.0
     files: tuple[str, ...] = ()
     detail: str = ""
     cut: bool = False
@@ -56,6 +53,10 @@ class Result(msgspec.Struct, Generic[Output], frozen=True):
     asks: tuple[Ask, ...] = ()
     models: Mapping[str, ModelUse] = {}
     """Tokens and cost of the turn and everything below it, by reference of the model. Empty if not recorded."""
+    limit: ReachedLimit | None = None
+    """The limit that ended the turn, with its scope and both numbers. None if not recorded."""
+    agent: str = ""
+    """The agent that answered; after a handoff, the one that took over."""
     data: Any = None
     """The answer as JSON data, if it had to fit a schema; None if the turn ended without one."""
 
@@ -78,9 +79,24 @@ class Result(msgspec.Struct, Generic[Output], frozen=True):
         return value
 
     @property
-    def spent(self) -> Spent:
-        """The amounts that the turn has used."""
-        return Spent(self.steps, self.tool_calls, self.tokens, self.cost, self.seconds)
+    def steps(self) -> int:
+        return self.spent.steps
+
+    @property
+    def tool_calls(self) -> int:
+        return self.spent.tool_calls
+
+    @property
+    def tokens(self) -> int:
+        return self.spent.tokens
+
+    @property
+    def cost(self) -> float:
+        return self.spent.cost
+
+    @property
+    def seconds(self) -> float:
+        return self.spent.seconds
 
     @property
     def ended(self) -> bool:
@@ -106,6 +122,8 @@ def result_of(session: Session, prompt: str) -> Result:
     id = session.info.id
     turn = session.prompts.get(prompt)
     running = session.running
+    if turn is None and withdrawn_id(prompt) in session.parts:
+        return Result(id, prompt, "withdrawn")
     if turn is None:
         # The prompt waits behind another turn, whose open asks block it.
         return Result(id, prompt, "held", asks=running.asks if running is not None else ())
@@ -120,13 +138,14 @@ def result_of(session: Session, prompt: str) -> Result:
         id,
         prompt,
         "paused",
-        **asdict(session.view(session.elapsed).spent),
+        spent=running.spent(session.elapsed),
         usage=running.usage,
         models=dict(running.models),
         files=tuple(running.files),
         denied=running.unasked,
         turn=turn,
         asks=running.asks,
+        agent=running.start.agent,
     )
 
 
@@ -137,7 +156,7 @@ def _finished(session: Session, id: str, prompt: str, finish: TurnFinish) -> Res
         prompt,
         finish.reason,
         text="".join(part.text for part in texts if isinstance(part, Text)),
-        **asdict(finish.spent),
+        spent=finish.spent,
         usage=finish.usage,
         models=finish.models,
         files=finish.files,
@@ -145,5 +164,7 @@ def _finished(session: Session, id: str, prompt: str, finish: TurnFinish) -> Res
         cut=finish.cut,
         denied=finish.unasked,
         turn=finish.number,
+        limit=finish.limit,
+        agent=session.agents.get(finish.number, ""),
         data=msgspec.json.decode(finish.output) if finish.output else None,
     )

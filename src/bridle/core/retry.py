@@ -1,4 +1,4 @@
-"""Retries of failed model requests: whether to retry, and after which delay."""
+"""`RetryPolicy`, and `next_try`, which decides whether to retry a failed model request, and after which delay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pattern matching for rules: wildcards, partly known texts, and words that a program may pass on as a command."""
+"""Matches texts for permission rules: wildcards, texts known only in part, commands that a command may run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of a session and of its last turn; only `fold` changes it."""
+"""`Session` and `OpenTurn`: in-memory state of a session and its last turn, built by `core.fold` from the record."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from bridle.core import parts
 from bridle.core.context import CHARACTERS_PER_TOKEN, TOKENS_OF_A_TOOL, estimate_tokens
@@ -27,17 +28,29 @@ MOST_MISFITS = 5
 """Number of answers that may miss their schema before the turn fails."""
 
 
+class GivenUp(msgspec.Struct, frozen=True):
+    """A model that has failed for good after this many tries, at this time in active seconds of the turn."""
+
+    model: str
+    error: str
+    tries: int
+    at: float
+
+
 class OpenTurn:
     """The state that the fold keeps for the running turn, or for the last one."""
 
     def __init__(self, start: parts.TurnStart) -> None:
-        self.start = start
+        self.start = start  # With the terms of the last handoff.
+        self.handoff: parts.Handoff | None = None  # Until all calls of its step have ended.
+        self.model = start.model
+        """The model that is asked: the first until it fails for good, then one of its fallbacks."""
+        self.given_up: tuple[GivenUp, ...] = ()
+        """The models that have failed for good since the last whole reply of a step."""
         # Steps are recorded as the cap: the requested number, limited by the ceiling.
-        self.limits = msgspec.structs.replace(start.limits, steps=start.cap)
-        self.steps = 0
-        self.tool_calls = 0
-        self.tokens = 0
-        self.cost = 0.0
+        self.limits = replace(start.limits, steps=start.cap)
+        self.used = NOTHING
+        """The amounts used so far, without the seconds, which pass between events."""
         self.usage = Usage()
         self.models: dict[str, ModelUse] = {}
         """The use of the turn and everything below it, by reference of the model."""
@@ -95,13 +108,36 @@ class OpenTurn:
         return self.start.delegation.depth if self.start.delegation is not None else 0
 
     @property
+    def candidates(self) -> tuple[str, ...]:
+        """The models of the turn in their order, beginning with the one that is asked."""
+        given = (self.start.model, *(fallback.model for fallback in self.start.fallbacks))
+        place = given.index(self.model)
+        return given[place:] + given[:place]
+
+    @property
+    def window(self) -> int:
+        """The context window of the model that is asked; 0 if none is recorded."""
+        return self._limits_of_model.window
+
+    @property
+    def compact_at(self) -> int:
+        """Token count above which the context is compacted; 0 disables compaction."""
+        return self._limits_of_model.compact_at
+
+    @property
+    def _limits_of_model(self) -> parts.TurnStart | parts.Fallback:
+        if not self.start.fallbacks:
+            return self.start
+        return next((fallback for fallback in self.start.fallbacks if fallback.model == self.model), self.start)
+
+    @property
     def cap(self) -> int:
         """Number of steps that the turn may take; 0 if it has no tools."""
         return self.limits.steps or 0
 
     def spent(self, elapsed: float) -> Spent:
         """Return the amounts that the turn has used by this time."""
-        return Spent(self.steps, self.tool_calls, self.tokens, self.cost, elapsed)
+        return replace(self.used, seconds=elapsed)
 
     @property
     def compaction_words(self) -> str:
@@ -188,6 +224,8 @@ class Session:
         self.known_files: dict[str, str] = {}
         """Files that the model has seen, with a digest of their content then; empty means no longer seen."""
         self.prompts: dict[str, int] = {}
+        self.agents: dict[int, str] = {}
+        """By turn; after a handoff, the agent that took over."""
         self.answers: dict[str, tuple[str, ...]] = {}
         self.undone: dict[str, parts.Undone] = {}
         """Undone turns that can be redone; the last one is redone first."""
@@ -249,8 +287,7 @@ class Session:
     def view(self, elapsed: float) -> Turn:
         """Return the turn as `decide` sees it."""
         assert self.turn is not None
-        compact_at = self.turn.start.compact_at
-        return self.turn.view(elapsed, crowded=0 < compact_at < self.tokens)
+        return self.turn.view(elapsed, crowded=0 < self.turn.compact_at < self.tokens)
 
     @property
     def messages(self) -> Messages:

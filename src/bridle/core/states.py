@@ -1,4 +1,4 @@
-"""States of calls and requests, and the data of each state."""
+"""The states of a tool call and of a model request (pending, running, done, …), with the data of each."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ NotAllowed = Literal["denied", "unasked", "rejected", "hook"]
 RefusalName = Literal[
     NotAllowed, "doom_loop", "limit", "tools_off", "invalid", "aborted", "unknown_outcome", "superseded"
 ]
+
+
+OutputBy = Literal["tool", "hook"]
+ReplyBy = Literal["model", "hook"]
 
 
 class Refusal(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -105,6 +109,8 @@ class Returned(msgspec.Struct, frozen=True, omit_defaults=True):
     files: tuple[str, ...] = ()
     stored: str = ""
     report: Report | None = None
+    by: OutputBy = "tool"
+    """A hook may give the output, before the call or after it."""
 
 
 class Done(Returned, frozen=True, tag="done"):
@@ -121,6 +127,8 @@ class Done(Returned, frozen=True, tag="done"):
     """The call gives the answer of the turn, which must fit a schema."""
     todos: tuple[Todo, ...] | None = None
     """The task list, if this call wrote it."""
+    diff: str = ""
+    """The change that this call made to files, for people; empty if it is long."""
 
 
 class Failed(Returned, frozen=True, tag="failed"):
@@ -132,6 +140,8 @@ class Refused(msgspec.Struct, frozen=True, tag="refused", omit_defaults=True):
 
     refusal: Refusal
     output: str
+    by_check: bool = False
+    """The program's check refused this answer, which fits its schema."""
 
 
 CallState = Pending | Asking | Approved | Repeat | Queued | Running | Waiting | Done | Failed | Refused
@@ -160,13 +170,17 @@ class Replied(msgspec.Struct, frozen=True, tag="done", omit_defaults=True):
     usage: Usage
     cost: float = 0.0
     finish: str = ""
+    by: ReplyBy = "model"
+    """A hook may give the reply, instead of the request or after it."""
 
 
 class Interrupted(msgspec.Struct, frozen=True, tag="interrupted", omit_defaults=True):
-    """The process died during the request; the worst case is charged."""
+    """The process died during the request, or handed the turn over; the worst case is charged."""
 
     tokens: int
     cost: float = 0.0
+    handed_over: bool = False
+    """Such a request does not count among the attempts of its step."""
 
 
 CutBy = Literal["abort", "chant", "deadline"]
@@ -181,12 +195,16 @@ class Cut(msgspec.Struct, frozen=True, tag="cut", omit_defaults=True):
 
 
 class Broken(msgspec.Struct, frozen=True, tag="failed", omit_defaults=True):
-    """Failed for good; `overflow` means that the context did not fit the model's window."""
+    """Failed for good with its model; `overflow` means that the context did not fit the model's window."""
 
     error: str
     usage: Usage = Usage()
     cost: float = 0.0
     overflow: bool = False
+    by: ReplyBy = "model"
+    """A hook may refuse the request, or the reply."""
+    fallback: str = ""
+    """The model that is asked instead, in another attempt."""
 
 
 RequestState = Open | Replied | Interrupted | Cut | Broken

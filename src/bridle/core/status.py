@@ -1,4 +1,4 @@
-"""The status of a session (idle, busy, retry, paused, interrupted), derived from its record."""
+"""`status_of`: derives the status of a session (idle, busy, retry, paused, interrupted) from its record."""
 
 from __future__ import annotations
 

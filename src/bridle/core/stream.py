@@ -1,15 +1,15 @@
-"""The request that a model adapter receives, and the stream events that it may yield."""
+"""Types between the loop and a model adapter: the request, tool descriptions, and the stream events of the reply."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
 from bridle.core.messages import Messages
 from bridle.core.parts import Purpose
-from bridle.core.states import Usage
+from bridle.core.states import ReplyBy, Usage
 
 
 class ToolSpec(msgspec.Struct, frozen=True):
@@ -35,6 +35,8 @@ class ModelRequest(msgspec.Struct, frozen=True):
     options: Mapping[str, Any]
     takes: frozenset[str] = frozenset()
     """Inputs that the model accepts besides text."""
+    headers: Mapping[str, str] = {}
+    """More headers of the request, where the model is reached over HTTP."""
 
 
 class Start(msgspec.Struct, frozen=True, tag="start"):
@@ -46,6 +48,8 @@ class ReasoningStart(msgspec.Struct, frozen=True, tag="reasoning-start"):
 
 
 class ReasoningDelta(msgspec.Struct, frozen=True, tag="reasoning-delta"):
+    """More of a thought."""
+
     text: str
 
 
@@ -60,6 +64,8 @@ class TextStart(msgspec.Struct, frozen=True, tag="text-start"):
 
 
 class TextDelta(msgspec.Struct, frozen=True, tag="text-delta"):
+    """More of a text."""
+
     text: str
 
 
@@ -68,16 +74,22 @@ class TextEnd(msgspec.Struct, frozen=True, tag="text-end"):
 
 
 class ToolInputStart(msgspec.Struct, frozen=True, tag="tool-input-start"):
+    """The model begins a tool call."""
+
     name: str
     id: str
 
 
 class ToolInputDelta(msgspec.Struct, frozen=True, tag="tool-input-delta"):
+    """A piece of the arguments of a tool call, as JSON text."""
+
     id: str
     text: str
 
 
 class ToolInputEnd(msgspec.Struct, frozen=True, tag="tool-input-end"):
+    """The arguments of a tool call are complete; its `ToolCall` follows."""
+
     id: str
 
 
@@ -118,13 +130,14 @@ class StepEnd(msgspec.Struct, frozen=True, tag="finish-step"):
 
     finish: str = "stop"
     usage: Usage | None = None
+    by: ReplyBy = "model"
 
 
 class StreamEnd(msgspec.Struct, frozen=True, tag="finish"):
     """The terminator: without it the stream was cut off."""
 
 
-class Error(msgspec.Struct, frozen=True, tag="error"):
+class ModelError(msgspec.Struct, frozen=True, tag="error"):
     """The request failed. Adapters never raise; they yield this.
 
     `retryable` is the adapter's statement on whether the failure may be temporary; without it the status decides.
@@ -135,9 +148,13 @@ class Error(msgspec.Struct, frozen=True, tag="error"):
     headers: Mapping[str, str] = {}
     retryable: bool | None = None
     overflow: bool = False
+    by: ReplyBy = "model"
 
 
 TextEvent = TextStart | TextDelta | TextEnd
 ReasoningEvent = ReasoningStart | ReasoningDelta | ReasoningEnd
 ToolEvent = ToolInputStart | ToolInputDelta | ToolInputEnd | ToolCall | ToolResult | ToolError
-StreamEvent = Start | Alive | TextEvent | ReasoningEvent | ToolEvent | StepBegin | StepEnd | StreamEnd | Error
+StreamEvent = Start | Alive | TextEvent | ReasoningEvent | ToolEvent | StepBegin | StepEnd | StreamEnd | ModelError
+"""Everything that the stream of a model may yield."""
+EVENT_TYPES = frozenset(get_args(StreamEvent))
+"""Looked up before `isinstance`, which compares with one class after the other."""

@@ -1,4 +1,7 @@
-"""The system prompt, joined once at the start of a turn and stable until its end."""
+"""Joins the pieces of a system prompt in order (header, agent, environment, …); `assembly` chooses the pieces.
+
+It is joined at the start of a turn or at a handoff, and stable until the next one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Separates thoughts from the text of models that write both into the same stream."""
+"""`Thinking`: separates a model's thoughts from its answer, for models that write both into one text stream."""
 
 from __future__ import annotations
 

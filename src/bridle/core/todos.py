@@ -1,4 +1,4 @@
-"""The task list, as recorded by the call that writes it."""
+"""`Todo`: a task of the model's to-do list, which `todowrite` replaces and the state of the session keeps."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import msgspec
 
 # No docstring, because it would become part of the schema that models read.
 class Todo(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One item of a session's todo list."""
+
     content: str
     status: Literal["pending", "in_progress", "completed", "cancelled"] = "pending"
     priority: Literal["high", "medium", "low"] = "medium"

@@ -1,4 +1,4 @@
-"""The frozen view of a recorded turn that `decide` works on."""
+"""`Turn`: the frozen summary of a turn's record from which `decide` chooses the next action."""
 
 from __future__ import annotations
 
@@ -95,6 +95,6 @@ class Turn(msgspec.Struct, frozen=True):
         if self.doom:
             return "doom_loop"
         if self.refused is not None:
-            return "tree_budget" if self.refused.scope == "tree" else LIMITS[self.refused.limit].reason
+            return self.refused.closes
         reached = self.limits.reached(self.spent)
         return None if reached is None else LIMITS[reached].reason

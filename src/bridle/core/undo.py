@@ -1,4 +1,4 @@
-"""The entries that an undo hides: all from a turn on, until a redo; the journal keeps them."""
+"""Filters a session's entries: an undo hides those from a turn on, until a redo; `runtime.undo` restores the files."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from bridle.core.events import Entry, PartPut, SessionPut
-from bridle.core.parts import Part, Redone, TurnStart, Undone
+from bridle.core.events import Entry, PartPut, Recorded, SessionPut
+from bridle.core.parts import Part, Redone, TurnStart, Undone, Withdrawn
 
 
 def has_mark(entries: Iterable[Entry]) -> bool:
@@ -56,6 +56,11 @@ def _without(entries: list[Entry], first: int) -> list[Entry]:
     for entry in entries:
         if entry.sequence < first:
             kept.append(entry)
-        elif facts := tuple(event for event in entry.events if isinstance(event, SessionPut)):
+        elif facts := tuple(filter(_outlives_undo, entry.events)):
             kept.append(msgspec.structs.replace(entry, events=facts))
     return kept
+
+
+def _outlives_undo(event: Recorded) -> bool:
+    """Return whether an event is a fact about the session: its description, or that a prompt was withdrawn."""
+    return isinstance(event, SessionPut) or (isinstance(event, PartPut) and isinstance(event.part, Withdrawn))

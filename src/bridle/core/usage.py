@@ -1,4 +1,4 @@
-"""Tokens and cost of requests, of one request and of each model."""
+"""Tokens of a request (`Usage`), and tokens and cost summed per model (`ModelUse`); `pricing` computes the cost."""
 
 from __future__ import annotations
 

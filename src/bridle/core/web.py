@@ -1,4 +1,4 @@
-"""Web addresses in canonical form, and rules about them: matched by scheme, host, port and path."""
+"""Parses web addresses into canonical form, and matches rule patterns by scheme, host, port, path; fetches nothing."""
 
 from __future__ import annotations
 

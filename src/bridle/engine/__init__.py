@@ -1,1 +1,1 @@
-"""Engines, which drive sessions: wakes are coalesced, and each session is driven by one task at a time."""
+"""Engines decide when and in which process the turns of a session run; at most one process at a time runs them."""

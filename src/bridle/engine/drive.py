@@ -1,4 +1,4 @@
-"""Drive one session until it parks: the function that every engine and every worker calls."""
+"""`drive`: take the lease of a session and run its turns until it must wait; every engine and worker calls it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from dataclasses import dataclass, field
 from bridle.core.action import Wait
 from bridle.core.events import Entry
 from bridle.core.ids import read_account
-from bridle.core.inbox import AbortItem, InboxItem
+from bridle.core.inbox import AbortItem, AtOnceItem, InboxItem
 from bridle.core.ledger import Shortage
 from bridle.core.session import Session
 from bridle.core.undo import has_mark
 from bridle.engine.engine import Engine, Parked
-from bridle.errors import JournalError, LeaseLost
+from bridle.engine.leaving import Leaving, record_hand_over
+from bridle.errors import JournalError, LeaseGivenUp, LeaseLost
 from bridle.journal.journal import Journal, Lease, folded
-from bridle.seams import Seams, begin
+from bridle.seams import Seams, begin, uninterrupted
 from bridle.turn.actions import Actions, TurnActions
 from bridle.turn.active_turn import ActiveTurn, TurnFactory
 from bridle.turn.children import report_end
@@ -26,12 +27,14 @@ from bridle.turn.loop import run_turn
 from bridle.turn.record import Publish, Record
 from bridle.turn.scope import Scope
 from bridle.turn.settle import settle_left
-from bridle.turn.take_inbox import answerable, openable, recalled, take_inbox
+from bridle.turn.take_at_once import take_at_once, waits_at_once
+from bridle.turn.take_inbox import answerable, openable, recalled, take_beside, take_inbox
 from bridle.turn.title import end_title
 
 MAX_LOADED_SESSIONS = 64
 WATCH_AGAIN_SECONDS = 1.0
 RENEW_SECONDS = 5.0
+LOOK_SECONDS = 0.2
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,6 +50,9 @@ class DriveSetup:
     """Sessions being driven in this process, under their leases."""
     loaded: dict[str, Session] = field(default_factory=dict)
     """Sessions recently driven or read in this process."""
+    leaving: Leaving = field(default_factory=Leaving)
+    tool_places: asyncio.Semaphore | None = None
+    """Limits the tool calls that run at once in this process."""
     submitted: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """Ids of the items that an open turn is known to have submitted to other sessions, by its session."""
 
@@ -117,7 +123,9 @@ async def _drive_leased(
     record = setup.record(session, lease)
     others = Others(lease.session, setup, engine)
     while True:
-        active = ActiveTurn(record, setup.turns, setup.seams, Scope(), others, held_prompts=held_prompts)
+        active = ActiveTurn(
+            record, setup.turns, setup.seams, Scope(setup.tool_places), others, held_prompts=held_prompts
+        )
         if session.running is None:
             await report_end(session, others)
             if engine.closing and not recalled(await setup.journal.inbox(lease.session)):
@@ -135,10 +143,16 @@ async def _drive_leased(
 async def _run(active: ActiveTurn, setup: DriveSetup) -> object:
     """Run the open turn until it finishes or parks, and watch its inbox and its lease."""
     watch = begin(_watch(active, setup))
+    actions = setup.actions(active)
+    setup.leaving.add(active)
     try:
-        outcome = await run_turn(setup.actions(active))
+        outcome = await run_turn(actions)
         await end_title(active)
         await active.record.flush()
+    except LeaseGivenUp:
+        setup.leaving.remove(active)
+        await record_hand_over(active)
+        raise
     except JournalError:
         # Write past events if possible; the failure itself is reported in any case.
         with suppress(JournalError):
@@ -148,6 +162,8 @@ async def _run(active: ActiveTurn, setup: DriveSetup) -> object:
         watch.cancel()
         await asyncio.wait([watch])
         await end_title(active)
+        await actions.leave()
+        setup.leaving.remove(active)
     return outcome
 
 
@@ -158,6 +174,8 @@ async def _watch(active: ActiveTurn, setup: DriveSetup) -> None:
     while True:
         try:
             items = await journal.inbox(lease.session)
+            if waits_at_once(items):
+                await uninterrupted(take_beside(active))
             for item in items:
                 active.mail = True
                 if isinstance(item, AbortItem) and item.turn in (0, active.turn.start.number):
@@ -205,10 +223,15 @@ class Others:
             lease = await self._setup.journal.acquire(session)
             if lease is not None:
                 try:
-                    record = self._setup.record(await self._setup.load(session), lease)
-                    await settle_left(ActiveTurn(record, self._setup.turns, self._setup.seams, Scope(), self))
+                    await settle_abandoned(lease, self._setup, self)
                 finally:
                     await self._setup.journal.release(lease)
+
+
+async def settle_abandoned(lease: Lease, setup: DriveSetup, others: Others) -> None:
+    """Settle what a dead process left open in a session, also on the ledger. Resumes nothing."""
+    record = setup.record(await setup.load(lease.session), lease)
+    await settle_left(ActiveTurn(record, setup.turns, setup.seams, Scope(), others))
 
 
 async def submit(session: str, item: InboxItem, journal: Journal, engine: Engine) -> bool:
@@ -218,3 +241,43 @@ async def submit(session: str, item: InboxItem, journal: Journal, engine: Engine
     if enqueue is None:
         await engine.wake(session)
     return fresh
+
+
+async def settle(session: str, item: AtOnceItem, setup: DriveSetup, engine: Engine) -> None:
+    """Submit an item that changes no turn, and return once it is recorded: by the lease holder, or else here.
+
+    Starts no turn, and continues none. If this process dies, the next lease holder records the item.
+    """
+    mark = 0
+    await setup.journal.submit(session, item)
+    while any(waiting.id == item.id for waiting in await setup.journal.inbox(session)):
+        lease = await setup.journal.acquire(session)
+        if lease is None:
+            mark = await _changed(session, mark, setup.journal)
+            continue
+        await uninterrupted(_settle_here(lease, setup))
+        if await has_work(session, setup, engine):
+            # A drive that was to take it found the lease taken.
+            await engine.wake(session)
+
+
+async def _settle_here(lease: Lease, setup: DriveSetup) -> None:
+    id = lease.session
+    try:
+        session = setup.live[id] = await setup.load(id)
+        del setup.loaded[id]
+        await take_at_once(setup.record(session, lease), await setup.journal.inbox(id))
+        setup.keep(id, session)
+    finally:
+        setup.live.pop(id, None)
+        await setup.journal.release(lease)
+
+
+async def _changed(session: str, mark: int, journal: Journal) -> int:
+    """Return the next mark once a session has changed, or after a while: a lease holder may die silently."""
+    changed = begin(journal.changed(session, mark, every=True))
+    try:
+        await asyncio.wait([changed], timeout=LOOK_SECONDS)
+        return changed.result() if changed.done() else mark
+    finally:
+        changed.cancel()

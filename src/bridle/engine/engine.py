@@ -1,4 +1,4 @@
-"""The contract of an engine, which drives sessions when they are woken."""
+"""`Engine`: the contract of a scheduler that runs the turns of a session, in this process or in workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine of a single process: one task per driven session, wakes coalesced."""
+"""`LocalEngine`: the engine of a single process, one task per running session; several wakes meanwhile count as one."""
 
 from __future__ import annotations
 
@@ -64,6 +64,16 @@ class LocalEngine:
         for session in sorted({await self._top(session) for session in tuple(self._drives)}):
             item = AbortItem(self._setup.seams.new_id("abt"), detail="the runtime was closed")
             await submit(session, item, self._setup.journal, self)
+        await self._ended()
+
+    async def leave(self, grace: float) -> None:
+        """Leave the turns driven here interrupted, after at most `grace` seconds for their work. See `Leaving`."""
+        self.closing = True
+        await self._setup.leaving.leave(grace)
+        await self._ended()
+
+    async def _ended(self) -> None:
+        """Return once no drive is left."""
         while tasks := [current.task for current in self._drives.values() if current.task is not None]:
             await asyncio.wait(tasks)
 

@@ -1,4 +1,4 @@
-"""A log for people: one line for each step, refused call and ending, in a file that is rotated by size."""
+"""`StepLog`: writes a log for people, one line for each step, refused call and ending, to a file rotated by size."""
 
 from __future__ import annotations
 

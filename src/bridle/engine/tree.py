@@ -1,4 +1,4 @@
-"""Trees of sessions, read from the journal: which sessions below one can continue, and where a tree begins."""
+"""Wakes sessions of a tree (a root and its subagents) that can continue, while a caller awaits it; finds parents."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Storage of sessions: one contract, implemented in memory and in SQLite."""
+"""Storage of sessions: one contract, implemented in memory, in SQLite and on PostgreSQL."""

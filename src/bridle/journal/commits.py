@@ -1,4 +1,4 @@
-"""Commits of one process: made immediately if the database is free, otherwise in groups."""
+"""Group commit for `sqlite`: a transaction runs at once if the database is free; those that wait share a commit."""
 
 from __future__ import annotations
 

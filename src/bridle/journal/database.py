@@ -1,4 +1,4 @@
-"""The SQLite file of a journal: opening, checks, migrations, and error messages."""
+"""`Database`: opens, checks and migrates a journal's SQLite file, explains errors; `sqlite` reads and writes rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def _read_queries() -> dict[str, str]:
 QUERIES = _read_queries()
 
 
-def _migrations() -> list[Path]:
+def migrations() -> list[Path]:
+    """Return the scripts that create and change the tables, in the order of their versions."""
     return sorted((_HERE / "migrations").glob("*.sql"))
 
 
@@ -71,7 +72,9 @@ class Database:
         self.reserve = path.with_name(path.name + ".reserve")
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+            # Only a new file: closing any descriptor of one that is open here too would end SQLite's locks on it.
+            with suppress(FileExistsError):
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
             # One process at a time: a second one must not see the file between its first pragmas.
             with _private_file(path.with_name(path.name + ".opening")) as handle:
                 fcntl.flock(handle, fcntl.LOCK_EX)
@@ -95,7 +98,7 @@ class Database:
     def _open(self) -> None:
         self.writer = self._connect()
         version = self._check()
-        if version > len(_migrations()):
+        if version > len(migrations()):
             self._open_newer(version)
             return
         self._prepare(version)
@@ -135,7 +138,7 @@ class Database:
         # Checkpoints run where they delay no caller, instead of in the middle of a commit.
         writer.execute("PRAGMA wal_autocheckpoint = 0")
         writer.execute("PRAGMA synchronous = NORMAL")
-        for number, script in enumerate(_migrations(), 1):
+        for number, script in enumerate(migrations(), 1):
             if number > version:
                 self._migrate(number, script.read_text())
 

@@ -1,13 +1,16 @@
-"""The contract of a journal: append under a lease, load, follow, inbox, ledger."""
+"""`Journal`: the contract of a storage of sessions (append under a lease, load, follow, inbox, budget ledger)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from itertools import islice
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
-from bridle.core.events import Entry, SessionInfo, SessionPut
+from bridle.core.budget import BudgetChange
+from bridle.core.events import Entry, PartDelta, SessionInfo, SessionPut
 from bridle.core.fold import fold
 from bridle.core.inbox import InboxItem
 from bridle.core.ledger import Account, AccountChange
@@ -31,12 +34,42 @@ Wake = Callable[[Any], object]
 """Called with the journal's connection inside the transaction of `submit`; awaited where the connection is async."""
 
 
+class PageMark(NamedTuple):
+    """The place of a session in the list of all: the last change first, then the id."""
+
+    updated: float
+    session: str
+
+
 class SessionRow(msgspec.Struct, frozen=True):
     """A session as shown in a list."""
 
     info: SessionInfo
     sequence: int
     updated: float
+
+    @property
+    def mark(self) -> PageMark:
+        """The place in the list, from which the next page begins."""
+        return PageMark(self.updated, self.info.id)
+
+
+class SessionQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The sessions that a list shows; a default leaves none out, except archived ones."""
+
+    text: str = ""
+    """Text that the title contains, in any case."""
+    directory: str = ""
+    state: Literal["", "idle", "busy", "retry", "paused", "interrupted"] = ""
+    roots: bool = False
+    """Leave out sessions of subagents."""
+    pinned: bool = False
+    """Only pinned ones."""
+    archived: Literal["without", "with", "only"] = "without"
+    before: PageMark | None = None
+    """The mark of the last row of the page before."""
+    limit: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """The most rows; 0 means all."""
 
 
 class Journal(Protocol):
@@ -105,11 +138,24 @@ class Journal(Protocol):
     async def account(self, id: str) -> Account | None:
         """Return a row of the ledger, with the reservations that it holds."""
 
+    async def set_budget(self, account: str, change: BudgetChange) -> bool:
+        """Store the budget of an account, and make its days and months keep it; durable on return.
+
+        All of them keep it from the next reservation on, in any process. Return False if it is the budget already.
+        """
+
+    async def budgets(self, account: str, most: int = 1) -> list[BudgetChange]:
+        """Return the last budgets of an account, the one that holds first."""
+
     async def holding(self, root: str) -> list[Account]:
         """Return the accounts with reservations of turns of this session and below it; without a session, of all."""
 
-    async def sessions(self) -> list[SessionRow]:
-        """Return all sessions, the most recently changed first."""
+    async def sessions(self, query: SessionQuery | None = None) -> list[SessionRow]:
+        """Return the sessions that fit, in the order of their marks: the most recently changed first.
+
+        Without a query these are all, archived ones included. The `state` of a query is left to the caller. Decodes
+        little more than it returns.
+        """
 
     async def delete(self, lease: Lease) -> None:
         """Delete a session, its inbox and the accounts of its turns; the spending of days and months stays.
@@ -125,6 +171,49 @@ class Journal(Protocol):
 
     async def close(self) -> None:
         """Release files and leases. Called by the opener of the journal; may be called twice."""
+
+
+def fits(row: SessionRow, query: SessionQuery) -> bool:
+    """Return whether a list shows a session; its state is not looked at."""
+    info = row.info
+    if query.archived != "with" and bool(info.archived) is not (query.archived == "only"):
+        return False
+    if (query.roots and info.parent) or (query.pinned and not info.pinned):
+        return False
+    if (query.directory and info.directory != query.directory) or (
+        query.before is not None and row.mark >= query.before
+    ):
+        return False
+    return query.text.casefold() in info.title.casefold()
+
+
+def page(rows: Iterable[SessionRow], query: SessionQuery | None) -> list[SessionRow]:
+    """Return the rows that fit, as many as the query wants; takes no more from the iterable."""
+    found = (row for row in rows if query is None or fits(row, query))
+    return list(islice(found, query.limit or None if query is not None else None))
+
+
+TakesDelta = Callable[[PartDelta], None]
+"""Takes a live delta; must be quick."""
+
+
+class DeltaRelay(Protocol):
+    """Passes live deltas between the processes of a journal. They may be dropped, and nothing waits for them."""
+
+    def send(self, session: str, delta: PartDelta) -> None:
+        """Pass a delta of a session that is driven here to its followers in other processes. Returns at once."""
+
+    def hear(self, session: str, take: TakesDelta) -> AbstractContextManager[None]:
+        """Call `take` with the deltas of a session that other processes drive, while the context is open."""
+
+
+@runtime_checkable
+class SharesDeltas(Protocol):
+    """A `Journal` whose processes see each other's live deltas."""
+
+    @property
+    def deltas(self) -> DeltaRelay:
+        """The relay of this process."""
 
 
 def session_entry(info: SessionInfo) -> Entry:

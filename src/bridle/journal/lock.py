@@ -1,4 +1,4 @@
-"""The lease of a session on one machine: a file lock that ends with its process."""
+"""File locks behind the leases of sessions on one machine, ended by their process; `sqlite` adds the epochs."""
 
 from __future__ import annotations
 

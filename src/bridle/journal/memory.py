@@ -1,20 +1,23 @@
-"""A journal in memory, with the same contract as SQLite's: for tests and for turns that are not kept."""
+"""`MemoryJournal`: a journal in memory, with the same contract as SQLite's, for tests and turns that are not kept."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 
+import msgspec
+
+from bridle.core.budget import Budget, BudgetChange
 from bridle.core.events import Entry, PartPut, SessionInfo, SessionPut
-from bridle.core.ids import account_range, is_account_in, is_below, read_account
+from bridle.core.ids import account_range, is_account_in, is_below, period_range, read_account
 from bridle.core.inbox import InboxItem
 from bridle.core.ledger import Account, AccountChange, post
-from bridle.core.parts import TurnFinish
+from bridle.core.parts import TurnFinish, TurnStart
 from bridle.errors import LeaseLost, NoSuchSession
-from bridle.journal.journal import Lease, SessionRow, Wake, Weight, session_entry
+from bridle.journal.journal import Lease, SessionQuery, SessionRow, Wake, Weight, page, session_entry
 from bridle.seams import new_lock
 from bridle.wire import entries as wire
 
@@ -62,9 +65,14 @@ class _Kept:
     @property
     def ended(self) -> bool:
         """Whether the last turn has ended and nothing waits in the inbox."""
-        last = self.entries[-1].events
-        finished = any(isinstance(event, PartPut) and isinstance(event.part, TurnFinish) for event in last)
-        return finished and not self.held and not any(self.inbox.values())
+        return not self.held and not any(self.inbox.values()) and isinstance(next(self._edges(), None), TurnFinish)
+
+    def _edges(self) -> Iterator[TurnStart | TurnFinish]:
+        """Yield the starts and ends of turns, the last one first."""
+        for entry in reversed(self.entries):
+            for event in reversed(entry.events):
+                if isinstance(event, PartPut) and isinstance(event.part, (TurnStart, TurnFinish)):
+                    yield event.part
 
     def change(self, *, ends: bool) -> None:
         """Count a change, or an ending, and wake its waiters."""
@@ -85,6 +93,7 @@ class MemoryJournal:
         self._keeps = keeps
         self._sessions: dict[str, _Kept] = {}
         self._accounts: dict[str, Account] = {}
+        self._budgets: dict[str, list[BudgetChange]] = {}
         self._lock = new_lock()
 
     def _kept(self, session: str) -> _Kept:
@@ -131,7 +140,7 @@ class MemoryJournal:
             if entries[0].sequence != len(kept.entries) + 1:
                 raise LeaseLost(f"session {lease.session} has new entries of another process")
             if change is not None:
-                self._accounts.update(post(change, self._accounts.get))
+                self._accounts.update(post(change, self._accounts.get, self._budget))
             kept.entries += entries
             kept.inbox.update(dict.fromkeys(take))
             for one in entries:
@@ -211,14 +220,32 @@ class MemoryJournal:
     async def account(self, id: str) -> Account | None:
         return self._accounts.get(id)
 
+    def _budget(self, account: str) -> Budget | None:
+        known = self._budgets.get(account)
+        return known[-1].budget if known else None
+
+    async def set_budget(self, account: str, change: BudgetChange) -> bool:
+        first, end = period_range(account)
+        with self._lock:
+            if self._budget(account) == change.budget:
+                return False
+            self._budgets.setdefault(account, []).append(change)
+            for row in [row for id, row in self._accounts.items() if first <= id < end]:
+                self._accounts[row.id] = msgspec.structs.replace(row, limits=change.budget.of(row.scope))
+            return True
+
+    async def budgets(self, account: str, most: int = 1) -> list[BudgetChange]:
+        with self._lock:
+            return self._budgets.get(account, [])[::-1][:most]
+
     async def holding(self, root: str) -> list[Account]:
         with self._lock:
             return [account for account in self._accounts.values() if account.held and is_account_in(account.id, root)]
 
-    async def sessions(self) -> list[SessionRow]:
+    async def sessions(self, query: SessionQuery | None = None) -> list[SessionRow]:
         with self._lock:
             rows = [SessionRow(kept.info, len(kept.entries), kept.entries[-1].at) for kept in self._sessions.values()]
-        return sorted(rows, key=lambda row: row.updated, reverse=True)
+        return page(sorted(rows, key=lambda row: row.mark, reverse=True), query)
 
     async def delete(self, lease: Lease) -> None:
         first, end = account_range(lease.session)

@@ -9,7 +9,9 @@ SELECT epoch FROM session WHERE id = ?
 -- name: put_info
 UPDATE session SET info = ? WHERE id = ?
 -- name: list_sessions
-SELECT number, info FROM session WHERE length(info)
+SELECT number, info, key, at FROM session LEFT JOIN entry ON key = (
+    SELECT key FROM entry WHERE key BETWEEN number << 32 AND (number << 32) + 4294967295 ORDER BY key DESC LIMIT 1
+) WHERE length(info) ORDER BY at DESC, id DESC
 -- name: last_entry
 SELECT key, at FROM entry WHERE key BETWEEN ? AND ? ORDER BY key DESC LIMIT 1
 -- name: add_entry
@@ -29,6 +31,12 @@ SELECT account FROM account WHERE id = ?
 SELECT account FROM account WHERE id BETWEEN ? AND ? AND instr(account, CAST('"held":' AS BLOB))
 -- name: put_account
 INSERT INTO account (id, account) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET account = excluded.account
+-- name: accounts_between
+SELECT account FROM account WHERE id >= ? AND id < ?
+-- name: add_budget
+INSERT INTO budget (account, at, budget) VALUES (?, ?, ?)
+-- name: budgets
+SELECT budget, at FROM budget WHERE account = ? ORDER BY number DESC LIMIT ?
 -- name: data_version
 PRAGMA data_version
 -- name: delete_session

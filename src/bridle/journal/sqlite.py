@@ -1,4 +1,4 @@
-"""A journal in one SQLite file, shared by all processes of a user."""
+"""`SqliteJournal`: sessions, inboxes, leases and ledger in one SQLite file, shared by all processes of a user."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from typing import Any, Literal
 
 import msgspec
 
+from bridle.core.budget import Budget, BudgetChange
 from bridle.core.events import Entry, SessionInfo, SessionPut
-from bridle.core.ids import account_range, is_account_in
+from bridle.core.ids import account_range, is_account_in, period_range
 from bridle.core.inbox import InboxItem
 from bridle.core.ledger import Account, AccountChange, post
 from bridle.errors import JournalFailed, JournalFull, JournalRefused, LeaseLost, NoSuchSession
 from bridle.journal.commits import Commits
 from bridle.journal.database import QUERIES, Database
-from bridle.journal.journal import Lease, SessionRow, Wake, Weight, session_entry
+from bridle.journal.journal import Lease, SessionQuery, SessionRow, Wake, Weight, page, session_entry
 from bridle.journal.lock import drop_lock, is_locked, take_lock
 from bridle.journal.sync import Sync
 from bridle.seams import Seams
@@ -150,12 +151,15 @@ class SqliteJournal:
                 execute(QUERIES["put_info"], (wire.encode(event.info), lease.session))
 
     def _post(self, change: AccountChange) -> None:
-        for id, account in post(change, self._account).items():
-            body = wire.encode(account)
-            self._database.execute(QUERIES["put_account"], (id, blob(body)))
-            self._rows[id] = (body, account)
+        for account in post(change, self._account, self._budget).values():
+            self._put_account(account)
         if len(self._rows) > MOST_ROWS:
             self._rows.clear()
+
+    def _put_account(self, account: Account) -> None:
+        body = wire.encode(account)
+        self._database.execute(QUERIES["put_account"], (account.id, blob(body)))
+        self._rows[account.id] = (body, account)
 
     def _account(self, id: str) -> Account | None:
         row = self._database.execute(QUERIES["get_account"], (id,)).fetchone()
@@ -167,9 +171,14 @@ class SqliteJournal:
         with self._sound(f"account {id}"):
             return wire.decode_account(row[0])
 
+    def _budget(self, account: str) -> Budget | None:
+        row = self._database.execute(QUERIES["budgets"], (account, 1)).fetchone()
+        with self._sound(f"the budget of {account}"):
+            return wire.decode_budget(row[0]) if row is not None else None
+
     def _read(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         try:
-            return self._database.reader.execute(QUERIES[query], values).fetchall()
+            return self._database.reader.execute(QUERIES.get(query, query), values).fetchall()
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise self._database.told(error) from error
 
@@ -257,6 +266,9 @@ class SqliteJournal:
             self._change(lease.session, rests=True)
 
     async def held(self, session: str) -> bool:
+        # Only the id of a session that exists is a file name.
+        if not self._read("session", (session,)):
+            return False
         return session in self._locks or is_locked(self._lock_folder / f"{session}.lock")
 
     async def posted(self, session: str) -> None:
@@ -305,6 +317,24 @@ class SqliteJournal:
         with self._sound(f"account {id}"):
             return wire.decode_account(rows[0][0]) if rows else None
 
+    async def set_budget(self, account: str, change: BudgetChange) -> bool:
+        def work() -> bool:
+            if self._budget(account) == change.budget:
+                return False
+            self._database.execute(QUERIES["add_budget"], (account, change.at, wire.encode(change.budget)))
+            rows = self._database.execute(QUERIES["accounts_between"], period_range(account)).fetchall()
+            with self._sound(f"an account of {account}"):
+                for row in (wire.decode_account(row[0]) for row in rows):
+                    self._put_account(msgspec.structs.replace(row, limits=change.budget.of(row.scope)))
+            return True
+
+        return await self._commits.write(work, full=self._power)
+
+    async def budgets(self, account: str, most: int = 1) -> list[BudgetChange]:
+        rows = self._read("budgets", (account, most))
+        with self._sound(f"the budget of {account}"):
+            return [BudgetChange(wire.decode_budget(budget), at) for budget, at in rows]
+
     async def holding(self, root: str) -> list[Account]:
         # Rows are small and this is rare: only a request that waits for another's reservation reads them.
         rows = self._read("held_accounts", (root, f"{root}\U0010ffff"))
@@ -312,16 +342,16 @@ class SqliteJournal:
             found = [wire.decode_account(row[0]) for row in rows]
         return [account for account in found if account.held and is_account_in(account.id, root)]
 
-    async def sessions(self) -> list[SessionRow]:
-        found = []
-        for number, body in self._read("list_sessions"):
+    async def sessions(self, query: SessionQuery | None = None) -> list[SessionRow]:
+        return page(self._rows_of_sessions(), query)
+
+    def _rows_of_sessions(self) -> Iterator[SessionRow]:
+        for number, body, key, at in self._read("list_sessions"):
             with self._sound(f"session number {number}"):
                 info = msgspec.json.decode(body, type=SessionInfo)
-                self._numbers[info.id] = number
-                keys = self._keys(info.id)
-                key, at = self._read("last_entry", keys)[0]
-                found.append(SessionRow(info, key - keys[0], at))
-        return sorted(found, key=lambda row: row.updated, reverse=True)
+                row = SessionRow(info, key - number * SESSION_SPAN, at)
+            self._numbers[info.id] = number
+            yield row
 
     async def delete(self, lease: Lease) -> None:
         number = self._number(lease.session)
@@ -337,6 +367,12 @@ class SqliteJournal:
 
         await self._commits.write(work, full=False)
         self._numbers.pop(lease.session, None)
+
+    async def rows(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Run a query on the tables beside the sessions."""
+        if query.startswith("SELECT"):
+            return self._read(query, values)
+        return await self._commits.write(lambda: self._database.execute(query, values).fetchall(), full=False)
 
     async def size(self, session: str) -> int:
         return int(self._read("entry_bytes", self._keys(session))[0][0] or 0)

@@ -1,4 +1,4 @@
-"""Flushing of commits to disk so that they survive a power loss: one flush serves all waiters."""
+"""Flushes commits of `sqlite` to disk, so that they survive a power loss: one flush serves all waiters."""
 
 from __future__ import annotations
 

@@ -1,16 +1,15 @@
-"""The messages of a session as plain JSON, in the shapes of OpenAI's and Anthropic's APIs."""
+"""`to_openai` and `to_anthropic`: convert a session's messages to JSON, with the encoders of the model adapters."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 
 from bridle.core.messages import Message
+from bridle.library.foreign_json import JsonMessage
+from bridle.values.argument_kinds import check_argument
 
-JsonMessage = dict[str, Any]
-"""A message in the shape of another API."""
 EVERYTHING = frozenset({"image", "pdf"})
 """Kinds of attachments: none is left out."""
 
@@ -22,7 +21,7 @@ def to_openai(messages: Iterable[Message]) -> list[JsonMessage]:
     from bridle.model.request_body import JsonForm
 
     form = JsonForm(MessageForms(takes=EVERYTHING).of)
-    for message in messages:
+    for message in _checked(messages):
         form.add(message)
     return _decoded(form.closed())
 
@@ -32,9 +31,16 @@ def to_anthropic(messages: Iterable[Message]) -> list[JsonMessage]:
     from bridle.model.anthropic import TurnForm
 
     form = TurnForm("", EVERYTHING)
-    for message in messages:
+    for message in _checked(messages):
         form.add(message)
     return _decoded(form.closed())
+
+
+def _checked(messages: Iterable[Message]) -> list[Message]:
+    """Return the messages; raises `ConfigError` for anything else."""
+    check_argument("messages", Iterable[Message], messages)
+    check_argument("messages", list[Message], found := list(messages))
+    return found
 
 
 def _decoded(items: bytes | bytearray) -> list[JsonMessage]:

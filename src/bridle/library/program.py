@@ -1,22 +1,39 @@
-"""The Python side of agents while their turns run: dependencies, instructions, and checks of the output."""
+"""`AgentProgram`: makes the dependencies and `Context` of a turn; calls a program's instructions and output checks."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    AsyncContextDecorator,
+    AsyncExitStack,
+    ContextDecorator,
+    asynccontextmanager,
+    contextmanager,
+)
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from bridle.core.inbox import PromptItem
 from bridle.core.parts import File, Prompt, TurnStart
 from bridle.core.session import Session
-from bridle.errors import TurnLeft
+from bridle.errors import ConfigError, NoOutput, TurnLeft, error_text
 from bridle.library.context import MISSING, Context
+from bridle.library.hooks import Hooks, function_hooks
+from bridle.seams import in_thread
 from bridle.turn.caller import Caller, NestedRunner
+from bridle.turn.scope import cancelled_by_us
+from bridle.values.argument_kinds import check_argument, fits, in_words, shown, takes
 from bridle.values.type_adapter import TypeAdapter
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +43,13 @@ class OutputType:
     adapter: TypeAdapter
     check: Callable[..., Any] | None = None
 
+    def load(self, recorded: Any) -> Any:
+        """Return a recorded answer in its type; raises `NoOutput` if the type has changed since then."""
+        try:
+            return self.adapter.load(recorded)
+        except msgspec.ValidationError as error:
+            raise NoOutput(f"the recorded answer does not fit the type of the output: {error}") from error
+
 
 @dataclass(frozen=True, kw_only=True)
 class AgentFunctions:
@@ -34,8 +58,10 @@ class AgentFunctions:
     instructions: Callable[..., Any] | None = None
     factory: Callable[..., Any] | None = None
     """Makes the dependencies of a turn from the metadata of its prompt."""
-    needs_deps: bool = False
+    takes_deps: tuple[Any, ...] = ()
+    """The types of the dependencies that its tools and functions take."""
     output: OutputType | None = None
+    hooks: tuple[Hooks[Any], ...] = ()
     schema: Mapping[str, Any] | None = None
     """The JSON schema of its answers; None for plain text."""
 
@@ -57,6 +83,8 @@ class _Turn:
     agent: str
     number: int
     origin: str
+    opener: str
+    """The agent with which the turn began: its factory makes the dependencies, also after a handoff."""
     metadata: Mapping[str, Any]
     files: tuple[File, ...]
 
@@ -64,9 +92,10 @@ class _Turn:
 class AgentProgram:
     """Implements `Program` for an agent and its subagents."""
 
-    def __init__(self, root: str, agents: Mapping[str, AgentFunctions]) -> None:
+    def __init__(self, root: str) -> None:
         self._root = root
-        self._agents = agents
+        self.agents: dict[str, AgentFunctions] = {}
+        """The functions of every agent, by name."""
         self._opened: dict[str, _Opened] = {}
         self.given: dict[str, object] = {}
         """Dependencies that were passed to a run, by the id of its prompt."""
@@ -74,7 +103,7 @@ class AgentProgram:
         """Output types that were passed to a run, by the id of its prompt."""
 
     async def instructions(self, session: Session, agent: str, item: PromptItem, number: int) -> str | None:
-        functions = self._agents.get(agent)
+        functions = self.agents.get(agent)
         if functions is None or functions.instructions is None:
             return None
         assert session.info is not None
@@ -84,11 +113,21 @@ class AgentProgram:
             agent=agent,
             number=number,
             origin=delegation.origin if delegation is not None else item.id,
+            opener=agent,
             metadata=item.metadata,
             files=item.files,
         )
-        text = await called(functions.instructions, await self.context(turn))
-        return str(text)
+        context = await self.context(turn)
+        try:
+            told = await called(functions.instructions, context)
+            check_argument(f"the instructions of agent {agent}", str, told)
+            return str(told)
+        except ConfigError:
+            raise
+        except Exception as error:
+            # Foreign code: the turn ends with its error, as with a model that fails.
+            LOG.exception("the instructions of agent %s failed", agent)
+            raise ConfigError(f"the instructions of agent {agent} failed: {error_text(error)}") from error
 
     async def attach(self, session: Session, start: TurnStart) -> None:
         await self._deps(_turn_of(session, start))
@@ -103,12 +142,22 @@ class AgentProgram:
 
     def output_of(self, agent: str, origin: str) -> OutputType | None:
         """Return the output type of a turn: the one passed to its run, or the agent's."""
-        functions = self._agents.get(agent)
+        functions = self.agents.get(agent)
         return self.outputs.get(origin) or (functions.output if functions is not None else None)
+
+    @property
+    def has_hooks(self) -> bool:
+        """Whether one of the agents has hooks."""
+        return any(functions.hooks for functions in self.agents.values())
+
+    def hooks_of(self, agent: str) -> tuple[Hooks[Any], ...]:
+        """Return the hooks of an agent."""
+        functions = self.agents.get(agent)
+        return functions.hooks if functions is not None else ()
 
     def schema_of(self, agent: str) -> Mapping[str, Any] | None:
         """Return the JSON schema of an agent's answers; None for plain text."""
-        functions = self._agents.get(agent)
+        functions = self.agents.get(agent)
         return functions.schema if functions is not None else None
 
     async def context(
@@ -146,18 +195,24 @@ class AgentProgram:
         return opened.deps
 
     async def _made(self, turn: _Turn, closing: AsyncExitStack) -> Any:
-        functions = self._agents.get(turn.agent) or AgentFunctions()
-        root = self._agents[self._root]
+        functions = self.agents.get(turn.opener) or AgentFunctions()
+        root = self.agents[self._root]
         given = self.given.get(turn.origin, MISSING)
-        own = functions.factory if turn.agent != self._root else None
+        own = functions.factory if turn.opener != self._root else None
         if own is None and given is not MISSING:
             return given
         factory = own or root.factory
         if factory is not None:
-            return await _opened(factory, turn.metadata, closing)
-        if functions.needs_deps:
+            made = await _opened(factory, turn.metadata, closing)
+            for kind in functions.takes_deps:
+                if not fits(kind, made):
+                    await closing.aclose()
+                    takes = f"agent {turn.opener}: deps: it takes {in_words(kind)}"
+                    raise ConfigError(f"{takes}, and the factory returned {shown(made)}")
+            return made
+        if functions.takes_deps:
             raise TurnLeft(
-                f"session {turn.session}: agent {turn.agent} needs its deps, and this process has none: "
+                f"session {turn.session}: agent {turn.opener} needs its deps, and this process has none: "
                 "give the agent a factory, Agent(deps=…), to continue its turns in any process"
             )
         return None
@@ -170,6 +225,7 @@ class _TurnCaller:
         self._program = program
         self._turn = turn
         self.context = partial(program.context, turn)
+        self.hooks = function_hooks(program.hooks_of(turn.agent), self)
 
     async def accepted(self, answer: Any) -> Any:
         wanted = self._program.output_of(self._turn.agent, self._turn.origin)
@@ -177,10 +233,11 @@ class _TurnCaller:
             return answer
         value = wanted.adapter.load(answer)
         if wanted.check is not None:
-            context = (await self.context(),) if takes_context(wanted.check) else ()
-            checked = await called(wanted.check, *context, value)
-            value = value if checked is None else checked
-        return wanted.adapter.dump(value)
+            context = () if takes(wanted.check, 1) else (await self.context(),)
+            checked = await _answered(wanted.check, *context, value)
+            if checked is not None and checked is not value:
+                return wanted.adapter.dump(checked)
+        return _recorded(wanted.adapter, value, answer)
 
 
 def _turn_of(session: Session, start: TurnStart) -> _Turn:
@@ -188,38 +245,70 @@ def _turn_of(session: Session, start: TurnStart) -> _Turn:
     prompts = session.turn.prompts if session.turn is not None else []
     first = session.parts.get(prompts[0]) if prompts else None
     prompt = first if isinstance(first, Prompt) else Prompt("", "")
+    began = session.parts.get(start.id)
     return _Turn(
         session=session.info.id,
         agent=start.agent,
         number=start.number,
         origin=start.delegation.origin if start.delegation is not None else prompt.id,
+        opener=began.agent if isinstance(began, TurnStart) else start.agent,
         metadata=prompt.metadata,
         files=prompt.files,
     )
 
 
-def takes_context(function: Callable[..., Any]) -> bool:
-    """Return whether the first of two parameters is the context."""
-    return len(inspect.signature(function).parameters) > 1
+def _recorded(adapter: TypeAdapter, value: Any, given: Any) -> Any:
+    """Return the JSON data of an answer: with its defaults, or as the model gave it if that is lost by writing it."""
+    data = adapter.dump(value)
+    try:
+        return data if adapter.load(data) == value else given
+    except msgspec.ValidationError:
+        return given
+
+
+async def _answered(check: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a check; a plain function may block, so it runs in a thread."""
+    if inspect.iscoroutinefunction(check):
+        return await check(*arguments)
+    value = await in_thread(lambda: check(*arguments))
+    return await value if isinstance(value, Awaitable) else value
 
 
 async def called(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function of the program, which may be a coroutine function."""
-    value = function(*arguments)
-    return await value if isinstance(value, Awaitable) else value
+    with _contained():
+        value = function(*arguments)
+        return await value if isinstance(value, Awaitable) else value
+
+
+@contextmanager
+def _contained() -> Iterator[None]:
+    """Raise a `SystemExit` and a foreign cancellation as an error that ends neither the event loop nor its task."""
+    try:
+        yield
+    except (SystemExit, asyncio.CancelledError) as error:
+        if cancelled_by_us(error):
+            raise
+        raise RuntimeError(error_text(error)) from error
 
 
 async def _opened(factory: Callable[..., Any], metadata: Mapping[str, Any], closing: AsyncExitStack) -> Any:
-    """Make dependencies; a generator or context manager is closed with the drive."""
+    """Make dependencies. Generators, their context managers and connections of a pool are closed with the drive.
+
+    Other objects are not entered: they may be shared, like a client with connections.
+    """
     if inspect.isasyncgenfunction(factory):
         factory = asynccontextmanager(factory)
-    made = factory(metadata)
-    inner = inspect.unwrap(factory)
-    if inspect.isasyncgenfunction(inner):
-        return await closing.enter_async_context(made)
-    if inspect.isgeneratorfunction(inner):
-        return closing.enter_context(made)
-    return await made if isinstance(made, Awaitable) else made
+    elif inspect.isgeneratorfunction(factory):
+        factory = contextmanager(factory)
+    with _contained():
+        made = factory(metadata)
+        # Pools return objects that may be awaited or entered, and only the latter gives the connection back.
+        if isinstance(made, AbstractAsyncContextManager) and isinstance(made, AsyncContextDecorator | Awaitable):
+            return await closing.enter_async_context(made)
+        if isinstance(made, AbstractContextManager) and isinstance(made, ContextDecorator):
+            return closing.enter_context(made)
+        return await made if isinstance(made, Awaitable) else made
 
 
 def _from_any_thread(show: Callable[[str], None]) -> Callable[[str], None]:

@@ -1,4 +1,4 @@
-"""The arguments of a run, validated and turned into a request."""
+"""`RunArguments`: types of the arguments of `run` and `stream`; `request_of` validates them and makes a run request."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from bridle.core.limits import Limits
 from bridle.core.parts import File, OnAsk
 from bridle.errors import ConfigError
 from bridle.library.context import MISSING
+from bridle.library.definition import references
 from bridle.library.program import OutputType
 from bridle.library.runs import RunRequest
-from bridle.runtime.argument_checks import fitting
+from bridle.runtime.argument_checks import fitting, plain_name
 from bridle.tools.attachments import Media, prompt_file
+from bridle.values.argument_kinds import check_arguments, hints_of
 from bridle.values.type_adapter import adapter_for
 
 Deps = TypeVar("Deps")
@@ -39,11 +41,12 @@ class RunArguments(TypedDict, Generic[Deps], total=False):
     """Limits of this turn, instead of the agent's."""
     tools: Mapping[str, bool]
     """Tools of the agent to switch off, by name."""
-    model: str | None
+    model: str | Sequence[str] | None
+    """Another model for this turn, by reference; or a list of models."""
     options: Mapping[str, Any]
     """Options of the model, over the agent's."""
     account: str
-    """The account that pays."""
+    """The name that pays, for example of a tenant; without it that of the session, or else of the configuration."""
     metadata: Mapping[str, Any]
     """JSON that is recorded with the prompt."""
     queue: bool
@@ -56,34 +59,47 @@ def request_of(agent: TurnOptions, prompt: str, output: Any, given: RunArguments
     unknown = given.keys() - RunArguments.__annotations__.keys()
     if unknown:
         raise ConfigError(f"run: unknown argument {min(unknown)!r} (known: {', '.join(RunArguments.__annotations__)})")
+    kinds = {name: kind for name, kind in hints_of(RunArguments).items() if name != "model"}
+    check_arguments("run", {"prompt": str, **kinds}, {"prompt": prompt, **given})
+    if given.get("id") == "":
+        raise ConfigError("run: id must not be empty")
     limits, wanted = given.get("limits"), None
     if limits is not None:
         fitting("run: limits", limits, Limits)
     if output is not None and not isinstance(output, Mapping):
         wanted = OutputType(adapter=adapter_for(output, "run: output"))
+    models = references(given.get("model"))
     schema = output if isinstance(output, Mapping) else wanted.adapter.schema if wanted is not None else None
     options = msgspec.structs.replace(
         agent,
-        model=given.get("model") or agent.model,
-        on_ask=fitting("run: on_ask", given.get("on_ask", agent.on_ask), OnAsk),
+        model=models[0] if models else agent.model,
+        fallbacks=tuple(models[1:]) if models else agent.fallbacks,
+        on_ask=given.get("on_ask", agent.on_ask),
         system=given.get("system", ""),
         tools=dict(given.get("tools", {})),
         limits={} if limits is None else dict(_set_limits(limits)),
         output=None if schema is None else dict(schema),
         options=dict(given.get("options", {})),
-        account=given.get("account", ""),
+        account=plain_name("run: account", given.get("account", "")),
     )
     return RunRequest(
         text=prompt,
         options=options,
         session=given.get("session"),
         id=given.get("id"),
-        files=[prompt_file(each) for each in given.get("files", ())],
+        files=[_file(each) for each in given.get("files", ())],
         metadata=given.get("metadata"),
         queue=given.get("queue", False),
         deps=given.get("deps", MISSING),
         output=wanted,
     )
+
+
+def _file(given: File | Media | bytes | str | Path) -> File:
+    try:
+        return prompt_file(given)
+    except ConfigError as error:
+        raise ConfigError(f"run: files: {error}") from error
 
 
 def _set_limits(limits: Limits) -> list[tuple[Any, Any]]:

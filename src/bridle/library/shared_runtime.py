@@ -1,4 +1,4 @@
-"""Runtimes shared by the runs of one agent: one per event loop, open while at least one run uses it."""
+"""`SharedRuntimes`: the runtimes of one agent's runs, one per event loop, open while at least one run uses it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class _Open:
     runtime: Runtime
     loop: asyncio.AbstractEventLoop
     config: RuntimeConfig
-    """Kept, because it is known by its id."""
+    """Referenced here, because the runtime is found by the id of its configuration."""
     users: int = 0
 
 

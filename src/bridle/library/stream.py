@@ -1,14 +1,17 @@
-"""The events of a run as they happen, and its result."""
+"""`Stream`: async iterator over the events of a run, also as text, SSE or growing output; the result comes last."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
+import msgspec
+
 from bridle.core.result import Result
 from bridle.errors import BridleError
-from bridle.wire.events import DeltaEvent, Event, RemovedEvent, ToolUseEvent
+from bridle.turn.output_schema import OUTPUT, OutputSchema
+from bridle.wire.events import DeltaEvent, ErrorEvent, Event, RemovedEvent, ToolUseEvent
 
 Output = TypeVar("Output")
 
@@ -20,10 +23,12 @@ class Stream(Generic[Output]):
     dropped only when it is collected, which may be late if an exception holds the frame that used it.
     """
 
-    def __init__(self, events: AsyncGenerator[Event, None], results: list[Result[Output]], answer: str) -> None:
+    def __init__(
+        self, events: AsyncGenerator[Event, None], results: list[Result[Output]], schema: Mapping[str, Any] | None
+    ) -> None:
         self._events = events
         self._results = results
-        self._answer = answer
+        self._answer = OutputSchema(schema or {})
 
     def __aiter__(self) -> Stream[Output]:
         return self
@@ -56,24 +61,37 @@ class Stream(Generic[Output]):
             if isinstance(event, DeltaEvent) and event.kind == "text":
                 yield event.text
 
-    async def outputs(self) -> AsyncIterator[Any]:
-        """Yield the output as JSON data while it grows, and last of all the output in its type."""
-        # Imported only here: it repairs JSON that is not complete yet.
-        from json_repair import loads
+    async def sse(self) -> AsyncIterator[str]:
+        """Yield the events as server-sent events, for the streaming response of any web framework; then end the run.
 
+        A client that disconnects aborts the turn. A run that is refused sends an `ErrorEvent`.
+        """
+        try:
+            async with self:
+                async for event in self:
+                    yield _sent(event)
+        except BridleError as error:
+            yield _sent(ErrorEvent(session="", message=str(error)))
+
+    async def outputs(self) -> AsyncIterator[Any]:
+        """Yield the output as JSON data while it grows, and finally the output in its type."""
         growing: dict[str, str] = {}
         last: Any = None
         async for event in self:
             match event:
-                case ToolUseEvent(state="pending") if event.tool == self._answer:
+                case ToolUseEvent(state="pending") if event.tool == OUTPUT:
                     growing[event.id] = ""
                 case RemovedEvent():
                     for part in event.parts:
                         growing.pop(part, None)
                 case DeltaEvent(kind="arguments") if event.part in growing:
                     growing[event.part] += event.text
-                    partial = loads(growing[event.part])
-                    if partial not in ("", last):
+                    partial = self._answer.growing(growing[event.part])
+                    if partial not in (None, "", last):
                         last = partial
                         yield partial
         yield self.result.output
+
+
+def _sent(event: Event) -> str:
+    return f"data: {msgspec.json.encode(event).decode()}\n\n"

@@ -1,4 +1,4 @@
-"""The `@tool` decorator: makes a tool of a Python function, which stays callable with its own signature."""
+"""The `@tool` decorator: makes a typed tool of a Python function; `tools.function_tools` builds its schema."""
 
 from __future__ import annotations
 
@@ -60,8 +60,9 @@ class _Decorator:
     @overload
     def __call__(self, function: Callable[Parameters, Returned], /) -> PlainTool[Parameters, Returned]: ...
     def __call__(self, function: Callable[..., Any], /) -> FunctionTool[..., Any]:
+        made = function_tool(function, self._options)
         kind: type[FunctionTool[..., Any]] = ContextTool if takes_context(function) else PlainTool
-        return kind(function, function_tool(function, self._options))
+        return kind(function, made)
 
 
 @overload

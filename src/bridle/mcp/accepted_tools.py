@@ -1,11 +1,12 @@
-"""Accepted tool definitions of MCP servers: a server that changes its offer has to be accepted again."""
+"""`AcceptedTools`: stores each MCP server's accepted tools; the first offer counts, changes wait for an approval."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from difflib import unified_diff
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from unicodedata import category
 
 import msgspec
@@ -106,11 +107,40 @@ def _described(offer: Offer) -> list[str]:
     return [*lines, "instructions", *offer.instructions.splitlines()]
 
 
-class AcceptedTools:
-    """The pins of all servers, in one file of the user. Methods raise `ConfigError` if it cannot be used."""
+class PinStore(Protocol):
+    """A place for pins, by the key of their server. Methods raise `ConfigError` if it cannot be used."""
 
-    def __init__(self, path: Path) -> None:
-        self._kept = JsonStore(path, dict[str, Pin])
+    def read(self) -> dict[str, Pin]:
+        """Return all pins."""
+
+    def change(self, key: str, change: Callable[[Pin | None], Pin]) -> Pin:
+        """Replace one pin by the result of a function of it, and return the new one."""
+
+
+class MemoryPins:
+    """Implements `PinStore` for one program."""
+
+    def __init__(self) -> None:
+        self._pins: dict[str, Pin] = {}
+
+    def read(self) -> dict[str, Pin]:
+        return dict(self._pins)
+
+    def change(self, key: str, change: Callable[[Pin | None], Pin]) -> Pin:
+        pin = self._pins[key] = change(self._pins.get(key))
+        return pin
+
+
+class AcceptedTools:
+    """The pins of all servers: in one file of the user, or in memory. Methods raise `ConfigError` if it is unusable."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._kept: PinStore = JsonStore(path, dict[str, Pin]) if path is not None else MemoryPins()
+        self._file = path is not None
+
+    def review(self, server: str) -> str:
+        """Return how the user accepts a changed offer."""
+        return f"`bridle mcp approve {server}`" if self._file else "a restart of the program, which accepts its offer"
 
     def all(self) -> dict[str, Pin]:
         return self._kept.read()

@@ -1,4 +1,7 @@
-"""Connection to one MCP server. Its own task holds the client, because the same task must open and close it."""
+"""`Connection`: the client of one MCP server, in a task of its own; lists tools, counts messages, never reconnects.
+
+Its own task holds the client, because the same task must open and close it.
+"""
 
 from __future__ import annotations
 

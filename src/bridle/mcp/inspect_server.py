@@ -1,4 +1,4 @@
-"""Inspection of one MCP server for display: address, protocol, tools, resources, prompts and problems."""
+"""Connects to one MCP server and returns its address, tools, resources, prompts and problems, for `bridle mcp`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OAuth login to MCP servers: once by a person in a browser, afterwards with stored tokens."""
+"""`login` and `Tokens`: OAuth for MCP servers; a person logs in once in a browser, then stored tokens are used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A configured MCP server: connects on demand, reconnects a limited number of times, and sends requests."""
+"""`Link`: one MCP server, connected on demand; limits restarts, sandboxes the command, refuses changed tools."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Surroundings:
     commands: Containment
     pins: AcceptedTools
     seams: Seams
-    auth: Path
-    """The file with the tokens of servers."""
+    auth: Path | None
+    """The file with the tokens of servers; None means that no server is logged in to."""
 
 
 class Link:
@@ -113,6 +113,8 @@ class Link:
         """Delete the stored login; return False if there was none."""
         from bridle.mcp.login import Tokens
 
+        if self._around.auth is None:
+            return False
         return Tokens(self._around.auth, self.key, self.server, self._around.seams.clock).forget()
 
     async def _connect(self) -> Connection:
@@ -136,7 +138,8 @@ class Link:
         shut_in = self.server.command and self.server.sandbox and not self.server.network
         hint = f" (mcp.{self.name}.network = true gives it the network)" if shut_in and NO_NETWORK.search(said) else ""
         if self.server.url and re.search(r"wants a login|\b401\b|Unauthorized", problem):
-            hint = f" (`bridle mcp auth {self.name}` logs in)"
+            logs_in = self._around.auth is not None
+            hint = f" (`bridle mcp auth {self.name}` logs in)" if logs_in else " (its headers may hold a token)"
         self.problem = self._without_secrets(f"{problem}{hint}{said}")
 
     async def _let_go(self) -> None:
@@ -178,7 +181,7 @@ class Link:
             if self.pin is None or self.pin.now.tools.get(definition.name) != definition:
                 raise ServerFailed(
                     f"{definition.name} has changed since it was accepted. A person has to review it: "
-                    f"`bridle mcp approve {self.name}`"
+                    f"{self._around.pins.review(self.name)}"
                 )
             return client.call_tool(definition.name, arguments, progress_callback=progress)
 
@@ -254,7 +257,7 @@ class Link:
         return text
 
     def _auth(self, url: str) -> Any:
-        if any(name.lower() == "authorization" for name in self.server.headers):
+        if self._around.auth is None or any(name.lower() == "authorization" for name in self.server.headers):
             return None
         from bridle.mcp.login import login
 
@@ -291,6 +294,7 @@ class Link:
             folder=place.path,
             environment=environment,
             bounds=around.commands.bounds(),
+            lifelines=around.commands.lifelines(""),
             protected=watch,
         )
 

@@ -1,4 +1,4 @@
-"""All MCP servers of a runtime. Tools are known from accepted offers; a turn waits briefly for new servers."""
+"""`Servers`: a group of MCP servers; connects new ones before a turn, returns their accepted tools and instructions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from html import escape
 
-from bridle.config.settings import McpServer, Settings
+from bridle.config.settings import McpServer
 from bridle.errors import ConfigError, ServerFailed
 from bridle.mcp.accepted_tools import Definition
 from bridle.mcp.inspect_server import Look, look
@@ -25,13 +25,13 @@ FRESH_SECONDS = 3_600.0
 class Servers:
     """The configured servers. Failures never end a turn: an unusable server is reported, and its calls fail."""
 
-    def __init__(self, settings: Settings, around: Surroundings) -> None:
+    def __init__(self, configured: Mapping[str, McpServer | float], around: Surroundings) -> None:
         self._around = around
-        given = settings.mcp.get("start_wait", START_WAIT_SECONDS)
+        given = configured.get("start_wait", START_WAIT_SECONDS)
         self._start_wait = given if isinstance(given, (int, float)) else START_WAIT_SECONDS
         self.links = {
             name: Link(name, server, around)
-            for name, server in settings.mcp.items()
+            for name, server in configured.items()
             if isinstance(server, McpServer) and server.enabled
         }
         self._looking: dict[str, asyncio.Task[None]] = {}
@@ -121,7 +121,7 @@ class Servers:
                 changed = ", ".join(link.pin.changes()[:5])
                 found.append(
                     f"mcp server {link.name} has changed its offer since you accepted it ({changed}). The changes "
-                    f"are left out until you review them with `bridle mcp approve {link.name}`"
+                    f"are left out until you review them with {self._around.pins.review(link.name)}"
                 )
         return [*found, *self.left_out(taken)]
 

@@ -1,4 +1,4 @@
-"""MCP tools as offered to the model, from accepted definitions, whether or not the server runs."""
+"""Makes Bridle tools of accepted MCP tools, and one for resources: names, permissions, results as text and images."""
 
 from __future__ import annotations
 

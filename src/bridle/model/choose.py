@@ -1,4 +1,4 @@
-"""Choice of a default model when none is configured, with the reason."""
+"""Chooses a default model when none is configured (API key, local server, embedded model), and says why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Embedded model from a GGUF file: runs in this process on one thread, without server or key. It is weak."""
+"""`EmbeddedModel`: runs a GGUF file on a thread of this process, without server or key; `availability` downloads it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from bridle.core.agent import ModelInfo, Price
-from bridle.core.stream import Error, ModelRequest, Start, StepBegin, StreamEvent
+from bridle.core.stream import ModelError, ModelRequest, Start, StepBegin, StreamEvent
 from bridle.errors import ConfigError
 from bridle.model.http import Lane, failure
 from bridle.model.model import Model
@@ -102,7 +102,7 @@ class EmbeddedModel:
             engine = await self._loaded()
         except (RuntimeError, ValueError, OSError, ImportError) as error:
             how = f" ({LIBRARY})" if "libgomp" in str(error) else ""
-            yield Error(f"the embedded model failed: {error}{how}", retryable=False)
+            yield ModelError(f"the embedded model failed: {error}{how}", retryable=False)
             return
         answering = begin(in_thread(lambda: _answer(engine, body, reading), until_exit=True))
         started = False
@@ -134,12 +134,12 @@ class EmbeddedModel:
         return await asyncio.shield(self._engine)
 
 
-def _answer(engine: Any, body: dict[str, Any], reading: _Reading) -> Error | None:
+def _answer(engine: Any, body: dict[str, Any], reading: _Reading) -> ModelError | None:
     """Generate a reply in a worker thread; return the error, if any."""
     try:
         engine.handle_chat_completions(body, reading.heard)
     except (RuntimeError, ValueError, OSError) as error:
-        return Error(f"the embedded model failed: {error}", retryable=False)
+        return ModelError(f"the embedded model failed: {error}", retryable=False)
     finally:
         reading.heard(None)
     return None

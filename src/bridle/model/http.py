@@ -1,4 +1,4 @@
-"""HTTP connection to one provider: sends requests and streams replies; every failure is an `Error` event."""
+"""`Lane`: the HTTP connections to one provider; streams replies as raw events, classifies failures, never retries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import httpx2
 import msgspec
 
 from bridle.core.context import sound
-from bridle.core.stream import Error
+from bridle.core.stream import ModelError
 from bridle.errors import BridleError
 from bridle.model.server_json import json_text
 from bridle.model.sse import EventParts, TooLong
@@ -103,23 +103,27 @@ class Lane:
         if client is not None and self._loop is asyncio.get_running_loop():
             await client.aclose()
 
-    async def post(self, path: str, body: bytes) -> AsyncGenerator[list[bytes] | Error, None]:
-        """Send a request and yield the data of the reply's events as they arrive; nothing follows an `Error`."""
+    async def post(
+        self, path: str, body: bytes, headers: Mapping[str, str]
+    ) -> AsyncGenerator[list[bytes] | ModelError, None]:
+        """Send a request and yield the data of the reply's events as they arrive; nothing follows a `ModelError`."""
         try:
-            async with aclosing(self._post(path, body)) as chunks:
+            async with aclosing(self._post(path, body, headers)) as chunks:
                 async for chunk in chunks:
                     yield chunk
         except (httpx2.TransportError, httpx2.DecodingError) as error:
             yield _broken(error)
         except TooLong:
-            yield Error("the provider sent an event that is too long", retryable=False)
+            yield ModelError("the provider sent an event that is too long", retryable=False)
         except UnicodeEncodeError:
-            yield Error(BAD_HEADER, retryable=False)
+            yield ModelError(BAD_HEADER, retryable=False)
         except (*UNSENT, BridleError) as error:
-            yield Error(f"the request could not be sent: {_words(error)}", retryable=False)
+            yield ModelError(f"the request could not be sent: {_words(error)}", retryable=False)
 
-    async def _post(self, path: str, body: bytes) -> AsyncGenerator[list[bytes] | Error, None]:
-        sent = {"content-type": "application/json", "accept": "text/event-stream", **self.headers()}
+    async def _post(
+        self, path: str, body: bytes, headers: Mapping[str, str]
+    ) -> AsyncGenerator[list[bytes] | ModelError, None]:
+        sent = {"content-type": "application/json", "accept": "text/event-stream", **headers, **self.headers()}
         async with self.client().stream("POST", self._place(path), content=body, headers=sent) as response:
             if response.status_code != 200:
                 yield await _refusal(response)
@@ -133,7 +137,7 @@ class Lane:
             async for chunk in response.aiter_bytes():
                 size += len(chunk)
                 if size > MAX_REPLY_BYTES:
-                    yield Error(f"the reply is longer than {MAX_REPLY_BYTES // 2**20} MB", retryable=False)
+                    yield ModelError(f"the reply is longer than {MAX_REPLY_BYTES // 2**20} MB", retryable=False)
                     return
                 yield parts.feed(chunk)
             if found := parts.end():
@@ -147,7 +151,7 @@ class Lane:
         ):
             return response.status_code, _json(await _body(response))
 
-    def clean(self, error: Error) -> Error:
+    def clean(self, error: ModelError) -> ModelError:
         """Return the error without secrets: providers repeat keys in their messages."""
         message = error.message
         for name, value in self.headers().items():
@@ -166,12 +170,12 @@ async def _body(response: httpx2.Response) -> bytes:
     return content
 
 
-async def _refusal(response: httpx2.Response) -> Error:
+async def _refusal(response: httpx2.Response) -> ModelError:
     status = response.status_code
     headers = {name: value for name, value in response.headers.items() if TOLD_HEADERS.fullmatch(name)}
     if 300 <= status < 400:
         where = response.headers.get("location", "nowhere")
-        return Error(f"HTTP {status}: redirected to {where}; set the provider's base_url", status, headers, False)
+        return ModelError(f"HTTP {status}: redirected to {where}; set the provider's base_url", status, headers, False)
     try:
         body = await _body(response)
     except httpx2.TransportError:
@@ -180,17 +184,17 @@ async def _refusal(response: httpx2.Response) -> Error:
     return failure(_json(body) or body.decode("utf-8", "replace"), status, headers)
 
 
-async def _not_a_stream(response: httpx2.Response, kind: str) -> Error:
+async def _not_a_stream(response: httpx2.Response, kind: str) -> ModelError:
     body = await _body(response)
     found = _json(body)
     if isinstance(found, dict) and found.get("error"):
         return failure(found)
     shown = body[:200].decode("utf-8", "replace")
-    return Error(f"the response is {kind}, not a stream of events: {shown}", 200, {}, False)
+    return ModelError(f"the response is {kind}, not a stream of events: {shown}", 200, {}, False)
 
 
-def failure(body: Any, status: int | None = None, headers: Mapping[str, str] | None = None) -> Error:
-    """Return the `Error` for a provider's message, from the body of an HTTP error or an event of a stream."""
+def failure(body: Any, status: int | None = None, headers: Mapping[str, str] | None = None) -> ModelError:
+    """Return the `ModelError` for a provider's message, from the body of an HTTP error or an event of a stream."""
     message, code = _said(body)
     words = f"{code}: {message}" if code and code not in message else message
     text = f"HTTP {status}: {words}" if status is not None else words
@@ -205,7 +209,7 @@ def failure(body: Any, status: int | None = None, headers: Mapping[str, str] | N
     exhausted = delay is None and EXHAUSTED.search(words)
     if overflow or exhausted or FILTERED.search(words):
         retryable = False
-    return Error(text.strip(), status, headers, retryable, overflow)
+    return ModelError(text.strip(), status, headers, retryable, overflow)
 
 
 def _delay(body: Any) -> float | None:
@@ -240,18 +244,18 @@ def _json(body: bytes) -> Any:
         return None
 
 
-def _broken(error: httpx2.TransportError | httpx2.DecodingError) -> Error:
+def _broken(error: httpx2.TransportError | httpx2.DecodingError) -> ModelError:
     match error:
         case httpx2.ConnectTimeout():
-            return Error("no connection to the provider in time", retryable=True)
+            return ModelError("no connection to the provider in time", retryable=True)
         case httpx2.LocalProtocolError():
             # The exception's text repeats the header, which may be the key.
-            return Error(BAD_HEADER, retryable=False)
+            return ModelError(BAD_HEADER, retryable=False)
         case httpx2.RemoteProtocolError() if "location header" in str(error):
-            return Error(f"redirected to nowhere: {_words(error)}; set the provider's base_url", retryable=False)
+            return ModelError(f"redirected to nowhere: {_words(error)}; set the provider's base_url", retryable=False)
         case httpx2.UnsupportedProtocol():
-            return Error(f"the request could not be sent: {_words(error)}", retryable=False)
-    return Error(f"the connection to the provider failed: {_words(error)}", retryable=True)
+            return ModelError(f"the request could not be sent: {_words(error)}", retryable=False)
+    return ModelError(f"the connection to the provider failed: {_words(error)}", retryable=True)
 
 
 def _words(error: Exception) -> str:

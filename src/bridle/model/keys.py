@@ -1,4 +1,4 @@
-"""API keys of providers: from the environment, the system's keyring, or a file that only its owner can read."""
+"""`Keys`: finds and stores providers' API keys (environment, system keyring, or a file only its owner can read)."""
 
 from __future__ import annotations
 

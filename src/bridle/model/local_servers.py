@@ -1,4 +1,4 @@
-"""Detection of model servers on this machine: their models and context windows."""
+"""Asks model servers on this machine (Ollama, LM Studio, llama.cpp, vLLM) for their models and context windows."""
 
 from __future__ import annotations
 

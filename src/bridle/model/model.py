@@ -1,4 +1,4 @@
-"""The interface of a model: a request in, a stream of events out."""
+"""`Model`: the contract of a model adapter, which answers a request with a stream of events."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from bridle.core.stream import ModelRequest, StreamEvent
 class Model(Protocol):
     """Anything that answers a request with a stream of events.
 
-    `stream` never raises: failure is an `Error` event, after which nothing follows. A whole reply ends with
+    `stream` never raises: failure is a `ModelError` event, after which nothing follows. A whole reply ends with
     `StreamEnd`; a stream that ends without it was cut off. Cancelling the consumer closes the connection.
-    No retries happen underneath: `call_model` owns them.
+    An adapter never retries: `turn.send_request` does.
     """
 
     def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:

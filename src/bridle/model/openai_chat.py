@@ -1,4 +1,4 @@
-"""Adapter for OpenAI's Chat Completions API and compatible servers."""
+"""`ChatModel`: adapter for OpenAI's Chat Completions API and compatible servers, with reply parser; `http` sends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from bridle.core import messages, stream
 from bridle.core.messages import Message
 from bridle.core.states import Usage
-from bridle.core.stream import Error, ModelRequest, StreamEvent, ToolSpec
+from bridle.core.stream import ModelError, ModelRequest, StreamEvent, ToolSpec
 from bridle.model.http import failure
 from bridle.model.request_body import JsonForm, data_address, request_body, wire_id, wire_name
 from bridle.model.server_json import count_of, decoded, disjoint, inner, json_text
@@ -102,7 +102,7 @@ def _user_content(message: messages.UserMessage, takes: frozenset[str]) -> str |
     text, seen = message.seen_by(takes)
     if not seen:
         return text
-    content: list[dict[str, Any]] = [{"type": "text", "text": text}]
+    content: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
     for attached in seen:
         address = data_address(attached.media, attached.data)
         if attached.media.startswith("image/"):
@@ -281,7 +281,7 @@ class ChatReply:
             return
         yield from self._switch("")
         if self._finish == "error":
-            yield Error("the provider failed in the middle of its reply", retryable=True)
+            yield ModelError("the provider failed in the middle of its reply", retryable=True)
             return
         for call in self._calls:
             yield stream.ToolInputEnd(call.number)

@@ -1,4 +1,4 @@
-"""Adapter for OpenAI's Responses API, without storage on the server."""
+"""`ResponsesModel`: adapter for OpenAI's Responses API, which stores nothing there, with reply parser; `http` sends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from bridle.core import messages, stream
 from bridle.core.messages import AssistantBlock, Message
 from bridle.core.states import Usage
-from bridle.core.stream import Error, ModelRequest, StreamEvent, ToolSpec
+from bridle.core.stream import ModelError, ModelRequest, StreamEvent, ToolSpec
 from bridle.model.http import failure
 from bridle.model.request_body import JsonForm, data_address, request_body, wire_id, wire_name
 from bridle.model.server_json import decoded, disjoint, inner, json_text
@@ -64,7 +64,7 @@ class ItemForms:
         match message:
             case messages.UserMessage():
                 text, seen = message.seen_by(self.takes)
-                content: list[dict[str, Any]] = [{"type": "input_text", "text": text}]
+                content: list[dict[str, Any]] = [{"type": "input_text", "text": text}] if text or not seen else []
                 content += [_attachment(attached) for attached in seen]
                 yield {"role": "user", "content": content}
             case messages.ResultMessage():
@@ -219,7 +219,7 @@ def _sealed(form: dict[str, Any]) -> str:
     return json_text({"id": str(form.get("id") or ""), "encrypted_content": content})
 
 
-def _failed(event: _Event) -> Error:
+def _failed(event: _Event) -> ModelError:
     response = event.response or {}
     found = response.get("error") or event.error or {"message": event.message, "code": event.code}
     if not found or found == {"message": None, "code": None}:

@@ -1,4 +1,4 @@
-"""Tool calls for models without native ones: tools are described in the prompt, calls are parsed from text."""
+"""`TextCalls`: adds tool calls to a model without native ones, described in the prompt and parsed from its text."""
 
 from __future__ import annotations
 

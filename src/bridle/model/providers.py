@@ -1,4 +1,4 @@
-"""Providers and their models, by reference: `anthropic/claude-opus-4-7` becomes a model with a connection."""
+"""`Providers`: makes the model adapter for a reference like `anthropic/NAME`, with address, key and connection."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from bridle.errors import ConfigError
 from bridle.model.catalog import known_provider, listed, model_info, model_quirks
 from bridle.model.http import LOOPBACK, Lane
 from bridle.model.keys import Keys
-from bridle.model.local_servers import SERVERS, window
+from bridle.model.known_windows import KnownWindows
+from bridle.model.local_servers import SERVERS
 from bridle.model.model import Model
 from bridle.values.known_providers import BUILT_IN as BUILT_IN
+from bridle.values.model_size import is_small_by_name
 from bridle.values.options import layered
 from bridle.values.provider import Provider, Quirks
 from bridle.workspace.substitution import filled
@@ -46,9 +48,12 @@ class Providers:
         home: Path,
         directory: Path,
         quirks: Mapping[str, dict[str, Any]] | None = None,
+        *,
+        windows: KnownWindows | None = None,
     ) -> None:
         """`home` is the folder of keys and weights; `quirks` are the user's, by model reference."""
         self.given = given
+        self._windows = windows or KnownWindows()
         self._quirks = quirks or {}
         self._environment = environment
         self._directory = directory
@@ -98,6 +103,7 @@ class Providers:
         lane = self.lane(name, provider)
         try:
             layers = {**model_quirks(name, model), **provider.quirks, **self._quirks.get(ref, {})}
+            guessed = "small" not in layers and is_local(name, provider) and is_small_by_name(model)
             quirks = msgspec.convert(layers, Quirks)
         except msgspec.ValidationError as error:
             raise ConfigError(f"the quirks of {ref} ([providers.{name}] or its own): {error}") from error
@@ -109,7 +115,8 @@ class Providers:
             adapter = TextCalls(adapter, info, constrained=quirks.constrained)
             info = msgspec.structs.replace(info, calls="text")
         constrained = quirks.constrained or name in SERVERS
-        return adapter, msgspec.structs.replace(info, small=quirks.small, constrained=constrained)
+        small = quirks.small or guessed
+        return adapter, msgspec.structs.replace(info, small=small, small_by_name=guessed, constrained=constrained)
 
     def _bridged(self, name: str, ref: str) -> tuple[Model, ModelInfo]:
         """Return a model of a provider that no native wire supports."""
@@ -130,7 +137,7 @@ class Providers:
 
     def _info(self, name: str, model: str, provider: Provider) -> ModelInfo:
         info = model_info(name, model, provider.wire, local=is_local(name, provider))
-        held = window(name, provider.base_url, model) if is_local(name, provider) else None
+        held = self._windows.find(name, provider.base_url, model) if is_local(name, provider) else None
         if held is None and name == "ollama":
             # Ollama's default until a model is loaded; it silently truncates longer prompts.
             held = OLLAMA_WINDOW
@@ -183,7 +190,7 @@ def headers_of(provider: Provider, key: str | None) -> Mapping[str, str]:
 
 
 def is_local(name: str, provider: Provider) -> bool:
-    """Return whether it is a local server, free and without a key. A hosted provider behind a local proxy is not."""
+    """Return whether it is a local server, which needs no key. A hosted provider behind a local proxy is not."""
     hosted = name in BUILT_IN or name in listed()
     return name in SERVERS or (urlsplit(provider.base_url).hostname in LOOPBACK and not hosted)
 

@@ -1,4 +1,4 @@
-"""Request bodies of the three wires, from pieces encoded once."""
+"""`request_body`: joins messages, encoded once (`JsonForm`), to a request's JSON for all three provider APIs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON from a server, whose values may be missing, garbled or of another type."""
+"""Reads JSON and token counts from model servers, whose values may be missing, garbled or of another type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recovery of tool calls from a reply's text when the server failed to parse them."""
+"""Recovers native tool calls that a server left unparsed in a reply's text, if the text has nothing else."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""A model behind a provider's HTTP API: the part that the three wires share."""
+"""`WireModel`, base of the Anthropic, OpenAI Chat and Responses adapters: sends a request, feeds the reply's parser."""
 
 from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any, ClassVar, Protocol
@@ -51,20 +51,20 @@ class WireModel(ABC):
         return self._tools
 
     def stream(self, request: stream.ModelRequest) -> AsyncIterator[stream.StreamEvent]:
-        return talk(self._lane, self.path, partial(self.body, request), self.reply())
+        return talk(self._lane, self.path, partial(self.body, request), self.reply(), request.headers)
 
 
 class StreamedReply(Protocol):
     """Parser of one reply, from a wire's events to stream events.
 
     `read` is not called after `done` or `failed`. Both methods may raise for input that makes no sense; `heard` turns
-    that into an `Error`.
+    that into a `ModelError`.
     """
 
     done: bool
     """The terminator has arrived."""
     failed: bool
-    """The reply reported a failure or was invalid; an `Error` was yielded."""
+    """The reply reported a failure or was invalid; a `ModelError` was yielded."""
 
     def read(self, data: bytes) -> Iterator[stream.StreamEvent]:
         """Yield the stream events for one event of the wire."""
@@ -74,18 +74,18 @@ class StreamedReply(Protocol):
 
 
 async def talk(
-    lane: Lane, path: str, body: Callable[[], bytes], reply: StreamedReply
+    lane: Lane, path: str, body: Callable[[], bytes], reply: StreamedReply, headers: Mapping[str, str]
 ) -> AsyncGenerator[stream.StreamEvent, None]:
     """Send a request and yield the events of its reply. All native wires use this function."""
     started = False
     try:
         sent = body()
     except (ValueError, TypeError, msgspec.MsgspecError) as error:
-        yield stream.Error(f"the request could not be written: {error}", retryable=False)
+        yield stream.ModelError(f"the request could not be written: {error}", retryable=False)
         return
-    async with aclosing(lane.post(path, sent)) as chunks:
+    async with aclosing(lane.post(path, sent, headers)) as chunks:
         async for found in chunks:
-            if isinstance(found, stream.Error):
+            if isinstance(found, stream.ModelError):
                 yield lane.clean(found)
                 return
             if not started and found:
@@ -96,7 +96,7 @@ async def talk(
             told = False
             for event in heard(reply, found):
                 told = True
-                yield lane.clean(event) if isinstance(event, stream.Error) else event
+                yield lane.clean(event) if isinstance(event, stream.ModelError) else event
             if reply.failed:
                 return
             if not told:
@@ -135,10 +135,10 @@ def _guarded(reply: StreamedReply, events: Iterator[stream.StreamEvent]) -> Iter
     except (LookupError, TypeError, ValueError, AttributeError, msgspec.MsgspecError, RecursionError) as error:
         reply.failed = True
         why = f"{type(error).__name__}: {error}"
-        yield stream.Error(f"the provider sent an invalid event: {why}", retryable=True)
+        yield stream.ModelError(f"the provider sent an invalid event: {why}", retryable=True)
 
 
-async def _drain(chunks: AsyncIterator[list[bytes] | stream.Error]) -> None:
+async def _drain(chunks: AsyncIterator[list[bytes] | stream.ModelError]) -> None:
     """Read the rest of the body for a moment, so that the connection can be reused."""
     with suppress(TimeoutError):
         async with asyncio.timeout(DRAIN_SECONDS):

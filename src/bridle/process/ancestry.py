@@ -1,7 +1,8 @@
-"""Bridle processes above this one, read from /proc: environment variables and process sessions cannot hide them."""
+"""Finds supervisors and session drivers above this process, to tell whether it runs inside a tool call."""
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ FIRST_PID_NAMESPACE = "pid:[4026531836]"
 SUPERVISORS = ("bridle", "process")
 """The folder of the scripts that supervise commands."""
 LOCKS = ".locks"
+LOOKS = 20
+"""How often the ancestors are read while they change."""
 
 
 class Ancestor(NamedTuple):
@@ -26,11 +29,32 @@ class Ancestor(NamedTuple):
     """The lock folders in which it holds session locks."""
 
 
-def bridle_ancestors() -> list[Ancestor]:
-    """Return the supervisors above this process, the process that started each, and processes that drive a session."""
+UNKNOWN = Ancestor(None, frozenset())
+"""Stands for the ancestors of a process that is gone, or whose ancestors change faster than they can be read."""
+
+
+def bridle_ancestors(process: int | None = None) -> list[Ancestor]:
+    """Return the supervisors above a process, the process that started each, and processes that drive a session.
+
+    Without a number it is this process. A process that is gone has an `UNKNOWN` ancestor: it may have left its
+    connection to one that runs inside a call.
+    """
+    name = "self" if process is None else str(process)
+    if process is None and not _read(name, "stat"):
+        return []
+    for _ in range(LOOKS):
+        above = _above(name)
+        found = _of_bridle(above) if above is not None else []
+        # One that ends meanwhile gives its children to another parent.
+        if above is not None and above == _above(name):
+            return found
+    return [UNKNOWN]
+
+
+def _of_bridle(above: list[int]) -> list[Ancestor]:
     found: list[Ancestor] = []
     supervised = False
-    for pid in _above():
+    for pid in above:
         locks = _locks(pid)
         is_supervisor = _is_supervisor(pid)
         if is_supervisor or supervised or locks:
@@ -60,20 +84,33 @@ def hides_a_driver(folder: Path) -> bool:
     return not held <= visible
 
 
-def _above() -> Iterator[int]:
+def _above(process: str) -> list[int] | None:
+    """Return the visible processes above one, its parent first; None if one has ended meanwhile."""
     # Not os.getpid(): /proc may belong to another PID namespace, where this process has another pid.
-    pid = _parent("self")
-    seen: set[int] = set()
-    while pid > 0 and pid not in seen:
-        seen.add(pid)
-        yield pid
+    pid = _parent(process)
+    found: list[int] = []
+    while pid and pid not in found:
+        found.append(pid)
         pid = _parent(str(pid))
+    return None if pid is None else found
 
 
-def _parent(pid: str) -> int:
+def _parent(pid: str) -> int | None:
+    """Return the parent of a process; 0 if it has none or may not be seen, None if the process is gone."""
     # The program's name is in parentheses and may contain any characters.
     fields = _read(pid, "stat").rpartition(b")")[2].split()
-    return int(fields[1]) if len(fields) > 1 else 0
+    if len(fields) > 1:
+        return int(fields[1])
+    return 0 if _is_hidden(int(pid)) else None
+
+
+def _is_hidden(pid: int) -> bool:
+    """Return whether a process of another user exists that /proc does not show (mounted with hidepid)."""
+    try:
+        os.kill(pid, 0)
+    except OSError as error:
+        return error.errno == errno.EPERM
+    return False
 
 
 def _is_supervisor(pid: int) -> bool:

@@ -1,4 +1,4 @@
-"""Containment: the one place that decides how a command runs in the sandbox and what it may leave behind.
+"""`contain`: prepares a command for the sandbox: its readable and writable paths, and files to restore after it.
 
 Everything that Bridle runs on behalf of a model or a project goes through `contain`: bash, background commands,
 formatters, diagnostics, hooks, MCP servers and shell commands in templates.
@@ -17,6 +17,7 @@ from typing import Protocol
 from bridle.core.permission import DEFAULT_RULES, EDIT_PROTECTED, Access, judge
 from bridle.core.protected import DEPENDENCIES, OBEYED, protection
 from bridle.core.rule_patterns import wildcard
+from bridle.process.lifelines import Lifelines
 from bridle.process.program_lookup import outside
 from bridle.process.protected_places import GIT_FILES, PlaceDifference, PlaceWatch, Survey, read_file
 from bridle.process.sandbox import CLOSED, MOST_MOUNTS, Layout, Openings, Sandbox, fitted
@@ -35,6 +36,10 @@ class Containment(Protocol):
 
     def permits(self, access: Access) -> bool:
         """Return whether the rules allow this access."""
+
+    @property
+    def lifelines(self) -> Callable[[str], Lifelines | None]:
+        """Returns the signals without which the commands of a session end; "" stands for those of no session."""
 
     def bounds(self) -> dict[str, int]:
         """Return the resource limits of a command, by name."""

@@ -1,4 +1,4 @@
-"""HTTP proxy through which a sandboxed command reaches allowed hosts only; each host is checked."""
+"""`EgressProxy`: an HTTP proxy outside the sandbox that lets one command reach allowed hosts only; decrypts no TLS."""
 
 from __future__ import annotations
 

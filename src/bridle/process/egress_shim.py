@@ -1,4 +1,4 @@
-"""First process in a sandbox with an egress proxy: it opens the proxy's port there, then becomes the command.
+"""First process in a sandbox with an egress proxy: passes a listening socket out to the proxy, then execs the command.
 
 It runs as a standalone script, without Bridle's packages. Its listening socket belongs to the sandbox's network. It
 hands the socket to Bridle, which answers it from outside, so that nothing in the sandbox stands in between.

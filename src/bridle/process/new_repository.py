@@ -1,4 +1,4 @@
-"""Check that a repository made by a command is plain, and would not make git run or obey something later."""
+"""Checks that a git repository made by a command has no active hooks, and only settings that git itself writes."""
 
 from __future__ import annotations
 

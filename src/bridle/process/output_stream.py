@@ -1,4 +1,4 @@
-"""Supervised subprocesses with streaming output: everything they start ends with them, and with Bridle.
+"""`OutputStream`: starts a command under `supervisor`, streams its output, and ends it with everything it started.
 
 A command finishes even if a grandchild process keeps the pipe open.
 """
@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from bridle.process.egress_proxy import EgressProxy
+from bridle.process.lifelines import Lifelines
 from bridle.process.protected_places import PlaceDifference, PlaceWatch
 from bridle.seams import begin
 
@@ -37,8 +38,8 @@ class OutputStream:
     The command is given by its full path. It reads from `given`, if that is not None, and inherits the handles in
     `passes`. `apart` reads standard error separately from standard output. `bounds` limit the number of processes, and
     the bytes of memory, of disk and of a file. The paths that `watch` names are compared when everything has ended.
-    The egress proxy ends with the command. `end` must be called, and may be called twice; reading starts with the
-    first await.
+    The egress proxy ends with the command. With `lifelines` the command ends too when those give no signal. `end` must
+    be called, and may be called twice; reading starts with the first await.
 
     Only the lifeline, a pipe, ends the supervisor. It is never killed, since its processes would then run free. That
     is why asyncio's own subprocesses are not used here: the event loop kills those when it drops them.
@@ -56,8 +57,9 @@ class OutputStream:
         egress_proxy: EgressProxy | None = None,
         passes: Sequence[int] = (),
         watch: PlaceWatch | None = None,
+        lifelines: Lifelines | None = None,
     ) -> None:
-        self._egress_proxy = egress_proxy
+        self._egress_proxy, self._lifelines = egress_proxy, lifelines
         readers = [asyncio.StreamReader(limit=LONGEST) for _ in range(2 if apart else 1)]
         self.output, self.errors = readers[0], readers[-1]
         pipes = [os.pipe() for _ in readers]
@@ -65,7 +67,8 @@ class OutputStream:
         self._report: int | None = None
         try:
             self._report = _written(watch) if watch is not None else None
-            limits = {"parent": os.getpid(), **(bounds or {}), "input": given, "watch": self._report}
+            until = lifelines.until() if lifelines is not None else None
+            limits = {"parent": os.getpid(), **(bounds or {}), "input": given, "watch": self._report, "until": until}
             words = [f"{name}={value}" for name, value in limits.items() if value is not None]
             handles = (given, self._report, egress_proxy.handle if egress_proxy is not None else None)
             self._process = subprocess.Popen(
@@ -80,20 +83,26 @@ class OutputStream:
                 start_new_session=True,
             )
         except BaseException:
-            for handle in (self._lifeline, *(mine for mine, _ in pipes)):
-                os.close(handle)
-            self.differences()
-            if egress_proxy is not None:
-                egress_proxy.drop()
+            self._undo([mine for mine, _ in pipes])
             raise
         finally:
             for handle in (lifeline, *(theirs for _, theirs in pipes)):
                 os.close(handle)
             if egress_proxy is not None:
                 egress_proxy.started()
+        if lifelines is not None:
+            lifelines.add(self._lifeline)
         self._transports: list[asyncio.ReadTransport] = []
         self._over = begin(self._ended())
         self._connected = begin(self._connect([mine for mine, _ in pipes], readers))
+
+    def _undo(self, handles: list[int]) -> None:
+        """Close everything that was opened for a command that could not be started."""
+        for handle in (self._lifeline, *handles):
+            os.close(handle)
+        self.differences()
+        if self._egress_proxy is not None:
+            self._egress_proxy.drop()
 
     async def _ended(self) -> int:
         if not hasattr(os, "pidfd_open"):
@@ -126,6 +135,8 @@ class OutputStream:
 
     def _let_go(self) -> None:
         if self._lifeline >= 0:
+            if self._lifelines is not None:
+                self._lifelines.remove(self._lifeline)
             os.close(self._lifeline)
             self._lifeline = -1
 

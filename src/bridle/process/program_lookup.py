@@ -1,4 +1,4 @@
-"""Search paths for the programs that Bridle runs: never a folder that a model can write to."""
+"""Removes from PATH the folders that a model can write to, for programs that Bridle runs outside the sandbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of a project that commands outside the sandbox may run."""
+"""Finds the project files that configured commands outside the sandbox would run; a model must not write them."""
 
 from __future__ import annotations
 

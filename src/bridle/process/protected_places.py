@@ -1,4 +1,4 @@
-"""Finds and copies protected files: those in a project that a program runs or obeys later.
+"""`Survey`: finds and copies a project's protected files, which programs run or obey later; restores none.
 
 The supervisor loads this module without Bridle's other packages and with few imports, since it starts with every
 command.

@@ -1,4 +1,4 @@
-"""Restores protected files: copies them before a command, and undoes every difference afterwards.
+"""`Guard`: compares protected files before and after a command and undoes the changes; runs in the supervisor.
 
 It works on files that a hostile command may have left behind. Each path is walked by handle from a folder that was
 opened before the command started, and no link is followed. The supervisor runs it, so it happens however a command

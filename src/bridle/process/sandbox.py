@@ -1,4 +1,4 @@
-"""Sandbox for commands, made with bubblewrap: writable project, nearly empty home folder, no network."""
+"""`Sandbox`: makes bubblewrap command lines (writable project, nearly empty home, no network); starts nothing."""
 
 from __future__ import annotations
 

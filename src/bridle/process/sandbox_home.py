@@ -1,4 +1,4 @@
-"""The home folder inside the sandbox: only tool chains, caches, and settings without credentials."""
+"""`Home`: the part of the home folder that a sandboxed command sees (tool chains, caches, harmless settings)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Removes credentials from settings files of package managers, and anything that may be one."""
+"""`plain_lines`, `plain_sections`, `plain_toml`: copy given keys of a settings file without logins or secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Splits shell lines into the words of their commands, without running anything."""
+"""Splits configured shell lines into words, for `project_programs`; package `shell` analyzes a model's lines."""
 
 from __future__ import annotations
 

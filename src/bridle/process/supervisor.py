@@ -1,8 +1,10 @@
-"""Supervisor of one command: a small process that starts it, and kills everything that it leaves behind.
+"""Supervisor process of one command: starts and limits it, kills all it leaves behind, restores protected files.
 
 It runs as a standalone script, without Bridle's packages. Its standard input is its lifeline: when that closes,
-because the call was ended or because Bridle died, everything ends. Processes that a command leaves behind, also in
-sessions of their own, become children of the supervisor, since it is a subreaper. So it can find and kill them.
+because the call was ended or because Bridle died, everything ends. A command that depends on a lease may run only
+until a moment, which signals through the lifeline move: a frozen Bridle sends none. Processes that a command leaves
+behind, also in sessions of their own, become children of the supervisor, since it is a subreaper. So it can find and
+kill them.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import resource
 import select
 import signal
 import sys
+import time
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -22,9 +25,15 @@ LIFELINE = 0
 SWEEP_MILLISECONDS = 5
 LOOK_MILLISECONDS = 50
 WAKE_MILLISECONDS = 1000
+SIGNAL_BYTES = 8
+MOST_SIGNALS = 512
 NOT_STARTED = 127
 PAGE = resource.getpagesize()
 LEAST_FREE = 128 << 20
+BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+POLLED = select.POLLIN | select.POLLHUP
+POLLED_END = 0
+"""The end of a pipe is told without being asked for."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +45,7 @@ def main(words: list[str]) -> int:
 
     The command follows its bounds, as NAME=NUMBER, and a `--`. Two processes supervise it: a command without a sandbox
     could kill a single one, and the processes it started would run free. Each is woken when the one above it dies or
-    finds it stopped. Above the outer one is Bridle, the `parent` among the bounds.
+    finds it stopped. Above the outer one is Bridle, the `parent` among the bounds. The inner one alone reads signals.
     """
     split = words.index("--")
     bounds = {name: int(value) for name, _, value in (word.partition("=") for word in words[:split])}
@@ -54,10 +63,14 @@ def main(words: list[str]) -> int:
         os.close(ours)
         if not settled_below(outer):
             os._exit(NOT_STARTED)
+        if "until" in bounds:
+            bounds["until"] = signalled(bounds["until"])
+            if is_over(bounds["until"]):
+                os._exit(NOT_STARTED)
         child = start(words[split + 1 :], bounds)
         os._exit(sweep(child, kept(child, bounds, theirs)))
     os.close(theirs)
-    code = sweep(inner, outlived(inner))
+    code = sweep(inner, outlived(inner, POLLED_END if "until" in bounds else POLLED))
     if guard is not None:
         found = marshal.dumps([vars(one) for one in guard.look()])
         os.ftruncate(bounds["watch"], 0)
@@ -80,9 +93,10 @@ def guarded(handle: int) -> Guard:
         return Guard(PlaceWatch(**marshal.load(given)))
 
 
-def outlived(inner: int) -> int:
+def outlived(inner: int, lifeline_events: int) -> int:
     """Wait for the end of the inner process; wake it if a command has stopped it or the lifeline has closed."""
-    poll, tells_end = watching(inner, LIFELINE)
+    poll, tells_end = watching(inner)
+    poll.register(LIFELINE, lifeline_events)
     while True:
         events = [handle for handle, _ in poll.poll(WAKE_MILLISECONDS if tells_end else LOOK_MILLISECONDS)]
         status, _ = buried(inner)
@@ -99,7 +113,7 @@ def watching(child: int, *handles: int) -> tuple[select.poll, bool]:
     """Return a poll on these handles and on the end of a child, and whether it tells that end: some systems cannot."""
     poll = select.poll()
     for handle in handles:
-        poll.register(handle, select.POLLIN | select.POLLHUP)
+        poll.register(handle, POLLED)
     if not hasattr(os, "pidfd_open"):
         return poll, False
     poll.register(os.pidfd_open(child), select.POLLIN)
@@ -112,18 +126,42 @@ def kept(child: int, bounds: dict[str, int], outer: int) -> int | None:
     processes, memory, disk = (bounds.get(name, 0) for name in ("processes", "total_memory", "disk"))
     bounded = bool(processes or memory or disk)
     pause = SWEEP_MILLISECONDS if not tells_end else LOOK_MILLISECONDS if bounded else None
+    until = bounds.get("until")
     free = free_bytes() if disk else 0
     status: int | None = None
     while status is None:
-        events = [handle for handle, _ in poll.poll(pause)]
+        events = dict(poll.poll(pause if until is None else shortened(pause, until)))
         status, _ = buried(child)
-        if LIFELINE in events or outer in events:
+        if until is not None and events.get(LIFELINE) == select.POLLIN:
+            until = signalled(until)
+            del events[LIFELINE]
+        if LIFELINE in events or outer in events or (until is not None and is_over(until)):
             break
         why = exceeded(processes, memory, disk, free) if bounded else ""
         if why:
             os.write(1, f"\n[ended: {why}]\n".encode())
             break
     return status
+
+
+def signalled(until: int) -> int:
+    """Return the moment that the newest signal in the lifeline names; without any, the given one."""
+    while select.select([LIFELINE], [], [], 0)[0]:
+        signals = os.read(LIFELINE, SIGNAL_BYTES * MOST_SIGNALS)
+        if not signals:
+            break
+        until = int.from_bytes(signals[-SIGNAL_BYTES:], "little")
+    return until
+
+
+def is_over(until: int) -> bool:
+    return time.clock_gettime_ns(BOOT_CLOCK) >= until
+
+
+def shortened(pause: int | None, until: int) -> int:
+    """Return the milliseconds of a pause that ends with this moment, and soon if the machine slept meanwhile."""
+    left = max(0, until - time.clock_gettime_ns(BOOT_CLOCK)) // 1_000_000 + 1
+    return min(WAKE_MILLISECONDS if pause is None else pause, left)
 
 
 def exceeded(processes: int, memory: int, disk: int, free_before: int) -> str:

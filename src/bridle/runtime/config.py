@@ -1,4 +1,4 @@
-"""The configuration of a runtime: journal, settings, models, tools and agents, typed and frozen."""
+"""`RuntimeConfig`: the arguments of `Runtime` (journal, settings, models, tools, agents); files are read elsewhere."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bridle.assembly.user_setup import UserSetup
-from bridle.config.settings import Settings
+from bridle.config.settings import McpServer, Settings
 from bridle.core.agent import AgentDefinition
 from bridle.core.permission import Rule
 from bridle.journal.journal import Journal
+from bridle.model.known_windows import KnownWindows
 from bridle.model.model import Model
 from bridle.seams import Seams
 from bridle.tools.tool import Tool, WrapsTool
@@ -22,7 +23,10 @@ class RuntimeConfig:
     """The arguments of `Runtime`. Every field has a default; several runtimes may share one configuration."""
 
     journal: Journal | str | Path | None = None
-    """None keeps sessions in memory, a path keeps them in SQLite. The caller closes a journal given as an object."""
+    """None keeps sessions in memory, a path in SQLite, a `postgresql://` address on that server.
+
+    The caller closes a journal given as an object.
+    """
     settings: Settings = Settings()
     origins: Mapping[str, str] = field(default_factory=dict)
     """The file that each setting comes from, by its key."""
@@ -32,6 +36,8 @@ class RuntimeConfig:
     """Tools for all agents."""
     private_tools: Mapping[str, Sequence[Tool | WrapsTool]] = field(default_factory=dict)
     """Tools for single agents, by the agent's name."""
+    private_servers: Mapping[str, Mapping[str, McpServer]] = field(default_factory=dict)
+    """MCP servers for single agents, by the agent's name. Those of the settings serve all agents."""
     agents: Sequence[AgentDefinition] = ()
     """Agents in addition to the built-in and configured ones; they replace agents of the same name."""
     subagents: Sequence[str] | None = ()
@@ -45,6 +51,14 @@ class RuntimeConfig:
     environment: Mapping[str, str] | None = None
     """The environment variables to use; None means those of this process."""
     user: UserSetup = UserSetup()
+    windows: KnownWindows = field(default_factory=KnownWindows)
+    """What local servers report; shared by all runtimes of this configuration."""
+    account: str = ""
+    """The name that pays for turns of which neither the prompt nor the session names one; empty for the user."""
+    app: str = ""
+    """The name under which workers offer the agents of this program; recorded with each session."""
+    place: str = ""
+    """The machine that new sessions belong to, because they need its files; empty if any machine may drive them."""
     program: Program | None = None
     """The Python objects that the agents of this program work with."""
     seams: Seams | None = None

@@ -1,4 +1,4 @@
-"""Detection of processes started by a tool call of a Bridle session: their input does not come from a user."""
+"""Detects that a tool call of a session started this process, and then refuses CLI commands that are for people."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from bridle.process.ancestry import bridle_ancestors, hides_a_driver, sees_all_a
 JOURNAL = "journal.db"
 
 
-def inside_call(environment: Mapping[str, str] | None = None) -> bool:
-    """Return whether a tool call of a session with the same Bridle folders started this process, even indirectly."""
+def inside_call(environment: Mapping[str, str] | None = None, process: int | None = None) -> bool:
+    """Return whether a tool call of a session with the same Bridle folders started a process, even indirectly.
+
+    Without a number it is this process.
+    """
     environment = os.environ if environment is None else environment
-    above = bridle_ancestors()
+    above = bridle_ancestors(process)
     if not above and sees_all_ancestors():
         return False
     locks = data_home(environment) / f"{JOURNAL}.locks"

@@ -1,10 +1,11 @@
-"""`Project`: the protocol through which a surface reads a project's agents, models, commands and notices."""
+"""`Backend`: protocol of all that surfaces call: `Sessions`, and `Project` for agents, models, files and prompts."""
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -12,13 +13,28 @@ from bridle.core.agent import AgentDefinition
 from bridle.core.inbox import TurnOptions
 from bridle.core.limits import Limits
 from bridle.core.parts import File
+from bridle.errors import ConfigError
+from bridle.runtime.project_views import (
+    BranchView,
+    ConfigValue,
+    FileContent,
+    FoundFile,
+    ModelRow,
+    ServerRow,
+    SlashCommand,
+    TrustView,
+    UsageStats,
+)
 from bridle.runtime.sessions import Sessions
+from bridle.values.media import media_of
 
-Confirm = Callable[[str], Awaitable[bool]]
+MOST_ATTACHED_BYTES = 20 * 1024 * 1024
+
+Confirm = Callable[[Literal["command", "file"], str], Awaitable[bool]]
 """Asks the user whether a prompt may run a command or read a file."""
 
 
-class Expanded(NamedTuple):
+class Expanded(msgspec.Struct, frozen=True):
     """A user's prompt with slash commands expanded and files attached."""
 
     text: str
@@ -44,7 +60,7 @@ class AgentRow(NamedTuple):
     below: Limits
 
 
-class BackgroundCommand(NamedTuple):
+class BackgroundCommand(msgspec.Struct, frozen=True):
     """A background command; `status` is None while it runs."""
 
     id: str
@@ -53,7 +69,7 @@ class BackgroundCommand(NamedTuple):
     tail: str
 
 
-class Preferences(NamedTuple):
+class Preferences(msgspec.Struct, frozen=True):
     """The settings of a project that surfaces use."""
 
     agent: str
@@ -66,7 +82,10 @@ class Preferences(NamedTuple):
 
 
 class Project(Protocol):
-    """One project directory, with its settings."""
+    """One project directory, with its settings.
+
+    `preferences`, `new_notices` and `agents` are those of the time when the project was opened.
+    """
 
     directory: Path
 
@@ -85,10 +104,61 @@ class Project(Protocol):
     async def reachable_models(self) -> list[str]:
         """Return the references of all models that are reachable now."""
 
+    async def model_rows(self) -> list[ModelRow]:
+        """Return the same models with their windows, prices and variants."""
+
+    async def configuration(self) -> list[ConfigValue]:
+        """Return every setting in force with its origin, secrets hidden."""
+
+    async def trust(self) -> TrustView:
+        """Return whether the files are trusted, and what is ignored. Trust is given by `bridle trust` only."""
+
+    async def approvals(self) -> list[str]:
+        """Return the permanent approvals of the project in words, in the order of their numbers from 1."""
+
+    async def revoke_approval(self, number: int, words: str) -> list[str]:
+        """Revoke the permanent approval with this number and these words, and return those that are left.
+
+        Raises `ConfigError` if that number has other words: another client may have changed the list.
+        """
+
+    async def slash_commands(self) -> list[SlashCommand]:
+        """Return the slash commands, those of MCP servers included that are connected already."""
+
+    async def mcp_servers(self) -> list[ServerRow]:
+        """Connect to the MCP servers, and return how each was found. A failure is part of the result."""
+
+    async def stats(self, days: int = 7) -> UsageStats:
+        """Return the use of the last days by date, agent and model; raises `ConfigError` for a wrong number."""
+
+    async def find_files(self, text: str, limit: int = 50) -> list[FoundFile]:
+        """Return files and folders whose path contains all fragments of a text, in any case, the best match first.
+
+        Left out are those that git ignores, hidden ones, and those that the read tool would ask for.
+        """
+
+    async def read_file(self, path: str) -> FileContent:
+        """Return the content of a file of at most 5 MB.
+
+        Raises `AccessRefused` if the read tool would ask or the rules deny it, and `ConfigError` if it cannot be read.
+        """
+
+    async def list_folder(self, path: str = ".") -> list[FoundFile]:
+        """Return the files and folders in a folder, hidden and ignored ones included. Raises as `read_file` does."""
+
+    async def upload(self, name: str, content: bytes) -> File:
+        """Return content as an attachment for a prompt; raises `ConfigError` if it is no text, image or PDF.
+
+        Writes no file.
+        """
+
     async def expand(self, text: str, confirm: Confirm, *, typed: str, agent: str | None = None) -> Expanded:
         """Return a user's prompt with slash commands expanded and named files attached."""
 
-    def background_commands(self, session: str) -> list[BackgroundCommand]:
+    async def branch(self) -> BranchView:
+        """Return the checked out branch of the project's repository, and its default branch."""
+
+    async def background_commands(self, session: str) -> list[BackgroundCommand]:
         """Return the background commands of a session in this process."""
 
     async def end_background_command(self, session: str, id: str) -> None:
@@ -120,3 +190,17 @@ async def submit_prompt(
         wants=asked.wants,
         subtask=asked.subtask,
     )
+
+
+def attachment(name: str, content: bytes, said: str = "") -> File:
+    """Return content as an attachment; `said` names it in errors. Raises `ConfigError` for an unknown format."""
+    said = said or name
+    if len(content) > MOST_ATTACHED_BYTES:
+        raise ConfigError(f"{said} is larger than {MOST_ATTACHED_BYTES // 2**20} MB")
+    media = media_of(content)
+    if media:
+        return File(name, media=media, data=b64encode(content).decode())
+    try:
+        return File(name, content.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{said} is neither text nor PNG, JPEG, GIF, WebP or PDF: {error}") from error

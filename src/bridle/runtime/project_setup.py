@@ -1,13 +1,14 @@
-"""Builds the configuration of a runtime for a project: settings, tools, skills and the user's own files."""
+"""Makes the `RuntimeConfig` for a project directory: reads settings, tools, skills, instructions, user's own files."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bridle.assembly.command_environment import command_environment_for
+from bridle.assembly.command_environment import command_caches, command_environment_for
 from bridle.assembly.user_setup import UserSetup
 from bridle.config.import_claude import claude_rules
 from bridle.config.instructions import Instructions, own_files
@@ -23,6 +24,9 @@ from bridle.tools.registry import builtin_tools
 from bridle.tools.tool import Tool
 from bridle.workspace.remote_instructions import RemoteInstructions, is_address
 from bridle.workspace.skills import Skill, find_skills
+
+if TYPE_CHECKING:
+    from bridle.mcp.accepted_tools import AcceptedTools
 
 SKILL_FOLDERS = (".bridle/skills", ".claude/skills", ".opencode/skill", ".opencode/skills", ".agents/skills")
 
@@ -57,6 +61,9 @@ def set_up_project(
         guarded=guarded,
         built_in=frozenset({"task", "skill", *(tool.spec.name for tool in built_in)}),
         approvals=approvals_file(environment),
+        caches=command_caches(environment),
+        pins=_pins(settings, environment),
+        logins=data_home(environment) / "mcp-auth.json",
         skills=_skills(folder, config_home(environment), home, trusted=loaded.trusted),
         instructions=Instructions(folder, own, settings.instructions, remote).text,
         files=_snapshots(settings, environment),
@@ -64,7 +71,7 @@ def set_up_project(
         remote=remote,
     )
     config = RuntimeConfig(
-        journal=settings.journal.path or data_home(environment) / "journal.db",
+        journal=journal_place(settings, environment),
         settings=settings,
         origins=loaded.origins,
         tools=tools,
@@ -74,6 +81,7 @@ def set_up_project(
         outputs=state_home(environment) / "outputs",
         environment=environment,
         user=user,
+        place=settings.workers.place or os.uname().nodename,
     )
     return ProjectSetup(
         config=config,
@@ -84,12 +92,27 @@ def set_up_project(
     )
 
 
+def journal_place(settings: Settings, environment: Mapping[str, str]) -> str | Path:
+    """Return the address or the path of the user's journal."""
+    return settings.journal.url or settings.journal.path or data_home(environment) / "journal.db"
+
+
 def _snapshots(settings: Settings, environment: Mapping[str, str]) -> Snapshots | None:
     given = settings.snapshots
     if not given.enabled:
         return None
     bounds = Bounds(int(given.file_mb * (1 << 20)), given.quota_mb << 20, given.keep_days)
     return Snapshots(data_home(environment) / "snapshots", environment, bounds)
+
+
+def _pins(settings: Settings, environment: Mapping[str, str]) -> AcceptedTools | None:
+    """Return the user's accepted offers of MCP servers; None if no server is configured."""
+    if not settings.mcp:
+        return None
+    # Imported only if there are servers.
+    from bridle.mcp.accepted_tools import AcceptedTools
+
+    return AcceptedTools(data_home(environment) / "mcp.json")
 
 
 def _skills(directory: Path, config: Path, home: Path, *, trusted: bool) -> dict[str, Skill]:
@@ -105,7 +128,8 @@ def _with_python_tools(
     """Return the tools, with the user's Python tools and those of a trusted project, and the problems."""
     own = config_home(environment) / "tools"
     root = project_root(directory) / TOOLS
-    commands = command_environment_for(loaded.settings, environment, guarded, None, directory)
+    caches = command_caches(environment)
+    commands = command_environment_for(loaded.settings, environment, guarded, None, directory, caches=caches)
     found, problems = brought_tools(own) if own.is_dir() else ([], [])
     if loaded.trusted and any(root.glob("*.py")):
         theirs, wrong = hosted_tools(root, directory.resolve(), environment, commands.sandbox("tools"))

@@ -1,4 +1,4 @@
-"""Deletion of sessions: on request, or because they are too old or take too much disk space."""
+"""Deletes sessions with their subagents, long outputs and snapshots: on request, by age, or by total size."""
 
 from __future__ import annotations
 
@@ -45,6 +45,9 @@ async def delete_session(runtime: Runtime, session: str) -> list[str]:
         with suppress(NoSuchSession):
             gone += await delete_session(runtime, child)
     async with runtime.leased(session) as lease:
+        if state is not None:
+            # Otherwise its open reservations would count in its day and month forever.
+            await runtime.settle_abandoned(lease)
         await runtime.journal.delete(lease)
     if runtime.outputs is not None:
         shutil.rmtree(runtime.outputs / session, ignore_errors=True)
@@ -77,9 +80,9 @@ async def _known(runtime: Runtime, session: str) -> Session | None:
 async def expired(runtime: Runtime, *, days: float = 0, megabytes: float = 0) -> list[str]:
     """Return the ids of root sessions unchanged for `days`, and of the oldest ones beyond `megabytes`; 0 disables each.
 
-    Sessions with an open turn or waiting prompts are left out.
+    Pinned sessions, and those with an open turn or waiting prompts, are left out.
     """
-    rows = [row for row in await runtime.sessions() if not row.info.parent]
+    rows = [row for row in await runtime.journal.sessions() if not row.info.parent and not row.info.pinned]
     now = runtime.seams.clock.wall()
     gone = [row.info.id for row in rows if days and now - row.updated > days * DAY]
     if megabytes:
@@ -89,7 +92,7 @@ async def expired(runtime: Runtime, *, days: float = 0, megabytes: float = 0) ->
 
 async def _too_much(runtime: Runtime, rows: Iterable[SessionRow], most: float) -> list[str]:
     """Return the sessions beyond the size limit; rows come newest first, and the newest is always kept."""
-    sizes = {row.info.id: await size_of(runtime, row.info.id) for row in await runtime.sessions()}
+    sizes = {row.info.id: await size_of(runtime, row.info.id) for row in await runtime.journal.sessions()}
     ids = [row.info.id for row in rows]
     totals = accumulate(sum(size for other, size in sizes.items() if in_tree(other, id)) for id in ids)
     return [id for id, total in zip(ids, totals, strict=True) if total > most and id != ids[0]]

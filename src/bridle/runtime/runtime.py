@@ -1,27 +1,29 @@
-"""The front door: the only place where journal, engine, models and tools are wired together."""
+"""`Runtime`: the front door, the only place that wires journal, engine, models and tools; takes prompts and answers."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from bridle.assembly.command_environment import command_environment_for
+from bridle.assembly.limits import budget_in
 from bridle.assembly.models import Models
-from bridle.assembly.toolset import Toolset, described_subagents, subagent_tools
+from bridle.assembly.toolset import Toolset, described_subagents, handoffs, subagent_tools
 from bridle.assembly.turns import SettingsTurns
 from bridle.config.agents import all_agents
 from bridle.config.settings import Settings
 from bridle.core.context import sound
-from bridle.core.events import SessionInfo
+from bridle.core.events import PartPut, SessionInfo
 from bridle.core.ids import read_ask_address
 from bridle.core.inbox import (
     AbortItem,
     AnswerItem,
+    AtOnceItem,
     CompactItem,
     ExtendItem,
     InboxItem,
@@ -30,53 +32,80 @@ from bridle.core.inbox import (
     TurnOptions,
 )
 from bridle.core.limits import LimitName, wrong_limit
-from bridle.core.parts import File, TurnStart
+from bridle.core.messages import Message
+from bridle.core.parts import File, History, TurnStart
 from bridle.core.permission import Rule
 from bridle.core.session import Session
 from bridle.engine.bus import Bus
-from bridle.engine.drive import DriveSetup, submit
+from bridle.engine.drive import DriveSetup, Others, settle, settle_abandoned, submit
 from bridle.engine.engine import Engine
 from bridle.engine.local import LocalEngine
 from bridle.errors import ConfigError
+from bridle.journal.journal import Journal, Lease, SharesDeltas
 from bridle.journal.open import open_journal
 from bridle.runtime import argument_checks
 from bridle.runtime.config import RuntimeConfig
-from bridle.runtime.mcp_servers import servers_for
+from bridle.runtime.mcp_servers import RuntimeServers
+from bridle.runtime.observe import Observation
 from bridle.runtime.project import Backend
 from bridle.runtime.rare_methods import RareMethods
 from bridle.runtime.session_reader import SessionReader
+from bridle.runtime.sessions import Sessions
 from bridle.seams import Seams
 from bridle.tools.output_buffer import OutputFolder
 from bridle.turn.actions import Actions, TurnActions
 from bridle.turn.active_turn import ActiveTurn
+from bridle.turn.caller import Program
+from bridle.turn.record import Record
+from bridle.values.argument_kinds import checked_methods
+
+if TYPE_CHECKING:
+    from bridle.runtime.listen import Listen, Listening
 
 
+MakesEngine = Callable[[DriveSetup], Engine]
+
+
+@checked_methods(Sessions, but=("messages",))
 class Runtime(SessionReader, RareMethods):
-    """Runs the sessions of a journal. Use it as an async context manager, or call `close`.
+    """Runs the sessions of a journal; implements `Sessions`. Use it as an async context manager, or call `close`.
 
     `engine` creates the engine that drives the sessions; None means one in this process.
     """
 
-    def __init__(
-        self, config: RuntimeConfig | None = None, *, engine: Callable[[DriveSetup], Engine] | None = None
-    ) -> None:
-        config = config or RuntimeConfig()
-        self.settings = argument_checks.fitting("settings", config.settings, Settings)
+    def __init__(self, config: RuntimeConfig | None = None, *, engine: MakesEngine | None = None) -> None:
+        config = argument_checks.fitting_config(config)
+        self.settings = config.settings
+        self.origins = config.origins
         self.seams = config.seams or Seams()
         self.directory = Path(config.directory).absolute()
         environment = os.environ if config.environment is None else config.environment
-        self.models = Models(config.models, self.settings, environment, self.directory)
-        self.bus = Bus()
+        self.models = Models(config.models, self.settings, environment, self.directory, windows=config.windows)
         self.outputs = config.outputs
         self.snapshots = config.user.files
         self.commands = command_environment_for(
-            self.settings, environment, config.user.guarded, config.outputs, self.directory
+            self.settings,
+            environment,
+            config.user.guarded,
+            config.outputs,
+            self.directory,
+            caches=config.user.caches,
+            servers=config.private_servers,
         )
-        self.servers = servers_for(self.settings, self.commands, self.directory, self.seams)
+        self._servers = RuntimeServers(config, self.commands, self.directory, self.seams)
+        self.servers = self._servers.shared
+        given = self.settings.journal
+        self.journal = open_journal(
+            config.journal, given.durability, self.seams, listen_url=given.listen_url, schema=given.schema
+        )
+        self._opened_journal = self.journal is not config.journal
+        self.bus = Bus(self.journal.deltas if isinstance(self.journal, SharesDeltas) else None)
+        self._observation = Observation(self.settings.telemetry, environment, self.bus, self.journal)
+        self.models.request_headers = self._observation.request_headers
+        # Only leases that can run out have lifelines.
+        self.commands.lifelines = getattr(self.journal, "lifelines", self.commands.lifelines)
         self.turns = self._turns(config)
         self.notices: tuple[str, ...] = ()
-        self.journal = open_journal(config.journal, self.settings.journal.durability, self.seams)
-        self._opened_journal = self.journal is not config.journal
         self.file_notices: tuple[str, ...] = ()
         """Notices about configuration files; they are shown again only when the files change."""
         self._drives = DriveSetup(
@@ -84,9 +113,12 @@ class Runtime(SessionReader, RareMethods):
             turns=self.turns,
             publish=self.bus.publish,
             seams=self.seams,
-            actions=_actions(self.settings),
+            actions=_actions(self.settings, config.program),
         )
-        self.engine = (engine or LocalEngine)(self._drives)
+        self.engine = (engine or _engine_of(self.settings))(self._drives)
+        self._app = argument_checks.plain_name("app", config.app)
+        self.place = argument_checks.plain_name("workers.place", config.place)
+        self._listening: list[Listening] = []
 
     def _turns(self, config: RuntimeConfig) -> SettingsTurns:
         user = config.user
@@ -95,19 +127,23 @@ class Runtime(SessionReader, RareMethods):
         named = argument_checks.named_tools
         tools = {**named("tools", config.tools), **user.skill_tools(), **subagent_tools(subagents)}
         private = {agent: named(f"agent {agent}: tools", own) for agent, own in config.private_tools.items()}
+        handing = [agent.name for agent in agents.values() if agent.handoffs]
+        private |= {name: {**private.get(name, {}), **handoffs(agents, name)} for name in handing}
         layers = argument_checks.fitting("restrictions", tuple(config.restrictions), tuple[tuple[Rule, ...], ...])
         return SettingsTurns(
             settings=self.settings,
             models=self.models,
             agents=agents,
             subagents=subagents,
-            toolset=Toolset(tools, user.built_in, self.servers, private),
+            toolset=Toolset(tools, user.built_in, self.servers, private, self._servers.private),
             restrictions=(*layers, user.stricter),
             commands=self.commands,
             user=user,
             seams=self.seams,
             directory=self.directory,
             outputs=OutputFolder(config.outputs) if config.outputs is not None else None,
+            journal=self.journal,
+            account=argument_checks.plain_name("account", config.account),
             program=config.program,
         )
 
@@ -120,10 +156,13 @@ class Runtime(SessionReader, RareMethods):
         trusted: bool = False,
         environment: Mapping[str, str] | None = None,
         in_memory: bool = False,
+        journal: Journal | None = None,
+        engine: MakesEngine | None = None,
     ) -> Runtime:
         """Return a runtime for a project with settings from every layer, the built-in tools and the user's journal.
 
-        With `in_memory` no journal is opened and nothing is written, for read-only callers.
+        With `in_memory` no journal is opened and nothing is written, for read-only callers. A given `journal` takes the
+        place of the user's; its caller closes it.
         """
         # Imported here because library users with their own tools and settings never need them.
         from bridle.engine.step_log import StepLog
@@ -131,7 +170,10 @@ class Runtime(SessionReader, RareMethods):
 
         environment = os.environ if environment is None else environment
         found = set_up_project(Path(directory).absolute(), environment, flags=flags, trusted=trusted)
-        runtime = cls(replace(found.config, journal=None) if in_memory else found.config)
+        config = found.config
+        if in_memory or journal is not None:
+            config = replace(config, journal=journal)
+        runtime = cls(config, engine=engine)
         runtime.notices = runtime.file_notices = found.notices
         runtime.models.wanted = found.wanted
         if not in_memory:
@@ -152,8 +194,10 @@ class Runtime(SessionReader, RareMethods):
         try:
             await self.engine.close()
         finally:
-            if self.servers is not None:
-                await self.servers.close()
+            for listening in self._listening:
+                await listening.end()
+            await self._observation.close()
+            await self._servers.close()
             await self.commands.close()
             if self.snapshots is not None:
                 await self.snapshots.close()
@@ -162,12 +206,49 @@ class Runtime(SessionReader, RareMethods):
                 # A journal passed in by the caller may be in use by another runtime.
                 await self.journal.close()
 
-    async def create(self, id: str | None = None) -> str:
-        """Create a session in this runtime's directory and return its id."""
+    def listen(self, listener: Listen) -> None:
+        """Call a function with every public event of every session that this runtime drives, subagents included.
+
+        Deltas are left out; usage and cost stand in the events `step_finish` and `turn_finish`. Events of a session
+        come in order, after they are recorded, and all of them before `close` returns. The function is called in the
+        event loop and must be quick; its exceptions are logged and change nothing.
+        """
+        # Imported only if a program listens.
+        from bridle.runtime.listen import Listening
+
+        self._listening.append(Listening(self.bus, self.journal, listener))
+
+    async def create(self, id: str | None = None, *, messages: Iterable[Message] = ()) -> str:
+        """Create a session in this runtime's directory and return its id. Idempotent for the same id and messages.
+
+        The model reads `messages` before the first prompt: those of another session, `from_openai` or `from_anthropic`.
+        Raises `ConfigError` for an invalid id, for messages that no model can read, and if the session exists without
+        these messages.
+        """
         named = argument_checks.session_id(id) if id is not None else self.new_id()
-        info = SessionInfo(named, str(self.directory), created=self.seams.clock.wall())
+        history = argument_checks.history(messages)
+        info = self._new_info(named)
         await self.journal.create(info)
+        if history is not None:
+            await self._begin_with(info.id, history)
         return info.id
+
+    def _new_info(self, id: str) -> SessionInfo:
+        now = self.seams.clock.wall()
+        return SessionInfo(id, str(self.directory), created=now, app=self._app, place=self.place)
+
+    async def _begin_with(self, session: str, history: History) -> None:
+        """Record the conversation that a new session begins with; a repetition changes nothing."""
+        known = (await self.load(session)).parts.get(history.id)
+        if known is None:
+            async with self.leased(session) as lease:
+                state = await self.load(session)
+                known = state.parts.get(history.id)
+                if known is None and not len(state.messages):
+                    record = Record(state, self.journal, lease, self.seams.clock, self.bus.publish)
+                    await record.append(PartPut(known := history))
+        if known != history:
+            raise ConfigError(f"session {session} exists and did not begin with these messages: choose a new id")
 
     async def begin(self, id: str, text: str, options: TurnOptions | None) -> str:
         """Create a session for a first prompt; raises `ConfigError`, and creates none, if the prompt would be refused.
@@ -176,7 +257,7 @@ class Runtime(SessionReader, RareMethods):
         """
         if options is not None:
             state = Session()
-            state.info = SessionInfo(id, str(self.directory), created=self.seams.clock.wall())
+            state.info = self._new_info(id)
             await self.check(state, PromptItem("first", text, options=options))
         return await self.create(id)
 
@@ -202,7 +283,8 @@ class Runtime(SessionReader, RareMethods):
         """
         id = self.seams.new_id("prm") if id is None else id
         item = PromptItem(id, text, tuple(files), queue=queue, reply=reply, options=options)
-        item = msgspec.structs.replace(item, wants=tuple(wants), subtask=subtask, metadata=dict(metadata or {}))
+        placed = self._observation.placed(metadata or {})
+        item = msgspec.structs.replace(item, wants=tuple(wants), subtask=subtask, metadata=placed)
         item = argument_checks.sound_prompt(item, self.turns.subagents)
         if reply:
             await self.check(await self._current(session), item)
@@ -227,8 +309,9 @@ class Runtime(SessionReader, RareMethods):
     def preview(self, options: TurnOptions | None = None) -> TurnStart:
         """Return the turn that a first prompt would open now, with its system prompt; raises `ConfigError`."""
         session = Session()
-        session.info = SessionInfo("preview", str(self.directory), created=self.seams.clock.wall())
-        return self.turns.opening(session, PromptItem("preview", "", options=options), 1).start
+        session.info = self._new_info("preview")
+        paid = budget_in(self.settings).limits_cost
+        return self.turns.opening(session, PromptItem("preview", "", options=options), 1, paid=paid).start
 
     async def answer(
         self,
@@ -277,6 +360,14 @@ class Runtime(SessionReader, RareMethods):
     async def _submit(self, session: str, item: InboxItem) -> bool:
         return await submit(session, item, self.journal, self.engine)
 
+    async def settle(self, session: str, item: AtOnceItem) -> None:
+        """Submit an item that changes no turn; return once it is recorded, in whichever process."""
+        await settle(session, item, self._drives, self.engine)
+
+    async def settle_abandoned(self, lease: Lease) -> None:
+        """Settle what a dead process left open in a session that is leased here."""
+        await settle_abandoned(lease, self._drives, Others(lease.session, self._drives, self.engine))
+
     async def resume(self, session: str) -> None:
         """Continue an interrupted turn, and prompts that were held back after a failed turn."""
         await self.engine.wake(session, held_prompts=True)
@@ -287,8 +378,20 @@ def _is_backend(runtime: Runtime) -> Backend:
     return runtime
 
 
-def _actions(settings: Settings) -> Callable[[ActiveTurn], Actions]:
-    if not settings.hooks:
+def _engine_of(settings: Settings) -> MakesEngine:
+    if not settings.workers.drive:
+        return LocalEngine
+    # Imported only if workers drive: it needs the client of a database.
+    try:
+        from bridle.engine.workers import WorkersEngine
+    except ImportError as error:
+        raise ConfigError(f"workers.drive needs an extra: pip install 'bridle[postgres]' ({error})") from error
+
+    return WorkersEngine
+
+
+def _actions(settings: Settings, program: Program | None) -> Callable[[ActiveTurn], Actions]:
+    if not settings.hooks and (program is None or not program.has_hooks):
         return TurnActions
     # Imported only if there are hooks.
     from bridle.turn.hook_actions import HookedActions

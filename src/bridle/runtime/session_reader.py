@@ -1,39 +1,41 @@
-"""The read side of a runtime: load, status, wait and follow, for sessions that any process drives."""
+"""`SessionReader`: base class of `Runtime` with load, status, wait and follow, for sessions that any process runs."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import ExitStack, aclosing, asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from bridle.config.settings import Settings
 from bridle.core.events import CallMoved, Entry, Live, PartDelta, PartPut
-from bridle.core.ids import day_account_id, is_below, month_account_id
-from bridle.core.inbox import PromptItem
+from bridle.core.ids import is_below
+from bridle.core.inbox import PromptItem, WithdrawItem
 from bridle.core.ledger import Account
 from bridle.core.limits import NOTHING
-from bridle.core.parts import Call, Extension, Notice, Part, Prompt, TurnFinish
+from bridle.core.parts import Call, Extension, Notice, Part, Prompt, TurnFinish, Withdrawn
 from bridle.core.result import Result, result_of
 from bridle.core.session import Session
 from bridle.core.states import Waiting
 from bridle.core.status import Status, status_of
-from bridle.engine.bus import Bus
+from bridle.engine.bus import Bus, Subscription
 from bridle.engine.drive import DriveSetup
 from bridle.engine.engine import Engine
 from bridle.engine.tree import parent_of, tend
 from bridle.errors import ConfigError, JournalError, JournalRefused, LeaseLost, NoSuchSession
-from bridle.journal.journal import Journal, Lease, SessionRow, folded
+from bridle.journal.journal import Journal, Lease, SessionQuery, SessionRow, folded
+from bridle.runtime.argument_checks import fitting
 from bridle.runtime.sessions import Branch
 from bridle.seams import Seams, begin
+
+if TYPE_CHECKING:
+    from bridle.runtime.runtime import Runtime
 
 LOOK_SECONDS = 0.2
 FEW_ENTRIES = 8
 """Longer sessions always have a prompt; shorter ones may have only titles."""
 LAST_ENTRIES = 2
 MOST_BRANCHES = 100
-MOST_LOOKED_AT = 50
 FOLLOW_SECONDS = 0.5
 
 
@@ -44,7 +46,6 @@ class SessionReader:
     engine: Engine
     bus: Bus
     seams: Seams
-    settings: Settings
     directory: Path
     _drives: DriveSetup
 
@@ -96,18 +97,23 @@ class SessionReader:
     async def _refuse_other(self, session: str, item: PromptItem) -> None:
         """Raise `ConfigError` if the id of this prompt was used for other text or files."""
         known = [*await self.journal.inbox(session), *parts_put(await self.journal.load(session))]
+        if any(isinstance(each, Withdrawn) and each.prompt == item.id for each in known):
+            raise ConfigError(f"prompt {item.id!r} was withdrawn from this session: choose a new id")
         prompts = [each for each in known if isinstance(each, (PromptItem, Prompt)) and each.id == item.id]
         if any((prompt.text, prompt.files) != (item.text, item.files) for prompt in prompts):
             raise ConfigError(f"prompt id {item.id!r} was used for another prompt in this session: choose a new id")
 
-    async def stream(self, session: str, prompt: str, after: int = 0) -> AsyncGenerator[Entry | Live, None]:
+    async def stream(
+        self, session: str, prompt: str, after: int = 0, heard: Subscription | None = None
+    ) -> AsyncGenerator[Entry | Live, None]:
         """Yield every entry after a sequence number, in order, and deltas as they arrive, until `wait` would return.
 
-        Entries come from any process that drives the session; deltas come only from this one.
+        Entries come from any process that drives the session; so do deltas with a journal on PostgreSQL, else only from
+        this one. `heard` is a subscription made before the prompt, which misses no delta.
         """
         waiting = begin(self.wait(session, prompt))
         try:
-            async with aclosing(self.follow(session, after, until=waiting)) as events:
+            async with aclosing(self.follow(session, after, until=waiting, heard=heard)) as events:
                 async for event in events:
                     yield event
             waiting.result()
@@ -115,41 +121,54 @@ class SessionReader:
             waiting.cancel()
 
     async def follow(
-        self, session: str, after: int = 0, *, until: asyncio.Future[Any] | None = None
+        self,
+        session: str,
+        after: int = 0,
+        *,
+        until: asyncio.Future[Any] | None = None,
+        heard: Subscription | None = None,
     ) -> AsyncGenerator[Entry | Live, None]:
-        """Yield every entry after a sequence number, in order, and deltas as they arrive; end when `until` is done.
-
-        Entries come from any process that drives the session; deltas come only from this one.
-        """
-        subscription = self.bus.subscribe(session)
+        """Yield every entry after a sequence number, in order, and deltas as in `stream`; end when `until` is done."""
+        subscription = heard if heard is not None else self.bus.subscribe(session)
         changed: asyncio.Task[int] | None = None
+        # Deltas make sense only after the entries that came before the subscription.
+        mark, over, alone, behind, elsewhere = 0, False, True, True, ExitStack()
         try:
             while True:
+                if behind:
+                    for entry in await self.journal.load(session, after):
+                        after = entry.sequence
+                        yield entry
+                    behind = False
+                    if over:
+                        return
                 event = subscription.waiting()
-                over = event is None and until is not None and until.done()
-                if event is None and not over:
-                    if not self.drives(session) and (changed is None or changed.done()):
-                        mark = changed.result() if changed is not None else 0
-                        changed = begin(self.journal.changed(session, mark, every=True))
-                    others = [other for other in (until, changed) if other is not None and not other.done()]
-                    if await subscription.come(FOLLOW_SECONDS, *others):
+                if event is None:
+                    # At the end, the missing entries are in the journal.
+                    behind = over = until is not None and until.done()
+                    if over:
                         continue
-                elif isinstance(event, PartDelta) or (event is not None and event.sequence == after + 1):
+                    if changed is None and not self.drives(session):
+                        changed = begin(self.journal.changed(session, mark, every=True))
+                        if alone:
+                            alone = False
+                            elsewhere.enter_context(self.bus.hear_others(session, subscription))
+                    others = [other for other in (until, changed) if other is not None and not other.done()]
+                    behind = not await subscription.come(FOLLOW_SECONDS, *others)
+                    if changed is not None and changed.done():
+                        # Another process has written: its entries come before the deltas that follow them.
+                        mark, changed, behind = changed.result(), None, True
+                elif isinstance(event, PartDelta) or event.sequence == after + 1:
                     after += isinstance(event, Entry)
                     yield event
-                    continue
-                elif event is not None and event.sequence <= after:
-                    continue
-                # Another process has written, or this is the end: the missing entries are in the journal.
-                for entry in await self.journal.load(session, after):
-                    after = entry.sequence
-                    yield entry
-                if over:
-                    return
+                else:
+                    behind = event.sequence > after
         finally:
+            elsewhere.close()
             if changed is not None:
                 changed.cancel()
-            self.bus.unsubscribe(session, subscription)
+            if heard is None:
+                self.bus.unsubscribe(session, subscription)
 
     async def load(self, session: str) -> Session:
         """Return the current state of a session from the journal; raises `JournalRefused` for invalid entries."""
@@ -193,22 +212,23 @@ class SessionReader:
 
     async def waiting_prompts(self, session: str) -> list[str]:
         """Return the ids of the prompts that wait in the inbox."""
-        return [item.id for item in await self.journal.inbox(session) if isinstance(item, PromptItem)]
+        return [item.id for item in await self.pending_prompts(session)]
 
-    async def allowances(self) -> list[tuple[str, float, float | None]]:
-        """Return the user's cost of today and of this month in US dollars, each with its limit if one is set."""
-        now = self.seams.clock.wall()
-        given = self.settings.limits
-        today = await self.journal.account(day_account_id(now))
-        month = await self.journal.account(month_account_id(now))
-        return [
-            ("today", today.spent.cost if today is not None else 0.0, given.daily.cost),
-            ("this month", month.spent.cost if month is not None else 0.0, given.monthly.cost),
-        ]
+    async def pending_prompts(self, session: str) -> list[PromptItem]:
+        """Return the prompts that wait in the inbox, without those that are being withdrawn."""
+        items = await self.journal.inbox(session)
+        withdrawn = {item.prompt for item in items if isinstance(item, WithdrawItem)}
+        return [item for item in items if isinstance(item, PromptItem) and item.id not in withdrawn]
 
-    async def sessions(self) -> list[SessionRow]:
-        """Return all sessions, the most recently changed first."""
-        return await self.journal.sessions()
+    async def sessions(self, query: SessionQuery | None = None) -> list[SessionRow]:
+        """Return the sessions that fit, the most recently changed first; without a query all that are not archived."""
+        query = fitting("query", query, SessionQuery) if query is not None else SessionQuery()
+        if not query.state:
+            return await self.journal.sessions(query)
+        # Imported only here: it needs this class.
+        from bridle.runtime.session_list import in_state
+
+        return await in_state(cast("Runtime", self), query)
 
     @asynccontextmanager
     async def leased(self, session: str) -> AsyncIterator[Lease]:
@@ -267,21 +287,24 @@ class SessionReader:
                 return row.info.id
         raise ConfigError(f"{wanted}there is no session in {self.directory} yet")
 
-    async def interrupted(self) -> list[str]:
-        """Return the sessions of this directory whose turn was interrupted, newest first."""
+    async def interrupted(self, *, most: int | None = None) -> list[str]:
+        """Return the sessions of this directory whose turn was interrupted, newest first.
+
+        With `most`, only that number of sessions is read.
+        """
         found: list[str] = []
-        for row in (await self._own_sessions())[:MOST_LOOKED_AT]:
+        for row in (await self._own_sessions())[:most]:
             # A damaged session is skipped; opening it reports the damage.
             with suppress(JournalRefused):
-                if not await self._has_ended(row) and (await self.status(row.info.id)).state == "interrupted":
+                if not await self.has_ended(row) and (await self.status(row.info.id)).state == "interrupted":
                     found.append(row.info.id)
         return found
 
     async def _own_sessions(self) -> list[SessionRow]:
         here = str(self.directory)
-        return [row for row in await self.sessions() if row.info.directory == here and not row.info.parent]
+        return await self.sessions(SessionQuery(directory=here, roots=True))
 
-    async def _has_ended(self, row: SessionRow) -> bool:
+    async def has_ended(self, row: SessionRow) -> bool:
         """Return whether the last entry ends a turn: true of nearly all sessions, and avoids reading the rest."""
         if row.sequence == 1:
             return True
@@ -304,7 +327,7 @@ class SessionReader:
                 # The session is deleted or damaged; its parent still has the report.
                 continue
             turn = state.turn
-            agent, steps, cap = (turn.start.agent, turn.steps, turn.cap) if turn is not None else ("", 0, 0)
+            agent, steps, cap = (turn.start.agent, turn.used.steps, turn.cap) if turn is not None else ("", 0, 0)
             below = await self.subagents(state, ended)
             branch = Branch(child, agent, call.arguments, status, steps=steps, cap=cap, below=below)
             found.append(branch)

@@ -1,4 +1,4 @@
-"""Expansion of a user's prompt: slash commands become their templates, and files named with @ are attached."""
+"""Expands a user's prompt: slash commands become their templates, with shell output; @files are attached."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
+from pathlib import Path
+
+import msgspec
 
 from bridle.assembly.prompts import named_agents
 from bridle.config.settings import TEMPLATE_SHELL, CommandSettings
@@ -18,7 +21,9 @@ from bridle.core.agent import AgentDefinition
 from bridle.core.parts import File
 from bridle.core.permission import Access, Verdict
 from bridle.errors import ConfigError, ToolFailed
+from bridle.runtime.own_prompts import with_own
 from bridle.runtime.project import Confirm, Expanded
+from bridle.runtime.project_files import list_folder
 from bridle.runtime.runtime import Runtime
 from bridle.tools.bash import TOOL as BASH
 from bridle.tools.command_setup import CommandSetup
@@ -30,6 +35,7 @@ from bridle.workspace.mentions import mentioned
 PLACE = re.compile(r"\$(ARGUMENTS|[1-9]\d?)")
 MOST_FILE_BYTES = 200_000
 MOST_MEDIA_BYTES = 5_000_000
+MOST_NAMES = 500
 SHELL_SECONDS = 60.0
 SUBTASK_AGENT = "general"
 PLAIN_NAME = re.compile(r"[A-Za-z][\w-]*")
@@ -49,11 +55,11 @@ async def expand_prompt(
         known = ", ".join(sorted(subagents)) or "none"
         raise ConfigError(f"agent {asked.subtask} of this command cannot run as a subagent (these can: {known})")
     wants = (*named_agents(typed, subagents), *filter(None, [asked.subtask]))
-    return asked._replace(wants=wants)
+    return msgspec.structs.replace(asked, wants=wants)
 
 
 async def _expanded(runtime: Runtime, text: str, confirm: Confirm, agent: str | None) -> Expanded:
-    commands = runtime.settings.commands
+    commands = with_own(runtime.settings.commands)
     found = _find_command(text, commands)
     if found is not None and found[0] not in commands:
         asked = await _server_prompt(runtime, *found)
@@ -144,6 +150,13 @@ def _read(name: str, place: Place, files: Files) -> File:
     return File(name, f"{text}\n[… it goes on]" if len(content) > MOST_FILE_BYTES else text)
 
 
+def _listing(runtime: Runtime, name: str) -> File:
+    """Return a folder as an attachment: the names in it."""
+    rows = [f"{Path(each.path).name}{'/' if each.kind == 'folder' else ''}" for each in list_folder(runtime, name)]
+    more = f"\n[… {len(rows) - MOST_NAMES} more]" if len(rows) > MOST_NAMES else ""
+    return File(name, "\n".join(rows[:MOST_NAMES]) + more)
+
+
 @dataclass(frozen=True, slots=True)
 class _Expansion:
     """Expands a prompt under the rules of the agent that runs it."""
@@ -158,9 +171,13 @@ class _Expansion:
     async def filled(self, command: CommandSettings, arguments: str) -> Expanded:
         """Fill a template. Shell commands come from the template alone, and get the arguments as shell parameters."""
         words = _words(command.template, arguments)
+        places = list(TEMPLATE_SHELL.finditer(command.template))
+        # All are asked for before the first one runs: a person who says no to the last has changed nothing.
+        for place in places:
+            await self._permit(_shell(place[1], words))
         pieces: list[str] = []
         at = 0
-        for place in TEMPLATE_SHELL.finditer(command.template):
+        for place in places:
             pieces.append(_filled(command.template[at : place.start()], words, arguments))
             pieces.append(await self._run_shell(_shell(place[1], words)))
             at = place.end()
@@ -176,19 +193,22 @@ class _Expansion:
             return Expanded(text.strip(), found, command.agent, command.model)
         return Expanded(text.strip(), found, model=command.model, subtask=command.agent or SUBTASK_AGENT)
 
+    async def _permit(self, command: str) -> None:
+        """Raise `ConfigError` if the rules or the user do not allow a template's command."""
+        verdicts = set(map(self._judge, BASH.accesses(BASH.check({"command": command}), self.runtime.directory)))
+        if "deny" in verdicts:
+            raise ConfigError(f"the rules deny !`{command}`")
+        if "ask" in verdicts and not await self.confirm("command", command):
+            raise ConfigError(f"!`{command}` needs a person's permission; a rule for bash may allow it beforehand")
+
     async def _run_shell(self, command: str) -> str:
-        """Return the output of a template's command; raises `ConfigError` if the rules or the user do not allow it."""
+        """Return the output of a template's command, which is permitted."""
         directory, commands = self.runtime.directory, self.runtime.commands
         given = BASH.check({"command": command})
         needed = BASH.accesses(given, directory)
-        verdicts = set(map(self._judge, needed))
-        if "deny" in verdicts:
-            raise ConfigError(f"the rules deny !`{command}`")
-        if "ask" in verdicts and not await self.confirm(command):
-            raise ConfigError(f"!`{command}` needs a person's permission; a rule for bash may allow it beforehand")
         setup = CommandSetup(
             directory=directory,
-            environment=commands.variables(),
+            find_environment=commands.variables,
             find_sandbox=partial(commands.sandbox, "command", read_only=self.agent.reads_only),
             bounds=commands.bounds(),
         )
@@ -214,7 +234,10 @@ class _Expansion:
             needed = accesses("read", place)
             verdicts = set(map(self._judge, needed))
             asks = "ask" in verdicts
-            if "deny" in verdicts or (asks and not await self.confirm(f"read {needed[0].pattern}")):
+            if "deny" in verdicts or (asks and not await self.confirm("file", f"read {needed[0].pattern}")):
                 raise ConfigError(f"@{name} may not be read: the rules deny it, or you did not allow it")
-            found.append(_read(name, place, Files(self.runtime.directory, needed.__contains__)))
+            if place.path.is_dir():
+                found.append(_listing(self.runtime, name))
+            else:
+                found.append(_read(name, place, Files(self.runtime.directory, needed.__contains__)))
         return tuple(found)

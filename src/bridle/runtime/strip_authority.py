@@ -1,4 +1,4 @@
-"""Removal of permissions from imported sessions: approvals given on another machine do not count here."""
+"""Rewrites the entries of an imported session: removes permissions, lowers limits, changes payer and directory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from bridle.core.events import CallMoved, Entry, PartPut, Recorded, SessionInfo, SessionPut
 from bridle.core.ids import account_id, is_below, read_account
 from bridle.core.limits import Limits
-from bridle.core.parts import Call, Extension, Redone, TurnFinish, TurnStart, Undone
+from bridle.core.parts import Call, Extension, Handoff, Redone, TurnFinish, TurnStart, Undone
 from bridle.core.session import OpenTurn
 from bridle.core.states import Approved, Asking, CallState, Pending, Waiting
 from bridle.errors import ConfigError
@@ -20,17 +20,29 @@ def with_info(entries: Sequence[Entry], change: Callable[[SessionInfo], SessionI
     return _mapped(entries, lambda event: SessionPut(change(event.info)) if isinstance(event, SessionPut) else event)
 
 
-def moved(entries: Sequence[Entry], directory: str) -> tuple[Entry, ...]:
-    """Return the entries of a session, moved to this directory."""
-    return with_info(entries, lambda info: msgspec.structs.replace(info, directory=directory))
+def moved(entries: Sequence[Entry], directory: str, place: str | None = None) -> tuple[Entry, ...]:
+    """Return the entries of a session, moved to this directory and, with a place, to that machine.
+
+    A session of an app that any machine may drive has no place, and gets none.
+    """
+
+    def move(info: SessionInfo) -> SessionInfo:
+        there = info.place if place is None or (info.app and not info.place) else place
+        return msgspec.structs.replace(info, directory=directory, place=there)
+
+    return with_info(entries, move)
+
+
+def _without_auto(info: SessionInfo) -> SessionInfo:
+    return msgspec.structs.replace(info, approvals="rules") if info.approvals == "auto" else info
 
 
 def _mapped(entries: Iterable[Entry], change: Callable[[Recorded], Recorded]) -> tuple[Entry, ...]:
     return tuple(msgspec.structs.replace(entry, events=tuple(map(change, entry.events))) for entry in entries)
 
 
-def disarmed(entries: Sequence[Entry], directory: str) -> tuple[Entry, ...]:
-    """Return the entries of a session, moved to this directory and without any permissions granted so far.
+def disarmed(entries: Sequence[Entry], directory: str, place: str | None = None) -> tuple[Entry, ...]:
+    """Return the entries of a session, moved as by `moved` and without any permissions granted so far.
 
     Permanent approvals are dropped everywhere. In a turn that has not ended, approved and asking calls become pending
     again, `on_ask` allows nothing, and the tools are only those of its agent. Raises `ConfigError` if a turn ends
@@ -38,7 +50,7 @@ def disarmed(entries: Sequence[Entry], directory: str) -> tuple[Entry, ...]:
     """
     found: list[Entry] = []
     ended: int | None = None
-    for entry in reversed(moved(entries, directory)):
+    for entry in reversed(with_info(moved(entries, directory, place), _without_auto)):
         events: list[Recorded] = []
         for event in reversed(entry.events):
             part = event.part if isinstance(event, PartPut) else None
@@ -63,14 +75,18 @@ def _disarmed(event: Recorded, *, ended: bool) -> Recorded:
         return PartPut(msgspec.structs.replace(event.part, state=_state(event.part.state, ended=ended)))
     if isinstance(event, PartPut) and isinstance(event.part, TurnStart):
         return PartPut(_start(event.part, ended=ended))
+    if isinstance(event, PartPut) and isinstance(event.part, Handoff) and not ended:
+        return PartPut(msgspec.structs.replace(event.part, asked_tools=()))
     return event
 
 
 def _start(start: TurnStart, *, ended: bool) -> TurnStart:
     delegation = msgspec.structs.replace(start.delegation, always=()) if start.delegation is not None else None
     on_ask = start.on_ask if ended or start.on_ask != "allow" else "deny"
-    asked_tools = start.asked_tools if ended else ()
-    return msgspec.structs.replace(start, delegation=delegation, on_ask=on_ask, asked_tools=asked_tools)
+    if not ended:
+        off = {name: given for name, given in start.tool_switches.items() if not given}
+        start = msgspec.structs.replace(start, asked_tools=(), tool_switches=off)
+    return msgspec.structs.replace(start, delegation=delegation, on_ask=on_ask)
 
 
 def _state(state: CallState, *, ended: bool) -> CallState:
@@ -80,6 +96,18 @@ def _state(state: CallState, *, ended: bool) -> CallState:
         # The text of an ask is imported too, so it is not trusted: the user must see what the call itself needs.
         return Pending()
     return Waiting(state.child, recalled=state.recalled) if isinstance(state, Waiting) else state
+
+
+def paid_by(entries: Sequence[Entry], owner: str) -> tuple[Entry, ...]:
+    """Return the entries with this name as the one that pays, instead of names of the machine that exported them."""
+
+    def pay(event: Recorded) -> Recorded:
+        part = event.part if isinstance(event, PartPut) else None
+        if not isinstance(part, TurnStart):
+            return event
+        return PartPut(msgspec.structs.replace(part, owner=owner if part.delegation is None else ""))
+
+    return _mapped(entries, pay)
 
 
 def bounded(entries: Sequence[Entry], open_turn: int, limits: Limits) -> tuple[Entry, ...]:

@@ -1,4 +1,4 @@
-"""Export, import, fork and rename of sessions."""
+"""Exports a session with its subagents as JSON, imports it after checks, and forks and renames sessions."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from bridle.assembly.limits import accounts_of
 from bridle.core.context import sound
 from bridle.core.events import Entry, SessionInfo, SessionPut
 from bridle.core.ids import is_below
+from bridle.core.inbox import DescribeItem
 from bridle.core.ledger import Account, AccountChange, places
 from bridle.core.limits import NOTHING, UNLIMITED, counted
+from bridle.core.parts import History
 from bridle.core.permission import Access
 from bridle.core.repair import arguments_of
 from bridle.core.session import OpenTurn, Session
 from bridle.core.undo import begins
 from bridle.errors import ConfigError, JournalRefused, NoSuchSession
 from bridle.journal.journal import folded, session_entry
-from bridle.runtime.argument_checks import file_bytes, fitting, safe_name, session_id
+from bridle.runtime.argument_checks import file_bytes, fitting, history, safe_name, session_id
 from bridle.runtime.runtime import Runtime
-from bridle.runtime.session_reader import own_children
-from bridle.runtime.strip_authority import bounded, check_open_turn, disarmed, moved, with_info
-from bridle.turn.record import Record, copied
+from bridle.runtime.session_reader import own_children, parts_put
+from bridle.runtime.strip_authority import bounded, check_open_turn, disarmed, moved, paid_by, with_info
+from bridle.turn.record import copied
 from bridle.values.secrets import redacted
 
 VERSION = 1
@@ -65,7 +67,7 @@ async def export_session(runtime: Runtime, session: str, *, redact: bool = False
         state = folded(id, entries, Session())
         assert state.info is not None
         found.append(Carried(state.info, entries, _outputs(runtime, id)))
-        known = {row.info.id for row in await runtime.sessions()} if _unborn(state) else set()
+        known = {row.info.id for row in await runtime.journal.sessions()} if _unborn(state) else set()
         waiting += [child for child in own_children(id, entries) if child in known or child not in _unborn(state)]
     raw = msgspec.json.encode(Bundle(VERSION, tuple(found), redact))
     root = str(runtime.outputs) if runtime.outputs is not None else ""
@@ -117,7 +119,10 @@ async def import_bundle(runtime: Runtime, raw: bytes) -> str:
         raise ConfigError(f"this file does not have session {bundle.sessions[0].info.id} with all its subagents")
     directory = await _directory(runtime, bundle.sessions[0].info.id)
     found = [
-        msgspec.structs.replace(carried, entries=disarmed(carried.entries, directory)) for carried in bundle.sessions
+        msgspec.structs.replace(
+            each, entries=paid_by(disarmed(each.entries, directory, runtime.place), runtime.turns.account)
+        )
+        for each in bundle.sessions
     ]
     states = {carried.info.id: folded(carried.info.id, carried.entries, Session()) for carried in found}
     for id, state in states.items():
@@ -152,9 +157,17 @@ def _check(carried: Carried) -> None:
         raise ConfigError(str(error)) from error
     if said != carried.info:
         raise ConfigError(f"session {id} does not match its entries")
+    _check_history(carried)
     for name in carried.outputs:
         if not safe_name(name) or not name.endswith(STORED):
             raise ConfigError(f"{name!r} is not the name of an output file")
+
+
+def _check_history(carried: Carried) -> None:
+    """Raise `ConfigError` for an earlier conversation with which no session begins."""
+    for place, part in enumerate(parts_put(carried.entries)):
+        if isinstance(part, History) and (place > 0 or part != history(part.messages)):
+            raise ConfigError(f"session {carried.info.id} does not begin with a whole conversation")
 
 
 def _within_bounds(runtime: Runtime, carried: Carried, state: Session) -> Carried:
@@ -262,7 +275,7 @@ async def _missing(runtime: Runtime, carried: Carried) -> Sequence[Entry]:
 
 def _compared(id: str, entries: Sequence[Entry]) -> tuple[Entry, ...]:
     """Return the entries without what an import changes: an earlier import may have set other limits."""
-    plain = disarmed(entries, "")
+    plain = paid_by(disarmed(entries, "", ""), "")
     turn = folded(id, plain, Session()).running
     return bounded(plain, turn.start.number, UNLIMITED) if turn is not None else plain
 
@@ -299,20 +312,16 @@ async def fork_session(runtime: Runtime, session: str, turn: int | None = None) 
     id, created = runtime.new_id(), runtime.seams.clock.wall()
 
     def renamed(info: SessionInfo) -> SessionInfo:
-        return msgspec.structs.replace(info, id=id, created=created, parent="")
+        return msgspec.structs.replace(info, id=id, created=created, parent="", pinned=False, archived=0.0)
 
     await copied(runtime.journal, renamed(state.info), with_info(kept, renamed))
     return id
 
 
 async def rename_session(runtime: Runtime, session: str, title: str) -> None:
-    """Give a session a title; raises `LeaseLost` if another process drives it."""
+    """Give a session a title, also while a turn runs."""
     title = sound(fitting("title", title, str))
-    async with runtime.leased(session) as lease:
-        state = await runtime.load(session)
-        assert state.info is not None
-        record = Record(state, runtime.journal, lease, runtime.seams.clock, runtime.bus.publish)
-        await record.append(SessionPut(msgspec.structs.replace(state.info, title=title)))
+    await runtime.settle(session, DescribeItem(runtime.seams.new_id("dsc"), title=title))
 
 
 def read_bundle(path: Path) -> bytes:

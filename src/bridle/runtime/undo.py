@@ -1,4 +1,4 @@
-"""Undo and redo of turns: the history and the files change together, and both changes are recorded."""
+"""Undo, redo and diff of turns: hides turns in the journal, refuses conflicts, restores files through `snapshots`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""File names that a patch or an archive would write to, read without trusting its content."""
+"""Lists the files that a patch or an archive would write; None if they are unknown or it creates links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Permissions for files that a command line changes through its arguments: protected files, and paths behind links."""
+"""`LineChanges`: finds permissions for protected files that a line's programs change, also by unpacking or linking."""
 
 from __future__ import annotations
 

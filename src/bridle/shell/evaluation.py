@@ -1,4 +1,4 @@
-"""Checks for text that bash evaluates: there `a[$(command)]` would run a command, and only numbers are safe."""
+"""Checks text that bash evaluates again, as in arithmetic: `a[$(command)]` runs a command, so only numbers pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result of parsing a command line: its commands, the files it opens, and doubts."""
+"""`Script`: the analysis of a command line, with its commands, the files it opens, and doubts (possible gaps)."""
 
 from __future__ import annotations
 

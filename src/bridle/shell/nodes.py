@@ -1,4 +1,4 @@
-"""Nodes of the syntax tree of a command line: their text, their parts, and the gaps between them."""
+"""Reads nodes of the parser's syntax tree of a command line: their text, their parts, the gaps between them."""
 
 from __future__ import annotations
 

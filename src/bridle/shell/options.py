@@ -1,4 +1,4 @@
-"""Options before a subcommand, as in `git --no-pager log`, and which of them take a value."""
+"""Finds the subcommand behind options, as in `git --no-pager log`, by knowing which of them take a value."""
 
 from __future__ import annotations
 

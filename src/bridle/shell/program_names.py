@@ -1,4 +1,4 @@
-"""Names of programs: aliases and versions mapped to one name, and each program's kind."""
+"""Canonical names of programs (`python3.12` is `python`), and lists of those that are harmless, write or run others."""
 
 from __future__ import annotations
 

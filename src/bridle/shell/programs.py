@@ -1,4 +1,4 @@
-"""The programs that a simple command runs, including those behind wrappers, shells and options."""
+"""Finds the programs that one simple command runs, behind wrappers like `env` and `xargs` too, as rules match them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Git repositories other than the project's own, whose settings git would obey, and commands that may create one."""
+"""Detects git repositories besides the project's own, whose settings git would obey, and lines that may create one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The permissions that a command line needs: for its programs, the files it opens, and outside paths and hosts."""
+"""Lists the permissions that a command line needs: programs, files, outside paths, hosts; it judges none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options with which otherwise harmless programs run other programs or write files."""
+"""Detects options with which harmless programs (git, find, sed, sort, rg) run other programs or write files."""
 
 from __future__ import annotations
 

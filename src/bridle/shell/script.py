@@ -1,4 +1,4 @@
-"""Parser for command lines: finds every simple command that a line may run and every file that it may open."""
+"""Parses a command line with tree-sitter into a `Script` of commands, opened files and doubts; `walk` finds them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check that a sed script only prints and edits text: sed can also run commands and write files."""
+"""Checks that a sed script only prints and edits text: sed can also run commands and write files."""
 
 from __future__ import annotations
 

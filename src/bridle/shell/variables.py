@@ -1,4 +1,4 @@
-"""Environment variables that change what later commands do, and shell builtins that run text."""
+"""Classifies environment variables that change later commands, and returns the text that builtins like `eval` run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Walks the syntax tree of a command line and records commands and redirections; unknown nodes become doubts."""
+"""`Walk`: records commands, their folders and redirections from a line's syntax tree; unknown nodes become doubts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words of a command line as bash reads them: literal text is known, expansions are not."""
+"""`Word`: a word of a command line as bash reads it, made from the syntax tree; its expansions are not known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that a program writes according to its arguments, and links that it may create."""
+"""Finds the files that a program would write according to its arguments, and the links that it may create."""
 
 from __future__ import annotations
 

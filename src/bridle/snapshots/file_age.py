@@ -1,4 +1,4 @@
-"""Creation time of a file, as its file system reports it."""
+"""Reads the creation time of a file with `statx`; `preexisting_files` compares it with the time of a snapshot."""
 
 from __future__ import annotations
 

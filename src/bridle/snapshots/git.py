@@ -1,4 +1,4 @@
-"""Git commands with Bridle's own git folder over a project's files, ignoring its settings, hooks and attributes."""
+"""`Git`: runs git for snapshots with Bridle's own git folder, without the project's git settings, hooks, attributes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process group for Bridle's git subprocesses: killed when the job ends, on timeout, and when Bridle dies."""
+"""`Leash`: starts the git subprocesses of one job; they end with it, when `end` is called, and when Bridle dies."""
 
 from __future__ import annotations
 

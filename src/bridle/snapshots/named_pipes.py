@@ -1,4 +1,4 @@
-"""Detection of named pipes called `.gitignore` and the like, on which git would block forever."""
+"""Finds named pipes called `.gitignore` and the like, on which git would block forever."""
 
 from __future__ import annotations
 

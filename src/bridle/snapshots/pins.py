@@ -1,4 +1,4 @@
-"""Git refs that keep snapshots from being pruned, with times in their names, and facts about open snapshots."""
+"""`SnapshotPins`: keeps snapshots as git refs, with notes on files they lack; prunes them by age and quota."""
 
 from __future__ import annotations
 

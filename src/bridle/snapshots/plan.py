@@ -1,4 +1,4 @@
-"""Plans for undo and redo: the target state of each path, and the conflicts."""
+"""Plans an undo or redo: the target state of each path, and the conflicts; `restore` writes, `runtime.undo` refuses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Span(NamedTuple):
 
 
 @dataclass(slots=True)
-class RestorePlan:
+class CombinedChanges:
     """The combined effect of spans: the state of each path before the first and after the last of them."""
 
     first: dict[str, Held] = field(default_factory=dict)
@@ -63,10 +63,10 @@ def joined(spans: Iterable[Span]) -> list[Span]:
     return found
 
 
-def changes(repository: Repository, pins: SnapshotPins, spans: Sequence[Span], *more: str) -> RestorePlan:
+def changes(repository: Repository, pins: SnapshotPins, spans: Sequence[Span], *more: str) -> CombinedChanges:
     """Return the combined changes of these spans; raises `SnapshotFailed` if a tree of theirs or of `more` is gone."""
     pins.need(*more, *(tree for span in spans for tree in span[:2]))
-    found = RestorePlan()
+    found = CombinedChanges()
     seen: dict[str, set[Held]] = {}
     for span in joined(spans):
         for move in repository.moves(span.before, span.after):
@@ -92,10 +92,10 @@ def plan_undo(repository: Repository, pins: SnapshotPins, spans: Sequence[Span],
 def plan_redo(repository: Repository, pins: SnapshotPins, spans: Sequence[Span], tree: str) -> Planned:
     """Return the plan that reverses an undo of these changes; `tree` is the state before that undo."""
     found = changes(repository, pins, spans, tree)
-    return _plan(repository, RestorePlan(repository.held(tree, list(found.first)), found.first))
+    return _plan(repository, CombinedChanges(repository.held(tree, list(found.first)), found.first))
 
 
-def _plan(repository: Repository, found: RestorePlan) -> Planned:
+def _plan(repository: Repository, found: CombinedChanges) -> Planned:
     """Return the plan that takes the files from now, when they should be in their last state, to their first one."""
     now = repository.take()
     there = repository.held(now.tree, list(found.first))

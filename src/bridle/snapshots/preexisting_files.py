@@ -1,4 +1,4 @@
-"""Detection of files that look new but existed before the turn: formerly ignored, unreadable or moved."""
+"""Finds files that look new but existed before the turn (formerly ignored, unreadable or moved): an undo keeps them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The git repository with a project's snapshots: take one, compare two, show a diff."""
+"""`Repository`: Bridle's own git repository with the snapshots of a project, which it takes, compares and diffs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -260,10 +260,20 @@ class Repository:
                     found[path] = Held(mode, blob)
         return found
 
-    def diff(self, before: str, after: str, paths: Sequence[str]) -> str:
+    def since(self, commits: Sequence[str], objects: Path, shows: Callable[[str], bool], context: int) -> str:
+        """Return the diff of the shown files to a commit of the user's repository; of two, to where they part."""
+        self.git.environment["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = str(objects)
+        base = self.git.run("merge-base", *commits).decode().strip() if len(commits) > 1 else commits[0]
+        taken = self.take()
+        left_out = {*taken.large, *taken.unread}
+        moves = self.moves(f"{base}^{{tree}}", taken.tree)
+        paths = [each.path for each in moves if each.path not in left_out and shows(self.shown(each.path))]
+        return self.diff(f"{base}^{{tree}}", taken.tree, paths, context) if paths else ""
+
+    def diff(self, before: str, after: str, paths: Sequence[str], context: int = 3) -> str:
         """Return the diff of two trees at these paths as text."""
-        words = ("diff-tree", "-r", "-p", "-M", "--no-ext-diff", "--no-textconv", "--no-color", before, after, "--")
-        printed = b"".join(self.git.run(*words, *some) for some in _chunks(paths))
+        words = ("diff-tree", "-r", "-p", "-M", "--no-ext-diff", "--no-textconv", "--no-color", f"-U{context}")
+        printed = b"".join(self.git.run(*words, before, after, "--", *some) for some in _chunks(paths))
         return printed.decode("utf-8", errors="replace")
 
 

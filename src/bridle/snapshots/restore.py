@@ -1,4 +1,4 @@
-"""Restoring files to a former state without touching any others."""
+"""Carries out an undo or redo plan: writes files from a snapshot and removes others, only at the plan's paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Snapshots of all projects of a user: one git folder each, used in threads, limited in size and age."""
+"""`Snapshots`: takes, compares, plans and restores snapshots of all projects, in threads; one git folder for each."""
 
 from __future__ import annotations
 
@@ -165,6 +165,20 @@ class Snapshots:
         """Keep a tree from being pruned while its session exists."""
         at = self.seams.clock.wall()
         await self._do(directory, lambda _, pins: pins.pin(session, name, (at, at), (tree,)))
+
+    async def since(
+        self, directory: Path, commits: Sequence[str], objects: Path, shows: Callable[[str], bool], context: int = 3
+    ) -> str:
+        """Return the diff of a project's files to a commit of its own repository; of two, to where they part.
+
+        `objects` is the folder with that repository's objects; `shows` tells whether a path may be shown. Raises
+        `SnapshotFailed`.
+        """
+
+        def job(repository: Repository, pins: SnapshotPins) -> str:
+            return repository.since(commits, objects, shows, context)
+
+        return await self._do(directory, job)
 
     async def diff(self, directory: Path, spans: Sequence[Span]) -> str:
         """Return the combined diff of these changes as text. Raises `SnapshotFailed`."""

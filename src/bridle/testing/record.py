@@ -1,4 +1,4 @@
-"""Converts a recorded session to a scenario that replays its model's replies without the model."""
+"""Converts a recorded session to a scenario that replays its model's replies, for `bridle testing record`."""
 
 from __future__ import annotations
 
@@ -36,14 +36,17 @@ def recorded(entries: Sequence[Entry]) -> dict[str, Any]:
 
 
 def _failures(session: Session, moved: RequestMoved) -> list[dict[str, Any]]:
-    """Return the error reply for a failed try of a step: each try consumes one reply."""
+    """Return the error reply for a failed try of a step: each try consumes one reply.
+
+    The last failure before a fallback is left out, because the script plays a single model.
+    """
     request = session.parts[moved.id]
     if not isinstance(request, Request) or request.purpose not in ("step", "closing"):
         return []
     if isinstance(moved.state, Open):
         failed = moved.state.tries[-1]
         return [{"error": {"message": failed.error, "status": failed.status, "retryable": True}}]
-    if isinstance(moved.state, Broken):
+    if isinstance(moved.state, Broken) and not moved.state.fallback:
         return [{"error": {"message": moved.state.error, "retryable": False, "overflow": moved.state.overflow}}]
     return []
 

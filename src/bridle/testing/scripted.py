@@ -1,4 +1,4 @@
-"""A scripted model for tests: text, reasoning, tool calls, finish reasons, usage, errors, delays, hangs and cuts."""
+"""`ScriptedModel`: a model for tests that plays replies, tool calls, errors, delays and cuts from a script or file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import msgspec
 from bridle.core import stream
 from bridle.core.agent import ModelInfo, Price
 from bridle.core.context import estimate_tokens
-from bridle.core.ids import read_step_request
+from bridle.core.ids import is_below, read_step_request
+from bridle.core.messages import AssistantMessage
 from bridle.core.states import Usage
 from bridle.core.stream import ModelRequest, StreamEvent
 from bridle.errors import ConfigError
@@ -47,7 +48,7 @@ MOST_BYTES = 100_000_000
 
 
 class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One reply. `chunk` cuts the text into deltas, `pace` waits between them, `delay` before the first event.
+    """One reply. `chunk` cuts texts and arguments into deltas, `pace` waits between them, `delay` before the reply.
 
     `cut` is the number of events after which the stream ends without its terminator. `hang` never sends anything.
     An `error` follows the text, if there is any.
@@ -79,12 +80,12 @@ class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             yield from (stream.TextDelta(piece) for piece in self._pieces(self.text))
             yield stream.TextEnd()
         if self.error is not None:
-            yield stream.Error(*msgspec.structs.astuple(self.error))
+            yield stream.ModelError(*msgspec.structs.astuple(self.error))
             return
         for index, made in enumerate(self.calls):
             id = made.id or f"call_{index}"
             yield stream.ToolInputStart(made.name, id)
-            yield stream.ToolInputDelta(id, made.text)
+            yield from (stream.ToolInputDelta(id, piece) for piece in self._pieces(made.text))
             yield stream.ToolInputEnd(id)
             yield stream.ToolCall(made.name, made.text, id)
         usage = self.usage if self.usage is not None else Usage(input=10, output=estimate_tokens(len(self.text)) + 1)
@@ -102,12 +103,12 @@ class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     async def paced(self) -> AsyncIterator[StreamEvent]:
         """Yield the events of this reply up to its cut, with the waits between them."""
         for event in islice(self.events(), self.cut):
-            if self.pace and isinstance(event, (stream.TextDelta, stream.ReasoningDelta)):
+            if self.pace and isinstance(event, (stream.TextDelta, stream.ReasoningDelta, stream.ToolInputDelta)):
                 await asyncio.sleep(self.pace)
             yield event
 
     def _pieces(self, text: str) -> Iterable[str]:
-        size = self.chunk or len(text)
+        size = self.chunk or max(len(text), 1)
         return (text[start : start + size] for start in range(0, len(text), size))
 
 
@@ -128,7 +129,9 @@ def as_reply(scripted: Scripted) -> Reply:
             return Reply(calls=(scripted,))
         case str():
             return Reply(text=scripted)
-    return Reply(calls=tuple(scripted))
+        case [*calls] if all(isinstance(each, ScriptedCall) for each in calls):
+            return Reply(calls=tuple(calls))
+    raise ConfigError(f"ScriptedModel: {scripted!r} is no reply: give a text, call(…), a list of calls or a Reply")
 
 
 class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -153,10 +156,12 @@ class ScriptedModel:
 
     Each session plays the script from its beginning, so that subagents may share one. After the last reply, `then`
     answers every request; without it, the request fails with an error that says so.
-    A model whose first request comes in the middle of a turn, after a crash, begins at the reply for that step.
+    A model whose first request comes in the middle of a turn, after a crash, begins at the reply for that step. Steps
+    that another model has taken before a handoff do not count.
     `summary` answers every request for a summary; without it, that request gets the next reply.
     `title` answers every request for a title.
     A function instead of a list receives each request and returns the reply.
+    `takes` are inputs that it accepts besides text: `image`, `pdf`.
     """
 
     def __init__(
@@ -171,13 +176,16 @@ class ScriptedModel:
         max_output_tokens: int = 8_192,
         closing_tools: Literal["omit", "none"] = "omit",
         ref: str = "scripted/model",
+        takes: Iterable[Literal["image", "pdf"]] = (),
     ) -> None:
         self.requests: list[ModelRequest] = []
-        self.info = ModelInfo(ref, context_window, max_output_tokens, price, closing_tools)
+        self.info = ModelInfo(ref, context_window, max_output_tokens, price, closing_tools, takes=frozenset(takes))
         self._then = None if then is None else as_reply(then)
         self._summary = None if summary is None else as_reply(summary)
         self._title = as_reply(title)
         self._next: dict[str, int] = {}
+        if isinstance(replies, str) or not (callable(replies) or isinstance(replies, Iterable)):
+            raise ConfigError(f"ScriptedModel: replies must be a list of replies or a function, not {replies!r}")
         self._play = replies if callable(replies) else None
         self._replies = [] if callable(replies) else unrolled(as_reply(scripted) for scripted in replies)
 
@@ -198,7 +206,7 @@ class ScriptedModel:
         index = self._next.get(request.session)
         if index is None:
             asked = read_step_request(request.id)
-            index = asked.step - 1 if asked is not None else 0
+            index = asked.step - 1 - _steps_of_others(request, asked.turn) if asked is not None else 0
         self._next[request.session] = index + 1
         if index < len(self._replies):
             return self._replies[index]
@@ -211,6 +219,12 @@ class ScriptedModel:
         await reply.wait()
         async for event in reply.paced():
             yield event
+
+
+def _steps_of_others(request: ModelRequest, turn: int) -> int:
+    """Return the number of steps of this turn that other models have taken."""
+    said = (message for message in request.messages if isinstance(message, AssistantMessage) and message.model)
+    return sum(message.model != request.model and is_below(message.id, str(turn)) for message in said)
 
 
 def unrolled(replies: Iterable[Reply]) -> list[Reply]:

@@ -1,4 +1,4 @@
-"""A scripted model server on loopback HTTP, for testing clients of the chat, responses or messages API."""
+"""`ScriptedServer`: plays a scenario over HTTP on loopback, as a server of the chat, responses or messages API."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -31,6 +31,9 @@ class ScriptedServer:
         self._server: asyncio.Server | None = None
         self.bodies: list[dict[str, Any]] = []
 
+    running: ClassVar[set[ScriptedServer]] = set()
+    """The servers of this process; `forbid_requests` allows requests to them."""
+
     @property
     def address(self) -> str:
         assert self._server is not None
@@ -38,10 +41,12 @@ class ScriptedServer:
 
     async def __aenter__(self) -> ScriptedServer:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port)
+        self.running.add(self)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         assert self._server is not None
+        self.running.discard(self)
         self._server.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

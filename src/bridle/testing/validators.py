@@ -1,4 +1,4 @@
-"""Validators of model requests: calls and results paired, ids unique, roles in order, no prefill."""
+"""Finds why a provider would refuse a model request: calls without results, repeated ids, wrong order of roles."""
 
 from __future__ import annotations
 

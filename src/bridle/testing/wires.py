@@ -1,4 +1,4 @@
-"""Server side of the three provider APIs: encodes the events of a reply as a provider streams them."""
+"""`Wire`: encodes scripted replies as a provider's event stream; a subclass per API names its path and validator."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ChatWire(Wire):
                     yield self._chunk({"choices": [], "usage": chat_usage(usage)})
             case stream.StreamEnd():
                 yield sent("[DONE]")
-            case stream.Error(message):
+            case stream.ModelError(message):
                 yield sent({"error": {"message": message}})
 
     def _chunk(self, fields: Mapping[str, Any]) -> bytes:
@@ -109,7 +109,7 @@ class MessagesWire(Wire):
                 yield self._sent("message_delta", delta={"stop_reason": stop, "stop_sequence": None}, usage=counts)
             case stream.StreamEnd():
                 yield self._sent("message_stop")
-            case stream.Error(message):
+            case stream.ModelError(message):
                 yield self._sent("error", error={"type": "api_error", "message": message})
 
     def _begin(self, block: Mapping[str, Any]) -> bytes:
@@ -160,7 +160,7 @@ class ResponsesWire(Wire):
                     self._final = {**self._final, "usage": responses_usage(usage)}
             case stream.StreamEnd():
                 yield self._sent(f"response.{self._final['status']}", response=self._final)
-            case stream.Error(message):
+            case stream.ModelError(message):
                 failed = {"status": "failed", "error": {"code": "server_error", "message": message}}
                 yield self._sent("response.failed", response=failed)
 

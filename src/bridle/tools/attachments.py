@@ -1,4 +1,4 @@
-"""Images, documents and text files that a Python program gives to a model, as bytes or as paths."""
+"""`Media`: an image, document or text file from a program or its tool for a model; also checks files of prompts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Media:
             return self.source
         try:
             return read_given(Path(self.source), MOST_BYTES)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise ConfigError(f"{self.source} cannot be read: {error}") from error
 
 
@@ -49,7 +49,7 @@ def prompt_file(given: File | Media | bytes | str | Path) -> File:
     try:
         return File(media.title, text=sound(content.decode("utf-8")))
     except UnicodeDecodeError as error:
-        raise ConfigError(f"files: {media.title} is neither text nor an image or PDF that a model reads") from error
+        raise ConfigError(f"{media.title} is neither text nor an image or PDF that a model reads") from error
 
 
 def shown(media: Media) -> tuple[str, tuple[Attachment, ...]]:

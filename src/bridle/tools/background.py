@@ -1,4 +1,7 @@
-"""Background commands: each belongs to a session and ends with the Bridle process that started it."""
+"""Background commands of the sessions, with their input and output; `bash` starts them, `process` controls them.
+
+Each belongs to one session and ends with the Bridle process that started it.
+"""
 
 from __future__ import annotations
 

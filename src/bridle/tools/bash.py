@@ -1,4 +1,4 @@
-"""The `bash` tool: run a shell command that ends with its tool call, together with every process it started."""
+"""The `bash` tool: run a shell command, in the sandbox if there is one, to its end or timeout, or in the background."""
 
 from __future__ import annotations
 

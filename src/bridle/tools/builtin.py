@@ -39,7 +39,8 @@ def builtin(
     """Return a tool with the description in NAME.md; its permission is its name unless another is given."""
     description = Path(__file__).with_name(f"{name}.md").read_text(encoding="utf-8").strip()
     spec = ToolSpec(name, description, struct_schema(arguments))
-    return StructTool(spec=spec, load=loader(arguments), work=work, permission=permission or name, **traits)
+    loads = loader(arguments)
+    return StructTool(spec=spec, load=loads, work=work, permission=permission or name, built_in=True, **traits)
 
 
 def path_needs(permission: str, field: str) -> Callable[[Any, Path], tuple[Access, ...]]:

@@ -1,4 +1,4 @@
-"""File changes of editing tools: compute them, show them as a diff for approval, then write them one call at a time."""
+"""Applies the changes of editing tools: reads and locks files, shows a diff for approval, writes all or none."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ MAX_BYTES = 20_000_000
 BINARY_LOOK = 8_192
 DIFF_LINES = 1_000
 DIFF_WIDTH = 500
+MOST_COMPARED_BYTES = 200_000
+MOST_RECORDED = 20_000
 
 _busy: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
 
@@ -110,15 +112,15 @@ async def applied(changes: Sequence[FileChange], invocation: Invocation, said: s
         raise
     for change in changes:
         invocation.sees(str(change.place.path), digest(change.after) if change.after is not None else "")
-    names = tuple(change.place.shown for change in changes)
+    names, diff = tuple(change.place.shown for change in changes), _recorded(changes)
     settings = invocation.commands.settings
     if not settings.formatters and not settings.diagnostics:
-        return Output(said, files=names)
+        return Output(said, files=names, diff=diff)
     # Imported only if formatters or diagnostics are configured.
     from bridle.tools.format_and_lint import cared_for
 
     found = await cared_for([change.place for change in changes if change.after is not None], invocation)
-    return Output(f"{said}\n\n{found}" if found else said, files=names)
+    return Output(f"{said}\n\n{found}" if found else said, files=names, diff=diff)
 
 
 def _make(files: Files, place: Place, content: bytes | None, mode: int | None) -> None:
@@ -126,6 +128,13 @@ def _make(files: Files, place: Place, content: bytes | None, mode: int | None) -
         files.delete(place)
     else:
         files.write(place, content, mode)
+
+
+def _recorded(changes: Sequence[FileChange]) -> str:
+    """Return the diff that is recorded with a call; empty if it takes long to make or much room."""
+    size = sum(len(change.before or b"") + len(change.after or b"") for change in changes)
+    diff = unified(changes) if size <= MOST_COMPARED_BYTES else ""
+    return diff if len(diff) <= MOST_RECORDED else ""
 
 
 def unified(changes: Sequence[FileChange]) -> str:

@@ -1,4 +1,4 @@
-"""Formatters and linters that run on a file after an edit, each with a timeout."""
+"""Runs the configured formatters and linters on edited files, each with a timeout; the model gets their findings."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ async def _run(check: FileCheck, place: Place, invocation: Invocation) -> tuple[
     Return whether it failed, its output, and its changes to protected files.
     """
     command = ["/bin/sh", "-c", check.command.replace("{file}", shlex.quote(str(place.path)))]
-    ready = PreparedCommand(command, place.project, invocation.environment, invocation.commands.bounds)
+    commands = invocation.commands
+    ready = PreparedCommand(command, place.project, invocation.environment, commands.bounds, commands.find_lifelines)
     if check.sandbox:
         ready = await prepare(command, invocation, place.project, opened=Openings(protected=(place.path,)))
     printed, piped = Printed(), ready.start()

@@ -1,4 +1,4 @@
-"""Tools made of Python functions: the schema from type hints, the description from the docstring."""
+"""`function_tool`: makes a tool of a Python function: schema from type hints, description from the docstring."""
 
 from __future__ import annotations
 
@@ -6,23 +6,26 @@ import inspect
 import logging
 import re
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from bridle.core.permission import APPROVAL, Access
 from bridle.core.states import Ask
 from bridle.core.stream import ToolSpec
-from bridle.errors import ConfigError, ToolFailed
+from bridle.errors import ConfigError, ToolFailed, error_text
 from bridle.seams import in_thread
 from bridle.tools.attachments import Media, shown
 from bridle.tools.tool import DEFAULT_TIMEOUT_SECONDS, Invocation, Output, StructTool
+from bridle.values.argument_kinds import check_arguments, hints_of, shown as in_short
 from bridle.values.type_adapter import Field, fields_adapter, to_json
 
 LOG = logging.getLogger(__name__)
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""The names that all providers accept."""
 _PARAMETER = re.compile(r"^\s+\*{0,2}(\w+)(?:\s*\([^)]*\))?\s*:\s*(.+)$")
 
 Needed = bool | str | Access | Iterable[str | Access]
@@ -42,16 +45,26 @@ class ToolOptions:
     deferred: bool = False
     traceback: bool = False
 
+    def __post_init__(self) -> None:
+        check_arguments("tool", hints_of(ToolOptions), {field: getattr(self, field) for field in self.__slots__})
+        if not self.timeout_seconds > 0:
+            raise ConfigError(f"tool: timeout_seconds must be more than 0, not {self.timeout_seconds:g}")
+        if not self.permission:
+            raise ConfigError("tool: permission must not be empty")
+
 
 DEFAULTS = ToolOptions()
 
 
 def function_tool(function: Callable[..., Any], options: ToolOptions = DEFAULTS) -> StructTool:
     """Return the tool of a function; raises `ConfigError` if its parameters cannot be described."""
-    called = options.name or function.__name__
+    called = _name_of(function, options)
     described, words = _docstring(function)
-    in_context, fields = _fields(function, words)
+    in_context, fields = _fields(called, function, words)
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise ConfigError(f"tool {called}: a tool returns its result: it cannot yield")
     adapter = fields_adapter(f"tool {called}", fields)
+    _check_needs(called, options.needs, fields)
     is_async = inspect.iscoroutinefunction(function)
 
     def values(given: Any) -> dict[str, Any]:
@@ -61,9 +74,11 @@ def function_tool(function: Callable[..., Any], options: ToolOptions = DEFAULTS)
         context = (await invocation.context(),) if in_context else ()
         try:
             if is_async:
-                return _output(await function(*context, **values(given)))
+                return output_of(await function(*context, **values(given)))
             # A plain function may block: a thread lets the other calls of its step continue.
-            return _output(await in_thread(lambda: function(*context, **values(given))))
+            returned = await in_thread(lambda: function(*context, **values(given)))
+            # A decorator may hide that the function is asynchronous.
+            return output_of(await returned if isinstance(returned, Awaitable) else returned)
         except ToolFailed:
             raise
         except Exception as error:
@@ -107,17 +122,50 @@ def _accesses(needed: Needed, permission: str, called: str) -> list[Access]:
     return [access for each in needed for access in _accesses(each, permission, called)]
 
 
-def _fields(function: Callable[..., Any], words: Mapping[str, str]) -> tuple[bool, list[Field]]:
+def _name_of(function: Any, options: ToolOptions) -> str:
+    """Return the name of the tool of a function; raises `ConfigError`."""
+    own = getattr(function, "__name__", None)
+    if not callable(function) or isinstance(function, type) or not isinstance(own, str):
+        raise ConfigError(f"tool: {in_short(function)} is no function: write a def with type hints")
+    name = own if options.name is None else options.name
+    if not NAME.fullmatch(name):
+        problem = "the name must have up to 64 letters, digits, '_' or '-', which all providers accept"
+        raise ConfigError(f"tool {name!r}: {problem}: write @tool(name=…) above a def")
+    return name
+
+
+def _check_needs(called: str, needs: Needs | None, fields: Iterable[Field]) -> None:
+    """Raise `ConfigError` for `needs` that cannot be called with the arguments of its tool."""
+    if needs is None:
+        return
+    if inspect.iscoroutinefunction(needs):
+        raise ConfigError(f"tool {called}: needs must be a plain function, not an async one")
+    try:
+        inspect.signature(needs).bind(**{field.name: None for field in fields})
+    except TypeError as error:
+        raise ConfigError(f"tool {called}: needs must take the arguments of the tool: {error}") from error
+    except ValueError:
+        # A function of an extension module does not tell its parameters.
+        return
+
+
+def _fields(called: str, function: Callable[..., Any], words: Mapping[str, str]) -> tuple[bool, list[Field]]:
     """Return whether the first parameter is the context of the call, and the other parameters."""
-    hints = get_type_hints(function, include_extras=True)
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except (NameError, TypeError, AttributeError) as error:
+        raise ConfigError(f"tool {called}: its type hints cannot be read: {error_text(error)}") from error
     parameters = list(inspect.signature(function).parameters.values())
     in_context = bool(parameters) and _is_context(hints.get(parameters[0].name))
     fields: list[Field] = []
     for parameter in parameters[in_context:]:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-            raise ConfigError(f"tool {function.__name__}: parameter {parameter.name} must be an ordinary named one")
+            raise ConfigError(f"tool {called}: parameter {parameter.name} must be an ordinary named one")
         if parameter.name not in hints:
-            raise ConfigError(f"tool {function.__name__}: parameter {parameter.name} has no type hint")
+            way = ": make a tool of the bound method, tool(object.method)" if parameter.name == "self" else ""
+            raise ConfigError(f"tool {called}: parameter {parameter.name} has no type hint{way}")
+        if any(map(_is_context, (hints[parameter.name], *get_args(hints[parameter.name])))):
+            raise ConfigError(f"tool {called}: parameter {parameter.name}: the first parameter alone may be a Context")
         default = msgspec.NODEFAULT if parameter.default is parameter.empty else parameter.default
         fields.append(Field(parameter.name, hints[parameter.name], default, words.get(parameter.name, "")))
     return in_context, fields
@@ -125,7 +173,7 @@ def _fields(function: Callable[..., Any], words: Mapping[str, str]) -> tuple[boo
 
 def takes_context(function: Callable[..., Any]) -> bool:
     """Return whether the first parameter of a function is the context of the call."""
-    return _fields(function, {})[0]
+    return _fields(getattr(function, "__name__", ""), function, {})[0]
 
 
 def _is_context(hint: Any) -> bool:
@@ -146,7 +194,8 @@ def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     return head.strip() or function.__name__, words
 
 
-def _output(value: Any) -> Output:
+def output_of(value: Any) -> Output:
+    """Return what a tool function returned as the output of its call; raises `ToolFailed`."""
     match value:
         case Output():
             return value
@@ -166,7 +215,7 @@ def _output(value: Any) -> Output:
 
 def _joined(pieces: list[Any]) -> Output:
     """Return texts and files as one output."""
-    outputs = [_media(piece) if isinstance(piece, Media) else _output(piece) for piece in pieces]
+    outputs = [_media(piece) if isinstance(piece, Media) else output_of(piece) for piece in pieces]
     attached = tuple(each for output in outputs for each in output.attached)
     return Output("\n".join(output.text for output in outputs), attached=attached)
 

@@ -1,4 +1,4 @@
-"""Glob patterns as models write them: `*` within one folder, `**` across folders, `?`, `[…]` and `{a,b}`."""
+"""Converts glob patterns to regular expressions: `*` within one folder, `**` across folders, `?`, `[…]` and `{a,b}`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converts an HTML page to Markdown or text, in a subprocess because a hostile page may take forever."""
+"""Program that converts an HTML page to Markdown or text; `webfetch` runs it, since a hostile page may hang it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python tools of a trusted project: each call runs in its own sandboxed subprocess."""
+"""Makes tools of a trusted project's Python files; calls run `tool_host` in a subprocess, sandboxed if possible."""
 
 from __future__ import annotations
 

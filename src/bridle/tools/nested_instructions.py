@@ -1,4 +1,4 @@
-"""Instruction files (AGENTS.md) in the folders of a file that is read: the model gets them once, with the file."""
+"""Finds AGENTS.md files in the folders of a file that `read` reads; the model gets each once, with the file."""
 
 from __future__ import annotations
 

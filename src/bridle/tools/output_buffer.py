@@ -1,4 +1,4 @@
-"""Output of a tool call in little memory: all of it while short, then its head and tail, and the rest in a file."""
+"""`Printed`: the output of a running tool call, both ends in memory; `OutputFolder`, files for outputs too long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parser for the `*** Begin Patch` format: add, delete, move files, or change lines found by their context."""
+"""Parses the `*** Begin Patch` format and applies its hunks to a file's text; it neither reads nor writes files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of tool calls, ready to start: in the sandbox and with an egress proxy, where the call has them."""
+"""Wraps a tool call's command in the call's sandbox and egress proxy, if it has them, and starts it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from bridle.core.permission import Access
 from bridle.process.containment import Contained, contain
 from bridle.process.egress_proxy import EgressProxy
+from bridle.process.lifelines import Lifelines
 from bridle.process.output_stream import OutputStream
 from bridle.process.sandbox import CLOSED, Openings
 from bridle.seams import in_thread
@@ -31,6 +32,7 @@ class PreparedCommand:
     folder: Path
     environment: Mapping[str, str] | None
     bounds: Mapping[str, int]
+    find_lifelines: Callable[[], Lifelines | None]
     contained: Contained | None = None
     egress_proxy: EgressProxy | None = None
 
@@ -45,6 +47,7 @@ class PreparedCommand:
             passes=passes,
             egress_proxy=self.egress_proxy,
             watch=self.contained.watch if self.contained is not None else None,
+            lifelines=self.find_lifelines(),
         )
 
 
@@ -52,7 +55,8 @@ async def prepare(
     words: list[str], invocation: Invocation, folder: Path, *, opened: Openings = CLOSED, lasting: bool = False
 ) -> PreparedCommand:
     """Return a command of a call, in the call's sandbox if it has one. See `contain` for `opened` and `lasting`."""
-    ready = PreparedCommand(words, folder, invocation.environment, invocation.commands.bounds)
+    commands = invocation.commands
+    ready = PreparedCommand(words, folder, invocation.environment, commands.bounds, commands.find_lifelines)
     sandbox = invocation.sandbox
     if sandbox is None:
         return ready

@@ -1,4 +1,4 @@
-"""Loads the user's own tools from Python files into this process."""
+"""Loads tools from Python files into this process: the user's own, and within `tool_host` those of a project."""
 
 from __future__ import annotations
 

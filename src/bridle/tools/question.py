@@ -1,4 +1,4 @@
-"""The `question` tool: ask a person; the answer is the result. Its call never runs, the turn pauses instead."""
+"""The `question` tool: ask a person; the answer is the result. Its call never runs: the turn pauses instead."""
 
 from __future__ import annotations
 

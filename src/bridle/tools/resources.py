@@ -1,4 +1,4 @@
-"""Resources that tools keep between calls: made for the first call that needs one, closed with the runtime."""
+"""`Resources`: keeps objects of tools between calls, like connections; made on first use, closed with the runtime."""
 
 from __future__ import annotations
 

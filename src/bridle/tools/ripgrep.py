@@ -1,4 +1,4 @@
-"""Runs ripgrep for `glob` and `grep`, which check each match against the file permissions."""
+"""Starts ripgrep for `glob` and `grep` and streams its raw output; the two tools parse it and check permissions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `task` tool: start a subagent in its own session. Its call never runs, the turn starts the child instead."""
+"""The `task` tool: start a subagent in its own session. Its call never runs: the turn starts a subagent instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds and replaces text in a file: exactly, or ignoring white space and quotes, but never at an ambiguous place."""
+"""Replaces text for the `edit` tool: exactly, or ignoring white space and quotes, but never at an ambiguous place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `todowrite` tool: write the to-do list. The session's last call holds the list."""
+"""The `todowrite` tool: replace the to-do list, which is not stored apart but in the session's last such call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `Tool` contract, its calls and their results."""
+"""`Tool`: the contract of a tool that a model can call, with the types of its calls and results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 
 from bridle.core.messages import Attachment
 from bridle.core.permission import Access
-from bridle.core.states import Ask
+from bridle.core.states import Ask, OutputBy
 from bridle.core.stream import ToolSpec
 from bridle.core.todos import Todo
 from bridle.errors import ToolFailed
@@ -42,6 +42,10 @@ class Output(msgspec.Struct, frozen=True):
     """If set on every call of a step, one request writes the answer from their results, and the turn ends."""
     todos: tuple[Todo, ...] | None = None
     """The todo list from now on, from a tool that keeps one."""
+    diff: str = ""
+    """The changes to files as a unified diff, which people are shown."""
+    by: OutputBy = "tool"
+    """A hook may give the output."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -175,6 +179,10 @@ class StructTool:
     question: Callable[[Any, str], Ask] | None = None
     deferred: bool = False
     """Whether the result is supplied from outside, by a program and not by a person."""
+    hands_to: str = ""
+    """The agent that a call hands the turn over to; then `run` is never called."""
+    built_in: bool = False
+    """Whether it is one of Bridle's own tools."""
 
     def check(self, arguments: Mapping[str, Any]) -> Any:
         return self.load(arguments)
@@ -201,6 +209,16 @@ def as_tool(given: Tool | WrapsTool) -> Tool:
 def asks(tool: Tool) -> bool:
     """Return whether calls of a tool are questions to a person."""
     return getattr(tool, "question", None) is not None and not getattr(tool, "deferred", False)
+
+
+def hands_to(tool: Tool) -> str:
+    """Return the agent that calls of a tool hand the turn over to; empty for every other tool."""
+    return tool.hands_to if isinstance(tool, StructTool) else ""
+
+
+def is_built_in(tool: Tool) -> bool:
+    """Return whether a tool is one of Bridle's own."""
+    return bool(getattr(tool, "built_in", False))
 
 
 def loader(arguments: type[msgspec.Struct]) -> Callable[[Mapping[str, Any]], Any]:

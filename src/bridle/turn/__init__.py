@@ -1,1 +1,1 @@
-"""The agent loop, and its effects: model requests, tool calls, records."""
+"""The agent loop and its effects (what `decide` only names): model requests, tool calls, records."""

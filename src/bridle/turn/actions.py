@@ -1,4 +1,4 @@
-"""The effects of the agent loop: their protocol, and the default implementation."""
+"""`Actions`: interface of the agent loop's effects, and `TurnActions`, which runs them and ends a turn if one fails."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bridle.core.ids import turn_part_id
 from bridle.core.parts import Halt
 from bridle.core.states import Refusal
 from bridle.core.turn import Turn
-from bridle.errors import ConfigError, JournalError, JournalFailed, JournalFull
+from bridle.errors import ConfigError, JournalError, JournalFailed, JournalFull, error_text
 from bridle.turn.active_turn import ActiveTurn
 from bridle.turn.call_model import call_model
 from bridle.turn.children import report_asks
@@ -56,12 +56,16 @@ class Actions(Protocol):
     async def finish(self, action: Finish) -> Finish:
         """End the turn, exactly once."""
 
+    async def leave(self) -> None:
+        """End the work that only watches the turn. Called once the turn has parked or ended; records nothing."""
+
 
 class TurnActions:
     """The effects of a turn in this process."""
 
     def __init__(self, active: ActiveTurn) -> None:
         self._active = active
+        self._agent = active.turn.start.agent
 
     async def recover(self) -> None:
         await self._guarded(recover(self._active))
@@ -70,6 +74,9 @@ class TurnActions:
         active = self._active
         if active.mail:
             await self._guarded(take_inbox(active))
+        if active.turn.start.agent != self._agent:
+            self._agent = active.turn.start.agent
+            active.renew_setup()
         await report_asks(active)
         return active.session.view(active.record.elapsed)
 
@@ -97,6 +104,9 @@ class TurnActions:
         await end_title(self._active, patience=0.0 if action.reason == "aborted" else TITLE_PATIENCE_SECONDS)
         return await finish(self._active, action)
 
+    async def leave(self) -> None:
+        pass
+
     async def _guarded(self, effect: Awaitable[None]) -> None:
         """End the turn with an error message if the effect fails; on a full disk, the reserve is used.
 
@@ -110,7 +120,7 @@ class TurnActions:
             raise
         except Exception as error:
             # Models, tools and settings are foreign code; no exception of theirs may hang a turn.
-            await self._halt(str(error) if isinstance(error, ConfigError) else f"{type(error).__name__}: {error}")
+            await self._halt(str(error) if isinstance(error, ConfigError) else error_text(error))
 
     async def _halt(self, detail: str) -> None:
         turn = self._active.turn

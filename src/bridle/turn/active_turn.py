@@ -1,7 +1,8 @@
-"""The state that the effects of a turn share: its record, setup, seams and abort scope."""
+"""`ActiveTurn`: state that the effects of a running turn share; and protocols for turn setup and other sessions."""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -11,7 +12,7 @@ import msgspec
 from bridle.core.context import cap_output, sound
 from bridle.core.inbox import InboxItem, PromptItem
 from bridle.core.ledger import Account, Shortage
-from bridle.core.parts import Notice, Prompt, TurnStart
+from bridle.core.parts import Handoff, Notice, Prompt, TurnStart
 from bridle.core.permission import Access, covers
 from bridle.core.session import OpenTurn, Session
 from bridle.core.states import Ask, Report
@@ -20,7 +21,7 @@ from bridle.model.model import Model
 from bridle.seams import Seams
 from bridle.turn.record import Record
 from bridle.turn.scope import Scope
-from bridle.turn.setup import TurnSetup
+from bridle.turn.setup import ModelSetup, TurnSetup
 from bridle.turn.text_growth import Growth
 
 MOST_WRITTEN = 2
@@ -54,6 +55,12 @@ class TurnFactory(Protocol):
 
     def restore(self, session: Session, start: TurnStart) -> TurnSetup:
         """Return the setup of a recorded turn; raises `ConfigError` if that no longer exists."""
+
+    async def hand_over(self, session: Session, id: str, agent: str) -> Handoff:
+        """Return the handoff of the open turn to an agent, with the agent's own limits.
+
+        Raises `ConfigError` if that agent cannot continue it. May be called twice.
+        """
 
     async def attach(self, session: Session) -> None:
         """Prepare what this process brings to the open turn; raises `TurnLeft` if it lacks something."""
@@ -125,15 +132,27 @@ class ActiveTurn:
         return self.record.session
 
     @cached_property
+    def taking(self) -> asyncio.Lock:
+        """Held while items of the inbox are taken."""
+        return asyncio.Lock()
+
+    @cached_property
     def growth(self) -> Growth:
         return Growth(self.record)
 
     @property
+    def asked(self) -> ModelSetup:
+        """The model that is asked, with its options."""
+        turn = self.record.session.turn
+        assert turn is not None
+        return self.setup.models[turn.model]
+
+    @property
     def model(self) -> Model:
-        """The model of the turn; one that keeps writing its calls as text gets its tools in the prompt."""
-        model = self.setup.model
-        written = self.session.written.get(self.turn.start.model, 0)
-        return model.model if model.info.calls != "unknown" or written < MOST_WRITTEN else model.worded
+        """The model that is asked; one that keeps writing its calls as text gets its tools in the prompt."""
+        asked = self.asked
+        written = self.session.written.get(self.turn.model, 0)
+        return asked.model if asked.info.calls != "unknown" or written < MOST_WRITTEN else asked.worded
 
     def store(self, name: str, text: str) -> tuple[str, str]:
         """Store a long text in a file; return its path, and a sentence that says where it is or why it is missing."""
@@ -188,8 +207,12 @@ class ActiveTurn:
 
     @cached_property
     def setup(self) -> TurnSetup:
-        """The setup of the turn, taken once so that nothing changes while it runs."""
+        """The setup of the turn, taken once so that nothing changes while it runs. Only a handoff renews it."""
         return self.turns.restore(self.session, self.turn.start)
+
+    def renew_setup(self) -> None:
+        """Take the setup anew for the agent that took over. Called between two actions."""
+        self.__dict__.pop("setup", None)
 
 
 def capped_output(active: ActiveTurn, name: str, output: str) -> tuple[str, str]:

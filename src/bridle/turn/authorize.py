@@ -1,15 +1,16 @@
-"""Authorization of tool calls: valid, no doom loop, permitted by rules, or a question to a person."""
+"""`Authority`: decides whether a step's tool calls run, are refused (rules, doom loop), or need a person's answer."""
 
 from __future__ import annotations
 
 from bridle.core import states
 from bridle.core.ids import ask_id, question_id
 from bridle.core.parts import Call
-from bridle.core.permission import DOOM_LOOP, Access, only_a_person_answers
+from bridle.core.permission import DOOM_LOOP, Access, Verdict, by_approvals, only_a_person_answers
 from bridle.core.repair import arguments_of
 from bridle.core.repetition import MALFORMED_REPLIES, UNKNOWN, Pair, repeats
 from bridle.errors import ToolFailed
 from bridle.turn.active_turn import ActiveTurn, Ready
+from bridle.turn.shell_prompt import is_command_of_person
 from bridle.workspace.files import Files
 
 
@@ -82,11 +83,14 @@ class Authority:
         # could change arguments, which need an approval of their own.
         approved = isinstance(call.state, states.Approved) and call.state.permission != DOOM_LOOP
         old = approved and not call.changed and not granted
+        typed = is_command_of_person(active.session, call)
         for access in needed:
-            verdict = active.setup.permissions.judge(access)
+            verdict = self._verdict(access, typed=typed)
             if verdict == "deny":
                 return _refused("denied", f"not executed: the rules deny {access.permission} for {access.pattern}")
-            if verdict == "ask" and access not in granted and not old and not active.saved(access):
+            if typed and verdict == "ask" and only_a_person_answers(access):
+                return _refused("denied", f"not executed: {access.pattern} is protected from commands")
+            if verdict == "ask" and access not in granted and not old and not typed:
                 asked.append(access)
         active.ready[call.id] = Ready(arguments, frozenset(needed))
         if not asked:
@@ -109,6 +113,15 @@ class Authority:
                     return _refused("invalid", str(error))
                 again = any(given.permission == asked[0].permission for given in granted)
                 return self._asking(call, f"Allow {wanted}?", tuple(asked), diff, again=again)
+
+    def _verdict(self, access: Access, *, typed: bool) -> Verdict:
+        """Return the verdict by the rules, by permanent approvals, and by what the person has chosen."""
+        judged, info = self._active.setup.permissions.judge(access), self._active.session.info
+        if typed or info is None:
+            return judged
+        chosen = by_approvals(judged, access, info.approvals)
+        # An "always" answers the asks of the rules, not those that the person has chosen to get.
+        return "allow" if judged == chosen == "ask" and self._active.saved(access) else chosen
 
     def _asking(
         self, call: Call, text: str, accesses: tuple[Access, ...], diff: str = "", *, again: bool = False

@@ -1,6 +1,9 @@
-"""One step of a turn: its intent, its model request, and the handling of the reply."""
+"""Makes the model request of a step or the closing, and records its outcome; `send_request` sends it."""
 
 from __future__ import annotations
+
+import asyncio
+import logging
 
 import msgspec
 
@@ -13,6 +16,7 @@ from bridle.core.parts import Call, Halt, Notice, Part, Purpose, Request, StepFi
 from bridle.core.repair import result_digest
 from bridle.core.states import Broken, Cut, Done, Refusal, Refused, Replied
 from bridle.core.stream import ModelRequest
+from bridle.errors import Retry, text_of
 from bridle.turn.active_turn import MOST_WRITTEN, ActiveTurn
 from bridle.turn.caller import Caller
 from bridle.turn.closing import closing_notice, limit_notice, refused_call
@@ -20,9 +24,10 @@ from bridle.turn.limit_words import budget_notices
 from bridle.turn.output_schema import REMINDER
 from bridle.turn.processor import Processor
 from bridle.turn.request_kind import RequestKind
-from bridle.turn.scope import Aborted, Late
+from bridle.turn.scope import Aborted, Late, cancelled_by_us
 from bridle.turn.send_request import ModelCall, closing_need, input_tokens
 
+LOG = logging.getLogger(__name__)
 WAS_CUT = "Your last reply was cut off when the time was up. There is more time now: continue from there."
 CHECK_SECONDS = 120.0
 """Time for the program's own check of an answer."""
@@ -45,7 +50,7 @@ class _Step(RequestKind):
         turn = active.turn
         purpose: Purpose = "closing" if self.closing else "step"
         id = step_request_id(turn.start.number, action.number, action.attempt)
-        super().__init__(active, Request(id, purpose, action.number, action.attempt, turn.start.model))
+        super().__init__(active, Request(id, purpose, action.number, action.attempt, turn.model))
         self.is_new = turn.step is None or turn.step.number != action.number
         if turn.step is not None and not self.is_new:
             self.failures, self.began = turn.step.tries, turn.step.began
@@ -66,16 +71,16 @@ class _Step(RequestKind):
                 id = step_part_id(turn.start.number, action.number, "output")
                 parts.append(Notice(id, "output", REMINDER, told=True))
             if action.closing is not None:
-                template = self.active.setup.model.prompts["closing"]
+                template = self.active.asked.prompts["closing"]
                 parts.append(closing_notice(turn, action.closing, template, elapsed))
             start = step_part_id(turn.start.number, action.number, "start")
             parts.append(StepStart(start, action.number, turn.cap, action.closing))
         return [*map(PartPut, parts), *super().intent()]
 
     def request(self, max_output: int) -> ModelRequest:
-        active, setup = self.active, self.active.setup
+        active, setup, asked = self.active, self.active.setup, self.active.asked
         off, wanted = self.action.tools == "off", setup.toolset.output
-        tools = () if off and (setup.model.info.closing_tools == "omit" or wanted is not None) else setup.toolset.specs
+        tools = () if off and (asked.info.closing_tools == "omit" or wanted is not None) else setup.toolset.specs
         # If the answer must fit a schema, the closing request may still ask for it.
         tools += (wanted.spec,) if wanted is not None else ()
         return ModelRequest(
@@ -88,8 +93,8 @@ class _Step(RequestKind):
             tools=tools,
             tool_choice="none" if off and wanted is None else "auto",
             max_output_tokens=max_output,
-            options=setup.model.options,
-            takes=setup.model.info.takes,
+            options=asked.options,
+            takes=asked.info.takes,
         )
 
     def processor(self, prefix: str) -> Processor:
@@ -139,8 +144,8 @@ class _Step(RequestKind):
 
     def _find_written(self, processor: Processor) -> list[Recorded]:
         """Find calls written as text; the reader is told once that the model is now prompted differently."""
-        active, ref = self.active, self.active.turn.start.model
-        if active.setup.model.info.calls != "unknown" or not processor.find_calls():
+        active, ref = self.active, self.active.turn.model
+        if active.asked.info.calls != "unknown" or not processor.find_calls():
             return []
         if active.session.written.get(ref, 0) + 1 != MOST_WRITTEN:
             return []
@@ -157,10 +162,10 @@ class _Step(RequestKind):
 
     async def lost(self, processor: Processor, broken: Broken, change: AccountChange) -> None:
         # Without compaction, an overflow is a failure like any other.
-        again = broken.overflow and self.active.turn.start.compact_at > 0
-        broken = msgspec.structs.replace(broken, overflow=again)
-        words = processor.partial() if again else processor.growth()
-        events: list[Recorded] = [*words, RequestMoved(self.id, broken)]
+        broken = msgspec.structs.replace(broken, overflow=broken.overflow and self.active.turn.compact_at > 0)
+        again = broken.overflow or bool(broken.fallback)
+        words = processor.partial() if again or broken.by == "hook" else processor.growth()
+        events: list[Recorded] = [*words, *self.broken(broken)]
         if self.action.closing is None and not again:
             events.append(PartPut(Halt(turn_part_id(self.active.turn.start.number, "halt"), "error", broken.error)))
         await self.active.record.append(*events, change=change)
@@ -170,12 +175,16 @@ async def _accepted(active: ActiveTurn, caller: Caller, state: Done) -> Done | R
     """Return the state of a call that gives the answer, after the check of the program."""
     try:
         value = await active.scope.run(caller.accepted(msgspec.json.decode(state.output)), CHECK_SECONDS)
-    except Exception as error:
+    except (Exception, SystemExit, BaseExceptionGroup, asyncio.CancelledError) as error:
         # The check is foreign code; any error of it rejects the answer.
-        return Refused(Refusal("invalid"), f"the answer is not accepted: {error}")
+        if cancelled_by_us(error):
+            raise
+        if not isinstance(error, Retry):
+            LOG.warning("the check of an answer failed", exc_info=error)
+        return Refused(Refusal("invalid"), f"the answer is not accepted: {text_of(error)}", by_check=True)
     if isinstance(value, Aborted):
         return Refused(Refusal("aborted"), "the turn was aborted")
     if isinstance(value, Late):
-        return Refused(Refusal("invalid"), "the check of the answer took too long")
+        return Refused(Refusal("invalid"), "the check of the answer took too long", by_check=True)
     text = msgspec.json.encode(value).decode()
     return msgspec.structs.replace(state, output=text, digest=result_digest(text))

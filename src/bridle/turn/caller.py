@@ -1,8 +1,8 @@
-"""The Python program that embeds a runtime, as its turns see it: instructions, contexts, a check of the answer."""
+"""`Program` and `Caller`: protocols by which a turn gets instructions, hooks, tool contexts, checks from a program."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from bridle.core.inbox import PromptItem
@@ -10,6 +10,7 @@ from bridle.core.parts import Delegation, TurnStart
 from bridle.core.session import Session
 from bridle.core.states import Report
 from bridle.journal.journal import Journal
+from bridle.turn.hook import Hook
 
 
 class NestedAgent(Protocol):
@@ -36,6 +37,10 @@ class NestedRunner(Protocol):
 class Caller(Protocol):
     """What the program brings to one turn. Made when a process begins to drive the turn."""
 
+    @property
+    def hooks(self) -> Sequence[Hook]:
+        """The hooks of the turn's agent."""
+
     async def context(
         self,
         *,
@@ -52,6 +57,10 @@ class Caller(Protocol):
 
 class Program(Protocol):
     """Brings Python objects to the turns of a runtime. What it opens for a session lives as long as one drive of it."""
+
+    @property
+    def has_hooks(self) -> bool:
+        """Whether one of its agents has hooks."""
 
     async def instructions(self, session: Session, agent: str, item: PromptItem, number: int) -> str | None:
         """Return the instructions of an agent for the turn that a prompt opens; None if its definition has them."""

@@ -1,10 +1,11 @@
-"""Subagents: a call starts a session of its own, whose asks and ending return through the inbox."""
+"""Starts subagents: each `task` call gets a session of its own, whose questions and report return by the inbox."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
 import msgspec
+from msgspec.structs import replace
 
 from bridle.core import ids
 from bridle.core.context import estimate_tokens
@@ -21,6 +22,7 @@ from bridle.errors import ConfigError, NoSuchSession
 from bridle.tools.task import TaskArguments
 from bridle.turn.active_turn import ActiveTurn, OtherSessions, capped_output
 from bridle.turn.send_request import closing_need, input_tokens
+from bridle.values.traceparent import traceparent_in
 
 GOOD_ENDINGS = ("answered", "synthesized")
 
@@ -87,7 +89,11 @@ async def start_children(active: ActiveTurn) -> None:
         given = _arguments(active, active.session.call(id))
         assert active.session.info is not None
         here, now = active.session.info.directory, active.seams.clock.wall()
-        info = SessionInfo(child, here, given.description, now, given.subagent_type, parent=session)
+        app, place = active.session.info.app, active.session.info.place
+        info = SessionInfo(
+            child, here, given.description, now, given.subagent_type, parent=session, app=app, place=place
+        )
+        info = replace(info, approvals=active.session.info.approvals)
         await active.record.journal.create(info)
         terms = delegation_for(active, id)
         options = TurnOptions(given.subagent_type, on_ask=active.turn.start.on_ask, delegation=terms)
@@ -107,15 +113,17 @@ def delegation_for(active: ActiveTurn, call: str) -> Delegation:
         call=call,
         account=turn.start.account,
         depth=turn.depth + 1,
-        model=turn.start.model,
+        model=turn.model,
+        fallbacks=turn.candidates[1:],
         rules=(*setup.permissions.layers, setup.permissions.rules),
         without=setup.toolset.without,
         always=tuple(sorted(active.session.always, key=lambda access: (access.permission, access.pattern))),
         seconds=None if allowed is None else seconds_left(allowed, active.record.elapsed),
-        priced=turn.limits.cost is not None or (above is not None and above.priced) or setup.tree_cost,
         reads_only=setup.commands.reads_only,
         background=call in turn.background,
         origin=above.origin if above is not None else active.turn_prompt.id,
+        root=(above.root if above is not None else "") or turn.start.account,
+        traceparent=above.traceparent if above is not None else traceparent_in(active.turn_prompt.metadata),
     )
 
 

@@ -1,4 +1,4 @@
-"""The end of a turn: the closing instruction, the notices for the reader, and the final text."""
+"""Ends a turn: final text, reason and usage in one append; also the instruction for its last step, limit notices."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from bridle.core.compaction import prunable
 from bridle.core.events import PartPut, Recorded
 from bridle.core.ids import notice_id, turn_part_id
 from bridle.core.ledger import AccountChange
-from bridle.core.limits import LIMIT_OF_REASON, LIMITS, ROWS, LimitName, Reason, counted
+from bridle.core.limits import LIMIT_OF_REASON, LIMITS, ROWS, LimitName, ReachedLimit, Reason, counted
 from bridle.core.parts import Compaction, Notice, Sentinel, Text, TurnFinish
 from bridle.core.session import OpenTurn
 from bridle.core.states import Refusal
 from bridle.core.todos import open_todos
 from bridle.errors import ConfigError
 from bridle.turn.active_turn import ActiveTurn
-from bridle.turn.limit_words import WHOSE, shared_limit, too_low
+from bridle.turn.limit_words import WHOSE, limit_name, shared_limit, too_low
+from bridle.turn.output_schema import CLOSING
 from bridle.turn.settle import left_over
 
 LIMIT_WORDS: dict[Reason, str] = {
@@ -61,6 +62,17 @@ def used(turn: OpenTurn, reason: Reason, elapsed: float) -> str:
     return f"{row.exact(spent)}/{row.exact(allowed)}" + (" s" if row.unit == "seconds" else "")
 
 
+def reached_limit(turn: OpenTurn, reason: Reason, elapsed: float) -> ReachedLimit | None:
+    """Return the limit that ends the turn; None if another reason does."""
+    refused, row = turn.refused, LIMIT_OF_REASON.get(reason)
+    if refused is not None and reason == refused.closes:
+        return ReachedLimit(refused.limit, refused.scope, refused.spent, refused.allowed, refused.owner)
+    if row is None:
+        return None
+    spent, allowed = turn.spent(elapsed).of(row.name), turn.limits.of(row.name) or 0
+    return ReachedLimit(row.name, "turn", float(spent), float(allowed))
+
+
 def headline(turn: OpenTurn, reason: Reason, detail: str, elapsed: float) -> str:
     """Return one line that says why the turn ended early."""
     if reason in LIMIT_WORDS:
@@ -68,7 +80,8 @@ def headline(turn: OpenTurn, reason: Reason, detail: str, elapsed: float) -> str
         if refused is not None and reason != "doom_loop" and (low := too_low(refused)):
             return low
         if refused is not None and refused.scope != "turn" and reason in OF_OTHERS:
-            return shared_limit(WHOSE[refused.scope], refused.limit, "reached", refused.spent, refused.allowed)
+            limit = limit_name(WHOSE[refused.scope], refused.limit, refused.owner)
+            return shared_limit(limit, refused.limit, "reached", refused.spent, refused.allowed)
         words = LIMIT_WORDS[reason]
         amount = used(turn, reason, elapsed)
         text = words[0].upper() + words[1:] + (f" ({amount})" if amount else "")
@@ -79,8 +92,10 @@ def headline(turn: OpenTurn, reason: Reason, detail: str, elapsed: float) -> str
 
 def closing_notice(turn: OpenTurn, reason: Reason, template: str, elapsed: float) -> Notice:
     """Return the closing instruction: a user message, since an assistant message would be a prefill."""
-    text = template.replace("{limit}", headline(turn, reason, "", elapsed))
-    return Notice(turn_part_id(turn.start.number, "closing"), "closing", text.strip(), told=True)
+    text = template.replace("{limit}", headline(turn, reason, "", elapsed)).strip()
+    if turn.start.output is not None:
+        text = f"{text}\n\n{CLOSING}"
+    return Notice(turn_part_id(turn.start.number, "closing"), "closing", text, told=True)
 
 
 def limit_notice(turn: OpenTurn, name: LimitName, number: int, elapsed: float) -> Notice:
@@ -99,7 +114,7 @@ def summary(turn: OpenTurn, reason: Reason, detail: str, elapsed: float, todos: 
         return turn.compaction_words
     lines = [headline(turn, reason, detail, elapsed) + "."]
     calls = ", ".join(f"{name} {count} times" if count > 1 else name for name, count in turn.tally.items())
-    done = f"{counted(turn.steps, 'step')}, {counted(turn.tool_calls, 'tool call')}"
+    done = f"{counted(turn.used.steps, 'step')}, {counted(turn.used.tool_calls, 'tool call')}"
     lines.append(f"Done in this turn: {done}{f' ({calls})' if calls else ''}.")
     if todos:
         lines.append("Still to be done: " + "; ".join(todos) + ".")
@@ -134,7 +149,7 @@ async def finish(active: ActiveTurn, action: Finish) -> Finish:
         text_line = headline(turn, reason, action.detail, elapsed)
         events.append(PartPut(Sentinel(turn_part_id(number, "sentinel"), reason, text_line)))
     events += _pruning(active)
-    spent = replace(turn.spent(round(elapsed, 3)), cost=round(turn.cost, 10))
+    spent = replace(turn.spent(round(elapsed, 3)), cost=round(turn.used.cost, 10))
     ending = TurnFinish(
         turn_part_id(number, "finish"),
         number,
@@ -147,6 +162,7 @@ async def finish(active: ActiveTurn, action: Finish) -> Finish:
         unasked=turn.unasked,
         files=tuple(turn.files),
         output=output,
+        limit=reached_limit(turn, reason, round(elapsed, 3)),
         models={ref: replace(use, cost=round(use.cost, 10)) for ref, use in turn.models.items()},
     )
     # Nothing stays reserved, and a subagent's place is free.

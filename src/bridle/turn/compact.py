@@ -1,4 +1,4 @@
-"""Context compaction: request a summary without tools, and apply it only if the context gets smaller."""
+"""Carries out a compaction: requests a summary, or writes one; applies it only if the context gets smaller."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ class _Summary(RequestKind):
         number = turn.compacted + 1
         self.part = compaction_id(turn.start.number, number)
         id = compaction_request_id(self.part, action.attempt)
-        super().__init__(active, Request(id, "compaction", number, action.attempt, turn.start.model))
+        super().__init__(active, Request(id, "compaction", number, action.attempt, turn.model))
         self.messages = session.messages
-        self.window = turn.start.window or active.setup.model.info.context_window
+        self.window = turn.window or active.asked.info.context_window
         self.per_token = session.characters_per_token
         tail = min(self.window * compaction.TAIL_SHARE, compaction.TAIL_TOKENS)
         self.through = compaction.first_kept(self.messages, int(tail * self.per_token))
         history = compaction.serialized(self.messages[: self.through], self._room(compaction.HISTORY_SHARE))
-        self.words = (active.instruction or active.setup.model.prompts["compaction"]).replace("{history}", history)
+        self.words = (active.instruction or active.asked.prompts["compaction"]).replace("{history}", history)
         self.reads = int(len(self.words) / self.per_token) + ESTIMATE_SLACK
 
     def _room(self, share: float) -> int:
@@ -93,7 +93,7 @@ class _Summary(RequestKind):
         before = session.tokens
         size = sum(characters(message) for message in compaction.compacted(self.messages, part, turn.prompts))
         after = session.tokens_with(size)
-        limit = turn.start.compact_at or self.window
+        limit = turn.compact_at or self.window
         if after <= before * (1 - compaction.LEAST_GAIN) and after < limit:
             part = msgspec.structs.replace(part, before=before, after=after)
         else:

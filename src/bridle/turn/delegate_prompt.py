@@ -1,4 +1,4 @@
-"""A model wrapper that answers a `subtask` command's prompt with a `task` call, without a model request."""
+"""`DelegatingModel`: answers the prompt of a `subtask` command with a `task` call, without a model request."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from bridle.core.session import Session
 from bridle.core.states import Usage
 from bridle.core.stream import ModelRequest, Start, StepEnd, StreamEnd, StreamEvent, ToolCall
 from bridle.model.model import Model
+from bridle.turn.shell_prompt import ShellModel
 
 LONGEST_DESCRIPTION = 60
 
@@ -49,7 +50,11 @@ class DelegatingModel:
 
 
 def delegating(model: Model, session: Session) -> Model:
-    """Return the model of the session's turn; if a subagent works on the prompt, one that starts the subagent."""
+    """Return the model of the session's turn; or one that starts the prompt's subagent, or runs its shell command."""
     prompts = session.turn.prompts if session.turn is not None else ()
     prompt = session.parts.get(prompts[0]) if prompts else None
-    return DelegatingModel(model, prompt) if isinstance(prompt, Prompt) and prompt.subtask else model
+    if not isinstance(prompt, Prompt):
+        return model
+    if prompt.shell:
+        return ShellModel(model, prompt, session)
+    return DelegatingModel(model, prompt) if prompt.subtask else model

@@ -1,4 +1,4 @@
-"""The contract of file snapshots, as used by a turn."""
+"""`FileHistory`: protocol by which a turn takes and compares snapshots of files; implemented in `snapshots`."""
 
 from __future__ import annotations
 

@@ -1,155 +1,82 @@
-"""Hooks: the user's own commands at certain moments of a turn, with JSON on standard input, and their answers."""
+"""Asks a turn's hooks in order and applies their answers to calls and compactions; `request_hooks` to requests."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import tempfile
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from bridle.core.events import PartPut, Recorded
-from bridle.core.hook import HookEvent, HookSettings
 from bridle.core.ids import notice_id
 from bridle.core.parts import Call, Notice
 from bridle.core.permission import matches
-from bridle.core.repair import arguments_of
-from bridle.core.states import CallState, Refusal, Refused, Repeat, Running, Waiting
-from bridle.process.containment import contain, told
-from bridle.process.output_stream import OutputStream
-from bridle.seams import in_thread
-from bridle.tools.output_buffer import Printed
+from bridle.core.repair import arguments_of, result_digest
+from bridle.core.states import CallState, Done, Failed, Refusal, Refused, Repeat, Running, Waiting
+from bridle.errors import ConfigError, text_of
 from bridle.tools.tool import Output
-from bridle.turn.active_turn import ActiveTurn
+from bridle.turn.active_turn import ActiveTurn, capped_output
 from bridle.turn.authorize import Authority
-from bridle.turn.scope import Aborted, Late
+from bridle.turn.hook import (
+    AfterCall,
+    Answer,
+    BeforeCall,
+    BeforeCompaction,
+    Change,
+    Hook,
+    Moment,
+    NewInstruction,
+    NewOutput,
+    Refuse,
+)
+from bridle.turn.scope import Aborted, Late, cancelled_by_us
 
 LOG = logging.getLogger(__name__)
-MOST_SAID = 4_000
-HOOK_READS = 20_000
-HISTORY = "{history}"
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """The outcome of one hook."""
-
-    command: str
-    status: int | None
-    """None after a timeout."""
-    text: str
-
-    @property
-    def words(self) -> str:
-        if self.status is None:
-            return f"the hook {self.command!r} took too long"
-        return self.text.strip()[:MOST_SAID] or f"the hook {self.command!r} ended with {self.status}"
-
-
-async def each_hook(active: ActiveTurn, event: HookEvent, tool: str, more: Mapping[str, Any]) -> AsyncIterator[Said]:
-    """Run the hooks for an event in order and yield the outcome of each. None is run after an abort.
-
-    `more` is read again for each of them, so that one hook may see the answer of another.
-    """
-    for hook in active.setup.hooks:
-        if hook.on != event or (tool and not matches(hook.tool, tool)):
-            continue
-        payload = {
-            "event": event,
-            "session": active.record.lease.session,
-            "turn": active.turn.start.number,
-            "directory": str(active.setup.commands.directory),
-            **({"tool": tool} if tool else {}),
-            **more,
-        }
-        said = await active.scope.run(_run(active, hook, payload), hook.seconds)
-        if isinstance(said, Aborted):
-            return
-        yield Said(hook.command, None, "") if isinstance(said, Late) else said
-
-
-async def _run(active: ActiveTurn, hook: HookSettings, payload: Mapping[str, Any]) -> Said:
-    setup, project = active.setup, active.setup.commands.directory.resolve()
-    command = ["/bin/sh", "-c", hook.command]
-    environment: Mapping[str, str] | None = setup.commands.environment
-    sandbox, watch = setup.commands.find_sandbox(), None
-    if sandbox is not None and hook.sandbox:
-        given = setup.commands.environment
-        contained = await in_thread(lambda: contain(sandbox, project, project, given, permits=setup.permissions.allows))
-        command, environment, watch = [*contained.words, *command], contained.environment, contained.watch
-    with tempfile.TemporaryFile() as stdin:
-        stdin.write(msgspec.json.encode(payload))
-        stdin.seek(0)
-        piped = OutputStream(
-            command,
-            folder=project,
-            given=stdin.fileno(),
-            environment=environment,
-            bounds=setup.commands.bounds,
-            watch=watch,
-        )
-    printed = Printed()
-    status = await piped.run(printed.add)
-    for line in told(piped.differences(), project).splitlines():
-        LOG.warning("hook %s: %s", hook.command, line)
-    return Said(hook.command, status, printed.text())
-
-
-class Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The answer of a `before_call` hook: the call runs with these."""
-
-    arguments: dict[str, Any]
-
-
-class ReplacedOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The answer of an `after_call` hook: the model reads this."""
-
-    output: str
-
-
-class Instruction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The answer of a `before_compaction` hook: another instruction, or text added to its end."""
-
-    instruction: str = ""
-    add: str = ""
-
-
-Answer = TypeVar("Answer", Arguments, ReplacedOutput, Instruction)
-
-
-async def _answers(
-    active: ActiveTurn, event: HookEvent, tool: str, more: Mapping[str, Any], kind: type[Answer]
-) -> AsyncIterator[Answer | str]:
-    """Run the hooks for an event; yield their answers, and the complaints of those that failed. See `each_hook`."""
-    async for said in each_hook(active, event, tool, more):
-        answer = answer_of(said, kind) if said.status == 0 else said.words
-        if answer is not None:
-            yield answer
-
-
-def answer_of(said: Said, kind: type[Answer]) -> Answer | str | None:
-    """Return the answer that a hook printed as JSON, or the error in it; None for any other output."""
-    text = said.text.strip()
-    fields = kind.__struct_fields__
-    if not text.startswith("{"):
-        return None
+def hooks_for(active: ActiveTurn, event: str, tool: str = "") -> list[Hook]:
+    """Return the hooks that are asked at this event."""
     try:
-        value = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError) as error:
-        meant = any(f'"{field}"' in text for field in fields)
-        return f"the hook {said.command!r} printed an answer that is no JSON: {error}" if meant else None
-    if not any(field in value for field in fields):
-        return None
+        hooks = active.setup.hooks
+    except ConfigError:
+        # The setup of the turn no longer exists; the turn ends with this error.
+        return []
+    return [hook for hook in hooks if hook.on == event and (not tool or matches(hook.tool, tool))]
+
+
+async def ask(active: ActiveTurn, hook: Hook, moment: Moment) -> Answer | None:
+    """Return the answer of a hook; one that fails or takes too long refuses. After an abort it is not asked."""
+    answer = await active.scope.run(answer_of(hook, moment, active.record.lease.epoch), hook.seconds)
+    if isinstance(answer, Late):
+        LOG.warning("the hook %s took longer than %g s", hook.name, hook.seconds)
+        return Refuse(f"the hook {hook.name!r} took too long")
+    return None if isinstance(answer, Aborted) else answer
+
+
+async def answer_of(hook: Hook, moment: Moment, epoch: int) -> Answer | None:
+    """Return the answer of a hook; an exception is logged, and refuses."""
     try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        return f"the hook {said.command!r} printed an answer that cannot be used: {error}"
+        return await hook.answer(moment, epoch)
+    except (Exception, SystemExit, BaseExceptionGroup, asyncio.CancelledError) as error:
+        # A hook is foreign code: its exceptions are its answer, and never end the turn.
+        if cancelled_by_us(error):
+            raise
+        LOG.exception("the hook %s failed", hook.name)
+        return Refuse(text_of(error) or f"the hook {hook.name!r} failed: {type(error).__name__}")
+
+
+async def complaints(active: ActiveTurn, moment: Moment) -> AsyncIterator[str]:
+    """Tell the hooks of a moment that takes no other answer; yield their complaints."""
+    for hook in hooks_for(active, moment.event):
+        answer = await ask(active, hook, moment)
+        if isinstance(answer, Refuse):
+            yield answer.text
 
 
 async def ask_hooks(active: ActiveTurn, verdicts: dict[str, CallState]) -> dict[str, str]:
-    """Run the hooks before calls, which may refuse calls or change arguments; return changed arguments by call.
+    """Ask the hooks before calls, which may refuse, replace or change them; return changed arguments by call.
 
     Changed arguments are validated and judged by the rules like those of the model. Hooks that have changed a call are
     not asked again about it, for example after a person has approved the change.
@@ -157,22 +84,47 @@ async def ask_hooks(active: ActiveTurn, verdicts: dict[str, CallState]) -> dict[
     changed: dict[str, str] = {}
     for id, state in verdicts.items() if active.setup.hooks else ():
         call = active.session.call(id)
-        if not isinstance(state, (Running, Waiting)) or isinstance(call.state, Repeat) or call.changed:
+        asked = notice_id(id, "hook") in active.session.parts
+        if not isinstance(state, (Running, Waiting)) or isinstance(call.state, Repeat) or asked:
             continue
-        payload: dict[str, Any] = {"call": id, "arguments": arguments_of(call.arguments)}
-        before = payload["arguments"]
-        refused = ""
-        async for answer in _answers(active, "before_call", call.name, payload, Arguments):
-            if isinstance(answer, str):
-                refused = answer
-            else:
-                payload["arguments"] = answer.arguments
-        if refused:
-            verdicts[id] = Refused(Refusal("hook"), f"not executed: a hook refused it: {refused}")
-        elif payload["arguments"] != before:
-            changed[id] = msgspec.json.encode(payload["arguments"]).decode()
-            verdicts[id] = _judged_again(active, msgspec.structs.replace(call, changed=changed[id]))
+        moment, answer = await _before_call(active, call)
+        match answer:
+            case Refuse(text):
+                verdicts[id] = Refused(Refusal("hook"), f"not executed: a hook refused it: {text}")
+            case NewOutput():
+                verdicts[id] = _replaced(active, call, answer)
+            case _ if moment.arguments != arguments_of(call.given):
+                changed[id] = msgspec.json.encode(moment.arguments).decode()
+                verdicts[id] = _judged_again(active, replace(call, changed=changed[id]))
     return changed
+
+
+async def _before_call(active: ActiveTurn, call: Call) -> tuple[BeforeCall, Refuse | NewOutput | None]:
+    """Ask all hooks, each with the changes of those before it. A refusal wins over an output; the last one counts."""
+    moment = BeforeCall(call.name, call.id, arguments_of(call.given))
+    refused: Refuse | None = None
+    given: NewOutput | None = None
+    hooks = hooks_for(active, moment.event, call.name)
+    if hooks:
+        # The reply with this call waits for the start of the call, but a hook may take long.
+        await active.record.flush()
+    for hook in hooks:
+        match await ask(active, hook, moment):
+            case Refuse() as refused:
+                pass
+            case NewOutput() as given:
+                pass
+            case Change(arguments):
+                moment = replace(moment, arguments=arguments)
+    return moment, refused or given
+
+
+def _replaced(active: ActiveTurn, call: Call, given: NewOutput) -> Done | Failed:
+    """Return the end of a call that a hook gave instead of running it."""
+    text, stored = capped_output(active, call.id, given.text)
+    if given.failed:
+        return Failed(text, result_digest(given.text), stored=stored, by="hook")
+    return Done(text, result_digest(given.text), stored=stored, by="hook", attached=given.attached or ())
 
 
 def _judged_again(active: ActiveTurn, call: Call) -> CallState:
@@ -185,43 +137,55 @@ def _judged_again(active: ActiveTurn, call: Call) -> CallState:
     return Authority(active).permitted(call, ())
 
 
-def change_notices(active: ActiveTurn, changed: dict[str, str]) -> list[Recorded]:
-    """Return the notices about changed arguments for the reader."""
-    text = "before_call: a hook changed the arguments of {}"
-    names = {id: active.session.call(id).name for id in changed}
-    return [PartPut(Notice(notice_id(id, "hook"), "hook", text.format(name))) for id, name in names.items()]
+def hook_notices(active: ActiveTurn, changed: Mapping[str, str], verdicts: Mapping[str, CallState]) -> list[Recorded]:
+    """Return the notices about changed arguments and replaced calls for the reader."""
+    if not active.setup.hooks:
+        return []
+    replaced = [id for id, state in verdicts.items() if isinstance(state, (Done, Failed)) and state.by == "hook"]
+    texts = dict.fromkeys(changed, "before_call: a hook changed the arguments of {}")
+    texts |= dict.fromkeys(replaced, "before_call: a hook gave the output of {}, which did not run")
+    names = {id: active.session.call(id).name for id in texts}
+    return [PartPut(Notice(notice_id(id, "hook"), "hook", text.format(names[id]))) for id, text in texts.items()]
 
 
 async def after_hooks(active: ActiveTurn, call: Call, output: Output) -> Output:
     """Return an output after the hooks: they may replace it, and their complaints are added for the model."""
     words: list[str] = []
-    payload: dict[str, Any] = {"call": call.id, "failed": output.failed, "output": output.text[:HOOK_READS]}
-    text = output.text
-    async for answer in _answers(active, "after_call", call.name, payload, ReplacedOutput):
-        if isinstance(answer, str):
-            words.append(f"[a hook says: {answer}]")
-        else:
-            text = payload["output"] = answer.output
-    if text != output.text:
+    moment = AfterCall(call.name, call.id, output.failed, output.text)
+    for hook in hooks_for(active, moment.event, call.name):
+        match await ask(active, hook, moment):
+            case Refuse(text):
+                words.append(f"[a hook says: {text}]")
+            case NewOutput() as given if not _same(given, output):
+                failed = output.failed if given.failed is None else given.failed
+                attached = output.attached if given.attached is None else given.attached
+                moment = replace(moment, output=given.text, failed=failed)
+                # The stored full output is no longer the one that the model reads.
+                output = replace(
+                    output, text=given.text, failed=failed, attached=attached, stored="", digest="", by="hook"
+                )
+    if output.by == "hook":
         notice = Notice(notice_id(call.id, "output"), "hook", f"after_call: a hook replaced the output of {call.name}")
         await active.record.append(PartPut(notice))
-        # The stored full output is no longer the one that the model reads.
-        output = msgspec.structs.replace(output, text=text, stored="", digest="")
-    return msgspec.structs.replace(output, text="\n\n".join([output.text, *words])) if words else output
+    return replace(output, text="\n\n".join([output.text, *words])) if words else output
+
+
+def _same(given: NewOutput, output: Output) -> bool:
+    kept = given.failed in (None, output.failed) and given.attached in (None, output.attached)
+    return kept and given.text == output.text
 
 
 async def compaction_instruction(active: ActiveTurn, cause: str) -> tuple[str, list[str]]:
     """Return the instruction of a compaction as changed by hooks, and notices about the hooks for the reader."""
-    template = active.setup.model.prompts["compaction"]
-    payload: dict[str, Any] = {"cause": cause, "instruction": template}
+    template = active.asked.prompts["compaction"]
+    moment = BeforeCompaction(cause, template)
     notices: list[str] = []
-    async for answer in _answers(active, "before_compaction", "", payload, Instruction):
-        if isinstance(answer, str):
-            notices.append(answer)
-        else:
-            words = answer.instruction or payload["instruction"]
-            words = words if HISTORY in words else f"{words}\n\n{HISTORY}"
-            payload["instruction"] = f"{words}\n\n{answer.add}" if answer.add else words
-    if payload["instruction"] != template:
+    for hook in hooks_for(active, moment.event):
+        match await ask(active, hook, moment):
+            case Refuse(text):
+                notices.append(text)
+            case NewInstruction(instruction):
+                moment = replace(moment, instruction=instruction)
+    if moment.instruction != template:
         notices.append("a hook changed the instruction")
-    return payload["instruction"], notices
+    return moment.instruction, notices

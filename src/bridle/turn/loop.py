@@ -1,4 +1,4 @@
-"""The agent loop: decide, act, record. It owns no state."""
+"""The agent loop: ask `decide` for the next action, perform it, until the turn ends or waits. It owns no state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that must fit a JSON schema: requesting, finding and validating them."""
+"""`OutputSchema`: the JSON schema of a turn's answer; offered as a tool call, found in the reply, validated."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from bridle.errors import ConfigError
 
 INSTRUCTION = f"When you are done, give the answer by calling `{OUTPUT}` once. Plain words are not read."
 REMINDER = f"Your answer is missing: give it by calling `{OUTPUT}` with what it asks for, now."
+CLOSING = f"One call still counts: give the answer by calling `{OUTPUT}` now. Plain words are not read."
 MOST_PROBLEMS = 5
 UNCHECKED = "it cannot be checked"
 FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n\s*```\s*\Z", re.DOTALL)
@@ -72,6 +73,16 @@ class OutputSchema:
         if problems:
             return Refused(Refusal("invalid"), "the answer does not fit: " + "; ".join(problems))
         return Done(text, result_digest(text), answers=True)
+
+    def growing(self, arguments: str) -> Any:
+        """Return the answer in the arguments of a call that are not complete yet; None if none of it is there."""
+        # Imported only for streamed answers.
+        from json_repair import loads
+
+        given = loads(arguments)
+        if not isinstance(given, dict):
+            return None
+        return given.get("value") if self._wrapped else given
 
     def found_in(self, text: str) -> str:
         """Return the arguments for the call that the model should have made, if its text is the answer; else empty."""

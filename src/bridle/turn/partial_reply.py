@@ -1,4 +1,4 @@
-"""A text or call of a reply while it streams, and how much of the text is in the journal."""
+"""`Growing`: buffer of one text or tool call while it streams, which knows how much of it the journal has."""
 
 from __future__ import annotations
 

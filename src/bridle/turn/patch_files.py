@@ -1,4 +1,4 @@
-"""Snapshots of the project's files around calls that may change them: before the first, and after the last."""
+"""Takes a snapshot of the project before and after calls that may change files, and records the difference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversion of stream events to parts, with text that grows while it streams."""
+"""`Processor`: converts the stream of a model's reply to parts of the session as it arrives; it records nothing."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from bridle.core.ids import reply_part_id
 from bridle.core.parts import Call
 from bridle.core.repair import result_digest
 from bridle.core.repetition import Chant
-from bridle.core.states import CallState, Done, Failed, Refusal, Refused, Usage
+from bridle.core.states import CallState, Done, Failed, Refusal, Refused, ReplyBy, Usage
 from bridle.core.thinking import Kind, Thinking
 from bridle.tools.tool import Tool
+from bridle.turn.hook import ModelReply
 from bridle.turn.output_schema import OUTPUT, OutputSchema
 from bridle.turn.partial_reply import Growing
 from bridle.turn.repair_call import call_part
@@ -53,7 +54,8 @@ class Processor:
         self._wanted = wanted
         self.usage: Usage | None = None
         self.finish = ""
-        self.error: stream.Error | None = None
+        self.by: ReplyBy = "model"
+        self.error: stream.ModelError | None = None
         self.ended = False
         self.chanting = False
         self.left = False
@@ -95,11 +97,14 @@ class Processor:
             case stream.Alive() | stream.Start() | stream.StepBegin() | stream.ToolInputEnd():
                 return ()
         shown = self._flushed()
+        if type(event) not in stream.EVENT_TYPES and not isinstance(event, stream.StreamEvent):
+            # A model of a program may yield anything.
+            self.error = stream.ModelError(f"the model yielded {event!r:.80}, which is no stream event")
         match event:
             case stream.ToolCall(name, arguments, id, seal):
                 self._called(stream.ToolCall(sound(name), sound(arguments), id, seal))
-            case stream.StepEnd(finish, usage):
-                self.finish, self.usage = finish, usage
+            case stream.StepEnd():
+                self.finish, self.usage, self.by = event.finish, event.usage, event.by
             case stream.StreamEnd():
                 self.ended = True
             case stream.ReasoningEnd(seal):
@@ -116,7 +121,7 @@ class Processor:
                 self._results[id] = Done(sound(output), result_digest(output))
             case stream.ToolError(id, error):
                 self._results[id] = Failed(sound(error), result_digest(error))
-            case stream.Error():
+            case stream.ModelError():
                 self.error = event
         return shown
 
@@ -240,6 +245,11 @@ class Processor:
         return sum(isinstance(part, stream.ToolCall) for part in self._parts)
 
     @property
+    def reply(self) -> ModelReply:
+        """The reply as hooks see it."""
+        return ModelReply(self.text, tuple(part for part in self._parts if isinstance(part, stream.ToolCall)))
+
+    @property
     def wordless(self) -> bool:
         """Whether the reply has no text; thoughts do not count as text."""
         return not any(isinstance(part, Growing) and part.kind == "text" and part.text.strip() for part in self._parts)
@@ -257,6 +267,8 @@ class Processor:
     def counted(self, input_estimate: int) -> Usage:
         """Return the provider's usage if it is plausible; else an estimate, never zero."""
         usage = self.usage
+        if self.by == "hook":
+            return usage or Usage()
         if usage is not None and 0 < usage.total <= MOST_TOKENS and min(msgspec.structs.astuple(usage)[:5]) >= 0:
             return usage
         heard = estimate_tokens(sum(_size(part) for part in self._parts))

@@ -1,9 +1,10 @@
-"""The only write path of a session: journal with ledger, then fold, then subscribers."""
+"""`Record`: the only write path of a session; first the journal with the budget, then the state, then subscribers."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import msgspec
 
@@ -13,7 +14,7 @@ from bridle.core.ids import turn_part_id
 from bridle.core.ledger import AccountChange, BudgetRefused
 from bridle.core.parts import Halt, Prompt
 from bridle.core.session import Session
-from bridle.errors import JournalFull, LeaseLost
+from bridle.errors import JournalFull, LeaseGivenUp, LeaseLost
 from bridle.journal.journal import Journal, Lease, Weight
 from bridle.seams import Clock
 
@@ -33,6 +34,8 @@ class Record:
         self._lock = asyncio.Lock()
         self._held: Entries = ()
         self._change: AccountChange | None = None
+        self.refuses: Literal["nothing", "intents", "all"] = "nothing"
+        """What is no longer recorded, since the session is handed over to another process."""
         self._origin = clock.monotonic() - session.elapsed
 
     @property
@@ -60,6 +63,8 @@ class Record:
         opens_turn: bool = False,
     ) -> None:
         """Record these events together. Intents raise `JournalFull`; past events are written even from the reserve."""
+        if self.refuses != "nothing":
+            self._refuse(intent=weight == "intent")
         await self._lock.acquire()
         try:
             if opens_turn:
@@ -77,11 +82,17 @@ class Record:
         finally:
             self._lock.release()
 
+    def _refuse(self, *, intent: bool) -> None:
+        if self.refuses == "all" or (intent and self.refuses == "intents"):
+            raise LeaseGivenUp(f"session {self.lease.session} is handed over to another process")
+
     async def append_with_next(self, *events: Recorded, settles: AccountChange | None = None) -> None:
         """Append events that another append follows immediately: one commit for both.
 
         They are folded now, and published when written. If the process dies before that, they did not happen.
         """
+        if self.refuses != "nothing":
+            self._refuse(intent=False)
         if self._lock.locked():
             async with self._lock:
                 pass  # Text is being written: the held events come after it.

@@ -1,4 +1,4 @@
-"""Conversion of a streamed tool call to a part that can be authorized and run."""
+"""Makes the recorded `Call` of a streamed tool call: with repaired arguments, or with the error for the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The purpose of a model request: its content, and the handling of its outcomes."""
+"""`RequestKind`: base class of a turn's requests (step, summary, synthesis); content, and records of the outcomes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any, Literal
 
 from bridle.core.events import PartPut, Recorded, RequestMoved
+from bridle.core.ids import notice_id
 from bridle.core.ledger import AccountChange
 from bridle.core.limits import Spent
 from bridle.core.messages import Messages, UserMessage
-from bridle.core.parts import Request, ReservationRefused
+from bridle.core.parts import Notice, Request, ReservationRefused
 from bridle.core.states import Broken, Cut, Refusal, Replied
 from bridle.core.stream import ModelRequest, StreamEvent
 from bridle.turn.active_turn import ActiveTurn
@@ -38,10 +39,18 @@ class RequestKind(ABC):
         self.sent = sent
         self.id = sent.id
         before = active.turn.side_request
-        begun = before is not None and before.purpose == sent.purpose
-        self.failures = before.tries if before is not None and begun else 0
-        """Failed tries before this attempt, across restarts of the process."""
-        self.began = before.began if before is not None and begun else active.record.elapsed
+        self.failures = 0
+        """Failed tries of its model before this attempt, across restarts of the process."""
+        self.began = active.record.elapsed
+        """When its first attempt began."""
+        if before is not None and before.purpose == sent.purpose:
+            self.failures, self.began = before.tries, before.began
+
+    @property
+    def asked_since(self) -> float:
+        """When its model was first asked."""
+        given_up = self.active.turn.given_up
+        return max(self.began, given_up[-1].at) if given_up else self.began
 
     def intent(self) -> list[Recorded]:
         """Return the events to record before the request is sent."""
@@ -53,7 +62,7 @@ class RequestKind(ABC):
 
     def asking(self, words: str, *, system: str, max_output: int) -> ModelRequest:
         """Return a request to the turn's model; see `text_request`."""
-        options = self.active.setup.model.options
+        options = self.active.asked.options
         return text_request(self.active, self.sent, words, system=system, max_output=max_output, options=options)
 
     def processor(self, prefix: str) -> Processor:
@@ -73,8 +82,16 @@ class RequestKind(ABC):
         await self.active.record.append(RequestMoved(self.id, cut), change=change)
 
     async def lost(self, processor: Processor, broken: Broken, change: AccountChange) -> None:
-        """Record a request that failed for good."""
-        await self.active.record.append(RequestMoved(self.id, broken), change=change)
+        """Record a request that failed for good, at least with its model."""
+        await self.active.record.append(*self.broken(broken), change=change)
+
+    def broken(self, broken: Broken) -> list[Recorded]:
+        """Return the events of a failed request; the reader is told of the model that is asked instead."""
+        events: list[Recorded] = [RequestMoved(self.id, broken)]
+        if broken.fallback:
+            text = f"{self.sent.model} failed: {broken.error}; the turn continues with {broken.fallback}"
+            events.append(PartPut(Notice(notice_id(self.id, "fallback"), "model", text)))
+        return events
 
     async def unaffordable(self, refused: ReservationRefused, *, begun: bool) -> None:
         """Record that there is no budget for the request, or for another try of it; then the turn closes."""

@@ -1,4 +1,4 @@
-"""Agents that a tool runs inside its call: sessions of their own, paid by the turn of the call."""
+"""Runs another agent of the program inside a tool call: in its own session, under the budget of the call's turn."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ async def run_agent(active: ActiveTurn, call: str, agent: NestedAgent, prompt: s
         created=active.seams.clock.wall(),
         agent=agent.name,
         parent=active.record.lease.session,
+        app=active.session.info.app,
+        place=active.session.info.place,
     )
     try:
         await active.record.journal.create(info)

@@ -16,25 +16,27 @@ from bridle.core.limits import Spent, closing_seconds
 from bridle.core.parts import Call, ReservationRefused
 from bridle.core.repair import result_digest
 from bridle.core.states import CallState, Done, Ended, Failed, Queued, Refusal, Refused, Repeat, Running, Waiting
-from bridle.errors import ToolFailed
+from bridle.errors import ToolFailed, error_text
 from bridle.journal.journal import Weight
 from bridle.tools.output_buffer import Printed
-from bridle.tools.tool import Invocation, Output, Tool, as_output
+from bridle.tools.tool import Invocation, Output, Tool, as_output, hands_to
 from bridle.turn.active_turn import ActiveTurn, capped_output
 from bridle.turn.authorize import Authority
 from bridle.turn.children import child_of, keeping, start_children
-from bridle.turn.hooks import after_hooks, ask_hooks, change_notices
+from bridle.turn.hand_over import handed_over, keep_first, prepare
+from bridle.turn.hooks import after_hooks, ask_hooks, hook_notices
 from bridle.turn.patch_files import begin_patch, finish_patch
 from bridle.turn.run_agent import run_agent
-from bridle.turn.scope import Aborted, cancelled_by_us
+from bridle.turn.scope import LATE, Aborted, Late, cancelled_by_us
 
 
 async def run_calls(active: ActiveTurn, ids: tuple[str, ...]) -> None:
     """Judge these calls, start subagents and run the others together; each ending is recorded as it comes."""
     verdicts = Authority(active).judge(ids)
     _find_children(active, verdicts, {})
-    changed = await ask_hooks(active, verdicts)
-    _find_children(active, verdicts, changed)
+    if changed := await ask_hooks(active, verdicts):
+        _find_children(active, verdicts, changed)
+    keep_first(active, verdicts)
     kept = await begin_patch(active, verdicts)
     if active.scope.aborted and (active.setup.hooks or active.setup.snapshots is not None):
         # Nothing has begun; the abort is in the inbox, and settles these calls.
@@ -45,7 +47,7 @@ async def run_calls(active: ActiveTurn, ids: tuple[str, ...]) -> None:
         started = any(isinstance(state, (Running, Waiting)) for state in verdicts.values())
         weight: Weight = "intent" if started else "plain"
         try:
-            moves = (*kept, *change_notices(active, changed), *_moves(active, verdicts, changed), *short)
+            moves = (*kept, *hook_notices(active, changed, verdicts), *_moves(active, verdicts, changed), *short)
             await active.record.append(*moves, change=_charge(active, verdicts), weight=weight)
             break
         except BudgetRefused as refused:
@@ -67,14 +69,17 @@ def _moves(active: ActiveTurn, verdicts: dict[str, CallState], changed: dict[str
 
 def _find_children(active: ActiveTurn, verdicts: dict[str, CallState], changed: dict[str, str]) -> None:
     """Give calls that start a subagent the subagent's state instead of running them. May be called twice."""
+    tools = active.setup.toolset.tools
+    running = [active.session.call(id) for id, state in verdicts.items() if isinstance(state, Running)]
+    starting = [call for call in running if tools[call.name].starts_child]
+    if not starting:
+        return
     busy = {*active.turn.children.values(), *(state.child for state in verdicts.values() if isinstance(state, Waiting))}
-    for id, state in verdicts.items():
-        call = active.session.call(id)
-        call = replace(call, changed=changed.get(id, call.changed))
-        if isinstance(state, Running) and active.setup.toolset.tools[call.name].starts_child:
-            verdicts[id] = child = child_of(active, call, busy)
-            if isinstance(child, Waiting):
-                busy.add(child.child)
+    for call in starting:
+        call = replace(call, changed=changed.get(call.id, call.changed))
+        verdicts[call.id] = child = child_of(active, call, busy)
+        if isinstance(child, Waiting):
+            busy.add(child.child)
 
 
 def _charge(active: ActiveTurn, verdicts: dict[str, CallState]) -> AccountChange | None:
@@ -138,7 +143,7 @@ def _refuse_beyond_budget(active: ActiveTurn, verdicts: dict[str, CallState]) ->
     allowed = active.turn.limits.tool_calls
     if allowed is None:
         return
-    left = allowed - active.turn.tool_calls
+    left = allowed - active.turn.used.tool_calls
     if left >= len(verdicts):
         return
     for id, state in verdicts.items():
@@ -160,6 +165,10 @@ async def _run_together(active: ActiveTurn, granted: list[str]) -> None:
 
 
 async def _run_one(active: ActiveTurn, id: str) -> None:
+    await active.scope.in_place(_run_placed(active, id), _seconds_left(active))
+
+
+async def _run_placed(active: ActiveTurn, id: str) -> None:
     call = active.session.call(id)
     tool = active.setup.toolset.tools[call.name]
     seconds, by_turn = _deadline(active, tool)
@@ -169,7 +178,9 @@ async def _run_one(active: ActiveTurn, id: str) -> None:
         invocation.make_context = partial(
             caller.context, call=id, epoch=active.record.lease.epoch, show=invocation.print, runner=runner
         )
-    outcome = await active.scope.run(_invoke(active, tool, call, invocation), seconds)
+    outcome: Output | Aborted | Late = LATE
+    if seconds:
+        outcome = await active.scope.run(_invoke(active, tool, call, invocation), seconds)
     if not isinstance(outcome, Output):
         late = "the turn's time is up" if by_turn else f"timed out after {seconds:g} s"
         why = "aborted" if isinstance(outcome, Aborted) else late
@@ -178,8 +189,10 @@ async def _run_one(active: ActiveTurn, id: str) -> None:
     if active.setup.hooks:
         outcome = await after_hooks(active, call, outcome)
     moved = CallMoved(id, _ended(active, call, outcome, invocation.seen))
-    turn = active.turn
-    if turn.patch is None and all(isinstance(state, Ended) for other, state in turn.batch.items() if other != id):
+    turn, (events, change) = active.turn, await handed_over(active, outcome)
+    if events:
+        await active.record.append(*events, moved, change=change)
+    elif turn.patch is None and all(isinstance(state, Ended) for other, state in turn.batch.items() if other != id):
         # The last call of its step: the next request or the end of the turn follows.
         await active.record.append_with_next(moved)
     else:
@@ -214,17 +227,24 @@ def _shower(active: ActiveTurn, id: str) -> Callable[[str], None]:
 
 def _deadline(active: ActiveTurn, tool: Tool) -> tuple[float, bool]:
     """Return the seconds that this call may take, and whether the turn's time limits them."""
-    allowed = active.turn.limits.seconds
-    if allowed is None:
+    left = _seconds_left(active)
+    if left is None:
         return tool.timeout_seconds, False
-    left = max(0.0, allowed - closing_seconds(allowed) - active.record.elapsed)
     return min(tool.timeout_seconds, left), left < tool.timeout_seconds
+
+
+def _seconds_left(active: ActiveTurn) -> float | None:
+    """Return the time that the turn's limit leaves for calls, if it has one."""
+    allowed = active.turn.limits.seconds
+    return None if allowed is None else max(0.0, allowed - closing_seconds(allowed) - active.record.elapsed)
 
 
 async def _invoke(active: ActiveTurn, tool: Tool, call: Call, invocation: Invocation) -> Output:
     """Return the tool's output or its error; only our own cancellation is raised."""
     try:
         ready = active.ready.pop(call.id)
+        if target := hands_to(tool):
+            return await prepare(active, target)
         invocation.permits = partial(active.permits, ready.granted)
         return as_output(tool.spec.name, await tool.run(ready.arguments, invocation))
     except ToolFailed as error:
@@ -233,7 +253,7 @@ async def _invoke(active: ActiveTurn, tool: Tool, call: Call, invocation: Invoca
         # A tool is foreign code: its exceptions end its call, never the turn.
         if cancelled_by_us(error):
             raise
-        return Output(f"{tool.spec.name} failed: {type(error).__name__}: {error}", failed=True)
+        return Output(f"{tool.spec.name} failed: {error_text(error)}", failed=True)
 
 
 def _ended(active: ActiveTurn, call: Call, output: Output, seen: dict[str, str]) -> Done | Failed:
@@ -242,18 +262,18 @@ def _ended(active: ActiveTurn, call: Call, output: Output, seen: dict[str, str])
     digest = output.digest or result_digest(output.text)
     files = tuple(map(sound, output.files))
     report = active.nested.pop(call.id, None)
+    returned = (text, digest, files, stored)
     if output.failed:
-        return Failed(text, digest, files, stored, report)
+        return Failed(*returned, report=report, by=output.by)
     todos = output.todos and tuple(replace(todo, content=sound(todo.content)) for todo in output.todos)
     return Done(
-        text,
-        digest,
-        files,
-        stored,
+        *returned,
         report=report,
+        by=output.by,
         synthesize=output.synthesize,
         kept=output.kept,
         seen=seen,
         attached=output.attached,
         todos=todos,
+        diff=sound(output.diff),
     )

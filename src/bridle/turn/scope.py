@@ -1,4 +1,4 @@
-"""Runs a turn's operations in tasks of their own, so that an abort or timeout ends them but not the turn."""
+"""`Scope`: runs a turn's operations in tasks of their own, which an abort or timeout ends without ending the turn."""
 
 from __future__ import annotations
 
@@ -37,10 +37,11 @@ class Deadline:
 
 
 class Scope:
-    """All running effects of one turn."""
+    """All running effects of one turn. `places` limits the tool calls of this process that run at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, places: asyncio.Semaphore | None = None) -> None:
         self.aborted = False
+        self._places = places
         self._effects: set[_Effect[Any]] = set()
 
     def abort(self) -> None:
@@ -48,6 +49,19 @@ class Scope:
         self.aborted = True
         for effect in tuple(self._effects):
             effect.end(ABORTED)
+
+    async def in_place(self, work: Coroutine[Any, Any, Result], until: float | None) -> Result:
+        """Wait for a place and do the work in it. An abort or the timeout ends the wait; it begins without one then."""
+        if self._places is None:
+            return await work
+        taken = False
+        try:
+            taken = await self.run(self._places.acquire(), until) is True
+            return await work
+        finally:
+            work.close()
+            if taken:
+                self._places.release()
 
     async def run(
         self, work: Coroutine[Any, Any, Result], until: float | Deadline | None = None

@@ -1,4 +1,4 @@
-"""Sending of model requests of every kind: reserve, stream, retry, settle."""
+"""`ModelCall`: sends a model request of any kind; reserves budget, streams, retries, and books the actual usage."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from bridle.core.parts import ReservationRefused
 from bridle.core.pricing import MILLION, cost, worst_cost
 from bridle.core.retry import GiveUp, RetryAfter, next_try, retryable
 from bridle.core.states import Broken, Cut, CutBy, Open, Replied, Try, Usage
-from bridle.core.stream import Alive, Error, StreamEvent
+from bridle.core.stream import Alive, ModelError, StreamEvent
+from bridle.errors import error_text
 from bridle.turn.active_turn import ActiveTurn
+from bridle.turn.hook import NewReply, Refuse
 from bridle.turn.processor import Processor
+from bridle.turn.request_hooks import after_request, hooked, reply_events
 from bridle.turn.request_kind import RequestKind, close_stream
 from bridle.turn.scope import Aborted, Deadline, Late, cancelled_by_us
 
@@ -36,7 +39,7 @@ def input_tokens(active: ActiveTurn) -> int:
 
 def closing_need(active: ActiveTurn, reads: int) -> Spent:
     """Return the amounts that a closing request needs if it reads this many tokens."""
-    dollars = worst_cost(active.setup.model.info.price, reads, LOWEST_OUTPUT_TOKENS)
+    dollars = worst_cost(active.asked.info.price, reads, LOWEST_OUTPUT_TOKENS)
     return Spent(steps=1, tokens=reads + LOWEST_OUTPUT_TOKENS, cost=dollars)
 
 
@@ -48,10 +51,12 @@ class ModelCall:
         self.sender = sender
         self.tries: tuple[Try, ...] = ()
         self.input_estimate = sender.reads
-        info = self.active.setup.model.info
+        self._asked = self.active.asked
+        info = self._asked.info
         least = min(LOWEST_OUTPUT_TOKENS, info.max_output_tokens)
         self.max_output = max(least, min(info.max_output_tokens, info.context_window - sender.reads))
         self.reservation = ""
+        self._hooks = bool(self.active.setup.hooks)
         self._steps = steps
         self._held = NOTHING
 
@@ -76,7 +81,7 @@ class ModelCall:
         return await self._reserve([], reservation_id(self.sender.id, len(self.tries)))
 
     def _amount(self, output: int) -> Spent:
-        dollars = worst_cost(self.active.setup.model.info.price, self.input_estimate, output)
+        dollars = worst_cost(self._asked.info.price, self.input_estimate, output)
         steps = self._steps if not self.tries else 0
         return Spent(steps=steps, tokens=self.input_estimate + output, cost=dollars)
 
@@ -116,7 +121,7 @@ class ModelCall:
 
     def _output_in(self, short: Shortage, fits: float) -> int:
         """Return the output tokens for which this room is enough, including the closing request's share."""
-        price = self.active.setup.model.info.price
+        price = self._asked.info.price
         # With a closing request to follow, one output token less is also one less for it to read.
         kept = 0 if self.sender.keep(self.max_output) == NOTHING else 1
         freed = kept * self.max_output - self.input_estimate
@@ -137,7 +142,7 @@ class ModelCall:
         needs = float(getattr(self._amount(least).plus(self.sender.keep(least)), limit))
         spent, allowed = float(short.spent), float(short.allowed)
         refused = ReservationRefused(
-            id, limit, short.scope, self.sender.closing, spent=spent, allowed=allowed, needs=needs
+            id, limit, short.scope, self.sender.closing, spent=spent, allowed=allowed, needs=needs, owner=short.owner
         )
         await self.sender.unaffordable(refused, begun=begun)
 
@@ -146,7 +151,7 @@ class ModelCall:
         active = self.active
         loop = asyncio.get_running_loop()
         processor = self.sender.processor(reply_id(self.sender.id, len(self.tries)))
-        limits = active.setup.model.deadlines
+        limits = self._asked.deadlines
         begun = loop.time()
         turn_ends = begun + self._seconds_left()
         last = min(begun + limits.request_seconds, turn_ends)
@@ -162,9 +167,7 @@ class ModelCall:
         elif isinstance(outcome, Late) and loop.time() >= turn_ends:
             await self._end_cut(processor, "deadline")
         elif processor.ended and processor.error is None and processor.finish != "content_filter":
-            usage = processor.counted(self.input_estimate)
-            dollars, change = self._bill(usage)
-            await self.sender.whole(processor, Replied(usage, dollars, processor.finish), change)
+            await self._end_whole(processor)
         else:
             return await self._end_failed(processor, _error_of(processor, late=isinstance(outcome, Late)))
         return False
@@ -173,13 +176,13 @@ class ModelCall:
         """Feed the processor until the reply is whole or failed; text is recorded as it comes and defers the end."""
         active = self.active
         loop = asyncio.get_running_loop()
-        limits = active.setup.model.deadlines
+        limits = self._asked.deadlines
         begun = said = loop.time()
         moved = begun - (DEADLINE_GRAIN_SECONDS if limits.idle_seconds < limits.first_event_seconds else 0)
         grows = self.sender.grows
         request = self.sender.request(self.max_output)
         processor.room = request.max_output_tokens * MOST_CHARACTERS_PER_TOKEN
-        events = active.model.stream(request)
+        events = (hooked(active, active.model) if self._hooks else active.model).stream(request)
         session = active.record.lease.session
         try:
             async for event in events:
@@ -205,7 +208,7 @@ class ModelCall:
             # Adapters never raise, but a model may be foreign code: the turn still ends with a message.
             if cancelled_by_us(error):
                 raise
-            processor.feed(Error(f"the model failed: {type(error).__name__}: {error}"))
+            processor.feed(ModelError(f"the model failed: {error_text(error)}"))
         finally:
             await self._end_stream(processor, events)
 
@@ -228,9 +231,26 @@ class ModelCall:
 
     def _bill(self, usage: Usage) -> tuple[float, AccountChange]:
         """Return the cost of a try, and the change that settles its reservation."""
-        dollars = cost(self.active.setup.model.info.price, usage)
+        dollars = cost(self._asked.info.price, usage)
         actual = Spent(steps=self._held.steps, tokens=usage.total, cost=dollars)
         return dollars, AccountChange(self.active.turn.start.account, settles=((self.reservation, actual),))
+
+    async def _end_whole(self, processor: Processor) -> None:
+        usage = processor.counted(self.input_estimate)
+        dollars, change = self._bill(usage)
+        replied = Replied(usage, dollars, processor.finish, processor.by)
+        match await after_request(self.active, self.sender.sent, processor, replied) if self._hooks else None:
+            case Refuse(text):
+                broken = Broken(f"a hook refused the reply: {text}", usage, dollars, by="hook")
+                await self.sender.lost(processor, broken, change)
+                return
+            case NewReply(reply):
+                # Parts of its own: readers have seen those of the reply that it replaces.
+                processor = self.sender.processor(reply_id(self.sender.id, len(self.tries) + 1))
+                for event in reply_events(reply, usage):
+                    processor.feed(event)
+                replied = Replied(usage, dollars, processor.finish, processor.by)
+        await self.sender.whole(processor, replied, change)
 
     async def _end_cut(self, processor: Processor | None, by: CutBy) -> None:
         if processor is None:
@@ -240,23 +260,29 @@ class ModelCall:
             dollars, change = self._bill(usage)
             await self.sender.cut(processor, Cut(by, usage, dollars), change)
 
-    async def _end_failed(self, processor: Processor, error: Error) -> bool:
+    async def _end_failed(self, processor: Processor, error: ModelError) -> bool:
         active = self.active
         usage = processor.counted(self.input_estimate) if processor.heard_anything else Usage()
         dollars, change = self._bill(usage)
         verdict: RetryAfter | GiveUp = GiveUp("this error does not pass by itself")
         if retryable(error.status, marked=error.retryable) and not error.overflow:
             verdict = next_try(
-                active.setup.model.retry,
+                self._asked.retry,
                 failures=self.sender.failures + len(self.tries) + 1,
-                waited=active.record.elapsed - self.sender.began,
+                waited=active.record.elapsed - self.sender.asked_since,
                 headers=error.headers,
                 now=active.seams.clock.wall(),
                 chance=active.seams.random.random(),
             )
         if isinstance(verdict, GiveUp):
-            words = error.message if error.overflow else f"{error.message} ({verdict.why})"
-            await self.sender.lost(processor, Broken(words, usage, dollars, error.overflow), change)
+            final = error.overflow or error.by == "hook" or processor.finish == "content_filter"
+            words = error.message if error.overflow or error.by == "hook" else f"{error.message} ({verdict.why})"
+            fallback = "" if final else self._fallback()
+            if not fallback:
+                tried = [f"{each.model}: {each.error}" for each in active.turn.given_up]
+                words = "; ".join([*tried, f"{self.sender.sent.model}: {words}"]) if tried else words
+            broken = Broken(words, usage, dollars, error.overflow, by=error.by, fallback=fallback)
+            await self.sender.lost(processor, broken, change)
             return False
         failed = Try(error.message, round(active.record.elapsed + verdict.seconds, 3), error.status, usage, dollars)
         self.tries = (*self.tries, failed)
@@ -264,12 +290,18 @@ class ModelCall:
         await active.record.append(moved, *processor.partial(), change=change)
         return True
 
+    def _fallback(self) -> str:
+        """Return the next available model that has not been given up; empty if there is none."""
+        given_up = {each.model for each in self.active.turn.given_up}
+        others = (model for model in self.active.turn.candidates[1:] if model not in given_up)
+        return next((model for model in others if model in self.active.setup.models), "")
 
-def _error_of(processor: Processor, *, late: bool) -> Error:
+
+def _error_of(processor: Processor, *, late: bool) -> ModelError:
     if processor.error is not None:
         return processor.error
     if late:
-        return Error("the model did not answer in time", retryable=True)
+        return ModelError("the model did not answer in time", retryable=True)
     if processor.finish == "content_filter":
-        return Error("the provider's content filter stopped the reply")
-    return Error("the stream ended before the reply was whole", retryable=True)
+        return ModelError("the provider's content filter stopped the reply")
+    return ModelError("the stream ended before the reply was whole", retryable=True)

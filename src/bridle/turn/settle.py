@@ -1,4 +1,4 @@
-"""Results for calls that will not run or whose outcome is unknown, and recovery after a dead process."""
+"""Gives results to calls that will not run or whose outcome is unknown; recovers what a dead process left."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from bridle.turn.children import recall, start_children
 from bridle.turn.patch_files import finish_patch
 from bridle.turn.run_agent import recall_nested
 
-UNKNOWN_OUTCOME = (
-    "The process died while this call was running. Its outcome is unknown: it may have happened, in whole or in part, "
-    "or not at all. Look before you do it again."
+UNKNOWN = (
+    "Its outcome is unknown: it may have happened, in whole or in part, or not at all. Look before you do it again."
 )
+UNKNOWN_OUTCOME = f"The process died while this call was running. {UNKNOWN}"
+CUT_OUTCOME = f"The process was told to stop while this call was running, and ended it. {UNKNOWN}"
 
 WORDS = {
     "aborted": "not executed: the turn was aborted",
@@ -48,8 +49,11 @@ async def recover(active: ActiveTurn) -> None:
         await start_children(active)
 
 
-async def settle_left(active: ActiveTurn) -> None:
-    """Settle an interrupted request, calls with an unknown outcome, and open reservations. Resumes nothing."""
+async def settle_left(active: ActiveTurn, *, handed_over: bool = False) -> None:
+    """Settle an interrupted request, calls with an unknown outcome, and open reservations. Resumes nothing.
+
+    With `handed_over`, this process has ended them itself, and gives the turn to another one.
+    """
     turn = active.session.running
     if turn is None:
         return
@@ -61,12 +65,12 @@ async def settle_left(active: ActiveTurn) -> None:
         if request is not None and isinstance(request.state, Open):
             events += [PartRemoved(id) for id in turn.reply] if request is turn.request else []
             lost = worst.get(request.id, NOTHING)
-            events.append(RequestMoved(request.id, Interrupted(lost.tokens, lost.cost)))
+            events.append(RequestMoved(request.id, Interrupted(lost.tokens, lost.cost, handed_over)))
     for id, state in turn.batch.items():
         if isinstance(state, Running):
             await recall_nested(active, id, state)
             again = _repeatable(active, active.session.call(id).name)
-            unknown = Refused(Refusal("unknown_outcome"), UNKNOWN_OUTCOME)
+            unknown = Refused(Refusal("unknown_outcome"), CUT_OUTCOME if handed_over else UNKNOWN_OUTCOME)
             events.append(CallMoved(id, Repeat() if again else unknown))
     if events or settles:
         change = AccountChange(turn.start.account, settles=settles) if settles else None

@@ -1,4 +1,4 @@
-"""The setup of one turn, as its TurnStart says: model, permissions, tools, commands and policy."""
+"""`TurnSetup`: a turn's models, permissions, tools, hooks and limits, fixed at its start; built by `assembly`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bridle.core.agent import ModelInfo
-from bridle.core.hook import HookSettings
 from bridle.core.limits import UNLIMITED, Limits
 from bridle.core.permission import Access, Rule, Verdict, judge, strictest
 from bridle.core.retry import RetryPolicy
@@ -21,6 +20,7 @@ from bridle.tools.output_buffer import OutputFolder
 from bridle.tools.tool import Tool
 from bridle.turn.caller import Caller
 from bridle.turn.file_history import FileHistory
+from bridle.turn.hook import Hook
 from bridle.turn.output_schema import OUTPUT, OutputSchema
 
 MOST_VERDICTS = 1_000
@@ -45,7 +45,7 @@ class SmallModel:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSetup:
-    """The model of a turn, and the options of its requests."""
+    """A model of a turn, and the options of its requests."""
 
     model: Model
     info: ModelInfo
@@ -152,7 +152,8 @@ class ToolSetup:
 class TurnSetup:
     """The whole setup of one turn, with the bounds from the settings that TurnStart does not record."""
 
-    model: ModelSetup
+    models: Mapping[str, ModelSetup]
+    """The models of the turn by reference: the one that is asked, and its fallbacks as far as they are available."""
     permissions: PermissionSetup
     toolset: ToolSetup
     commands: CommandSetup
@@ -162,11 +163,12 @@ class TurnSetup:
     """Maximum depth of nested subagents."""
     tree: Limits = UNLIMITED
     """The limits of the whole tree under a root turn."""
-    tree_cost: bool = False
-    """Whether money is limited for the whole tree, for a day or for a month."""
+    limited_above: bool = False
+    """Whether the whole tree, a day or a month has a limit, or can get one while the turn runs."""
     prunes: bool = True
     """Whether old outputs of tools are removed at the end of a turn."""
-    hooks: Sequence[HookSettings] = ()
+    hooks: Sequence[Hook] = ()
+    """Asked in this order."""
     snapshots: FileHistory | None = None
     """Snapshots the files before they are changed; None if nothing may change them."""
     outputs: OutputFolder | None = None

@@ -1,4 +1,4 @@
-"""Synthesis: one request without tools writes the answer from the results of a step, and the turn ends."""
+"""Carries out a synthesis: one request without tools writes the answer from the results of a step; the turn ends."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class _Answer(RequestKind):
         assert turn.step is not None
         number, attempt = turn.step.number, action.attempt
         id = synthesis_id(turn.start.number, number, attempt)
-        super().__init__(active, Request(id, "synthesis", number, attempt, turn.start.model))
+        super().__init__(active, Request(id, "synthesis", number, attempt, turn.model))
         self.words = self._words()
-        self.system = active.setup.model.prompts["synthesis"]
+        self.system = active.asked.prompts["synthesis"]
         self.reads = estimate_tokens(len(self.words) + len(self.system)) + ESTIMATE_SLACK
 
     def _words(self) -> str:
@@ -45,7 +45,7 @@ class _Answer(RequestKind):
         prompts = [
             prompt_text(part.text, part.files) for id in turn.prompts if isinstance(part := session.parts[id], Prompt)
         ]
-        window = turn.start.window or self.active.setup.model.info.context_window
+        window = turn.window or self.active.asked.info.context_window
         room = int(window * HISTORY_SHARE * CHARACTERS_PER_TOKEN / max(1, len(turn.last_batch)))
         found: list[str] = []
         for id in turn.last_batch:

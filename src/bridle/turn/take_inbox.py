@@ -1,4 +1,4 @@
-"""Recording of inbox items: prompts, answers, aborts and extensions, each item and its part in one append."""
+"""Moves inbox items (prompts, answers, aborts, extensions, reports) into the record; says which may start a turn."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from bridle.core.action import Wait
+from bridle.core.context import ANSWERED
 from bridle.core.decide import decide
 from bridle.core.events import CallMoved, PartPut, Recorded
 from bridle.core.ids import extension_id, notice_id, read_ask_address, rejection_id, turn_part_id, wanted_id
@@ -20,6 +21,7 @@ from bridle.core.inbox import (
     InboxItem,
     PromptItem,
     SupplyItem,
+    TurnItem,
 )
 from bridle.core.ledger import AccountChange
 from bridle.core.limits import LIMITS
@@ -32,6 +34,7 @@ from bridle.core.turn import Turn
 from bridle.errors import ConfigError
 from bridle.turn.active_turn import ActiveTurn, capped_output
 from bridle.turn.children import keeping, reported
+from bridle.turn.take_at_once import take_at_once, waits_at_once
 
 HOLDING = ("aborted", "denied", "error")
 """After a turn with one of these endings, queued prompts wait for the person."""
@@ -42,27 +45,23 @@ def startable(session: Session, items: Iterable[InboxItem], *, held_prompts: boo
     holding = session.ended in HOLDING and not held_prompts
     prompts = [item for item in items if isinstance(item, PromptItem) and item.reply]
     # A parent's prompt never waits for a person.
-    steered = [item for item in prompts if not item.queue or _of_parent(item)]
+    steered = [item for item in prompts if not item.queue or item.of_parent]
     if holding:
         return steered[0] if steered else None
     return prompts[0] if prompts else None
 
 
 def openable(session: Session, items: list[InboxItem], *, held_prompts: bool) -> bool:
-    """Return whether an item in the inbox opens a turn."""
+    """Return whether an item in the inbox opens a turn, or needs none."""
     asked = any(isinstance(item, CompactItem) for item in items)
-    return asked or startable(session, items, held_prompts=held_prompts) is not None
+    return asked or waits_at_once(items) or startable(session, items, held_prompts=held_prompts) is not None
 
 
 def recalled(items: Iterable[InboxItem]) -> bool:
     """Return whether a parent's prompt is followed by its abort: its turn ends at once, and the parent is notified."""
     waiting = list(items)
-    prompted = any(isinstance(item, PromptItem) and _of_parent(item) for item in waiting)
+    prompted = any(isinstance(item, PromptItem) and item.of_parent for item in waiting)
     return prompted and any(isinstance(item, AbortItem) for item in waiting)
-
-
-def _of_parent(item: PromptItem) -> bool:
-    return item.options is not None and item.options.delegation is not None
 
 
 def answerable(session: Session, items: Iterable[InboxItem]) -> bool:
@@ -81,15 +80,29 @@ def steerable(turn: OpenTurn, view: Turn) -> bool:
 
 
 async def take_inbox(active: ActiveTurn) -> None:
-    """Record the items that can be taken now; only at decision boundaries does the record grow from outside."""
-    items = await active.record.journal.inbox(active.record.lease.session)
+    """Record the items that can be taken now; only at decision boundaries do items from outside change a turn."""
+    async with active.taking:
+        await _take(active, await take_at_once(active.record, await _inbox(active)))
+
+
+async def take_beside(active: ActiveTurn) -> None:
+    """Record the items that change no turn, while an effect of the turn runs."""
+    async with active.taking:
+        await take_at_once(active.record, await _inbox(active))
+
+
+async def _inbox(active: ActiveTurn) -> list[InboxItem]:
+    return await active.record.journal.inbox(active.record.lease.session)
+
+
+async def _take(active: ActiveTurn, items: list[TurnItem]) -> None:
     if active.session.running is None:
         await _take_idle(active, items)
         return
     # Remaining items, for example a queued prompt, are checked again at the next boundary.
     active.mail = bool(items)
     # A report may make room for earlier prompts: they are still taken in their order.
-    waiting: list[InboxItem] = []
+    waiting: list[TurnItem] = []
     for item in items:
         steers = isinstance(item, PromptItem) and item.reply and not item.queue
         if not (steers and waiting):
@@ -100,7 +113,7 @@ async def take_inbox(active: ActiveTurn) -> None:
         await _take_running(active, item)
 
 
-async def _take_idle(active: ActiveTurn, items: list[InboxItem]) -> None:
+async def _take_idle(active: ActiveTurn, items: list[TurnItem]) -> None:
     """With no turn running, record prompts that need no reply, drop late items, and open a turn."""
     first = startable(active.session, items, held_prompts=active.held_prompts)
     for item in items:
@@ -141,10 +154,12 @@ async def _open(active: ActiveTurn, item: PromptItem | CompactItem) -> None:
 
 
 def _prompt(item: PromptItem, turn: int) -> Prompt:
-    return Prompt(item.id, item.text, item.files, turn, item.wants, subtask=item.subtask, metadata=item.metadata)
+    return Prompt(
+        item.id, item.text, item.files, turn, item.wants, subtask=item.subtask, metadata=item.metadata, shell=item.shell
+    )
 
 
-async def _take_running(active: ActiveTurn, item: InboxItem) -> None:
+async def _take_running(active: ActiveTurn, item: TurnItem) -> None:
     turn = active.turn
     match item:
         case AbortItem():
@@ -193,7 +208,7 @@ def _answered(active: ActiveTurn, turn: OpenTurn, item: AnswerItem) -> list[Reco
             if item.choice == "reject":
                 return _rejected(turn, id, item.feedback)
             if state.ask.kind == "question":
-                text = f"The person answered: {item.feedback}"
+                text = ANSWERED + item.feedback
                 return [CallMoved(id, Done(text, result_digest(text)))]
             if state.ask.kind == "deferred":
                 return []

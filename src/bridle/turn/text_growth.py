@@ -1,4 +1,4 @@
-"""Recording of streaming text in the journal."""
+"""`Growth`: records streaming text twice a second, so that a crash loses at most a second of it."""
 
 from __future__ import annotations
 

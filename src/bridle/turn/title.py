@@ -1,4 +1,4 @@
-"""Session titles, written by a small model beside the turn; a failure affects nothing else."""
+"""Requests a session's title from a small model beside the turn; a failure affects nothing else."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from bridle.errors import JournalError
 from bridle.seams import begin
 from bridle.turn.active_turn import ActiveTurn
 from bridle.turn.processor import Processor
+from bridle.turn.request_hooks import hooked
 from bridle.turn.request_kind import NO_TOOLS, close_stream, text_request
 from bridle.turn.scope import GRACE_SECONDS
 from bridle.turn.send_request import ESTIMATE_SLACK, closing_need, input_tokens
@@ -35,7 +36,7 @@ def begin_title(active: ActiveTurn) -> None:
     turn, info = active.turn, active.session.info
     if active.beside is not None or turn.title is not None or info is None or info.title:
         return
-    small = active.setup.model.small
+    small = active.asked.small
     if small is None or turn.start.delegation is not None or (small.info.price is None and _paid(active)):
         return
     prompts = (part for part in active.session.parts.values() if isinstance(part, Prompt))
@@ -59,7 +60,7 @@ async def end_title(active: ActiveTurn, *, patience: float = 0.0) -> None:
 
 
 def _paid(active: ActiveTurn) -> bool:
-    return active.turn.limits.cost is not None or active.setup.tree_cost
+    return active.turn.limits.cost is not None or active.setup.limited_above
 
 
 class Title:
@@ -71,7 +72,7 @@ class Title:
         self._words = words
         self._id = turn_part_id(active.turn.start.number, "title")
         self._sent = Request(self._id, "title", 0, 1, small.info.ref)
-        self._system = active.setup.model.prompts["title"]
+        self._system = active.asked.prompts["title"]
         self._reads = estimate_tokens(len(words) + len(self._system)) + ESTIMATE_SLACK
         self._processor = Processor(self._id, {}, NO_TOOLS)
         self._task: asyncio.Task[None] | None = None
@@ -124,7 +125,7 @@ class Title:
         request = text_request(
             self._active, self._sent, self._words, system=self._system, max_output=MOST_WRITTEN, options=options
         )
-        events = self._small.model.stream(request)
+        events = hooked(self._active, self._small.model).stream(request)
         try:
             async for event in events:
                 processor.feed(event)
@@ -141,7 +142,7 @@ class Title:
         dollars = cost(self._small.info.price, usage)
         whole = not problem and not aborted and processor.ended and processor.error is None
         title = _cleaned(processor.text) if whole and not processor.calls else ""
-        state: RequestState = Replied(usage, dollars, processor.finish)
+        state: RequestState = Replied(usage, dollars, processor.finish, processor.by)
         if aborted:
             state = Cut("abort", usage, dollars)
         elif not title:

@@ -1,4 +1,4 @@
-"""Classification of network addresses and host names: public or private."""
+"""Tells public from private network addresses and host names."""
 
 from __future__ import annotations
 

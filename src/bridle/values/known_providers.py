@@ -1,4 +1,4 @@
-"""Built-in model providers: wire, base URL and the environment variable of the API key."""
+"""Table of the built-in model providers: API format, base URL and the environment variable of the API key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Detection of images and PDF files by their first bytes, not by their names."""
+"""Detects images and PDF files by their first bytes, not by their names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deep merge of layered model options: the later layer wins."""
+"""Merges layers of model options deeply: the later layer wins."""
 
 from __future__ import annotations
 

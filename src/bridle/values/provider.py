@@ -1,4 +1,4 @@
-"""Provider settings: address, wire, authentication and quirks. Unset fields mean the default."""
+"""`Provider`: settings of a model provider (address, API format, authentication, quirks); unset means the default."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from bridle.values.secrets import shown, shown_fields
+
+FORBID_REQUESTS = "BRIDLE_FORBID_REQUESTS"
+"""The environment variable that forbids requests to models; see `bridle.forbid_requests`."""
 WireName = Literal["chat", "responses", "messages"]
 
 
@@ -56,3 +60,9 @@ class Provider(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     quirks: dict[str, Any] = {}
     key: str = ""
     """A key imported from another program's file; `{env:NAME}` and `{file:PATH}` in it are substituted."""
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return shown_fields(self, ("key", "headers", "options"))
+
+    def __repr__(self) -> str:
+        return shown(self)

@@ -1,20 +1,28 @@
-"""Detection of secrets in environment variables and text, to keep them from commands and out of output."""
+"""Detects and hides secrets in environment variables, text and settings: for commands, exports, reports and `repr`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from typing import Any
 
+import msgspec
+
+HIDDEN = "[hidden]"
+TOKEN_VARIABLE = "BRIDLE_TOKEN"
+"""The environment variable with the token for a server. Commands never get it."""
 _SECRET = re.compile(
     r"API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|_KEY$|^KEY$|SECRET|TOKEN|PASSW(OR)?D|PASSPHRASE|CREDENTIAL|_PAT$|_PWD$|"
     r"_PASS$|^PASS$|_CREDS?$|_DSN$|WEBHOOK|_JWT$|_AUTH$|_KEY_BASE$|COOKIE",
     re.IGNORECASE,
 )
-_SHAPED = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY|\b(gh[pousr]_\w{20}|github_pat_\w{20}|glpat-[\w-]{15}|sk-[\w-]{20}|"
-    r"xox[abprs]-[\w-]{10}|AKIA[0-9A-Z]{16}|AIza[\w-]{30}|ya29\.[\w-]{20}|npm_\w{30}|pypi-[\w-]{30}|hf_\w{20}|[rs]k_live_\w{16}|"
-    r"SG\.[\w-]{16}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.)|://[^/\s:@]+:[^/\s@]+@"
+_TOKEN_SHAPE = (
+    r"\b(?:gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{15,}|sk-[\w-]{20,}|xox[abprs]-[\w-]{10,}|AKIA[0-9A-Z]{16}|"
+    r"AIza[\w-]{30,}|ya29\.[\w-]{20,}|npm_\w{30,}|pypi-[\w-]{30,}|hf_\w{20,}|[rs]k_live_\w{16,}|SG\.[\w.-]{16,}|"
+    r"eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]*)"
 )
+"""Tokens of well-known providers, recognized by their prefixes."""
+_SHAPED = re.compile(rf"-----BEGIN [A-Z ]*PRIVATE KEY|{_TOKEN_SHAPE}|://[^/\s:@]+:[^/\s@]+@")
 _LOGIN = re.compile(
     # A password may contain a space; an ssh address with only a user name is no secret.
     r"""://[^/\s@]*:[^@\n]{0,4000}@|(?<!ssh)://[^\s"'<>]{0,4000}@|^\s*[\w.+%-]+:[^\s/@]+@[\w\[]|"""
@@ -130,11 +138,7 @@ def _without_login(piece: str, *, alone: bool) -> str | None:
 
 
 _KEY_BLOCK = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
-_WHOLE = re.compile(
-    r"\b(?:gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{15,}|sk-[\w-]{20,}|xox[abprs]-[\w-]{10,}|AKIA[0-9A-Z]{16}|"
-    r"AIza[\w-]{30,}|ya29\.[\w-]{20,}|npm_\w{30,}|pypi-[\w-]{30,}|hf_\w{20,}|[rs]k_live_\w{16,}|SG\.[\w.-]{16,}|"
-    r"eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]*)"
-)
+_WHOLE = re.compile(_TOKEN_SHAPE)
 _IN_ADDRESS = re.compile(r"(://[^/\s:@]+:)[^/\s@]+(?=@)")
 _ASSIGNED = re.compile(r"""([\w.-]*)(["']?\s*[=:]\s*["']?)([^\s"',;&?]{4,})""")
 REDACTED = "[redacted]"
@@ -155,3 +159,23 @@ def _without_value(found: re.Match[str]) -> str:
         return f"{name}{sign}{REDACTED}"
     inner, equals, rest = value.partition("=")
     return f"{name}{sign}{inner}=" + (REDACTED if is_secret(inner) else rest) if equals else found[0]
+
+
+def shown_fields(value: msgspec.Struct, private: Collection[str]) -> list[tuple[str, Any]]:
+    """Return the fields of a struct that differ from their defaults; those that may hold secrets are hidden."""
+    found: list[tuple[str, Any]] = []
+    for field in msgspec.structs.fields(value):
+        given = getattr(value, field.name)
+        if given and given != field.default:
+            found.append((field.name, _hidden(given) if field.name in private else given))
+    return found
+
+
+def shown(value: msgspec.Struct) -> str:
+    """Return a struct for `repr`, as its `__rich_repr__` says."""
+    fields = ", ".join(f"{name}={redacted(repr(given))}" for name, given in value.__rich_repr__())
+    return f"{type(value).__name__}({fields})"
+
+
+def _hidden(given: Any) -> Any:
+    return dict.fromkeys(given, HIDDEN) if isinstance(given, Mapping) else HIDDEN

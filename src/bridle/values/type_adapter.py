@@ -1,8 +1,9 @@
-"""Conversion between JSON and Python types: dataclasses, structs, TypedDicts, pydantic models and unions of them."""
+"""Adapters for Python types (dataclasses, structs, pydantic models, unions, …): schema, reading and writing JSON."""
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,19 +36,22 @@ def adapter_for(kind: Any, name: str) -> TypeAdapter:
 
     Pydantic is used for types that mention it and for unions that msgspec cannot tell apart; it is imported only then.
     """
+    if inspect.isroutine(kind):
+        # Pydantic would describe its parameters.
+        raise ConfigError(f"{name}: {kind.__name__} is a function and no type")
     makers: tuple[Callable[[Any], TypeAdapter], ...] = (_MsgspecAdapter, _PydanticAdapter)
-    if _mentions_pydantic(kind, set()):
-        makers = (_PydanticAdapter,)
-    problem = ""
+    if mixed := _mentions_pydantic(kind, set()):
+        makers = (_PydanticAdapter, _MixedAdapter)
+    problems: list[str] = []
     for make in makers:
         try:
             return make(kind)
         except Exception as error:
             # Both libraries raise several kinds of errors for types that they cannot describe.
-            problem = problem or str(error).partition("\n")[0]
+            problems.append(str(error).partition("\n")[0])
         if _is_union(kind):
             return _UnionAdapter([adapter_for(member, name) for member in get_args(_bare(kind))])
-    raise ConfigError(f"{name}: {problem}")
+    raise ConfigError(f"{name}: {problems[-1 if mixed else 0]}")
 
 
 def to_json(value: Any) -> Any:
@@ -86,7 +90,54 @@ class _PydanticAdapter:
         return _validated(lambda: self._adapter.validate_python(value))
 
     def dump(self, value: Any) -> Any:
-        return self._adapter.dump_python(value, mode="json")
+        # By alias, and without computed fields: `load` has to read it again.
+        return self._adapter.dump_python(value, mode="json", by_alias=True, round_trip=True)
+
+
+class _MixedAdapter:
+    """A type with structs and pydantic models in it: msgspec reads it, and pydantic reads the models."""
+
+    def __init__(self, kind: Any) -> None:
+        if _has_constraints_outside_models(kind, set()):
+            named = getattr(kind, "__name__", kind)
+            raise TypeError(f"{named} has structs of msgspec, so constraints of pydantic must stand in a model")
+        self._kind = kind
+        self.schema: Mapping[str, Any] = inlined(_hoisted(msgspec.json.schema(kind, schema_hook=_model_schema)))
+
+    def load(self, value: Any) -> Any:
+        return msgspec.convert(value, self._kind, strict=False, dec_hook=_load_model)
+
+    def dump(self, value: Any) -> Any:
+        return msgspec.to_builtins(value, enc_hook=_dump_model)
+
+
+def _model_schema(kind: type) -> dict[str, Any]:
+    return dict(_PydanticAdapter(kind).schema)
+
+
+def _load_model(kind: type, value: Any) -> Any:
+    return _PydanticAdapter(kind).load(value)
+
+
+def _dump_model(value: Any) -> Any:
+    return _PydanticAdapter(type(value)).dump(value)
+
+
+def _hoisted(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema with all definitions at its top, where references look for them; raises `TypeError`."""
+    definitions: dict[str, Any] = {}
+
+    def without(inner: Any) -> Any:
+        if isinstance(inner, list):
+            return [without(each) for each in inner]
+        if not isinstance(inner, Mapping):
+            return inner
+        for name, each in inner.get("$defs", {}).items():
+            if definitions.setdefault(name, without(each)) != without(each):
+                raise TypeError(f"two types are called {name}")
+        return {key: without(each) for key, each in inner.items() if key != "$defs"}
+
+    return {**without(schema), "$defs": definitions}
 
 
 class _UnionAdapter:
@@ -180,6 +231,18 @@ def _mentions_pydantic(kind: Any, seen: set[int]) -> bool:
     return any(_mentions_pydantic(inner, seen) for inner in (*get_args(kind), *_fields(kind)))
 
 
+def _has_constraints_outside_models(kind: Any, seen: set[int]) -> bool:
+    """Return whether a type has constraints of pydantic that msgspec would ignore."""
+    if id(kind) in seen:
+        return False
+    seen.add(id(kind))
+    if hasattr(kind, "__get_pydantic_core_schema__") or hasattr(kind, "__pydantic_core_schema__"):
+        return dataclasses.is_dataclass(kind)
+    if get_origin(kind) is Annotated and any(map(_is_foreign_constraint, kind.__metadata__)):
+        return True
+    return any(_has_constraints_outside_models(inner, seen) for inner in (*get_args(kind), *_fields(kind)))
+
+
 def _is_foreign_constraint(constraint: object) -> bool:
     return type(constraint).__module__.partition(".")[0] in ("pydantic", "annotated_types")
 
@@ -210,21 +273,28 @@ def fields_adapter(name: str, fields: Sequence[Field]) -> TypeAdapter:
     Raises `ConfigError`, beginning with `name`, if no JSON describes a field.
     """
     plain = not any(_mentions_pydantic(field.kind, set()) for field in fields)
-    makers = (_plain_object, _pydantic_object) if plain else (_pydantic_object,)
-    problem = ""
+    makers = (_plain_object, _pydantic_object) if plain else (_pydantic_object, _mixed_object)
+    problems: list[str] = []
     for make in makers:
         try:
             return make(fields)
         except Exception as error:
             # Both libraries raise several kinds of errors for types that they cannot describe.
-            problem = problem or str(error).partition("\n")[0]
-    raise ConfigError(f"{name}: {problem}")
+            problems.append(str(error).partition("\n")[0])
+    raise ConfigError(f"{name}: {problems[0 if plain else -1]}")
 
 
 def _plain_object(fields: Sequence[Field]) -> TypeAdapter:
+    return _MsgspecAdapter(_struct(fields))
+
+
+def _mixed_object(fields: Sequence[Field]) -> TypeAdapter:
+    return _MixedAdapter(_struct(fields))
+
+
+def _struct(fields: Sequence[Field]) -> type[msgspec.Struct]:
     described = [(field.name, _described(field, msgspec.Meta), _default(field, msgspec.field)) for field in fields]
-    kind = msgspec.defstruct("Arguments", described, kw_only=True, forbid_unknown_fields=True)
-    return _MsgspecAdapter(kind)
+    return msgspec.defstruct("Arguments", described, kw_only=True, forbid_unknown_fields=True)
 
 
 def _pydantic_object(fields: Sequence[Field]) -> TypeAdapter:

@@ -1,9 +1,10 @@
-"""JSON encoding of journal entries: one schema for the journal, the command line and their readers."""
+"""JSON encoders and decoders of what a journal stores: recorded events, inbox items, accounts and budgets."""
 
 from __future__ import annotations
 
 import msgspec
 
+from bridle.core.budget import Budget
 from bridle.core.events import Entry, Recorded
 from bridle.core.inbox import InboxItem
 from bridle.core.ledger import Account
@@ -14,6 +15,7 @@ encode = msgspec.json.Encoder().encode
 decode_events = msgspec.json.Decoder(tuple[Recorded, ...]).decode
 decode_item = _item.decode
 decode_account = msgspec.json.Decoder(Account).decode
+decode_budget = msgspec.json.Decoder(Budget).decode
 
 
 def encode_events(entry: Entry) -> bytes:

@@ -1,4 +1,4 @@
-"""The public events of a session: one vocabulary for JSON lines, the library's stream, the server and ACP.
+"""Types of a session's public events, for JSON lines, the library's stream and hooks; `projection` makes the events.
 
 `wire/projection.py` builds them from recorded entries and live deltas. A field that is `UNSET` does not apply to the
 event and is left out of its JSON.
@@ -12,14 +12,14 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from bridle.core.events import DeltaKind
-from bridle.core.limits import Bound, Reason, Spent
+from bridle.core.limits import Bound, ReachedLimit, Reason, Spent
 from bridle.core.parts import Changed, CompactionCause
 from bridle.core.result import Result
 from bridle.core.states import RefusalName, Usage
 from bridle.core.todos import Todo
 
 ToolState = Literal["pending", "waiting", "done", "failed", "refused"]
-EndReason = Reason | Literal["paused", "held", "recorded", "interrupted"]
+EndReason = Reason | Literal["paused", "held", "recorded", "withdrawn", "interrupted"]
 
 
 class PublicEvent(msgspec.Struct, frozen=True, tag_field="type", forbid_unknown_fields=True):
@@ -106,12 +106,16 @@ class NoticeEvent(EntryEvent, frozen=True, kw_only=True, tag="notice"):
 
 
 class RetryEvent(EntryEvent, frozen=True, kw_only=True, tag="retry"):
-    """A request failed and is asked again at `next`, in active seconds of the turn."""
+    """A request failed and is asked again at `next`, in active seconds of the turn.
+
+    `model` is set if another model is asked instead of the one that failed for good.
+    """
 
     attempt: int
     message: str
     status: int | None
     next: float
+    model: str | UnsetType = UNSET
 
 
 class StepFinishEvent(EntryEvent, frozen=True, kw_only=True, tag="step_finish"):
@@ -153,6 +157,8 @@ class ResultEvent(PublicEvent, frozen=True, kw_only=True, tag="result"):
     denied: bool
     cut: bool
     detail: str
+    limit: ReachedLimit | None = None
+    """The limit that ended the turn."""
 
 
 class DeltaEvent(EntryEvent, frozen=True, kw_only=True, tag="delta"):
@@ -180,6 +186,12 @@ class PromptEvent(EntryEvent, frozen=True, kw_only=True, tag="prompt"):
     turn: int
     text: str
     files: tuple[str, ...]
+
+
+class WithdrawnEvent(EntryEvent, frozen=True, kw_only=True, tag="withdrawn"):
+    """A prompt that waited was taken back: no turn answers it."""
+
+    prompt: str
 
 
 class TurnStartEvent(EntryEvent, frozen=True, kw_only=True, tag="turn_start"):
@@ -272,7 +284,7 @@ StepEvent = StepStartEvent | ReplyEvent | ToolUseEvent | AskEvent | NoticeEvent 
 LineEvent = SessionEvent | StatusEvent | StepEvent | SentinelEvent | ErrorEvent | ResultEvent
 """The events that `--format json` writes."""
 
-TurnEvent = PromptEvent | TurnStartEvent | TurnFinishEvent | CompactionEvent | PatchEvent | TodosEvent
+TurnEvent = PromptEvent | WithdrawnEvent | TurnStartEvent | TurnFinishEvent | CompactionEvent | PatchEvent | TodosEvent
 CallEvent = ToolStartEvent | AskEndEvent | SubagentEvent
 Event = LineEvent | TurnEvent | CallEvent | DeltaEvent | RemovedEvent | TitleEvent | UndoEvent | RedoEvent
 """Every public event."""

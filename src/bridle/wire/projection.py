@@ -1,4 +1,4 @@
-"""The projection of recorded entries and live deltas to public events: a pure fold, without I/O or clock."""
+"""`EventStream`: derives a session's public events from its recorded entries and live deltas; it does no I/O."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from msgspec import UNSET
 from bridle.core import events as record, parts, states
 from bridle.core.events import Entry, PartDelta
 from bridle.core.fold import fold
-from bridle.core.ids import is_below, reply_id
+from bridle.core.history import parts_of
+from bridle.core.ids import is_below
+from bridle.core.live import is_awaited
 from bridle.core.result import answers
 from bridle.core.session import Session
 from bridle.core.status import Status, status_of
@@ -72,7 +74,7 @@ class EventStream:
 
     def of_delta(self, delta: PartDelta) -> list[public.Event]:
         """Take a streamed delta and return the events for its new text."""
-        if not self._tells() or not self._awaits(delta):
+        if not self._tells() or not is_awaited(self.session, delta):
             return []
         events: list[public.Event] = []
         known = self._shown.get(delta.part)
@@ -86,20 +88,12 @@ class EventStream:
             events.append(public.ToolUseEvent(self.id, id=delta.part, tool=delta.call, input=None, state="pending"))
         return [*events, *self._grown(delta, max(known or 0, delta.offset))]
 
+    def asks_of(self, call: parts.Call, state: states.CallState) -> list[public.AskEvent]:
+        """Return the open asks of a call and of the subagent that it waits for."""
+        return [self._ask(call, ask) for ask in _asks(state).values()]
+
     def _tells(self) -> bool:
         return not self.prompt or answers(self.session, self.prompt)
-
-    def _awaits(self, delta: PartDelta) -> bool:
-        """Return whether a delta belongs to a running call, or to the reply that is streaming."""
-        turn = self.session.running
-        if turn is None:
-            return False
-        if delta.kind == "output":
-            return isinstance(turn.batch.get(delta.part), states.Running)
-        request = turn.request
-        if request is None or not isinstance(request.state, states.Open):
-            return False
-        return is_below(delta.part, reply_id(request.id, len(request.state.tries)))
 
     def _grown(self, delta: PartDelta, known: int) -> Iterator[public.Event]:
         """Yield the text that is new to a follower who knows this many characters of the part."""
@@ -134,6 +128,10 @@ class EventStream:
                 yield public.RetryEvent(
                     self.id, attempt=len(tries), message=last.error, status=last.status, next=last.next
                 )
+            case record.RequestMoved(state=states.Broken(error=error, fallback=model)) if model:
+                turn, now = self.session.turn, self.session.elapsed
+                failed = turn.given_up[-1].tries if turn is not None else 0
+                yield public.RetryEvent(self.id, attempt=failed, message=error, status=None, next=now, model=model)
             case record.SessionPut(info=info):
                 if info.title != self._title:
                     self._title = info.title
@@ -167,13 +165,27 @@ class EventStream:
             case parts.Prompt(id=id, turn=turn, text=text, files=attached):
                 paths = tuple(file.path for file in attached)
                 yield public.PromptEvent(self.id, id=id, turn=turn, text=text, files=paths)
+            case parts.Withdrawn(prompt=prompt):
+                yield public.WithdrawnEvent(self.id, prompt=prompt)
+            case parts.History(messages=messages):
+                for earlier in parts_of(messages):
+                    yield from self._earlier(earlier)
             case parts.TurnStart(number=number, agent=agent, model=model, cap=cap):
                 yield public.TurnStartEvent(self.id, number=number, agent=agent, model=model, cap=cap)
             case parts.TurnFinish(number=number, reason=reason, detail=detail, spent=spent):
                 self._shown.clear()
                 yield public.TurnFinishEvent(self.id, number=number, reason=reason, detail=detail, spent=spent)
-            case parts.Request() | parts.ReservationRefused() | parts.Extension() | parts.Halt():
+            case parts.Request() | parts.ReservationRefused() | parts.Extension() | parts.Halt() | parts.Handoff():
                 return
+
+    def _earlier(self, part: parts.Prompt | parts.PartOfReply) -> Iterator[public.Event]:
+        """Yield a part from before the first turn, which was never streamed."""
+        if isinstance(part, parts.Text):
+            yield public.TextEvent(self.id, part=part.id, text=part.text, by="model")
+        elif isinstance(part, parts.Reasoning):
+            yield public.ReasoningEvent(self.id, part=part.id, text=part.text)
+        else:
+            yield from self._part(part)
 
     def _words(self, part: parts.Text | parts.Reasoning) -> Iterator[public.Event]:
         """Yield text as far as it is recorded; the text of Bridle and of a synthesis is whole at once."""
@@ -268,7 +280,7 @@ def compaction_text(part: parts.Compaction) -> str:
     """Return the outcome of a compaction as text."""
     if part.outcome != "smaller":
         return "context not compacted: nothing to gain"
-    return f"context compacted: {part.before} → {part.after} tokens"
+    return f"context compacted: {part.before:,} → {part.after:,} tokens"
 
 
 def _kind(part: parts.Part | None) -> Literal["text", "reasoning"]:

@@ -1,4 +1,4 @@
-"""Reads files with a size limit, and only regular files."""
+"""Reads regular files, and standard input, up to a size limit; refuses devices and pipes."""
 
 from __future__ import annotations
 

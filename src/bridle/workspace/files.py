@@ -1,4 +1,4 @@
-"""File access for tools: every path is judged by its real location, and opened by handle from there."""
+"""`Files`: a tool call's access to files, checked at every touch; `Place`, the real location of a path."""
 
 from __future__ import annotations
 

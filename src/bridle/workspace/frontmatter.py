@@ -1,4 +1,4 @@
-"""Front matter of Markdown files: YAML between two lines of dashes, parsed strictly if possible, never as code."""
+"""Parses the front matter of Markdown files, YAML between two lines of dashes: strictly if possible, never as code."""
 
 from __future__ import annotations
 

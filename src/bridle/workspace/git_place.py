@@ -1,4 +1,4 @@
-"""Locates the git folders of a project without trusting them, since a command may have written them."""
+"""Finds a project's git folders and the paths that git obeys there, without trusting any, for sandbox and tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AGENTS.md and CLAUDE.md files of given folders: which of the two names counts, and bounded reading."""
+"""Finds AGENTS.md or CLAUDE.md files in given folders, says which name counts, and reads them up to a size."""
 
 from __future__ import annotations
 

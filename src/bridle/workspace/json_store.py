@@ -1,4 +1,4 @@
-"""Small JSON files shared by several processes: atomic writes under a lock."""
+"""`JsonStore`: a small, private JSON file that several processes share, written atomically under a lock."""
 
 from __future__ import annotations
 

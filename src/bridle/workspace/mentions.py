@@ -1,4 +1,4 @@
-"""Files that a prompt mentions with an @."""
+"""Finds the files and folders that a prompt mentions with an @."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONGEST_NAME = 1_000
 
 
 def mentioned(text: str, directory: Path) -> dict[str, Place]:
-    """Return the files that the text mentions, by name, in order; a name without a file is only text."""
+    """Return the files and folders that the text mentions, by name, in order; a name without one is only text."""
     found: dict[str, Place] = {}
     for mention in MENTION.finditer(text):
         for name in _names(mention[1], mention[2] or ""):
@@ -50,7 +50,7 @@ def _names(quoted: str | None, word: str) -> Iterator[str]:
 def _file(directory: Path, name: str) -> Place | None:
     try:
         place = located(directory, name)
-        return place if name and place.path.is_file() else None
+        return place if name and (place.path.is_file() or place.path.is_dir()) else None
     except (ToolFailed, OSError):
         # A word that cannot be a path, or cannot be accessed, is only a word.
         return None

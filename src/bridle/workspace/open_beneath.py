@@ -1,4 +1,4 @@
-"""Opens files by handle, one folder after the other, so that a link that appears meanwhile is never followed."""
+"""Opens files below a folder without ever following a link, by openat2 or, without it, folder by folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instructions from web addresses: fetched once, before the first turn, with limits on size and time."""
+"""`RemoteInstructions`: fetches texts from web addresses once, before the first turn, with limits on size and time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Skills: folders with a SKILL.md that describes a task and how to do it."""
+"""Finds skills, folders with a SKILL.md, and reads their descriptions and texts; the `skill` tool offers them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fills in `{env:NAME}`, `{env:NAME:-otherwise}` and `{file:PATH}` in values when they are needed."""
+"""Fills in `{env:NAME}`, `{env:NAME:-otherwise}` and `{file:PATH}` in settings, when a value is needed."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ import sqlite3
 import sys
 import tempfile
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -63,6 +63,7 @@ from bridle.runtime.transfer import export_session, fork_session, import_bundle,
 from bridle.runtime.undo import redo, undo
 from bridle.seams import Seams
 from bridle.snapshots.snapshots import Snapshots
+from bridle.tools.tool import Tool
 
 LARGEST = 60_000
 """Larger files are stored compressed."""
@@ -136,8 +137,8 @@ class Killer:
         )
         submit = runtime.journal.submit
 
-        async def noted(session: str, item: Any) -> bool:
-            fresh = await submit(session, item)
+        async def noted(session: str, item: Any, *, wake: Any = None) -> bool:
+            fresh = await submit(session, item, wake=wake)
             self.saw("item", builtins(item))
             return fresh
 
@@ -310,9 +311,9 @@ async def delegating(runtime: Runtime, scenario: Scenario) -> None:
 
 async def in_background(runtime: Runtime, scenario: Scenario) -> None:
     """Play as if a command of the session went on in the background."""
-    runtime.room.shelter.backgrounds._running[SESSION] = {"bg_1": SimpleNamespace(status=None)}
+    runtime.commands.backgrounds._running[SESSION] = {"bg_1": SimpleNamespace(status=None)}
     await plain(runtime, scenario)
-    runtime.room.shelter.backgrounds._running.clear()
+    runtime.commands.backgrounds._running.clear()
 
 
 async def from_library(runtime: Runtime, scenario: Scenario) -> None:
@@ -330,9 +331,24 @@ async def with_files(runtime: Runtime, scenario: Scenario) -> None:
     await runtime.wait(SESSION, FIRST)
 
 
+class GoneServer:
+    """A source of tools whose server has gone."""
+
+    async def prepare(self) -> None:
+        pass
+
+    def tools(self, taken: Mapping[str, Tool]) -> Mapping[str, Tool]:
+        return {}
+
+    def instructions(self) -> str:
+        return ""
+
+    def news(self, taken: Mapping[str, Tool]) -> Sequence[str]:
+        return ["the server notes has gone"]
+
+
 async def switching(runtime: Runtime, scenario: Scenario) -> None:
-    server = {"tools": lambda own: {}, "instructions": lambda: "", "news": lambda own: ["the server notes has gone"]}
-    runtime.room.toolbox.more = SimpleNamespace(**server)
+    object.__setattr__(runtime.turns, "toolset", replace(runtime.turns.toolset, source=GoneServer()))
     await plain(runtime, scenario)
     more = TurnOptions("plan", "m", "deny", "Be brief.", {"act": False, "gather": True}, LIMITS, variant="quick")
     await runtime.wait(SESSION, await runtime.prompt(SESSION, "plan it", id=SECOND, options=more))

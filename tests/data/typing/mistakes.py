@@ -6,7 +6,22 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bridle import Agent, Context, Limits, Media, Rule, Runtime, ScriptedModel, TreeLimits, call, tool
+from bridle import (
+    Agent,
+    Budget,
+    Context,
+    Limits,
+    McpServer,
+    Media,
+    Rule,
+    Runtime,
+    ScriptedModel,
+    TreeLimits,
+    call,
+    coding_tools,
+    from_openai,
+    tool,
+)
 from bridle.wire.events import DeltaEvent, ResultEvent
 
 MODEL = ScriptedModel(["hi"])
@@ -94,7 +109,11 @@ Agent(model=MODEL, instructions=len)  # wrong: arg-type | reportArgumentType
 Agent[Shop, str](model=MODEL, instructions=of_bank)  # wrong: arg-type | reportArgumentType
 Agent[Shop, str](model=MODEL, tools=[add, withdraw])  # wrong: list-item | reportArgumentType
 Agent(model=MODEL, deps_type=Shop, tools=[withdraw])  # wrong: misc | reportArgumentType
-Agent(model=MODEL, tools=[count])  # wrong: list-item | reportArgumentType
+Agent(model=MODEL, handoffs=[SHOPPER])  # wrong: list-item | reportArgumentType
+Agent[Bank, Order](model=MODEL, output=Order, handoffs=[SHOPPER])  # wrong: list-item | reportCallIssue, reportArgumentType
+BANKER.add_handoffs(SHOPPER)  # wrong: arg-type | reportArgumentType
+Agent(model=MODEL, handoffs=[add])  # wrong: list-item | reportArgumentType
+Agent(model=MODEL, tools=[7])  # wrong: list-item | reportArgumentType
 Agent[Shop, str](model=MODEL, deps=bank)  # wrong: arg-type | reportArgumentType
 Agent(model=MODEL, output=5)  # wrong: call-overload | reportArgumentType, reportCallIssue
 Agent[None, Order](model=MODEL, output=Shop)  # wrong: arg-type | reportArgumentType, reportCallIssue
@@ -108,6 +127,10 @@ Agent(model=MODEL, subagents=["scout"])  # wrong: list-item | reportArgumentType
 Agent(model=MODEL, permission=[Rule("python", "*", "denny")])  # wrong: arg-type | reportArgumentType
 Agent(model=MODEL, permission={"python": "deny"})  # wrong: dict-item | reportArgumentType
 Agent(model=MODEL, on_ask="maybe")  # wrong: call-overload | reportArgumentType
+Agent(model=MODEL, mcp={"docs": ["docs-server"]})  # wrong: dict-item | reportArgumentType
+Agent(model=MODEL, mcp={"docs": McpServer(command="docs-server")})  # wrong: arg-type | reportArgumentType
+Agent(model=MODEL, tools=coding_tools(comands=False))  # wrong: call-arg | reportCallIssue
+Agent(model=MODEL, describe_machine="no")  # wrong: call-overload | reportArgumentType
 Agent(model=MODEL, journal=5)  # wrong: call-overload | reportArgumentType
 ScriptedModel([5])  # wrong: list-item | reportArgumentType
 
@@ -136,6 +159,7 @@ async def run() -> None:
     number: int = result.output  # wrong: assignment | reportAssignmentType
     text: str = (await SHOPPER.run("go", output=int)).output  # wrong: assignment | reportAssignmentType
     result.text = ""  # wrong: misc | reportAttributeAccessIssue
+    await SHOPPER.run("go", model=[5])  # wrong: list-item | reportArgumentType
     with SHOPPER.override(mdoel=MODEL):  # wrong: call-arg | reportCallIssue
         print(number, text)
 
@@ -146,7 +170,11 @@ async def stream() -> None:
     await SHOPPER.stream("go")  # wrong: misc | reportGeneralTypeIssues
     async for event in SHOPPER.run("go"):  # wrong: attr-defined | reportGeneralTypeIssues
         print(event)
-    async for event in SHOPPER.stream("go", deps=Bank(5)):  # wrong: arg-type | reportArgumentType
+    SHOPPER.stream("go", deps=Bank(5))  # wrong: call-overload | reportArgumentType
+    SHOPPER.run_sync("go", output=Order, deps=Bank(5))  # wrong: call-overload | reportArgumentType
+    kept: Bank = SHOPPER.run_sync("go", output=Order).output  # wrong: assignment | reportAssignmentType
+    print(kept)
+    async for event in SHOPPER.stream("go"):
         print(event.text)  # wrong: union-attr | reportAttributeAccessIssue
         if isinstance(event, DeltaEvent) and event.kind == "text":
             print(event.txt)  # wrong: attr-defined | reportAttributeAccessIssue
@@ -161,7 +189,13 @@ async def serve(runtime: Runtime) -> None:
     await runtime.answer("s", "ask", "yes")  # wrong: arg-type | reportArgumentType
     await runtime.extend("s", "stepz", 5)  # wrong: arg-type | reportArgumentType
     await runtime.prompt("s", "go", options={"agent": "a"})  # wrong: arg-type | reportArgumentType
+    await runtime.create(messages=[{"role": "user", "content": "Hi"}])  # wrong: list-item | reportArgumentType
+    await SHOPPER.begin("Hi")  # wrong: arg-type | reportArgumentType
+    from_openai("Hi")  # wrong: arg-type | reportArgumentType
     await runtime.supply("s", "call", 5)  # wrong: arg-type | reportArgumentType
+    await runtime.set_budget("ann", Limits(cost=5.0))  # wrong: arg-type | reportArgumentType
+    await runtime.set_budget("ann", Budget(daily=5.0))  # wrong: arg-type | reportArgumentType
+    print((await runtime.account("ann")).today.left.money)  # wrong: attr-defined | reportAttributeAccessIssue
     call("add", {"a": 1})  # wrong: call-arg | reportCallIssue
     Media(5)  # wrong: arg-type | reportArgumentType
     TreeLimits(cost="1")  # wrong: arg-type | reportArgumentType

@@ -41,21 +41,29 @@ async def taken_in(seams: Any, folder: Path, data: bytes) -> None:
         assert given.sessions[0].info.id == first
         for carried in given.sessions:
             state = await runtime.load(carried.info.id)
-            assert state.info == msgspec.structs.replace(carried.info, directory=str(folder))
+            assert state.info == settled(carried.info, str(folder), runtime.place)
             assert state.always == set() and (state.running is None or state.running.start.on_ask != "allow")
         for row in await runtime.sessions():
             assert datetime.fromtimestamp(row.updated, UTC), "it cannot be listed"
         written = {path.relative_to(folder).parts for path in folder.rglob("*") if path.is_file()}
         assert {(place[0], len(place)) for place in written} <= {("outputs", 3)}, "a file elsewhere"
         again = msgspec.json.decode(await export_session(runtime, first), type=Bundle)
-        same = msgspec.structs.replace(given, redacted=False, sessions=tuple(map(taken, given.sessions)))
+        same = msgspec.structs.replace(
+            given, redacted=False, sessions=tuple(taken(each, runtime.place) for each in given.sessions)
+        )
         assert again == same, "another session is exported than was imported"
 
 
-def taken(carried: Carried) -> Carried:
+def taken(carried: Carried, place: str) -> Carried:
     """What is left of a session on another machine: no directory, and no authority."""
-    info = msgspec.structs.replace(carried.info, directory=DIRECTORY)
-    return msgspec.structs.replace(carried, info=info, entries=disarmed(carried.entries, DIRECTORY))
+    info = settled(carried.info, DIRECTORY, place)
+    return msgspec.structs.replace(carried, info=info, entries=disarmed(carried.entries, DIRECTORY, place))
+
+
+def settled(info: SessionInfo, directory: str, place: str) -> SessionInfo:
+    """The same session in this directory of another machine, or of none if any may drive it."""
+    there = "" if info.app and not info.place else place
+    return msgspec.structs.replace(info, directory=directory, place=there)
 
 
 def bundle(number: int, end: int | None = None) -> bytes:

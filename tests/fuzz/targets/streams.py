@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import get_args
 
-from bridle.core.stream import Alive, Error, ReasoningDelta, Start, StepBegin, StreamEnd, StreamEvent, TextDelta
+from bridle.core.stream import Alive, ModelError, ReasoningDelta, Start, StepBegin, StreamEnd, StreamEvent, TextDelta
 from bridle.model.anthropic import AnthropicReply
 from bridle.model.http import Lane
 from bridle.model.openai_chat import ChatReply
@@ -60,7 +60,7 @@ class Recorded(Lane):
         super().__init__("http://127.0.0.1:1", dict)
         self._chunks = chunks
 
-    async def post(self, path, body):
+    async def post(self, path, body, headers):
         parts = EventParts()
         for chunk in self._chunks:
             yield parts.feed(chunk)
@@ -70,7 +70,7 @@ class Recorded(Lane):
 
 def read(reply: StreamedReply, chunks: list[bytes]) -> list[StreamEvent]:
     async def work() -> list[StreamEvent]:
-        return [event async for event in talk(Recorded(chunks), "/", bytes, reply)]
+        return [event async for event in talk(Recorded(chunks), "/", bytes, reply, {})]
 
     return asyncio.run(work())
 
@@ -93,7 +93,9 @@ def reads(made: Callable[[], StreamedReply]) -> Callable[[bytes], None]:
         for chunks in chunkings(data):
             events = read(made(), chunks)
             assert all(isinstance(event, EVENTS) for event in events)
-            assert not any(isinstance(event, (Error, StreamEnd)) for event in events[:-1]), "something follows the end"
+            assert not any(isinstance(event, (ModelError, StreamEnd)) for event in events[:-1]), (
+                "something follows the end"
+            )
             told.append(joined([event for event in events if not isinstance(event, UNTIMED)]))
         assert all(events == told[0] for events in told), "another chunking, another reply"
 

@@ -67,8 +67,8 @@ async def shown(entries: tuple[Entry, ...], words: str, *, live: bool) -> None:
         for event in entry.events
         if isinstance(event, PartPut) and isinstance(event.part, Prompt)
     ]
-    paper = Screen(out, beside, quiet=False) if live else Writer(out, beside, quiet=False)
-    lines = TextLines(paper)
+    writer = Screen(out, beside, quiet=False) if live else Writer(out, beside, quiet=False)
+    lines = TextLines(writer)
     lines.session(SESSION)
     lines.begin(Session(), prompts[0])
     lines.notice(words)

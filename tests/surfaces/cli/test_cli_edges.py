@@ -10,7 +10,7 @@ import time
 
 import pytest
 import typer
-from support.cli_home import BRIDLE, Home, begun, calls
+from support.cli_home import BRIDLE, Home, begun, calls, stopped
 from support.readable import readable
 
 from bridle.surfaces.cli.index import COMMANDS, load
@@ -74,14 +74,17 @@ def test_a_journal_in_an_impossible_place_is_told_in_one_sentence(home):
 
 
 def test_a_queued_prompt_of_another_process_is_answered_to_that_process_alone(home):
-    model = home.script({"text": "answer one", "delay": 4.0}, {"text": "answer two", "delay": 0.5})
+    model = home.script({"text": "answer one", "delay": 0.5}, {"text": "answer two", "delay": 0.5})
     first = home.start("run", "--format", "json", "--model", model, "one")
     session = begun(first)
-    second = home.run("run", "--session", session, "--queue", "--model", model, "two")
+    with stopped(first):
+        second = home.start("run", "--session", session, "--queue", "--model", model, "two")
+        assert session in second.stderr.readline()
+    out, _ = second.communicate(timeout=60)
     rest, _ = first.communicate(timeout=60)
     lines = [json.loads(line) for line in rest.splitlines()]
     assert [line["text"] for line in lines if line["type"] in ("text", "result")] == ["answer one", "answer one"]
-    assert (second.returncode, second.stdout) == (0, "answer two\n")
+    assert (second.returncode, out) == (0, "answer two\n")
 
 
 def test_many_processes_attach_to_one_session_and_each_gets_its_answer(home):
@@ -257,7 +260,8 @@ def test_help_and_version_load_nothing_that_runs():
 
 def test_a_run_loads_nothing_that_it_does_not_need(home):
     watch = "import sys\ntry:\n import bridle.surfaces.cli.main as m; m.main()\nfinally:\n"
-    watch += " print({'pydantic', 'rich', 'textual', 'mcp', 'httpx2'} & set(sys.modules), file=sys.stderr)"
+    watch += " heavy = {'pydantic', 'rich', 'textual', 'mcp', 'httpx2', 'psycopg', 'psycopg_pool', 'procrastinate'}\n"
+    watch += " print(heavy & set(sys.modules), file=sys.stderr)"
     words = ["run", "--log-level", "quiet", "--model", home.script({"text": "Hi."}), "--tool", "bash=off", "go"]
     command = [sys.executable, "-c", watch, *words]
     done = subprocess.run(command, capture_output=True, text=True, cwd=home.project, env=home.environment, check=False)

@@ -1,6 +1,7 @@
 """Text from files, servers, models and errors is shown as text: it cannot drive a terminal, a widget or a page."""
 
 import json
+import logging
 import re
 import shlex
 import sys
@@ -185,3 +186,11 @@ def test_a_file_is_written_beside_a_planted_link_and_never_through_it(home):
             assert home.run(*words).returncode == 0
         assert link.stat().st_size > 50 and link.stat().st_mode & 0o777 == 0o600
     assert sorted(path.name for path in home.project.iterdir()) == ["b.html", "c.json", "d.yaml", "report.html"]
+
+
+def test_what_a_pool_of_connections_repeats_is_not_told(monkeypatch, capfd):
+    monkeypatch.setattr(logging, "lastResort", logging.lastResort)
+    output.tell_logged()
+    for name in ("psycopg.pool", "bridle.journal"):
+        logging.lastResort.handle(logging.LogRecord(name, logging.WARNING, "", 0, f"a word of {name}", None, None))
+    assert capfd.readouterr().err == "a word of bridle.journal\n"

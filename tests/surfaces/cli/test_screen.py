@@ -98,13 +98,13 @@ def test_only_a_terminal_that_can_is_drawn_on():
         assert not is_lively(stream, environment)
 
 
-def test_quiet_paper_shows_the_answer_and_what_must_be_said():
+def test_quiet_writer_shows_the_answer_and_what_must_be_said():
     out, beside = io.StringIO(), io.StringIO()
-    paper = Writer(out, beside, quiet=True)
-    paper.words("answer")
-    paper.end_words()
-    paper.say("step 1/5")
-    paper.say("■ stopped", always=True)
+    writer = Writer(out, beside, quiet=True)
+    writer.words("answer")
+    writer.end_words()
+    writer.say("step 1/5")
+    writer.say("■ stopped", always=True)
     assert (out.getvalue(), beside.getvalue()) == ("answer\n", "■ stopped\n")
 
 

@@ -12,7 +12,7 @@ from bridle import Reply, call
 from bridle.config.settings import CommandSettings, UiSettings
 from bridle.core.events import CallMoved, Entry, PartDelta, PartPut, RequestMoved, SessionInfo, SessionPut
 from bridle.core.fold import load
-from bridle.core.limits import Limits, Spent
+from bridle.core.limits import UNLIMITED, Limits, Spent
 from bridle.core.parts import Call, File, Prompt, Request, Sentinel, StepFinish, StepStart, Text, TurnFinish, TurnStart
 from bridle.core.permission import Rule
 from bridle.core.states import Done, Replied, Running, Usage
@@ -20,9 +20,9 @@ from bridle.surfaces.shared.safe_text import plain
 from bridle.surfaces.tui.asks import AskScreen
 from bridle.surfaces.tui.dialogs import DialogText, Picker
 from bridle.surfaces.tui.editor import Completions
+from bridle.surfaces.tui.rows import RowsView
 from bridle.surfaces.tui.streamed_text import WordsView
 from bridle.surfaces.tui.views import CallView, SentinelView, ThoughtView, notice, view_of
-from bridle.surfaces.tui.widgets import Static
 
 SIZES = [(80, 24), (200, 60)]
 
@@ -38,17 +38,7 @@ def test_prompt_stream_permission_and_answer(tmp_path, size):
             await seat.until(lambda: seat.app.screen.ready)
             await seat.pilot.press("enter")
             await seat.ended()
-            wanted = [
-                "prompt",
-                "step",
-                "ThoughtView",
-                "WordsView",
-                "CallView",
-                "step",
-                "WordsView",
-                "end",
-            ]
-            assert seat.kinds() == wanted
+            assert seat.kinds() == ["prompt", "ThoughtView", "WordsView", "CallView", "WordsView", "end"]
             shown = seat.read()
             assert "I look." in shown and "Done." in shown and "✓ look" in shown
             assert "idle" in shown and "2/5" in shown and "1/200" in shown
@@ -116,7 +106,7 @@ def test_a_limit_is_extended_with_one_key(tmp_path):
             await seat.pilot.press("f5")
             await seat.until(lambda: seat.chat.transcript.session.turn.cap == 7)
             assert "1/7" in seat.read()
-            await seat.pilot.press("ctrl+r")
+            await seat.pilot.press("ctrl+x", "p")
             await seat.until(lambda: isinstance(seat.app.screen, AskScreen))
             await seat.until(lambda: seat.app.screen.ready)
             await seat.pilot.press("enter")
@@ -198,8 +188,8 @@ def test_the_editor_remembers_completes_and_takes_several_lines(tmp_path):
 def test_an_unknown_command_is_refused_and_stands_in_the_editor_again(tmp_path):
     async def story():
         async with seated(tmp_path, "one", commands={"greet": CommandSettings("Greet.")}) as seat:
-            await seat.ask("/gret")
-            await seat.until(lambda: seat.chat.editor.text == "/gret")
+            await seat.ask("/gret now")
+            await seat.until(lambda: seat.chat.editor.text == "/gret now")
             assert seat.model.requests == []
             (said,) = (toast.message for toast in seat.app._notifications)
             assert said.startswith("there is no command /gret; did you mean /greet?")
@@ -212,7 +202,13 @@ def test_f1_shows_all_keys(tmp_path):
         async with seated(tmp_path) as seat:
             await seat.pilot.press("f1")
             await seat.until(lambda: isinstance(seat.app.screen, DialogText))
-            assert "f5" in seat.read() and "undo the last turn" in seat.read()
+            shown = ""
+            for _ in range(6):
+                shown += seat.read()
+                await seat.pilot.press("pagedown")
+            assert all(
+                words in shown for words in ("f5", "ctrl+x u", "Undo the last turn", "/sessions", "earlier prompts")
+            )
             await seat.pilot.press("escape")
             await seat.until(lambda: seat.app.screen is seat.chat)
 
@@ -223,7 +219,7 @@ def test_f1_shows_all_keys(tmp_path):
 def test_themes_come_from_the_settings(tmp_path, theme):
     async def story():
         async with seated(tmp_path, ui=UiSettings(theme=theme)) as seat:
-            assert theme in seat.app.theme
+            assert seat.app.theme == theme
 
     told(story)
 
@@ -267,13 +263,60 @@ def test_a_session_of_five_thousand_parts_shows_its_end_and_the_rest_when_asked(
     told(story)
 
 
+def test_a_long_running_session_puts_its_oldest_views_aside(tmp_path):
+    async def story():
+        async with seated(tmp_path) as seat:
+            transcript = seat.chat.transcript
+            await transcript.open(load([]))
+            for entry in a_long_session(400):
+                await transcript.take(entry)
+            await seat.pilot.pause()
+            assert len(seat.kinds()) <= 300 and "Words of step 400." in seat.read()
+            for _ in range(20):
+                await transcript.show_older()
+            assert seat.kinds().count("WordsView") == 400
+            texts = [view.source for view in transcript.query(WordsView)]
+            assert texts == [f"Words of step **{number}**." for number in range(1, 401)]
+
+    told(story)
+
+
+def test_a_search_finds_older_parts_opens_what_is_folded_and_marks_the_text(tmp_path):
+    async def story():
+        session = load(a_long_session(100))
+        async with seated(tmp_path, size=(100, 30)) as seat:
+            transcript = seat.chat.transcript
+            await transcript.open(session)
+            await seat.pilot.press("ctrl+f")
+            await seat.type("step 7")
+            await seat.until(lambda: "1/11" in seat.read() and "Words of step 79." in seat.read())
+            await seat.pilot.press("enter")
+            await seat.until(lambda: "2/11" in seat.read() and "Words of step 78." in seat.read())
+            await seat.pilot.press("down", "down")
+            await seat.until(lambda: "11/11" in seat.read() and "Words of step 7." in seat.read())
+            strips = seat.app.screen._compositor.render_strips()
+            marked = "".join(text for strip in strips for text, style, _ in strip if style and style.reverse)
+            assert "step 7" in marked
+            await seat.pilot.press("escape")
+            assert seat.app.focused is seat.chat.editor
+            await seat.pilot.press("ctrl+f")
+            await seat.type("no such words")
+            await seat.until(lambda: "not found" in seat.read())
+
+    told(story)
+
+
 def test_twenty_thousand_deltas_end_as_one_text(tmp_path):
     async def story():
         async with seated(tmp_path) as seat:
             transcript = seat.chat.transcript
+            await seat.until(lambda: transcript.session.sequence)
+            begun = TurnStart("1.start", 1, "build", "m", 5, UNLIMITED, "deny")
+            for part in (begun, StepStart("1.1.start", 1, 5), Request("1.1.1", "step", 1, 1, "m")):
+                await transcript.take(Entry(transcript.session.sequence + 1, 0.0, 0.0, (PartPut(part),)))
             for place in range(20_000):
-                await transcript.take(PartDelta("1.1.t", place * 5, "word ", "text"))
-            view = transcript._views["1.1.t"]
+                await transcript.take(PartDelta("1.1.1.0.t", place * 5, "word ", "text"))
+            view = transcript._views["1.1.1.0.t"]
             await view.settle("word " * 20_000)
             assert (view.length, len(view.source)) == (100_000, 100_000)
             assert seat.kinds().count("WordsView") == 1
@@ -319,7 +362,7 @@ def drawn(widget):
 
 def test_every_part_that_is_shown_has_its_widget():
     parts = (Prompt("p", "x"), Text("t", "x"), Sentinel("s", "error", "x"))
-    assert [type(view_of(part)) for part in parts] == [Static, WordsView, SentinelView]
+    assert [type(view_of(part)) for part in parts] == [RowsView, WordsView, SentinelView]
     assert view_of(TurnFinish("f", 1, "answered", Spent(), Usage())).has_class("end")
     assert plain("\x1b[31mred") == "\N{REPLACEMENT CHARACTER}[31mred"
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.tui_app import seated, task, with_scout
+from support.tui_sessions import EDITS, TOOLS, session_of
 from textual.widgets import Input, TextArea
 
 from bridle.config.settings import UiSettings
@@ -31,9 +32,10 @@ from bridle.core.parts import (
 )
 from bridle.core.permission import Access
 from bridle.core.states import Ask, Asking, Done, Failed, Refusal, Refused, Replied, Running, Usage, Waiting
+from bridle.surfaces.tui import commands
 from bridle.surfaces.tui.asks import AskScreen, Confirm, Deliberate
 from bridle.surfaces.tui.dialogs import Choice, DialogText, Picker
-from bridle.surfaces.tui.keys import HELP
+from bridle.surfaces.tui.session_screen import SessionScreen
 
 FOLDER = Path(__file__).parent / "pictures"
 UPDATE = os.environ.get("UPDATE") == "1"
@@ -43,7 +45,7 @@ WORDS = "## Plan\n\nI will **look** at `total()` and:\n\n1. read it\n2. mend it\
 DIFF = "--- app.py\n+++ app.py\n@@ -1,2 +1,2 @@\n def total(items):\n-    return 0\n+    return sum(items)"
 
 
-def session_with_everything():
+def session_with_everything(*more):
     """A turn with every kind of part, and a call in every state."""
     calls = {
         "1.1.a": ("read", '{"filePath":"app.py"}', Done("     1\tdef total(items):", "d")),
@@ -73,14 +75,12 @@ def session_with_everything():
     ]
     begun = (SessionPut(SessionInfo("ses_one", "/p", title="Mend total()")),)
     opened = (PartPut(start), PartPut(Prompt("p", "Mend total() in app.py.\nKeep it short.", turn=1)))
-    return load([Entry(1, 0, 0, begun), Entry(2, 0, 0, opened), Entry(3, 0, 3.0, tuple(step))])
+    entries = [Entry(1, 0, 0, begun), Entry(2, 0, 0, opened), Entry(3, 0, 3.0, tuple(step))]
+    return load([*entries, *([Entry(4, 0, 42.0, tuple(map(PartPut, more)))] if more else [])])
 
 
 def finished_session():
-    session = session_with_everything()
-    finish = TurnFinish("1.finish", 1, "answered", Spent(4, 6, 7_400, 0.86, 42.0), Usage())
-    session.parts[finish.id] = finish
-    return session
+    return session_with_everything(TurnFinish("1.finish", 1, "answered", Spent(4, 6, 7_400, 0.86, 42.0), Usage()))
 
 
 PERMISSION = Ask("a", "Allow edit: app.py?", (Access("edit", "app.py"),), diff=DIFF)
@@ -98,6 +98,17 @@ async def transcript(seat):
 
 async def ended(seat):
     await with_session(seat, finished_session())
+
+
+def at_work(calls, *, ended, top=False):
+    async def shown(seat):
+        seat.chat.transcript.directory = "/code"
+        await with_session(seat, session_of(calls, ended=ended))
+        if top:
+            await seat.pilot.pause()
+            seat.chat.transcript.scroll_home(animate=False)
+
+    return shown
 
 
 async def welcome(seat):
@@ -136,6 +147,10 @@ SCREENS = {
     "welcome": welcome,
     "transcript": transcript,
     "ended": ended,
+    "edits": at_work(EDITS, ended=True),
+    "edits-top": at_work(EDITS, ended=True, top=True),
+    "tools": at_work(TOOLS, ended=False),
+    "tools-top": at_work(TOOLS, ended=False, top=True),
     "permission": over(lambda draft: AskScreen(PERMISSION, draft)),
     "question": over(lambda draft: AskScreen(QUESTION, draft)),
     "picker": over(lambda _: Picker("Agents", [Choice("build", "build  Writes."), Choice("plan", "plan  Plans.")])),
@@ -143,7 +158,7 @@ SCREENS = {
     "subagents": subagents,
     "watch": watch,
     "background": background,
-    "help": over(lambda _: DialogText("Keys", HELP)),
+    "help": over(lambda seat: DialogText("Keys and commands", seat.app.keymap.help(commands.WORDS))),
 }
 
 
@@ -161,27 +176,40 @@ def steady(svg):
     return re.sub(r"\b\d+(\.\d)?&#160;s\b", "0&#160;s", re.sub(r"terminal-\d+", "terminal", svg))
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", [(80, 24), (140, 44)], ids=lambda size: f"{size[0]}x{size[1]}")
+SIZES = ((80, 24), (100, 30), (140, 44), (200, 60))
+EVERY_SIZE = ("edits", "edits-top", "tools", "tools-top", "transcript", "welcome")
+"""Screens that change with the size; for the others two sizes are enough."""
+
+
 @pytest.mark.parametrize("name", SCREENS)
-def test_a_screen_looks_as_it_did(tmp_path, monkeypatch, name, size, theme):
+def test_a_screen_looks_as_it_did_at_every_size_in_dark_and_light(tmp_path, monkeypatch, name):
     # A cursor that has blinked once before it is told not to stays as it was: none may blink from the start.
     monkeypatch.setattr(TextArea, "_toggle_cursor_blink_visible", lambda _: None)
     monkeypatch.setattr(Input, "_toggle_cursor", lambda _: None)
+    # The directory is shown, and differs from run to run.
+    monkeypatch.setattr(SessionScreen, "_place", lambda _: "~/shop:main")
 
-    async def story():
+    async def story(size):
+        found = {}
         scout = with_scout("Seen.") if name in ("subagents", "watch") else {}
-        async with seated(tmp_path, task(), "Done.", size=size, ui=UiSettings(theme=theme), **scout) as seat:
+        async with seated(tmp_path, task(), "Done.", size=size, ui=UiSettings(theme="dark"), **scout) as seat:
             # Its cursor is seen below every dialog, if it had the focus before.
             await seat.until(lambda: seat.chat.editor.has_focus)
             await SCREENS[name](seat)
             # Where its thumb ends depends on how it got there.
             seat.chat.transcript.styles.scrollbar_size_vertical = 0
-            return await at_rest(seat)
+            for theme in ("dark", "light"):
+                seat.app.theme = theme
+                found[f"{name}-{size[0]}x{size[1]}-{theme}.svg"] = await at_rest(seat)
+        return found
 
-    found = asyncio.run(asyncio.wait_for(story(), 60))
-    kept = FOLDER / f"{name}-{size[0]}x{size[1]}-{theme}.svg"
+    found = {}
+    for size in SIZES if name in EVERY_SIZE else (SIZES[0], SIZES[2]):
+        found |= asyncio.run(asyncio.wait_for(story(size), 60))
     if UPDATE:
         FOLDER.mkdir(exist_ok=True)
-        kept.write_text(found, encoding="utf-8")
-    assert found == kept.read_text(encoding="utf-8"), f"{kept.name} has changed; look at it, then UPDATE=1"
+        for picture, svg in found.items():
+            (FOLDER / picture).write_text(svg, encoding="utf-8")
+    kept = {picture: (FOLDER / picture).read_text(encoding="utf-8") for picture in found}
+    changed = [picture for picture in found if found[picture] != kept[picture]]
+    assert changed == [], "these pictures have changed; look at them, then UPDATE=1"

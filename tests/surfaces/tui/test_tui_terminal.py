@@ -1,67 +1,18 @@
 """The terminal application in a real terminal: typed in tmux, and read back."""
 
-import os
 import re
 import shlex
-import shutil
-import subprocess
 import time
 
 import pytest
 from support.cli_home import BRIDLE, Home, calls
+from support.tmux_terminal import Terminal
 
 SCRIPT = (
     {"text": "I will **look**.", "pace": 0.01, "chunk": 4, **calls(("bash", {"command": "touch made-by-bash"}))},
     {"text": "All *done*."},
     {"text": "Second answer."},
 )
-
-
-class Terminal:
-    """A person with a keyboard and a screen."""
-
-    def __init__(self, home, words, columns=100, lines=30):
-        self.name = f"bridle-{os.getpid()}-{time.monotonic_ns()}"
-        self.tmux = [shutil.which("tmux"), "-L", self.name]
-        environment = {**home.environment, "TERM": "xterm-256color", "LANG": "C.UTF-8"}
-        command = [*self.tmux, "-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(lines), *words]
-        subprocess.run(command, cwd=home.project, env=environment, check=True)
-
-    def press(self, *keys):
-        subprocess.run([*self.tmux, "send-keys", *keys], check=True)
-
-    def read(self):
-        done = subprocess.run([*self.tmux, "capture-pane", "-p"], capture_output=True, text=True, check=False)
-        return done.stdout
-
-    def title(self):
-        words = [*self.tmux, "display-message", "-p", "#{pane_title}"]
-        return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
-
-    def until(self, *words, seconds=60.0):
-        """Wait until all of this is on the screen."""
-        end = time.monotonic() + seconds
-        while not all(word in self.read() for word in words):
-            assert time.monotonic() < end, (words, self.read())
-            time.sleep(0.05)
-        return self.read()
-
-    def until_pressed(self, key, word, seconds=60.0):
-        """Press a key until it shows: an ask takes none before a moment of quiet."""
-        end = time.monotonic() + seconds
-        while word not in self.read():
-            assert time.monotonic() < end, (word, self.read())
-            self.press(key)
-            time.sleep(0.3)
-
-    def gone(self, seconds=60.0):
-        end = time.monotonic() + seconds
-        while subprocess.run([*self.tmux, "has-session"], capture_output=True, check=False).returncode == 0:
-            assert time.monotonic() < end, self.read()
-            time.sleep(0.05)
-
-    def close(self):
-        subprocess.run([*self.tmux, "kill-server"], capture_output=True, check=False)
 
 
 @pytest.fixture
@@ -80,12 +31,14 @@ def test_the_whole_story_is_typed_and_read_back(home, columns, lines):
         terminal.until("Allow bash: touch made-by-bash?", "Once", "enter answers")
         assert terminal.title().startswith("bridle: paused")
         terminal.until_pressed("Enter", "All done.")
-        terminal.until("All done.", "answered · 2 steps · 1 call", "idle", "made-by-bash +0 -0")
+        terminal.until("All done.", "answered · 2 steps · 1 call", "idle", "Changed  made-by-bash added")
         assert terminal.title() == "bridle: idle"
         terminal.press("more", "Enter")
         terminal.until("Second answer.")
         terminal.press("F8")
-        terminal.until("undone: turn 2")
+        terminal.until("undone: turn 2", "│ more")
+        terminal.press("C-c")
+        terminal.until("the draft was cleared")
         terminal.press("C-c")
         terminal.gone()
     finally:
@@ -163,7 +116,7 @@ def test_a_turn_that_a_crash_left_is_opened_and_goes_on_with_a_key(home):
     killed.communicate()
     terminal = Terminal(home, [shlex.quote(str(BRIDLE))], 120, 40)
     try:
-        terminal.until("interrupted", "bash  echo once")
+        terminal.until("This turn was interrupted", "$ echo once")
         terminal.press("C-t")
         terminal.until("Went on.", "answered · 2 steps · 1 call", "idle")
         terminal.press("C-c")

@@ -10,7 +10,7 @@ import typer
 
 from bridle.core.limits import ROWS, Limits
 from bridle.errors import ConfigError
-from bridle.runtime import AgentRow, Runtime, offline
+from bridle.runtime import AgentRow, Runtime, without_runtime
 from bridle.runtime.argument_checks import fitting
 from bridle.surfaces.cli.commands import Dir, ListingGroup, Trusted
 from bridle.surfaces.cli.output import say, tell_notices
@@ -85,7 +85,7 @@ def create(
         raise ConfigError("no prompt: give one with --prompt, or pipe it in")
     fields: dict[str, Any] = {"description": description, "mode": mode, "model": model, "steps": steps}
     given = {key: value for key, value in fields.items() if value is not None}
-    say(f"written: {offline.write_agent(None if user else dir, name, given, words)}")
+    say(f"written: {without_runtime.write_agent(None if user else dir, name, given, words)}")
 
 
 def _bounds(row: AgentRow) -> str:

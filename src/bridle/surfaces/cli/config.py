@@ -1,7 +1,8 @@
-"""`bridle config` and `bridle init`: show effective settings, check files, write a starter file."""
+"""`bridle config` and `bridle init`: show settings, schema and system prompt, check files, write a starter file."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +10,7 @@ from typing import Annotated
 import typer
 
 from bridle.core.inbox import TurnOptions
-from bridle.runtime import Runtime, offline
+from bridle.runtime import Runtime, without_runtime
 from bridle.surfaces.cli.commands import Dir, ListingGroup, Model, SystemText, Trusted
 from bridle.surfaces.cli.output import say, tell_notices
 from bridle.wire.events import LineEvent, json_schema
@@ -23,11 +24,12 @@ def listed(dir: Dir = Path(), trust: Trusted = False) -> None:
 
     Example: bridle config
     """
-    rows, notices = offline.config_values(dir, trusted=trust)
-    tell_notices(notices)
-    width = max(len(key) for key, _, _ in rows)
-    for key, value, origin in rows:
-        say(f"{key:<{width}}  {value}  ({origin})")
+    runtime = Runtime.open(dir, trusted=trust, in_memory=True)
+    tell_notices(runtime.notices)
+    rows = asyncio.run(runtime.configuration())
+    width = max(len(row.key) for row in rows)
+    for row in rows:
+        say(f"{row.key:<{width}}  {row.value}  ({row.origin})")
 
 
 @config.command("check")
@@ -36,7 +38,7 @@ def check(dir: Dir = Path()) -> None:
 
     Example: bridle config check
     """
-    found = offline.config_faults(dir)
+    found = without_runtime.config_faults(dir)
     say("\n".join(found or ["nothing is wrong"]))
     if found:
         raise typer.Exit(2)
@@ -50,7 +52,7 @@ def schema(
 
     Example: bridle config schema > bridle.schema.json
     """
-    say(json.dumps(json_schema(LineEvent) if lines else offline.config_schema(), indent=2))
+    say(json.dumps(json_schema(LineEvent) if lines else without_runtime.config_schema(), indent=2))
 
 
 @config.command("prompt")
@@ -74,4 +76,4 @@ def init(dir: Dir = Path()) -> None:
 
     Example: bridle init
     """
-    say(f"written: {offline.write_starter(dir)}")
+    say(f"written: {without_runtime.write_starter(dir)}")

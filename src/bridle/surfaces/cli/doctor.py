@@ -12,7 +12,8 @@ from pathlib import Path
 
 from bridle.core.limits import counted
 from bridle.errors import BridleError
-from bridle.runtime import Runtime, offline
+from bridle.runtime import Runtime, without_runtime
+from bridle.runtime.sessions import SessionQuery
 from bridle.surfaces.cli.commands import Dir
 from bridle.surfaces.cli.output import say
 
@@ -46,14 +47,14 @@ def _machine(directory: Path) -> Iterator[Finding]:
 
 
 def _configuration(directory: Path) -> Iterator[Finding]:
-    faults = offline.config_faults(directory)
+    faults = without_runtime.config_faults(directory)
     yield not faults, "all files are valid" if not faults else "`bridle config check` lists all problems:"
     for fault in faults[:5]:
         yield False, fault
 
 
 def _models(directory: Path) -> Iterator[Finding]:
-    models, _ = offline.open_models(directory)
+    models, _ = without_runtime.open_models(directory)
     for reach in models.reachable():
         yield True, f"{reach.provider}: {reach.why}, {counted(len(reach.models), 'model')}"
     ref, why = models.choose()
@@ -72,7 +73,7 @@ def _journal(directory: Path) -> Iterator[Finding]:
 
 async def _sessions(directory: Path) -> tuple[int, tuple[str, ...]]:
     async with Runtime.open(directory) as runtime:
-        return len(await runtime.sessions()), runtime.notices
+        return len(await runtime.sessions(SessionQuery(archived="with"))), runtime.notices
 
 
 def _terminal(directory: Path) -> Iterator[Finding]:
@@ -86,8 +87,8 @@ def _terminal(directory: Path) -> Iterator[Finding]:
 
 SECTIONS: dict[str, Callable[[Path], Iterable[Finding]]] = {
     "machine": _machine,
-    "project": lambda directory: offline.open_project(directory).in_force(),
-    "sandbox": lambda directory: offline.open_project(directory).sandbox(),
+    "project": lambda directory: without_runtime.open_project(directory).in_force(),
+    "sandbox": lambda directory: without_runtime.open_project(directory).sandbox(),
     "configuration": _configuration,
     "models": _models,
     "journal": _journal,

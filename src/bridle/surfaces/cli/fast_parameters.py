@@ -1,4 +1,4 @@
-"""Fast parsing of string, path and boolean options, without the library that Typer loads to validate them.
+"""Makes Typer parse string, path and boolean options fast, without the library that it loads to validate them.
 
 That library takes longer to load than everything else that a command needs. Other types are left to Typer.
 """

@@ -1,4 +1,4 @@
-"""Drives a session in the foreground: streams it, asks questions on the terminal, aborts on Ctrl-C."""
+"""Follows the turn of `run`, `resume` and `answer` to its exit status: asks its questions, aborts it on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -8,71 +8,70 @@ import signal
 import sys
 import termios
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import aclosing, contextmanager, nullcontext
-from pathlib import Path
-from typing import Literal, get_args
+from contextlib import AbstractAsyncContextManager, aclosing, contextmanager, nullcontext
+from typing import Literal, NamedTuple, get_args
 
 from bridle.core.events import Entry, Live
 from bridle.core.result import Result, answers, result_of
-from bridle.core.session import OpenTurn
+from bridle.core.session import OpenTurn, Session
 from bridle.core.states import Ask
 from bridle.errors import ConfigError, JournalError, JournalFailed, LeaseLost, NoSuchSession
-from bridle.runtime import Runtime
-from bridle.runtime.retention import prune_daily
+from bridle.runtime.project import Backend
+from bridle.runtime.sessions import MOST_LOOKED_AT
 from bridle.surfaces.cli.json_lines import JsonLines
 from bridle.surfaces.cli.output import tell, tell_diff
 from bridle.surfaces.cli.subagents import SubagentViews
 from bridle.surfaces.cli.text import TextLines
-from bridle.surfaces.cli.writer import paper
+from bridle.surfaces.cli.writer import output_writer
 
 PAUSED = 5
 LOOK_AGAIN_SECONDS = 0.5
 
-Begin = Callable[[Runtime], Awaitable[tuple[str, str]]]
+
+class Begun(NamedTuple):
+    """A prompt whose turn is to be followed, and the state of its session before anything was done."""
+
+    session: str
+    prompt: str
+    before: Session
+    answered: str = ""
+    """The ask that was answered."""
+
+
+Begin = Callable[[Backend], Awaitable[Begun]]
 Choice = Literal["once", "always", "reject"]
-CHOICES: dict[str, Choice] = {word: choice for choice in get_args(Choice) for word in (choice, choice[0])}
-"""Answers to a permission request, as words and as letters."""
+CHOICES: dict[str, Choice] = {
+    **{word: choice for choice in get_args(Choice) for word in (choice, choice[0])},
+    **dict.fromkeys(("y", "yes"), "once"),
+    **dict.fromkeys(("n", "no"), "reject"),
+}
+"""Answers to a permission request, as words and as letters; yes means once."""
 
 
 async def drive(
-    directory: Path,
+    opening: AbstractAsyncContextManager[Backend],
     begin: Begin,
     *,
     json: bool,
     quiet: bool = False,
     tells_of_others: bool = False,
-    trusted: bool = False,
 ) -> int:
     """Start a turn with `begin`, follow it to its end, and return the exit status.
 
     `tells_of_others` mentions other interrupted turns of this directory.
     """
-    lines = JsonLines() if json else TextLines(paper(quiet=quiet))
-    runtime: Runtime | None = None
+    lines = JsonLines() if json else TextLines(output_writer(quiet=quiet))
     session = ""
     try:
-        runtime = Runtime.open(directory, trusted=trusted)
-        for notice in runtime.new_notices():
-            lines.notice(notice)
-        if tells_of_others and sys.stderr.isatty():
-            for other in await runtime.interrupted():
-                lines.notice(f"a turn was interrupted here; continue it with: bridle resume {other}")
-        session, prompt = await begin(runtime)
-        lines.session(session)
-        top = await runtime.root(session)
-        if top != session:
-            # A subagent's result affects its whole tree, so the tree is driven.
-            await runtime.resume(top)
-        abort = _Aborting(runtime, session, prompt)
-        with abort.listening():
-            result = await _follow(runtime, session, prompt, lines, abort)
-            lines.result(result)
-            # Prompts of others may wait behind ours: the lease holder drives them too, without output.
-            abort.follow(top)
-            await runtime.parked(session)
-            await runtime.parked(top)
-            is_open = top != session and (await runtime.load(top)).running is not None
-        return PAUSED if is_open else result.exit_status
+        async with opening as backend:
+            for notice in backend.new_notices():
+                lines.notice(notice)
+            if tells_of_others and sys.stderr.isatty():
+                for other in await backend.interrupted(most=MOST_LOOKED_AT):
+                    lines.notice(f"a turn was interrupted here; continue it with: bridle resume {other}")
+            begun = await begin(backend)
+            session = begun.session
+            return await _driven(backend, begun, lines)
     except (JournalFailed, LeaseLost) as error:
         way_out = f". The turn has not ended; resume it with: bridle resume {session}" if session else ""
         lines.error(f"{error}{way_out}", "interrupted")
@@ -80,27 +79,36 @@ async def drive(
     except (ConfigError, JournalError) as error:
         lines.error(str(error), "error")
         return 2 if isinstance(error, (ConfigError, NoSuchSession)) else 1
-    finally:
-        if runtime is not None:
-            await _let_go(runtime)
 
 
-async def _let_go(runtime: Runtime) -> None:
-    for last in (prune_daily(runtime), runtime.close()):
-        try:
-            await last
-        except (JournalError, OSError) as error:
-            tell(f"bridle: {error}")
+async def _driven(backend: Backend, begun: Begun, lines: JsonLines | TextLines) -> int:
+    """Follow the turn of a prompt, and return the exit status."""
+    session = begun.session
+    lines.session(session)
+    if missing := await backend.worker_notice(session):
+        lines.notice(missing)
+    top = await backend.root(session)
+    if top != session:
+        # A subagent's result affects its whole tree, so the tree is driven.
+        await backend.resume(top)
+    abort = _Aborting(backend, session, begun.prompt)
+    with abort.listening():
+        result = await _follow(backend, begun, lines, abort)
+        lines.result(result)
+        # Prompts of others may wait behind ours: the lease holder drives them too, without output.
+        abort.follow(top)
+        await backend.parked(session)
+        await backend.parked(top)
+        is_open = top != session and (await backend.load(top)).running is not None
+    return PAUSED if is_open else result.exit_status
 
 
-async def _follow(
-    runtime: Runtime, session: str, prompt: str, lines: JsonLines | TextLines, abort: _Aborting
-) -> Result:
+async def _follow(runtime: Backend, begun: Begun, lines: JsonLines | TextLines, abort: _Aborting) -> Result:
     """Show a turn to its end. On a terminal, ask each question once, as soon as it comes up."""
-    state = await runtime.load(session)
-    lines.begin(state, prompt)
+    session, prompt = begun.session, begun.prompt
+    lines.begin(begun.before, prompt)
     below = SubagentViews(runtime, lines) if isinstance(lines, TextLines) else None
-    put: set[str] = set()
+    put = {begun.answered}
 
     def asked() -> list[Ask]:
         turn = lines.shown.running if answers(lines.shown, prompt) and not abort.wanted else None
@@ -142,7 +150,7 @@ async def _show(
 
 
 async def _put_while_it_goes_on(
-    runtime: Runtime, session: str, prompt: str, ask: Ask, lines: JsonLines | TextLines, *, abort: _Aborting
+    runtime: Backend, session: str, prompt: str, ask: Ask, lines: JsonLines | TextLines, *, abort: _Aborting
 ) -> None:
     """Ask a question while the tree continues; the end of the turn withdraws the question."""
     # Discard input that was typed before the question appeared.
@@ -162,7 +170,7 @@ async def _put_while_it_goes_on(
         await asyncio.wait([putting, ending])
 
 
-async def _ended(runtime: Runtime, session: str, prompt: str) -> None:
+async def _ended(runtime: Backend, session: str, prompt: str) -> None:
     while not (await runtime.wait(session, prompt)).ended:
         await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
@@ -170,7 +178,7 @@ async def _ended(runtime: Runtime, session: str, prompt: str) -> None:
 class _Aborting:
     """Signal handling: the first signal aborts the turn and keeps its record; the second exits at once."""
 
-    def __init__(self, runtime: Runtime, session: str, prompt: str) -> None:
+    def __init__(self, runtime: Backend, session: str, prompt: str) -> None:
         self._runtime = runtime
         self._session = session
         self._prompt = prompt
@@ -220,7 +228,7 @@ def _person_is_here(turn: OpenTurn) -> bool:
     return turn.start.on_ask == "person" and sys.stdin.isatty()
 
 
-async def _put(runtime: Runtime, session: str, ask: Ask, abort: _Aborting) -> None:
+async def _put(runtime: Backend, session: str, ask: Ask, abort: _Aborting) -> None:
     who = f" (subagent {ask.session})" if ask.session else ""
     tell(f"\n? {ask.text}{who}")
     if ask.diff:
@@ -248,7 +256,7 @@ def _wider(ask: Ask) -> str:
     return f" ({wider})" if wider else " (exactly this)"
 
 
-async def _put_question(runtime: Runtime, session: str, ask: Ask, abort: _Aborting) -> None:
+async def _put_question(runtime: Backend, session: str, ask: Ask, abort: _Aborting) -> None:
     hint = f" (1 to {len(ask.choices)}, or your own words)" if ask.choices else ""
     tell(f"  your answer{hint}: ", end="")
     line = (await _typed(abort)).strip()

@@ -1,7 +1,8 @@
-"""Index of all commands with module and help text; a command's module is imported when it is called."""
+"""Index of all commands: imports one when it is called; inside a tool call it refuses those only a person may run."""
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from typing import Any, NamedTuple, cast
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple, cast
 import typer
 from typer.core import TyperGroup
 
+from bridle.errors import ConfigError
 from bridle.surfaces.cli.fast_parameters import quickened
 from bridle.surfaces.cli.output import tell_logged
 
@@ -42,6 +44,16 @@ INDEX: dict[str, dict[str, Command]] = {
         "report": Command("transfer:report", "Write a session as one HTML page."),
         "stats": Command("stats:stats", "Show usage and the rest of daily and monthly limits."),
     },
+    "Serve": {
+        "serve": Command("serve:serve", "Serve sessions over HTTP to pages and programs."),
+        "attach": Command("attach:attach", "Open the terminal application on a server."),
+        "web": Command("web:web", "Open the page of the running server, or start one."),
+        "acp": Command("acp:acp", "Serve an editor (Agent Client Protocol)."),
+    },
+    "Many machines": {
+        "worker": Command("worker:worker", "Drive sessions of a journal on PostgreSQL."),
+        "workers": Command("worker:workers", "List workers, and the sessions that wait for one."),
+    },
     "Set up": {
         "init": Command("config:init", "Write a starter bridle.toml."),
         "config": Command("config:config", "Show effective settings, and check files."),
@@ -51,20 +63,43 @@ INDEX: dict[str, dict[str, Command]] = {
         "mcp": Command("mcp:mcp", "Manage MCP servers (Model Context Protocol)."),
         "trust": Command("project:trust", "Trust a project's files in their present state."),
         "permissions": Command("project:permissions", "List and revoke permanent permissions."),
+        "database": Command("database:database", "Create, check, migrate, copy and prune a journal."),
         "doctor": Command("doctor:doctor", "Check the installation, and explain how to fix problems."),
         "testing": Command("replay:testing", "Test agents without tokens."),
     },
 }
-PLANNED = frozenset({"serve", "worker", "acp", "attach", "web", "database"})
-FOR_PEOPLE = PLANNED | {"extend", "answer", "trust", "permissions", "auth", "import", "init"}
-"""Commands that grant something, also planned ones: refused inside a tool call of a session."""
+FOR_PEOPLE = frozenset(
+    {
+        "acp",
+        "attach",
+        "serve",
+        "web",
+        "worker",
+        "extend",
+        "answer",
+        "trust",
+        "permissions",
+        "auth",
+        "import",
+        "init",
+        "database",
+    }
+)
+"""Commands that grant something: refused inside a tool call of a session."""
+FROM_EXTRA = frozenset({"psycopg", "psycopg_pool", "procrastinate"})
+"""Modules of the extra `postgres`."""
 COMMANDS = {name: command for section in INDEX.values() for name, command in section.items()}
 
 
 def load(name: str) -> Any:
     """Import and return the function or group of a command."""
     module, _, attribute = COMMANDS[name].where.partition(":")
-    return getattr(import_module(f"bridle.surfaces.cli.{module}"), attribute)
+    try:
+        return getattr(import_module(f"bridle.surfaces.cli.{module}"), attribute)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in FROM_EXTRA:
+            raise
+        raise ConfigError(f"`bridle {name}` needs an extra: pip install 'bridle[postgres]' ({error})") from error
 
 
 def _enter(name: str) -> None:
@@ -81,6 +116,14 @@ def _enter(name: str) -> None:
     leave_terminal()
 
 
+DIRECTORY = "bridle.directory"
+"""Where the context of the command line keeps the directory for the terminal application."""
+
+
+def _is_place(word: str) -> bool:
+    return word in (".", "..", "~") or "/" in word or os.path.isdir(word)
+
+
 class Lazily(TyperGroup):
     """A command group that imports a command when it is called, and none to list them."""
 
@@ -89,6 +132,20 @@ class Lazily(TyperGroup):
         # Typer compares a mistyped name with these.
         self.commands = cast(Any, dict.fromkeys(COMMANDS))
         quickened(self)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take a first word that is a directory, and no command, for the terminal application."""
+        _, words, _ = self.make_parser(ctx).parse_args(list(args))
+        opens = bool(words) and words[0] not in COMMANDS and _is_place(words[0])
+        ctx.allow_interspersed_args = opens
+        rest = super().parse_args(ctx, args)
+        if opens:
+            more = [*ctx._protected_args, *rest][1:]
+            if more:
+                ctx.fail(f"one directory can be opened; what is {more[0]}?")
+            ctx.meta[DIRECTORY] = words[0]
+            ctx._protected_args, ctx.args = [], []
+        return list(ctx.args)
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)

@@ -1,4 +1,4 @@
-"""JSON Lines output for programs: one public event per line, the last one always `result`."""
+"""`JsonLines`: prints a run's public events as JSON Lines for programs, the last one always `result`."""
 
 from __future__ import annotations
 

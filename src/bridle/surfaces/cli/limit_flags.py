@@ -1,4 +1,4 @@
-"""Command-line flags for every limit of the limit table."""
+"""Adds a flag for every limit of the limit table to a command, and reads the limits that were given."""
 
 from __future__ import annotations
 

@@ -10,9 +10,19 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from bridle.errors import BridleError, ConfigError, NoSuchSession, unsupported
-from bridle.surfaces.cli.index import Lazily
+from bridle import unsupported
+from bridle.errors import BridleError, ConfigError, NoSuchSession
+from bridle.surfaces.cli.index import DIRECTORY, Lazily
 from bridle.surfaces.cli.output import mend_streams, say, tell, tell_at_last
+from bridle.surfaces.cli.terminal import (
+    ChosenAgent,
+    ChosenModel,
+    Continue,
+    FirstPrompt,
+    Session,
+    TerminalStart,
+    open_terminal,
+)
 
 app = typer.Typer(
     name="bridle",
@@ -40,16 +50,22 @@ def top(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    continue_last: Continue = False,
+    session: Session = "",
+    model: ChosenModel = "",
+    agent: ChosenAgent = "",
+    prompt: FirstPrompt = "",
+    attach: Annotated[str, typer.Option("--attach", help="Use the sessions of the server at this address.")] = "",
 ) -> None:
     """An agent runtime whose turns are counted, recorded, and always end well.
 
-    Without a command, Bridle opens the terminal application.
+    Without a command, Bridle opens the terminal application: bridle [DIR] [-c | -s ID] [-m MODEL] [--prompt TEXT]
     """
+    opening = TerminalStart(session, continue_last, model, agent, prompt)
     if context.invoked_subcommand is None:
-        # Imported here because no other command needs it.
-        from bridle.surfaces.cli.terminal import open_terminal
-
-        open_terminal()
+        open_terminal(str(context.meta.get(DIRECTORY, "")), opening, attach)
+    elif attach or any(opening):
+        raise ConfigError(f"write the options behind the command, as in `bridle {context.invoked_subcommand} …`")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Commands for one session: resume, answer, compact, abort, extend and show."""
+"""Commands for one session: `bridle resume`, `answer`, `compact`, `abort`, `extend` and `show`."""
 
 from __future__ import annotations
 
@@ -15,19 +15,34 @@ from bridle.core.states import Ask, Asking, Waiting
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
 from bridle.runtime.argument_checks import fitting
-from bridle.surfaces.cli.commands import Format, Formats, SessionId, in_project, project_of, with_runtime
-from bridle.surfaces.cli.foreground import Begin, Choice, chosen, drive
+from bridle.runtime.project import Backend
+from bridle.runtime.sessions import MOST_LOOKED_AT
+from bridle.surfaces.cli.commands import (
+    Format,
+    Formats,
+    LastSession,
+    SessionId,
+    in_project,
+    in_project_sessions,
+    session_and_project,
+    with_sessions,
+)
+from bridle.surfaces.cli.foreground import Begin, Begun, Choice, chosen, drive
 from bridle.surfaces.cli.limit_flags import given_limits, limit_flags
 from bridle.surfaces.cli.output import say
+from bridle.surfaces.cli.remote import Attach, SessionsPlace, TokenFile
+from bridle.surfaces.cli.session_ids import named_session
 from bridle.surfaces.shared.limit_levels import used_words
 
 LOOK_SECONDS = 0.1
 ANSWER_LOOKS = 30
 
 
-def _drive(session: str, begin: Begin, format: str) -> None:
+def _drive(session: str, begin: Begin, format: str, place: SessionsPlace) -> None:
     fitting("--format", format, Formats)
-    sys.exit(asyncio.run(drive(project_of(session), begin, json=format == "json")))
+    place.check()
+    directory = session_and_project(session)[1] if place.url is None else ""
+    sys.exit(asyncio.run(drive(place.opened(directory, pruning=True), begin, json=format == "json")))
 
 
 def _last_prompt(session: Session) -> str:
@@ -37,28 +52,31 @@ def _last_prompt(session: Session) -> str:
 def resume(
     session: Annotated[str, typer.Argument(help="Session id; without it, the session interrupted here.")] = "",
     format: Format = "text",
+    attach: Attach = None,
+    token_file: TokenFile = None,
 ) -> None:
     """Continue an interrupted turn, or prompts that were held back.
 
     Example: bridle resume ses_01m7f61fgm8e25fmtbew1j8mk4
     """
-    session = session or asyncio.run(_interrupted())
+    place = SessionsPlace(attach, token_file)
+    session = session or asyncio.run(_interrupted(place))
 
-    async def work(runtime: Runtime) -> tuple[str, str]:
-        top = await runtime.root(session)
+    async def work(runtime: Backend) -> Begun:
+        top = await runtime.root(await named_session(runtime, session))
         state = await runtime.load(top)
         waiting = await runtime.waiting_prompts(top)
         if state.running is None and not waiting:
             raise ConfigError(f"session {session} has nothing to resume: its last turn has finished")
         await runtime.resume(top)
-        return top, _last_prompt(state) if state.running is not None else waiting[-1]
+        return Begun(top, _last_prompt(state) if state.running is not None else waiting[-1], state)
 
-    _drive(session, work, format)
+    _drive(session, work, format, place)
 
 
-async def _interrupted() -> str:
-    async with Runtime.open() as runtime:
-        found = await runtime.interrupted()
+async def _interrupted(place: SessionsPlace) -> str:
+    async with place.opened() as runtime:
+        found = await runtime.interrupted(most=MOST_LOOKED_AT)
     if not found:
         raise ConfigError("there is nothing to resume here")
     if len(found) > 1:
@@ -72,23 +90,27 @@ def answer(
     choice: Annotated[str, typer.Argument(help="once, always or reject; for a question, the answer.")],
     feedback: Annotated[str, typer.Option(help="With reject: a reason for the model, which then continues.")] = "",
     format: Format = "text",
+    attach: Attach = None,
+    token_file: TokenFile = None,
 ) -> None:
     """Answer a permission request or question of a paused session or its subagents, and continue the session.
 
     Example: bridle answer SESSION 1.1.1.0.0.bash once
     """
 
-    async def work(runtime: Runtime) -> tuple[str, str]:
-        state = await runtime.load(session)
+    async def work(runtime: Backend) -> Begun:
+        found = await named_session(runtime, session)
+        state = await runtime.load(found)
         asks = {held.id: held for held in state.running.asks} if state.running is not None else {}
         if ask not in asks:
-            raise ConfigError(f"session {session} does not ask {ask!r} (open asks: {', '.join(asks) or 'none'})")
-        top = await runtime.root(session)
-        await runtime.answer(session, ask, *_said(asks[ask], choice, feedback))
+            raise ConfigError(f"session {found} does not ask {ask!r} (open asks: {', '.join(asks) or 'none'})")
+        top = await runtime.root(found)
+        before = await runtime.load(top)
+        await runtime.answer(found, ask, *_said(asks[ask], choice, feedback))
         await runtime.resume(top)
-        return top, _last_prompt(await runtime.load(top))
+        return Begun(top, _last_prompt(before), before, answered=ask)
 
-    _drive(session, work, format)
+    _drive(session, work, format, SessionsPlace(attach, token_file))
 
 
 def _said(ask: Ask, choice: str, feedback: str) -> tuple[Choice, str]:
@@ -99,7 +121,7 @@ def _said(ask: Ask, choice: str, feedback: str) -> tuple[Choice, str]:
 
 
 @in_project
-async def compact(runtime: Runtime, session: SessionId) -> None:
+async def compact(runtime: Runtime, session: LastSession = "") -> None:
     """Compact a session's context now: replace the history by a summary.
 
     Example: bridle compact ses_01m7f61fgm8e25fmtbew1j8mk4
@@ -125,8 +147,8 @@ def _why(state: Session) -> str:
     return finish.detail or finish.reason if finish is not None else "no turn has ended"
 
 
-@in_project
-async def abort(runtime: Runtime, session: SessionId) -> None:
+@in_project_sessions
+async def abort(runtime: Backend, session: LastSession = "") -> None:
     """Abort the running turn, in whichever process it runs; its record is kept.
 
     Example: bridle abort ses_01m7f61fgm8e25fmtbew1j8mk4
@@ -141,7 +163,7 @@ async def abort(runtime: Runtime, session: SessionId) -> None:
 
 @limit_flags("session", "", lambda limit: f"More {limit.units}.")
 @in_project
-async def extend(runtime: Runtime, session: SessionId, **limits: str | None) -> None:
+async def extend(runtime: Runtime, session: LastSession = "", **limits: str | None) -> None:
     """Raise limits of the running turn, up to the ceiling.
 
     Example: bridle extend SESSION --steps +25
@@ -168,8 +190,8 @@ async def _extend(runtime: Runtime, session: str, name: LimitName, by: float) ->
     say(f"{name} +{by:g} is waiting: no process drives the session now; it applies when the turn continues")
 
 
-@with_runtime
-async def show(runtime: Runtime, session: SessionId) -> None:
+@with_sessions
+async def show(runtime: Backend, session: LastSession = "") -> None:
     """Print a session: its prompts, steps, calls, answers and endings.
 
     Example: bridle show ses_01m7f61fgm8e25fmtbew1j8mk4

@@ -1,4 +1,4 @@
-"""`bridle mcp`: list, add, approve, authorize and debug MCP servers."""
+"""`bridle mcp`: list, add, approve, authorize and debug MCP servers, and print their prompts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from bridle.core.limits import counted
 from bridle.errors import ConfigError
-from bridle.runtime import Runtime, offline
+from bridle.runtime import Runtime, without_runtime
 from bridle.runtime.inside_call import refuse_inside_call
 from bridle.surfaces.cli.commands import Command, Dir, Trusted, Work, Yes, finish, signed
 from bridle.surfaces.cli.output import confirmed, say, tell_notices
@@ -88,7 +88,7 @@ def add(
         raise ConfigError("--header is for a URL, not for a command")
     fields: dict[str, Any] = {"url": where[0]} if remote else {"command": where, "network": network}
     fields |= {"headers": _pairs(header)} if remote else {"environment": _pairs(env)}
-    say(f"added to {offline.add_mcp_server(name, fields)}; test it with `bridle mcp debug {name}`")
+    say(f"added to {without_runtime.add_mcp_server(name, fields)}; test it with `bridle mcp debug {name}`")
 
 
 @mcp.command("approve")

@@ -9,12 +9,12 @@ from typing import Annotated
 import msgspec
 import typer
 
-from bridle.core.agent import ModelInfo
 from bridle.errors import ConfigError
-from bridle.runtime import Models, offline
+from bridle.runtime import Models, without_runtime
 from bridle.runtime.argument_checks import fitting
 from bridle.surfaces.cli.commands import Format, Formats, ListingGroup, Trusted
 from bridle.surfaces.cli.output import say, say_json, secret, tell, tell_notices
+from bridle.surfaces.shared.model_words import described
 
 FEW = 5
 
@@ -23,7 +23,7 @@ auth = typer.Typer(help="Manage provider keys.", no_args_is_help=True)
 
 
 def _opened(*, trusted: bool = False) -> Models:
-    known, notices = offline.open_models(trusted=trusted)
+    known, notices = without_runtime.open_models(trusted=trusted)
     tell_notices(notices)
     return known
 
@@ -57,16 +57,6 @@ def list_models(
             say(f"  … {len(reach.models) - len(shown)} more: bridle models --provider {reach.provider}")
     ref, why = known.choose()
     say(f"\nwithout --model: {ref} ({why})")
-
-
-def described(info: ModelInfo) -> str:
-    """Describe a model in a few words: context window, price, media types and variants."""
-    window = f"{info.context_window // 1000:,}k tokens"
-    price = f"${info.price.input:g} in, ${info.price.output:g} out" if info.price is not None else "price unknown"
-    price = "no cost" if price == "$0 in, $0 out" else price
-    sees = f", sees {' and '.join(sorted(info.takes))}" if info.takes else ""
-    variants = f", variants {' '.join(info.variants)}" if info.variants else ""
-    return f"{window}, {price}{sees}{variants}"
 
 
 @models.command("fetch")

@@ -1,4 +1,4 @@
-"""Text lines about one session of a tree: its steps, tool calls and notices."""
+"""`Narrator`: prints lines about the steps, calls and notices of one session or subagent, indented by its depth."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ MOST_NAMED = 6
 class Narrator:
     """Writes a line per recorded event, indented by the session's depth in the tree."""
 
-    def __init__(self, paper: Writer, session: Session, depth: int = 0) -> None:
-        self._paper = paper
+    def __init__(self, writer: Writer, session: Session, depth: int = 0) -> None:
+        self._writer = writer
         self.session = session
         self.depth = depth
         self._told: set[str] = set()
@@ -35,9 +35,9 @@ class Narrator:
             self._call(self.session.call(event.id))
         elif isinstance(event, RequestMoved) and isinstance(event.state, Open):
             last = event.state.tries[-1]
-            self._paper.end_words()
+            self._writer.end_words()
             # A lively terminal shows a countdown instead.
-            wait = "" if self._paper.lively else f" in {max(0.0, last.next - self.session.elapsed):.1f} s"
+            wait = "" if self._writer.lively else f" in {max(0.0, last.next - self.session.elapsed):.1f} s"
             self._say(f"↻ try {len(event.state.tries) + 1}{wait}: {line(last.error)}")
 
     def under_way(self) -> Iterator[str]:
@@ -52,12 +52,12 @@ class Narrator:
         return "  │ " * self.depth
 
     def _say(self, words: str, *, always: bool = False) -> None:
-        self._paper.say("\n".join(self._margin + each for each in words.split("\n")), always=always)
+        self._writer.say("\n".join(self._margin + each for each in words.split("\n")), always=always)
 
     def _part(self, event: PartPut) -> None:
         match event.part:
             case StepStart(number=number, cap=cap, closing=closing):
-                self._paper.end_words()
+                self._writer.end_words()
                 agent = self.session.turn.start.agent if self.depth and self.session.turn is not None else ""
                 who = f" · {line(agent)}" if agent else ""
                 self._say(f"step {number}/{cap}" + (" (closing)" if closing else "") + who)
@@ -65,12 +65,12 @@ class Narrator:
                 if about != "closing":
                     self._say(f"! {plain(text)}")
             case Sentinel(text=text):
-                self._paper.end_words()
+                self._writer.end_words()
                 self._say(f"■ {plain(text)}", always=not self.depth)
             case Compaction(cause=cause, outcome=outcome) as part:
                 if cause != "prune" and outcome != "open":
                     self._say(f"! {compaction_text(part)}")
-            case Patch() as patch if patch.files and self._paper.lively:
+            case Patch() as patch if patch.files and self._writer.lively:
                 self._patch(patch)
             case TurnFinish(cut=True, reason=reason) if reason not in ("aborted", "error", "denied"):
                 self._say("! the answer was cut at the length limit")
@@ -84,12 +84,12 @@ class Narrator:
         match call.state:
             case Running():
                 self._began[call.id] = self.session.elapsed
-                if not self._paper.lively:
+                if not self._writer.lively:
                     self._say(f"  {self._request(call)}")
             case Waiting(child=child, asks=asks, told=told):
                 if call.id not in self._told:
                     self._told.add(call.id)
-                    said = self._label(call) if self._paper.lively else self._request(call)
+                    said = self._label(call) if self._writer.lively else self._request(call)
                     self._say(f"  {said}\n  → subagent {line(child)}" + (" in the background" if told else ""))
                 for ask in asks:
                     if ask.id not in self._told:
@@ -99,7 +99,7 @@ class Narrator:
                 steps, calls, *_ = used_words(report.spent)
                 self._say(f"  ✓ subagent {line(report.child)}: {steps}, {calls}")
             case Done():
-                if self._paper.lively:
+                if self._writer.lively:
                     took = self.session.elapsed - self._began.get(call.id, self.session.elapsed)
                     self._say(f"  ✓ {self._label(call)}" + (f"  {took:.1f} s" if took >= 0.1 else ""))
             case Failed(report=report, output=output) if report is not None:

@@ -1,4 +1,4 @@
-"""Writes output files atomically: a new file gets its final name when it is complete."""
+"""Writes the file of an export, report or scenario atomically, readable only by the user and never through a link."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from bridle.surfaces.cli.output import say
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file that only this user can read, and say so. Raises `ConfigError`, also if the path is a link.
+    """Write a file as `put_file` does, and say so."""
+    put_file(path, content)
+    say(f"written: {path}")
+
+
+def put_file(path: Path, content: bytes) -> None:
+    """Write a file that only this user can read. Raises `ConfigError`, also if the path is a link.
 
     A project or a model could have placed the link, and the person has not named its target.
     """
@@ -28,7 +34,6 @@ def write_file(path: Path, content: bytes) -> None:
             _replace(path, content)
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error}") from error
-    say(f"written: {path}")
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -1,14 +1,14 @@
-"""Standard output and standard error: all text passes `plain` here, and no other module writes to them.
+"""Prints to standard output and error for all commands, through `plain`; asks for yes or no, and for secrets.
 
-Exceptions are the modules `writer` and `screen`, which stream a running turn.
+No other module writes to them, except `writer` and `screen`, which stream a running turn.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TextIO
@@ -52,6 +52,9 @@ def tell_logged() -> None:
         """A log handler that writes one line per warning."""
 
         def emit(self, record: logging.LogRecord) -> None:
+            if record.name == "psycopg.pool":
+                # It repeats every few seconds what the journal itself tells once.
+                return
             tell_at_last(self.format(record) if record.exc_info else one_line(self.format(record)))
 
     logging.lastResort = Door(logging.WARNING)
@@ -84,6 +87,21 @@ def tell_diff(words: str, margin: str = "") -> None:
 def confirmed(question: str) -> bool:
     """Ask the person at the terminal for yes or no."""
     return typer.confirm(plain(question), err=True)
+
+
+@contextmanager
+def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
+    """Yield a function that shows how much of all is done, on a terminal; elsewhere it shows nothing."""
+    if not is_lively(sys.stderr, os.environ):
+        yield lambda done, total: None
+        return
+    # Imported here because a pipe does not need it.
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(file=sys.stderr, markup=False), transient=True) as shown:
+        task = shown.add_task(title, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)
 
 
 def secret(question: str) -> str:

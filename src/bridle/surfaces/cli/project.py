@@ -1,4 +1,4 @@
-"""`bridle permissions` and `bridle trust`: permanent permissions of a project, and trust in its files."""
+"""`bridle permissions` and `bridle trust`: a project's permanent permissions, and trust, which `run` asks for too."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from bridle.errors import ConfigError
-from bridle.runtime import offline
+from bridle.runtime import without_runtime
 from bridle.surfaces.cli.commands import Dir, ListingGroup
 from bridle.surfaces.cli.output import say, tell
 
@@ -22,7 +22,7 @@ def listed(dir: Dir = Path()) -> None:
 
     Example: bridle permissions
     """
-    found = [f"{number:>3}  {line}" for number, line in enumerate(offline.open_project(dir).approvals(), 1)]
+    found = [f"{number:>3}  {line}" for number, line in enumerate(without_runtime.open_project(dir).approvals(), 1)]
     say("\n".join(found or ["no permanent permissions"]))
 
 
@@ -37,7 +37,7 @@ def revoke(
     """
     if which != "all" and not which.isdecimal():
         raise ConfigError(f"give a number of the list, or all, not {which!r}")
-    for line in offline.open_project(dir).revoke(None if which == "all" else int(which)):
+    for line in without_runtime.open_project(dir).revoke(None if which == "all" else int(which)):
         say(f"revoked  {line}")
 
 
@@ -49,7 +49,7 @@ def trust(
 
     When they change, Bridle asks again. Example: bridle trust
     """
-    project = offline.open_project(existing(directory))
+    project = without_runtime.open_project(existing(directory))
     if revoke:
         say(f"{project.root} is no longer trusted" if project.distrust() else f"{project.root} was not trusted")
         return
@@ -62,12 +62,17 @@ def trust(
 def project_here() -> Path:
     """Return the current directory. Raises `ConfigError` if it contains the home, which needs an explicit `--dir`."""
     here = Path()
-    if Path("~").expanduser().resolve().is_relative_to(here.resolve()):
+    if contains_home(here):
         raise ConfigError(
             f"{here.resolve()} contains your home directory: change to the directory of a project, "
             'or name this one: `bridle run --dir . "…"`'
         )
     return here
+
+
+def contains_home(directory: Path) -> bool:
+    """Return whether a directory is the user's home directory or above it, with all links followed."""
+    return Path("~").expanduser().resolve().is_relative_to(directory.resolve())
 
 
 def existing(directory: Path, flag: str = "") -> Path:
@@ -79,7 +84,7 @@ def existing(directory: Path, flag: str = "") -> Path:
 
 def ask_for_trust(directory: Path) -> None:
     """Ask on the terminal whether to trust a project's files, if they are new or changed; remember the answer."""
-    project = offline.open_project(directory)
+    project = without_runtime.open_project(directory)
     ignored = project.ignored() if project.state() in ("unknown", "changed") else ()
     if not ignored:
         return

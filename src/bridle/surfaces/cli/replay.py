@@ -17,11 +17,11 @@ from bridle.core.session import Session
 from bridle.core.undo import visible
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
-from bridle.surfaces.cli.commands import Output, SessionId, with_runtime
+from bridle.surfaces.cli.commands import LastSession, Output, with_runtime
 from bridle.surfaces.cli.new_files import write_file
 from bridle.surfaces.cli.output import say, tell
 from bridle.surfaces.cli.text import TextLines
-from bridle.surfaces.cli.writer import paper
+from bridle.surfaces.cli.writer import output_writer
 
 testing = typer.Typer(help="Test agents without tokens.", no_args_is_help=True)
 LONGEST_GAP = 3.0
@@ -31,7 +31,7 @@ LONGEST_GAP = 3.0
 @with_runtime
 async def replay(
     runtime: Runtime,
-    session: SessionId,
+    session: LastSession = "",
     start: Annotated[str, typer.Option("--from", help="First step to show: 3, or 2.3 for step 3 of turn 2.")] = "",
     speed: Annotated[float, typer.Option(help="Speed factor; 0 shows everything at once.", min=0)] = 1.0,
     verify: Annotated[bool, typer.Option("--verify", help="Repeat all decisions, and report differences.")] = False,
@@ -70,7 +70,7 @@ def _first(entries: list[Entry], start: str) -> int:
 
 
 async def _play(entries: list[Entry], first: int, speed: float) -> None:
-    lines = TextLines(paper(quiet=False))
+    lines = TextLines(output_writer(quiet=False))
     session = Session()
     last = 0.0
     for entry in visible(entries):
@@ -102,7 +102,7 @@ def _asked(event: Recorded) -> Prompt | None:
 
 @testing.command("record")
 @with_runtime
-async def record(runtime: Runtime, session: SessionId, output: Output = None) -> None:
+async def record(runtime: Runtime, session: LastSession = "", output: Output = None) -> None:
     """Make a test scenario of a session's model responses, which plays without tokens.
 
     Example: bridle testing record ses_01m7f61fgm8e25fmtbew1j8mk4 -o scenario.yaml

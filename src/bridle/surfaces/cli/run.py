@@ -1,29 +1,37 @@
-"""`bridle run`: run one prompt, from its flags to its exit status."""
+"""`bridle run`: makes a prompt and its options from flags, files and piped text; `foreground` follows the turn."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 import msgspec
 import typer
 
-from bridle.core.inbox import PromptItem, TurnOptions
+from bridle.core.inbox import TurnOptions
 from bridle.core.parts import OnAsk
 from bridle.errors import ConfigError
-from bridle.runtime import Runtime
 from bridle.runtime.argument_checks import file_bytes, fitting, stream_text
 from bridle.runtime.inside_call import refuse_inside_call
-from bridle.runtime.project import Expanded, submit_prompt
+from bridle.runtime.project import Backend, Confirm, Expanded, submit_prompt
 from bridle.surfaces.cli.commands import Format, Formats, Model, SystemText, Trusted
-from bridle.surfaces.cli.foreground import drive
+from bridle.surfaces.cli.foreground import Begun, drive
 from bridle.surfaces.cli.limit_flags import given_limits, limit_flags
 from bridle.surfaces.cli.output import tell
 from bridle.surfaces.cli.project import ask_for_trust, existing, project_here
+from bridle.surfaces.cli.remote import Attach, SessionsPlace, TokenFile
+from bridle.surfaces.cli.session_ids import named_session
 from bridle.surfaces.shared.attachments import attached
+
+Given = Annotated[
+    str | None, typer.Option("-s", "--session", help="Continue this session; the beginning of its id will do.")
+]
+Last = Annotated[bool, typer.Option("-c", "--continue", help="Continue this directory's last session.")]
+Files = Annotated[
+    list[Path] | None, typer.Option("-f", "--file", help="Attach a text, an image or a PDF; may be repeated.")
+]
 
 
 @limit_flags("variant", "max_", lambda limit: f"Limit on {limit.units}{limit.help}.")
@@ -32,20 +40,22 @@ def run(
     agent: Annotated[str | None, typer.Option(help="The agent that runs the prompt.")] = None,
     model: Model = None,
     variant: Annotated[str | None, typer.Option(help="Thinking effort, as listed by `bridle models`.")] = None,
-    session: Annotated[str | None, typer.Option(help="Continue this session.")] = None,
-    continue_last: Annotated[bool, typer.Option("--continue", help="Continue this directory's last session.")] = False,
+    session: Given = None,
+    continue_last: Last = False,
     fork: Annotated[bool, typer.Option("--fork", help="Continue in a copy; the session stays unchanged.")] = False,
     queue: Annotated[bool, typer.Option("--queue", help="Wait for the running turn instead of steering it.")] = False,
     no_reply: Annotated[bool, typer.Option("--no-reply", help="Only record the prompt.")] = False,
     system: SystemText = "",
     tool: Annotated[list[str] | None, typer.Option(help="NAME=on or NAME=off; may be repeated.")] = None,
     schema: Annotated[Path | None, typer.Option(help="File with a JSON schema for the answer.")] = None,
-    file: Annotated[list[Path] | None, typer.Option(help="Attach a text, an image or a PDF; may be repeated.")] = None,
+    file: Files = None,
     format: Format = "text",
     on_ask: Annotated[str | None, typer.Option(help="Answer to permission requests: deny, pause or allow.")] = None,
     trust: Trusted = False,
     dir: Annotated[Path | None, typer.Option(help="Project directory; without it, this directory.")] = None,
     log_level: Annotated[str, typer.Option(help="quiet shows only the answer; info also shows steps.")] = "info",
+    attach: Attach = None,
+    token_file: TokenFile = None,
     **limits: str | None,
 ) -> None:
     """Run a prompt and exit with a status that tells how it ended.
@@ -58,26 +68,43 @@ def run(
     options = TurnOptions(
         agent, model, asks, system, tools, limits=given_limits(limits, "max_"), variant=variant, output=output
     )
-    text, folder = _prompt(prompt or []), project_here() if dir is None else existing(dir, "--dir ")
-    fitting("--format", format, Formats)
-    fitting("--log-level", log_level, Literal["info", "quiet"])
-    if session and continue_last:
-        raise ConfigError("give --session or --continue, not both")
-    if not trust and options.on_ask == "person" and sys.stdin.isatty():
-        ask_for_trust(folder)
+    place = SessionsPlace(attach, token_file)
+    place.check(trusted=trust)
+    _check_flags(format, log_level, session, continue_last=continue_last)
+    text, folder = _prompt(prompt or []), _directory(dir, place, asks=asks == "person" and not trust)
 
-    async def work(runtime: Runtime) -> tuple[str, str]:
+    async def work(runtime: Backend) -> Begun:
         asked = await _expanded(runtime, *text, options)
         files = [attached(path, f"--file {path}") for path in file or []]
         wanted = asked.over(options) if not no_reply else None
         where = await _session(runtime, session, asked.text, wanted, continue_last=continue_last, fork=fork)
-        return where, await submit_prompt(runtime, where, asked, options, files=files, queue=queue, reply=not no_reply)
+        before = await runtime.load(where)
+        id = await submit_prompt(runtime, where, asked, options, files=files, queue=queue, reply=not no_reply)
+        return Begun(where, id, before)
 
-    driven = drive(folder, work, json=format == "json", quiet=log_level == "quiet", tells_of_others=True, trusted=trust)
-    sys.exit(asyncio.run(driven))
+    opening = place.opened(folder, trusted=trust, pruning=True)
+    sys.exit(asyncio.run(drive(opening, work, json=format == "json", quiet=log_level == "quiet", tells_of_others=True)))
 
 
-async def _expanded(runtime: Runtime, said: str, piped: str, options: TurnOptions) -> Expanded:
+def _check_flags(format: str, log_level: str, session: str | None, *, continue_last: bool) -> None:
+    """Raise `ConfigError` for unknown values, and for flags that exclude each other."""
+    fitting("--format", format, Formats)
+    fitting("--log-level", log_level, Literal["info", "quiet"])
+    if session and continue_last:
+        raise ConfigError("give --session or --continue, not both")
+
+
+def _directory(given: Path | None, place: SessionsPlace, *, asks: bool) -> Path | str:
+    """Return the project directory, and ask a person whether to trust it; that of a server is on its machine."""
+    if place.url is not None:
+        return str(given) if given is not None else ""
+    folder = project_here() if given is None else existing(given, "--dir ")
+    if asks and sys.stdin.isatty():
+        ask_for_trust(folder)
+    return folder
+
+
+async def _expanded(runtime: Backend, said: str, piped: str, options: TurnOptions) -> Expanded:
     """Expand a prompt's command and files; piped text beside typed words is data and names no files."""
     # Command arguments may be piped in; beside other words, piped text is data.
     data = piped if said and not said.startswith("/") else ""
@@ -85,13 +112,13 @@ async def _expanded(runtime: Runtime, said: str, piped: str, options: TurnOption
     asked = Expanded(text, ())
     if text.startswith("/") or "@" in text:
         asked = await runtime.expand(text, _confirm(options.on_ask), typed=said, agent=options.agent)
-    return asked._replace(text=f"{asked.text}\n\n{data}") if data else asked
+    return msgspec.structs.replace(asked, text=f"{asked.text}\n\n{data}") if data else asked
 
 
-def _confirm(on_ask: OnAsk | None) -> Callable[[str], Awaitable[bool]]:
+def _confirm(on_ask: OnAsk | None) -> Confirm:
     """Return the confirmation of a template's shell commands: ask the person, or follow `--on-ask`."""
 
-    async def confirm(command: str) -> bool:
+    async def confirm(kind: Literal["command", "file"], command: str) -> bool:
         if on_ask != "person":
             return on_ask == "allow"
         tell(f"? Run `{command}` for this prompt? [y/N]: ", end="")
@@ -101,19 +128,19 @@ def _confirm(on_ask: OnAsk | None) -> Callable[[str], Awaitable[bool]]:
 
 
 async def _session(
-    runtime: Runtime, given: str | None, words: str, wanted: TurnOptions | None, *, continue_last: bool, fork: bool
+    runtime: Backend, given: str | None, words: str, wanted: TurnOptions | None, *, continue_last: bool, fork: bool
 ) -> str:
     """Return the session for a prompt; a new one or a fork is created only if the turn can begin."""
     if not given and not continue_last:
         if fork:
             raise ConfigError("--fork needs a session: give --session or --continue")
         return await runtime.begin(runtime.new_id(), words, wanted)
-    found = given or await runtime.last_session("--continue: ")
-    state = await runtime.load(found)
+    found = await named_session(runtime, given) if given else await runtime.last_session("--continue: ")
+    await runtime.load(found)
     if not fork:
         return found
     if wanted is not None:
-        await runtime.check(state, PromptItem("first", words, options=wanted))
+        await runtime.check_prompt(found, words, wanted)
     return await runtime.fork(found)
 
 

@@ -1,4 +1,4 @@
-"""Live terminal output of a run: streamed Markdown, colors, and status lines at the bottom."""
+"""`Screen`: the `Writer` for a capable terminal, with streamed Markdown, colors, and status lines at the bottom."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""`bridle sessions`: list, search, rename, delete and prune sessions."""
+"""`bridle sessions`: list, search, rename, pin, archive, delete and prune sessions, or move one to other workers."""
 
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -13,9 +14,11 @@ from bridle.core.parts import Call, Prompt, Text
 from bridle.core.session import Session
 from bridle.errors import ConfigError, JournalRefused
 from bridle.runtime import Runtime
-from bridle.runtime.retention import expired, prune, size_of
-from bridle.surfaces.cli.commands import ListingGroup, SessionId, Yes, with_runtime
-from bridle.surfaces.cli.output import confirmed, say
+from bridle.runtime.project import Backend
+from bridle.runtime.retention import expired, prune
+from bridle.runtime.sessions import SessionQuery, pinned_first
+from bridle.surfaces.cli.commands import LastSession, ListingGroup, SessionId, Yes, with_runtime, with_sessions
+from bridle.surfaces.cli.output import confirmed, say, tell
 from bridle.surfaces.shared.safe_text import plain
 
 sessions = typer.Typer(cls=ListingGroup, invoke_without_command=True)
@@ -23,17 +26,19 @@ LONGEST_TITLE = 100
 
 
 @sessions.callback()
-@with_runtime
+@with_sessions
 async def listed(
-    runtime: Runtime,
+    runtime: Backend,
     all: Annotated[bool, typer.Option("--all", help="Include subagents' sessions and those without a prompt.")] = False,
     search: Annotated[str, typer.Option(help="List only sessions that contain this text.")] = "",
+    archived: Annotated[bool, typer.Option("--archived", help="List the archived sessions instead.")] = False,
 ) -> None:
-    """List sessions, most recently changed first.
+    """List sessions, most recently changed first, pinned ones before the others.
 
     Example: bridle sessions --search "failing test"
     """
-    for row in await runtime.sessions():
+    rows = await runtime.sessions(SessionQuery(archived="only" if archived else "without"))
+    for row in pinned_first(rows):
         if not all and (row.info.parent or not await runtime.is_begun(row)):
             continue
         try:
@@ -46,7 +51,8 @@ async def listed(
         status = await runtime.status(row.info.id)
         when = datetime.fromtimestamp(row.updated, UTC).strftime("%Y-%m-%d %H:%M")
         first = next((part.text for part in state.parts.values() if isinstance(part, Prompt)), "")
-        line = f"{row.info.id}  {when}  {status.state:<11}  {plain(row.info.title or first)[:60]}"
+        pin = "* " if row.info.pinned else ""
+        line = f"{row.info.id}  {when}  {status.state:<11}  {pin}{plain(row.info.title or first)[:60]}"
         say(line.replace("\n", " ").rstrip())
 
 
@@ -62,9 +68,9 @@ def _has(session: Session, words: str) -> bool:
 
 
 @sessions.command("rename")
-@with_runtime
+@with_sessions
 async def rename(
-    runtime: Runtime, session: SessionId, title: Annotated[str, typer.Argument(help="The new title.")]
+    runtime: Backend, session: SessionId, title: Annotated[str, typer.Argument(help="The new title.")]
 ) -> None:
     """Give a session a title.
 
@@ -76,10 +82,69 @@ async def rename(
     await runtime.rename(session, words)
 
 
+@sessions.command("pin")
+@with_sessions
+async def pin(runtime: Backend, session: LastSession = "") -> None:
+    """Keep a session at the top of lists, and out of `bridle sessions prune`.
+
+    Example: bridle sessions pin ses_01m7f61fgm8e25fmtbew1j8mk4
+    """
+    await runtime.pin(session, pinned=True)
+
+
+@sessions.command("unpin")
+@with_sessions
+async def unpin(runtime: Backend, session: LastSession = "") -> None:
+    """List a session among the others again.
+
+    Example: bridle sessions unpin ses_01m7f61fgm8e25fmtbew1j8mk4
+    """
+    await runtime.pin(session, pinned=False)
+
+
+@sessions.command("archive")
+@with_sessions
+async def archive(runtime: Backend, session: LastSession = "") -> None:
+    """Leave a session out of lists; `bridle sessions --archived` shows it.
+
+    Example: bridle sessions archive ses_01m7f61fgm8e25fmtbew1j8mk4
+    """
+    await runtime.archive(session, archived=True)
+
+
+@sessions.command("unarchive")
+@with_sessions
+async def unarchive(runtime: Backend, session: LastSession = "") -> None:
+    """Take a session out of the archive.
+
+    Example: bridle sessions unarchive ses_01m7f61fgm8e25fmtbew1j8mk4
+    """
+    await runtime.archive(session, archived=False)
+
+
+@sessions.command("move")
+@with_sessions
+async def move(
+    runtime: Backend,
+    session: SessionId,
+    place: Annotated[str, typer.Option(help="Name of the machine, as `bridle workers` shows it after the @.")],
+) -> None:
+    """Let the workers of another machine take a session with its subagents.
+
+    Its project directory must exist there, with the files.
+
+    Example: bridle sessions move ses_01m7f61fgm8e25fmtbew1j8mk4 --place build-2
+    """
+    for id in await runtime.move(session, place):
+        say(f"moved: {id} to {place}")
+    if missing := await runtime.worker_notice(session):
+        tell(f"bridle: {missing}")
+
+
 @sessions.command("delete")
-@with_runtime
+@with_sessions
 async def delete(
-    runtime: Runtime,
+    runtime: Backend,
     session: Annotated[list[str], typer.Argument(help="Session ids, as listed by `bridle sessions`.")],
     yes: Yes = False,
 ) -> None:
@@ -88,7 +153,9 @@ async def delete(
     Example: bridle sessions delete ses_01m7f61fgm8e25fmtbew1j8mk4
     """
     for id in session:
-        await size_of(runtime, id)
+        # A damaged session can still be deleted; an unknown one is an error before anything is deleted.
+        with suppress(JournalRefused):
+            await runtime.status(id)
     _confirm(len(session), yes=yes)
     for id in dict.fromkeys(session):
         for gone in await runtime.delete(id):

@@ -1,4 +1,4 @@
-"""Live output of a turn's subagents, each followed while its parent waits for it."""
+"""`SubagentViews`: follows the running subagents of a turn, and shows each below the call that started it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bridle.core.parts import TurnFinish
 from bridle.core.session import Session
 from bridle.core.states import Done, Failed, Waiting
 from bridle.errors import BridleError
-from bridle.runtime import Runtime
+from bridle.runtime.project import Backend
 from bridle.surfaces.cli.narrator import Narrator
 from bridle.surfaces.cli.text import TextLines
 
@@ -24,7 +24,7 @@ LAST_WORDS_SECONDS = 2.0
 class SubagentViews:
     """Follows every subagent of a tree and shows its events below the call that started it."""
 
-    def __init__(self, runtime: Runtime, lines: TextLines) -> None:
+    def __init__(self, runtime: Backend, lines: TextLines) -> None:
         self._runtime = runtime
         self._lines = lines
         self._followed: dict[str, asyncio.Task[None]] = {}

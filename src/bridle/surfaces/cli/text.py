@@ -1,4 +1,4 @@
-"""Text output of a run for people: the streamed answer, and progress of the turn and its subagents."""
+"""`TextLines`: prints a run for people: streamed answer, status lines, usage; `Narrator`s print steps and calls."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from bridle.core.events import Entry, Live, PartDelta, PartPut, Recorded, RequestMoved
+from bridle.core.events import Entry, Live, PartDelta, PartGrown, PartPut, Recorded, RequestMoved
 from bridle.core.fold import fold
 from bridle.core.ids import is_below
 from bridle.core.limits import counted
+from bridle.core.live import is_awaited
 from bridle.core.parts import StepFinish, Text, TurnFinish
 from bridle.core.result import Result, answers
 from bridle.core.session import Session
@@ -27,11 +28,11 @@ MOST_UNDER_WAY = 6
 class TextLines:
     """Streams the answer to standard output; steps, calls, notices and usage go to standard error."""
 
-    def __init__(self, paper: Writer) -> None:
-        self._paper = paper
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
         self.shown = Session()
         """The session up to the last shown event."""
-        self._top = Narrator(paper, self.shown)
+        self._top = Narrator(writer, self.shown)
         self._below: dict[str, Narrator] = {}
         self._prompt = ""
         self._written: dict[str, int] = {}
@@ -40,27 +41,27 @@ class TextLines:
 
     @property
     def lively(self) -> bool:
-        return self._paper.lively
+        return self._writer.lively
 
     def session(self, id: str) -> None:
-        self._paper.say(f"session {id}")
+        self._writer.say(f"session {id}")
 
     def begin(self, session: Session, prompt: str) -> None:
         self.shown = session
-        self._top = Narrator(self._paper, session)
+        self._top = Narrator(self._writer, session)
         self._prompt = prompt
         self._seen = (asyncio.get_running_loop().time(), session.elapsed)
 
     def notice(self, text: str) -> None:
-        self._paper.say(f"! {plain(text)}")
+        self._writer.say(f"! {plain(text)}")
 
     def error(self, text: str, reason: EndReason) -> None:
         self.rest()
-        self._paper.say(f"bridle: {plain(text)}", always=True)
+        self._writer.say(f"bridle: {plain(text)}", always=True)
 
     def event(self, event: Entry | Live) -> None:
         if isinstance(event, PartDelta):
-            if answers(self.shown, self._prompt):
+            if answers(self.shown, self._prompt) and is_awaited(self.shown, event):
                 self._delta(event)
         elif event.sequence > self.shown.sequence:
             fold(self.shown, event)
@@ -73,7 +74,7 @@ class TextLines:
     @contextmanager
     def below(self, child: str, depth: int) -> Iterator[Narrator]:
         """Show a subagent until the end of the context."""
-        self._below[child] = Narrator(self._paper, Session(), depth)
+        self._below[child] = Narrator(self._writer, Session(), depth)
         try:
             yield self._below[child]
         finally:
@@ -81,13 +82,13 @@ class TextLines:
 
     def tick(self) -> None:
         """Update the status lines."""
-        if self._paper.lively:
-            self._paper.live(tuple(self._under_way()))
+        if self._writer.lively:
+            self._writer.live(tuple(self._under_way()))
 
     def rest(self) -> None:
         """End the current text and clear the status lines."""
-        self._paper.end_words()
-        self._paper.live(())
+        self._writer.end_words()
+        self._writer.live(())
 
     def _under_way(self) -> Iterator[str]:
         turn = self.shown.running
@@ -117,19 +118,31 @@ class TextLines:
             self._pending[delta.part] = f"  ○ {line(delta.call)}  {delta.offset + len(delta.text)} characters"
             self.tick()
             return
-        shown = self._paper.early and delta.kind == "text" and not self._wants_output
-        if shown and delta.offset == self._written.get(delta.part, 0):
-            self._write(delta.part, delta.text)
+        written = self._written.get(delta.part, 0)
+        if self._writer.early and delta.kind == "text" and not self._wants_output and delta.offset <= written:
+            self._write(delta.part, delta.text[written - delta.offset :])
+
+    def _catch_up(self, id: str) -> None:
+        """Write recorded text whose deltas were lost on their way from another process."""
+        part = self.shown.parts.get(id)
+        if self._writer.early and isinstance(part, Text) and part.by == "model" and not self._wants_output:
+            self._write(id, part.text[self._written.get(id, 0) :])
 
     def _write(self, part: str, text: str) -> None:
         if text:
-            self._paper.words(text)
+            self._writer.words(text)
             self._written[part] = self._written.get(part, 0) + len(text)
 
     def _recorded(self, event: Recorded) -> None:
         self._top.tell(event)
         if isinstance(event, RequestMoved):
             self._pending = {id: said for id, said in self._pending.items() if not is_below(id, event.id)}
+            if any(is_below(id, event.id) and id not in self.shown.parts for id in self._written):
+                # The process that streamed it has died: the next attempt begins on a line of its own.
+                self._written = {id: number for id, number in self._written.items() if id in self.shown.parts}
+                self._writer.end_words()
+        if isinstance(event, PartGrown):
+            self._catch_up(event.id)
         if not isinstance(event, PartPut):
             return
         match event.part:
@@ -142,6 +155,8 @@ class TextLines:
                 turn = self.shown.turn
                 if by == "bridle" or (turn is not None and turn.synthesis == "done" and id in turn.words):
                     self._rest_of([id])
+                else:
+                    self._catch_up(id)
 
     def _rest_of(self, texts: Iterable[str]) -> None:
         """Write the text that no delta delivered, e.g. because another process drives the session."""
@@ -149,7 +164,7 @@ class TextLines:
             part = self.shown.parts[id]
             assert isinstance(part, Text)
             self._write(id, part.text[self._written.get(id, 0) :])
-        self._paper.end_words()
+        self._writer.end_words()
 
     @property
     def _wants_output(self) -> bool:
@@ -160,13 +175,13 @@ class TextLines:
     def result(self, result: Result) -> None:
         self.rest()
         if result.reason in ("paused", "held"):
-            self._paper.say(f"{result.reason}: session {result.session}")
+            self._writer.say(f"{result.reason}: session {result.session}")
             for ask in result.asks:
                 who = f" (subagent {line(ask.session)})" if ask.session else ""
-                self._paper.say(f"  ? {plain(ask.text)}{who}")
+                self._writer.say(f"  ? {plain(ask.text)}{who}")
                 for each in plain(ask.diff).splitlines():
-                    self._paper.say(f"    {each}")
+                    self._writer.say(f"    {each}")
                 how = "YOUR ANSWER" if ask.kind == "question" else "once|always|reject"
-                self._paper.say(f"  answer it with: bridle answer {result.session} {line(ask.id)} {how}")
+                self._writer.say(f"  answer it with: bridle answer {result.session} {line(ask.id)} {how}")
             return
-        self._paper.say(f"{result.reason}: {', '.join(used_words(result.spent))}")
+        self._writer.say(f"{result.reason}: {', '.join(used_words(result.spent))}")

@@ -1,4 +1,4 @@
-"""`bridle export`, `import`, `fork` and `report`: copy sessions, to and from files too, or write one as a page."""
+"""`bridle export`, `import`, `fork` and `report`: write or read a session as a file, copy it, make its HTML page."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import typer
 
 from bridle.errors import ConfigError
 from bridle.runtime import Runtime
+from bridle.runtime.sessions import Sessions
 from bridle.runtime.transfer import read_bundle
-from bridle.surfaces.cli.commands import LastSession, Output, SessionId, with_runtime
+from bridle.surfaces.cli.commands import LastSession, Output, with_runtime
 from bridle.surfaces.cli.new_files import write_file
 from bridle.surfaces.cli.output import say, say_json_document
 
@@ -18,7 +19,7 @@ from bridle.surfaces.cli.output import say, say_json_document
 @with_runtime
 async def export(
     runtime: Runtime,
-    session: SessionId,
+    session: LastSession = "",
     output: Output = None,
     redact: Annotated[bool, typer.Option("--redact", help="Remove secrets.")] = False,
 ) -> None:
@@ -47,7 +48,7 @@ async def take_in(
 @with_runtime
 async def fork(
     runtime: Runtime,
-    session: SessionId,
+    session: LastSession = "",
     turn: Annotated[int | None, typer.Option(help="Leave out this turn and all later ones.", min=1)] = None,
 ) -> None:
     """Copy a session's history into a new session, and print its id; the old session stays unchanged.
@@ -69,11 +70,11 @@ async def report(
 
     Example: bridle report -o report.html
     """
-    page = await made(runtime, session or await runtime.last_session())
+    page = await made(runtime, session)
     write_file(output, page.encode())
 
 
-async def made(runtime: Runtime, session: str) -> str:
+async def made(runtime: Sessions, session: str) -> str:
     """Return the HTML page of a session."""
     # Imported here because no other command needs it.
     from bridle import __version__

@@ -26,7 +26,7 @@ async def undo_turns(
 
     Example: bridle undo --to 3
     """
-    id = session or await runtime.last_session()
+    id = session
     undone = await runtime.undo(id, to=to, keep_files=keep_files, force=force)
     finished = " (this completes an interrupted undo: its files were not restored yet)" if undone.finished else ""
     say(f"undone: turn {undone.turn} and all later turns, in {id}{finished}")
@@ -46,7 +46,7 @@ async def redo_turns(
 
     Example: bridle redo
     """
-    id = session or await runtime.last_session()
+    id = session
     done = await runtime.redo(id, keep_files=keep_files)
     say(f"redone: turn {done.turn} and all later turns, in {id}")
     _tell(done)
@@ -70,4 +70,4 @@ async def show_diff(
 
     Example: bridle diff --turn 2
     """
-    say_diff(await runtime.diff(session or await runtime.last_session(), turn))
+    say_diff(await runtime.diff(session, turn))

@@ -1,4 +1,4 @@
-"""Output streams of a run: the answer on standard output, everything else on standard error."""
+"""`Writer`: prints a run plainly, answer to stdout and the rest to stderr; `output_writer` returns it or a `Screen`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def is_lively(stream: TextIO | None, environment: Mapping[str, str]) -> bool:
     return stream is not None and stream.isatty() and environment.get("TERM", "dumb") not in ("", "dumb", "unknown")
 
 
-def paper(*, quiet: bool) -> Writer:
+def output_writer(*, quiet: bool) -> Writer:
     """Return the writer for this process's standard output and standard error."""
     if not is_lively(sys.stderr, os.environ):
         return Writer(sys.stdout, sys.stderr, quiet=quiet)

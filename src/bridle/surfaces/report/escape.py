@@ -1,4 +1,4 @@
-"""HTML escaping for the report: all text passes here, where secrets and control characters are removed."""
+"""Escapes text for the HTML report; all of it passes here, where secrets and control characters are removed."""
 
 from __future__ import annotations
 

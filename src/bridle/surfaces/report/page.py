@@ -1,4 +1,4 @@
-"""The HTML page of a report: one self-contained file in which all model text is escaped."""
+"""Builds the HTML page of a report: one self-contained file in which all model text is escaped."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from bridle.core.events import SessionInfo
 from bridle.core.ids import step_address
 from bridle.core.limits import NOTHING, ROWS, Limit, Spent, counted
 from bridle.core.parts import Patch, Reasoning, TurnFinish
+from bridle.surfaces.report.charts import duration, limits_chart, state_style, state_words, timeline, tokens_chart
 from bridle.surfaces.report.escape import quoted, text
 from bridle.surfaces.report.gather import CallRow, StepRow, TurnView
-from bridle.surfaces.report.picture import duration, limits_chart, state_style, state_words, timeline, tokens_chart
 from bridle.surfaces.shared.call_summary import telling
 from bridle.surfaces.shared.limit_levels import short, used_words
 from bridle.values.secrets import redacted

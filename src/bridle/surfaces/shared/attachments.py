@@ -1,4 +1,4 @@
-"""Attachments of a prompt: text files, images and documents, read with a size limit."""
+"""Reads the attachments of a user's prompt (text files, images, documents) with a size limit."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from pathlib import Path
 
 from bridle.core.parts import File
 from bridle.errors import ConfigError
+from bridle.runtime.project import MOST_ATTACHED_BYTES, attachment
 from bridle.values.media import media_of
-
-MOST_BYTES = 20 * 1024 * 1024
 
 
 def attached(path: Path, said: str) -> File:
@@ -18,14 +17,10 @@ def attached(path: Path, said: str) -> File:
         if not path.is_file():
             raise ConfigError(f"{said} " + ("is no file" if path.exists() else "cannot be read: there is none"))
         with path.open("rb") as stream:
-            content = stream.read(MOST_BYTES + 1)
-        if len(content) > MOST_BYTES:
-            raise ConfigError(f"{said} is larger than {MOST_BYTES // 2**20} MB")
-        return from_bytes(str(path), content) or File(str(path), content.decode("utf-8"))
+            content = stream.read(MOST_ATTACHED_BYTES + 1)
     except OSError as error:
         raise ConfigError(f"{said} cannot be read: {error}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{said} is neither text nor PNG, JPEG, GIF, WebP or PDF: {error}") from error
+    return attachment(str(path), content, said)
 
 
 def from_bytes(name: str, content: bytes) -> File | None:

@@ -1,4 +1,4 @@
-"""Short summaries of tool calls: the most informative argument."""
+"""Picks the most informative argument of a tool call, to show the call on one line."""
 
 from __future__ import annotations
 

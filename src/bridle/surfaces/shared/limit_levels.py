@@ -1,4 +1,4 @@
-"""Usage of each limit, formatted the same way for every surface."""
+"""Formats limits the same way for every surface: usage as text and bars, and the reason why a turn ended."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from bridle.core.ledger import Account, TreeLimits
-from bridle.core.limits import ROWS, Limit, Limits, Spent
+from bridle.core.limits import LIMIT_OF_REASON, ROWS, Limit, Limits, Reason, Spent
 from bridle.core.session import OpenTurn
 
 NEAR = 0.8
+OTHER_REASONS: dict[Reason, str] = {
+    "tree_budget": "tree budget exhausted",
+    "doom_loop": "doom loop",
+    "context_full": "context window full",
+    "empty": "no answer from the model",
+}
+"""Endings whose name is not a word for people, besides limits."""
 
 
 class Level(NamedTuple):
@@ -48,6 +55,12 @@ def used_words(spent: Spent) -> Iterator[str]:
             yield f"{value:,} {row.label if value != 1 else row.label.removesuffix('s')}"
         elif value or row.unit == "seconds":
             yield f"{value:.1f} s" if row.unit == "seconds" else row.exact(value)
+
+
+def reason_words(reason: Reason) -> str:
+    """Return why a turn ended, in words for people: "answered", "step limit reached"."""
+    row = LIMIT_OF_REASON.get(reason)
+    return row.headline if row is not None else OTHER_REASONS.get(reason, reason)
 
 
 def nearest(turn: OpenTurn, elapsed: float) -> Level | None:

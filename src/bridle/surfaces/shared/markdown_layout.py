@@ -1,4 +1,4 @@
-"""Markdown rendering for the terminal, shared by `bridle run` and the terminal application."""
+"""`MarkdownText`: renders a model's Markdown for the terminal with Rich; blocks that would lose text stay source."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import ClassVar
 
 from markdown_it.token import Token
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import Heading, Markdown, TableElement
+from rich.markdown import CodeBlock, Heading, Markdown, TableElement
+from rich.syntax import Syntax, SyntaxTheme
 from rich.table import Table
 
 from bridle.surfaces.shared.markdown_stream import markdown
@@ -35,14 +36,41 @@ class _WholeTable(TableElement):
             yield table
 
 
+class _Code(CodeBlock):
+    """A block of code in the colors of a surface, if it has some."""
+
+    syntax: SyntaxTheme | None = None
+
+    @classmethod
+    def create(cls, markdown: Markdown, token: Token) -> CodeBlock:
+        made = super().create(markdown, token)
+        if isinstance(made, cls) and isinstance(markdown, MarkdownText):
+            made.syntax = markdown.syntax
+        return made
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if self.syntax is None:
+            yield from super().__rich_console__(console, options)
+        else:
+            yield Syntax(str(self.text).rstrip(), self.lexer_name, theme=self.syntax, word_wrap=True, padding=(0, 1))
+
+
 class MarkdownText(Markdown):
-    """Markdown written by a model."""
+    """Markdown written by a model. `syntax` are the colors of code; without them it has those of the terminal."""
 
-    elements: ClassVar = {**Markdown.elements, "heading_open": _LeftHeading, "table_open": _WholeTable}
+    elements: ClassVar = {
+        **Markdown.elements,
+        "heading_open": _LeftHeading,
+        "table_open": _WholeTable,
+        "fence": _Code,
+        "code_block": _Code,
+    }
 
-    def __init__(self, words: str, *, light: bool) -> None:
-        # Links show their URL, because a model's link text may be misleading.
-        super().__init__(words, code_theme="ansi_light" if light else "ansi_dark", hyperlinks=False)
+    def __init__(self, words: str, *, light: bool, syntax: SyntaxTheme | None = None) -> None:
+        self.syntax = syntax
+        # Links show their URL, because a model's link text may be misleading. Rich parses nothing: its parser differs.
+        super().__init__("", code_theme="ansi_light" if light else "ansi_dark", hyperlinks=False)
+        self.markup = words
         self.parsed = list(_whole(markdown().parse(words), words.split("\n")))
 
 

@@ -1,9 +1,10 @@
-"""Splits streamed Markdown into finished blocks, which later text cannot change, and the rest."""
+"""`Divider`: splits streamed Markdown into finished blocks, which later text cannot change, and the rest."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 from markdown_it import MarkdownIt
@@ -26,8 +27,9 @@ class Divided(NamedTuple):
     joined: bool = False
 
 
+@cache
 def markdown() -> MarkdownIt:
-    """Return a parser for Markdown from models: HTML is plain text, and reference links are disabled."""
+    """Return the parser for Markdown from models: HTML is plain text, and reference links are disabled."""
     return MarkdownIt().enable("strikethrough").enable("table").disable(["html_inline", "html_block", "reference"])
 
 

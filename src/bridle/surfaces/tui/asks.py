@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import ClassVar, Literal, NamedTuple, TypeVar
 
+import msgspec
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -16,6 +17,7 @@ from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.widget import Widget
 
+from bridle.core.permission import DOOM_LOOP
 from bridle.core.states import Ask
 from bridle.surfaces.shared.safe_text import line
 from bridle.surfaces.tui.editor import Editor
@@ -24,7 +26,7 @@ from bridle.surfaces.tui.widgets import Button, OptionList, Static, TextInput
 
 Decision = TypeVar("Decision")
 FRAME = 2
-HINT = "←→ choose, enter answers, ↑↓ scroll, tab: other fields, esc: later"
+HINT = "←→ choose, enter answers, ↑↓ scroll, tab: other fields, esc: later (/asks)"
 DRAFT_HINT = "Typing goes into your draft. ←→ choose, enter answers, esc: later"
 
 
@@ -36,6 +38,11 @@ class Deliberate(ModalScreen[Decision]):
     """
 
     QUIET_SECONDS: ClassVar[float] = 0.7
+    SCOPED_CSS = False
+    CSS = """
+    Deliberate { align: center bottom; background: transparent; }
+    Deliberate .dialog { width: 100%; max-width: 100%; }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "choose(-1)", show=False),
         Binding("right", "choose(1)", show=False),
@@ -102,7 +109,9 @@ class Deliberate(ModalScreen[Decision]):
 
     def on_key(self, event: events.Key) -> None:
         """Treat unhandled keys as typing into the draft."""
-        if event.is_printable and event.character:
+        if self._chosen_by_number(event.character or ""):
+            pass
+        elif event.is_printable and event.character:
             self._type(event.character)
         elif event.key == "backspace":
             self._draft.action_delete_left()
@@ -110,6 +119,17 @@ class Deliberate(ModalScreen[Decision]):
         else:
             return
         event.stop()
+
+    def _chosen_by_number(self, character: str) -> bool:
+        """Highlight the choice of a question with this number; enter then gives it."""
+        listed = next(iter(self.query(OptionList)), None)
+        if listed is None or not character.isdecimal() or not self.ready or self._has_draft:
+            return False
+        if not 0 < int(character) <= listed.option_count:
+            return False
+        listed.focus()
+        listed.highlighted = int(character) - 1
+        return True
 
     def on_paste(self, event: events.Paste) -> None:
         event.stop()
@@ -138,6 +158,12 @@ class Deliberate(ModalScreen[Decision]):
     def action_read(self, way: str) -> None:
         """Scroll the description."""
         getattr(self.query_one("#about", VerticalScroll), way)(animate=False)
+
+
+class BashCall(msgspec.Struct):
+    """The part of a `bash` call that a person decides about."""
+
+    command: str
 
 
 class AskReply(NamedTuple):
@@ -195,10 +221,29 @@ def _about(ask: Ask) -> Iterator[Widget]:
     who = f"  (subagent {ask.session})" if ask.session else ""
     yield Static(f"? {ask.text}{who}", classes="title")
     accesses = "\n".join(f"{access.permission}: {access.pattern}" for access in ask.accesses)
-    yield Static(diff_text(ask.diff) if ask.diff else ask.detail or accesses)
+    command = f"$ {words}" if (words := _command(ask)) else ""
+    # The access of a question is its text, which stands above.
+    plain_words = command or ask.detail or (accesses if ask.kind != "question" else "")
+    if ask.diff or plain_words:
+        yield Static(diff_text(ask.diff) if ask.diff else plain_words)
     wider = ", ".join(access.always for access in ask.accesses if access.always)
-    if wider:
+    if wider and not _is_loop(ask):
         yield Static(f"Always lets pass: {line(wider)}", classes="wider")
+
+
+def _command(ask: Ask) -> str:
+    """Return the shell command that is asked about; empty for other asks."""
+    if all(access.permission != "bash" for access in ask.accesses):
+        return ""
+    try:
+        return msgspec.json.decode(ask.detail, type=BashCall).command
+    except msgspec.MsgspecError:
+        # Another tool than bash may need this permission.
+        return ""
+
+
+def _is_loop(ask: Ask) -> bool:
+    return any(access.permission == DOOM_LOOP for access in ask.accesses)
 
 
 def _answers(ask: Ask) -> Iterator[Widget]:
@@ -206,9 +251,11 @@ def _answers(ask: Ask) -> Iterator[Widget]:
         yield OptionList(*ask.choices, id="choices")
         yield TextInput(placeholder="or your own words (enter)", id="words", compact=True)
         return
+    # A loop that is allowed for good is never stopped again.
+    always = [] if _is_loop(ask) else [Button("Always", id="always", compact=True)]
     yield Horizontal(
         Button("Once", id="once", variant="success", compact=True),
-        Button("Always", id="always", compact=True),
+        *always,
         Button("Reject", id="reject", variant="error", compact=True),
         classes="buttons",
     )

@@ -1,39 +1,54 @@
-"""The session screen: transcript, limits and editor. It submits, answers and follows; the engine decides."""
+"""`Chat`, the session screen: transcript, limits and editor. It submits, answers and follows; the engine decides."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 from textual import work
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.reactive import reactive
 from textual.widgets import Footer
 
-from bridle.core.inbox import TurnOptions
 from bridle.core.ledger import Account
+from bridle.core.limits import LIMITS, LimitName
 from bridle.core.parts import Prompt
 from bridle.core.session import OpenTurn, Session
 from bridle.core.states import Ask
 from bridle.core.status import status_of
 from bridle.errors import BridleError
-from bridle.runtime.project import Backend, submit_prompt
-from bridle.surfaces.shared.limit_levels import NEAR, nearest
+from bridle.runtime.project import Backend
+from bridle.surfaces.shared.limit_levels import NEAR, nearest, reason_words
 from bridle.surfaces.shared.safe_text import line
-from bridle.surfaces.tui.asks import AskReply, AskScreen, Confirm
-from bridle.surfaces.tui.editor import Completions, Editor
-from bridle.surfaces.tui.paste import Pasted
-from bridle.surfaces.tui.transcript import SessionScreen
+from bridle.surfaces.tui.asks import AskReply, AskScreen
+from bridle.surfaces.tui.commands import CommandTable
+from bridle.surfaces.tui.completion import Completer, Completion, Completions
+from bridle.surfaces.tui.editor import Editor
+from bridle.surfaces.tui.history import PromptHistory
+from bridle.surfaces.tui.host import NOTHING_CHOSEN, StartChoices
+from bridle.surfaces.tui.keys import KeyMap
+from bridle.surfaces.tui.mode_line import APPROVALS
+from bridle.surfaces.tui.prompting import Prompting
+from bridle.surfaces.tui.session_screen import TurnFacts
 from bridle.surfaces.tui.widgets import Static
 
 TICK_SECONDS = 0.5
 DOUBT_SECONDS = 1.0
-CONTINUE = "continue"
 
 
-class Chat(SessionScreen):
+class Setting(NamedTuple):
+    """What a session screen gets from its application."""
+
+    keys: KeyMap
+    commands: CommandTable
+    history: PromptHistory
+    choices: StartChoices = NOTHING_CHOSEN
+
+
+class Chat(Prompting):
     """The screen of one session."""
 
     @dataclass
@@ -43,37 +58,46 @@ class Chat(SessionScreen):
         words: str
         rests: bool
 
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "escape", show=False)]
+
     headline: reactive[str] = reactive("bridle")
     """The title of the terminal window."""
 
-    def __init__(self, runtime: Backend, session: str | None) -> None:
-        super().__init__(runtime, session or runtime.new_id())
-        self.begun = session is not None
-        """Whether the session exists: a new one is created with its first prompt."""
-        self.agent: str | None = None
-        self.model: str | None = None
-        self._completions = Completions(id="completions")
-        self.editor = Editor(self._completions, self._known, runtime.directory)
+    def __init__(
+        self,
+        runtime: Backend,
+        session: str | None,
+        setting: Setting,
+    ) -> None:
+        super().__init__(runtime, session)
+        self.commands = setting.commands
+        self.agent, self.model = setting.choices.agent, setting.choices.model
+        self._first = setting.choices.prompt
+        # Held, since it is updated once more after the application has been left and finds no widgets.
+        self._head = Static("", id="head")
+        self._completions = Completions()
+        self._completer = Completer(setting.commands)
+        self.editor = Editor(self._completions, self._complete, setting.keys, setting.history)
         self._asking = False
         self._put: AskScreen | None = None
-        self._driving: Counter[str] = Counter()
-        self._status = ""
         self._near: tuple[str, str] = ("", "")
         self._doubted: float | None = None
         self._tree: Account | None = None
         self._clock = (0.0, 0.0)
 
     def compose(self) -> ComposeResult:
-        yield Static("", id="head")
-        yield self.transcript
+        yield self._head
+        yield from self.middle()
         yield self.gauge
+        yield self.waiting
+        yield self.mode_line
         yield self._completions
         yield self.editor
+        yield self.status_line
         yield Footer()
 
-    def _known(self) -> list[str]:
-        agents = [f"@{row.agent.name}" for row in self.runtime.agents() if row.agent.mode != "primary"]
-        return [*(f"/{name}" for name in self.runtime.preferences().commands), *agents]
+    async def _complete(self, word: str) -> list[Completion]:
+        return await self._completer.find(self.runtime, word)
 
     async def on_mount(self) -> None:
         self._completions.display = False
@@ -82,6 +106,9 @@ class Chat(SessionScreen):
         await (self.open(self.id_of_session) if self.begun else self.fresh())
         if not self.transcript.session.parts:
             self._welcome()
+        if self._first:
+            self.editor.put(self._first)
+            self.editor.send()
 
     @work
     async def _welcome(self) -> None:
@@ -96,8 +123,8 @@ class Chat(SessionScreen):
     async def fresh(self) -> None:
         """Show a new session, which is created with its first prompt."""
         self.workers.cancel_group(self, "follow")
-        await self._show(self.runtime.new_id(), Session())
         self.begun = False
+        await self._show(self.runtime.new_id(), Session())
 
     async def open(self, session: str) -> None:
         """Show a session and follow its events."""
@@ -109,10 +136,11 @@ class Chat(SessionScreen):
     async def _show(self, session: str, state: Session) -> None:
         self.id_of_session = session
         self._asking = False
-        self._status = ""
+        self.status = ""
         await self.transcript.open(state)
-        self.editor.asked = [part.text for part in state.parts.values() if isinstance(part, Prompt)]
+        self.editor.prompts.opened([part.text for part in state.parts.values() if isinstance(part, Prompt)])
         await self.look()
+        await self.look_at_waiting()
 
     async def on_transcript_view_undone(self) -> None:
         await self.open(self.id_of_session)
@@ -125,16 +153,22 @@ class Chat(SessionScreen):
         state: str = status_of(session, held=held).state
         if state == "interrupted" and (await self.runtime.load(self.id_of_session)).sequence > session.sequence:
             # The screen lags behind the record, which may have ended the turn; the missing entries are on their way.
-            state = self._status
-        if state != self._status and not self._may_go_on(state):
-            self._status, before = state, self._status
+            state = self.status
+        if state != self.status and not self._may_go_on(state):
+            self.status, before = state, self.status
             if before in ("busy", "retry") and state in ("idle", "paused", "interrupted"):
                 self.post_message(self.Told(self._ended(), rests=True))
         self._clock = (asyncio.get_running_loop().time(), session.elapsed)
         self._warn(session.running)
         self._tree = await self.runtime.tree_account(session)
+        self.look_at_subagents()
         self.show_state()
+        await self.transcript.show_interrupted(self.status == "interrupted")
+        if self.waiting.items:
+            await self.look_at_waiting()
         asks = session.running.asks if session.running is not None else ()
+        if not asks:
+            self.mode_line.say("asks", "")
         if self._put is not None and all(ask.id != self._put.ask.id for ask in asks):
             self._put.withdraw()
         elif asks and not self._asking:
@@ -144,7 +178,7 @@ class Chat(SessionScreen):
     def _may_go_on(self, state: str) -> bool:
         """Return whether an apparent interruption may be a mere delay: it is believed after `DOUBT_SECONDS`."""
         now = asyncio.get_running_loop().time()
-        if state != "interrupted" or self._status not in ("busy", "retry"):
+        if state != "interrupted" or self.status not in ("busy", "retry"):
             self._doubted = None
             return False
         self._doubted = self._doubted if self._doubted is not None else now
@@ -166,32 +200,32 @@ class Chat(SessionScreen):
         asks = turn.asks if turn is not None else ()
         if asks:
             return f"bridle asks: {asks[0].text}"
-        ended = turn.finish.reason if turn is not None and turn.finish is not None else self._status
-        return f"bridle: {ended}"
+        finish = turn.finish if turn is not None else None
+        return f"bridle: {reason_words(finish.reason) if finish is not None else self.status}"
 
     def show_state(self) -> None:
         """Update the head, the gauge and the window title."""
         session = self.transcript.session
         info, turn = session.info, session.turn
+        self.mode_line.say("approvals", APPROVALS[self.approvals])
         first = next((part.text for part in session.parts.values() if isinstance(part, Prompt)), "new session")
         title = info.title if info is not None and info.title else first
-        who = self.agent or (turn.start.agent if turn is not None else self.runtime.preferences().agent)
-        model = self.model or (turn.start.model if turn is not None else self.runtime.preferences().model)
-        self.query_one("#head", Static).update(f" {line(title)[:60]}   {line(who)} · {line(model)}")
-        self.gauge.show(session, self._elapsed(), self._status, self._tree)
-        step = f" · step {turn.steps}/{turn.cap}" if turn is not None and self._status != "idle" else ""
-        self.headline = f"bridle: {self._status or 'idle'}{step}"
+        self._head.update(line(title))
+        self.show_facts(TurnFacts(self._elapsed(), self.status, self._tree, self.agent_now, self.model_now))
+        step = f" · step {turn.used.steps}/{turn.cap}" if turn is not None and self.status != "idle" else ""
+        self.headline = f"bridle: {self.status or 'idle'}{step}"
 
     def _elapsed(self) -> float:
         at, elapsed = self._clock
-        if self._status in ("busy", "retry"):
+        if self.status in ("busy", "retry"):
             return elapsed + asyncio.get_running_loop().time() - at
         return self.transcript.session.elapsed
 
     async def _tick(self) -> None:
         if self._doubted is not None:
             await self.look()
-        elif self._status in ("busy", "retry"):
+        elif self.status in ("busy", "retry"):
+            self.look_at_subagents()
             self.show_state()
 
     @work
@@ -200,68 +234,28 @@ class Chat(SessionScreen):
         reply: AskReply | None = await self.app.push_screen_wait(self._put)
         over, self._put = self._put.over, None
         if reply is not None:
-            await self.runtime.answer(session, ask.id, *reply)
-            await self.runtime.resume(session)
+            await self._answer(session, ask, reply)
         # A postponed ask stays open; a prompt or an abort rejects it.
         self._asking = reply is None and not over
+        self.mode_line.say("asks", "a request waits for your answer: /asks shows it" if self._asking else "")
         if over:
             await self.look()
 
-    async def on_editor_sent(self, event: Editor.Sent) -> None:
-        self.send(event.text, event.pasted)
-
-    async def on_sentinel_view_continued(self) -> None:
-        await self.go_on()
-
-    async def go_on(self) -> None:
-        """Continue after a limit, or resume an interrupted turn."""
-        if self._status == "interrupted":
-            await self.resume()
-        elif self.begun:
-            self.send(CONTINUE, Pasted())
-
-    async def resume(self) -> None:
-        """Resume an interrupted turn and drive it to its end."""
-        await self.runtime.resume(self.id_of_session)
-        turn = self.transcript.session.running
-        if turn is not None and turn.prompts:
-            self._drive(self.id_of_session, turn.prompts[-1])
-
-    @work
-    async def send(self, typed: str, pasted: Pasted) -> None:
-        """Submit a prompt and drive its turn."""
-        options, session = TurnOptions(self.agent, self.model, "person"), self.id_of_session
-        words, files = pasted.sent(typed)
+    async def _answer(self, session: str, ask: Ask, reply: AskReply) -> None:
         try:
-            asked = await self.runtime.expand(words, self._confirm, typed=typed, agent=self.agent)
-            if not self.begun:
-                await self.open(await self.runtime.begin(session, asked.text, asked.over(options)))
-            id = await submit_prompt(self.runtime, session, asked, options, files=files)
+            await self.runtime.answer(session, ask.id, *reply)
+            await self.runtime.resume(session)
         except BridleError as error:
+            # Another person may have answered at the same time, or may not be allowed to.
             self.notify(line(str(error)), severity="error", timeout=20)
-            self.editor.put_back(typed, pasted)
-            return
+
+    def postpone_no_ask(self) -> None:
         self._asking = False
-        self._drive(session, id)
-
-    async def _confirm(self, command: str) -> bool:
-        return await self.app.push_screen_wait(Confirm("Do this for the prompt?", command, self.editor))
-
-    @work(group="drive")
-    async def _drive(self, session: str, prompt: str) -> None:
-        """Wait for a prompt's turn: the waiter detects dead subagents and turns that can continue."""
-        self._driving[session] += 1
-        try:
-            await self.runtime.wait(session, prompt)
-        except BridleError as error:
-            self.notify(str(error), severity="error", timeout=20)
-        finally:
-            self._driving -= Counter([session])
-        await self.look()
+        self.mode_line.say("asks", "")
 
     async def ask_again(self) -> None:
         """Show a postponed ask again."""
-        self._asking = False
+        self.postpone_no_ask()
         await self.look()
 
     async def extend(self) -> str:
@@ -270,11 +264,13 @@ class Chat(SessionScreen):
         level = nearest(turn, self._elapsed()) if turn is not None else None
         if turn is None or level is None:
             return "no turn is running, so there is no limit to raise"
-        name = level.limit.name
-        by = max(level.limit.extension, round((turn.limits.of(name) or 0) / 2))
+        return await self.raise_limit(level.limit.name)
+
+    async def raise_limit(self, name: LimitName) -> str:
+        """Raise a limit of the running turn by half; return the outcome as text."""
+        turn = self.transcript.session.running
+        if turn is None:
+            return "no turn is running, so there is no limit to raise"
+        by = max(LIMITS[name].extension, round((turn.limits.of(name) or 0) / 2))
         await self.runtime.extend(self.id_of_session, name, by)
         return f"{name} raised by {by:g}"
-
-    @property
-    def busy(self) -> bool:
-        return self._status in ("busy", "retry", "paused")

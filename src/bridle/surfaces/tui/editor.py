@@ -1,56 +1,74 @@
-"""The prompt editor: several lines, history, and completion of commands, agents and files."""
+"""`Editor`, the prompt editor: several lines, history, pasting, completion, and a mode for shell commands."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
-from textual import events
+from textual import events, work
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from bridle.errors import ConfigError
 from bridle.surfaces.shared.safe_text import line
+from bridle.surfaces.tui.completion import Completion, Completions
+from bridle.surfaces.tui.history import PromptHistory
+from bridle.surfaces.tui.keys import KeyMap
 from bridle.surfaces.tui.paste import Pasted, clipboard_image
-from bridle.surfaces.tui.widgets import OptionList, TextArea
+from bridle.surfaces.tui.widgets import TextArea
 
-MOST_FILES = 5_000
-MOST_SHOWN = 6
-SKIPPED = frozenset({".git", "node_modules", ".venv", "__pycache__", "target", "dist"})
-
-
-class Completions(OptionList):
-    """Completions of the word at the cursor."""
-
-    can_focus = False
+ACTIONS = ("send", "newline", "next_agent", "approvals", "stop", "paste")
+MENTIONED = re.compile(r'(?:^|\s)(@(?:"[^"]*|\S*))$')
+Find = Callable[[str], Awaitable[list[Completion]]]
 
 
 class Editor(TextArea):
-    """A text area: enter sends, shift+enter, alt+enter or ctrl+j insert a new line, up and down browse the history."""
+    """A text area that sends prompts. Its keys are those of the settings."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+v", "paste_anything", "Paste", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("pageup", "page(-1)", show=False),
+        Binding("pagedown", "page(1)", show=False),
+    ]
 
     @dataclass
     class Sent(Message):
-        """A prompt was submitted."""
+        """A prompt, a slash command, or in shell mode a shell command was submitted."""
 
         text: str
         pasted: Pasted
+        shell: bool = False
+        queue: bool = False
 
-    def __init__(self, completions: Completions, known: Callable[[], Sequence[str]], directory: Path) -> None:
+    @dataclass
+    class Pressed(Message):
+        """A key was pressed that is about more than the text."""
+
+        what: Literal["stop", "next_agent", "approvals", "earlier"]
+
+    @dataclass
+    class Paged(Message):
+        """The transcript is to be scrolled by pages."""
+
+        by: int
+
+    class ModeChanged(Message):
+        """Shell mode began or ended."""
+
+    def __init__(self, completions: Completions, find: Find, keys: KeyMap, history: PromptHistory) -> None:
         super().__init__(id="editor", soft_wrap=True, show_line_numbers=False, compact=True)
         self._completions = completions
-        self._known = known
-        self._directory = directory
-        self._files: list[str] | None = None
-        self.asked: list[str] = []
-        self._at = 0
+        self._find = find
+        self._keys = keys.by_key(ACTIONS)
+        self.prompts = history
+        self.shell = False
+        """Whether the text is a shell command."""
+        self.pending = False
+        """Whether prompts wait, which the up arrow shows first."""
         self._pasted = Pasted()
-        self._marked: dict[str, Pasted] = {}
-        """Pasted content of earlier prompts, by prompt text."""
+        self._kept_text: str | None = None
+        """The text that opened no list, since the list was closed or the text came from the history."""
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default()
@@ -60,7 +78,7 @@ class Editor(TextArea):
         except ConfigError as error:
             self.notify(line(str(error)), severity="error")
 
-    async def action_paste_anything(self) -> None:
+    async def paste_anything(self) -> None:
         """Paste an image from the system clipboard, or else the text copied in this application."""
         try:
             image = await clipboard_image()
@@ -73,93 +91,139 @@ class Editor(TextArea):
             self.action_paste()
 
     async def _on_key(self, event: events.Key) -> None:
-        if self._completions.display and event.key in ("tab", "down", "up", "escape"):
-            self._complete(event.key)
-        elif event.key == "enter":
-            self._send()
-        elif event.key in ("shift+enter", "alt+enter", "ctrl+j"):
-            self.insert("\n")
-        elif event.key not in ("up", "down") or not self._recalls(event.key):
+        if await self._handled(event, self._keys.get(event.key, "")):
+            event.prevent_default()
+            event.stop()
+        else:
             await super()._on_key(event)
-            return
-        event.prevent_default()
-        event.stop()
 
-    def _send(self) -> None:
+    async def _handled(self, event: events.Key, name: str) -> bool:
+        """Handle a key that is not plain typing; return whether it was one."""
+        if self._completions.display and self._complete(event.key, name):
+            return True
+        match name:
+            case "send":
+                self._send_or_break()
+            case "newline":
+                self.insert("\n")
+            case "paste":
+                await self.paste_anything()
+            case "next_agent" | "approvals":
+                self.post_message(self.Pressed("next_agent" if name == "next_agent" else "approvals"))
+            case "stop" if self.shell:
+                self.set_shell(shell=False)
+            case "stop":
+                self.post_message(self.Pressed("stop"))
+            case _ if event.character == "!" and not self.text and not self.shell:
+                self.set_shell(shell=True)
+            case _ if event.key == "backspace" and not self.text and self.shell:
+                self.set_shell(shell=False)
+            case _:
+                return event.key in ("up", "down") and self._recalls(event.key)
+        return True
+
+    def set_shell(self, *, shell: bool) -> None:
+        """Enter or leave shell mode."""
+        self.shell = shell
+        self.set_class(shell, "shell")
+        self.post_message(self.ModeChanged())
+
+    def _send_or_break(self) -> None:
+        """Send; a backslash before the cursor makes a new line instead."""
+        row, column = self.cursor_location
+        if column and self.document.get_line(row)[column - 1] == "\\" and not self.selected_text:
+            self.replace("\n", (row, column - 1), (row, column))
+        else:
+            self.send()
+
+    def send(self, *, queue: bool = False) -> None:
+        """Submit the text, for a turn of its own with `queue`."""
         words = self.text.strip()
         if not words:
             return
-        self.asked.append(self.text)
-        self._marked[self.text] = self._pasted
-        self._at = len(self.asked)
-        self.text = ""
-        self._completions.display = False
-        self.post_message(self.Sent(words, self._pasted))
-        self._pasted = Pasted()
+        self.prompts.add(f"!{words}" if self.shell else self.text, self._pasted)
+        self.post_message(self.Sent(words, self._pasted, self.shell, queue))
+        self.set_shell(shell=False)
+        self.clear_draft()
 
-    def put_back(self, words: str, pasted: Pasted) -> None:
-        """Restore a prompt that could not be sent, for correction."""
-        self.text, self._pasted = words, pasted
+    def clear_draft(self) -> None:
+        """Empty the editor, also of what was pasted."""
+        self.text = ""
+        self._pasted = Pasted()
+        self._completions.offer([])
+
+    def put(self, words: str, pasted: Pasted | None = None, *, shell: bool = False) -> None:
+        """Show a text for editing, with the cursor at its end; one that begins with ! was a shell command."""
+        self._pasted = pasted or self.prompts.pasted(words)
+        self.set_shell(shell=shell or words.startswith("!"))
+        self.text = self._kept_text = words.removeprefix("!") if self.shell and not shell else words
+        self.move_cursor(self.document.end)
+        self.focus()
+
+    def put_back(self, words: str, pasted: Pasted, *, shell: bool = False) -> None:
+        """Restore a prompt that could not be sent, above what was typed since."""
+        self.put(f"{words}\n{self.text}" if self.text.strip() else words, pasted, shell=shell)
 
     def _recalls(self, key: str) -> bool:
         """Browse the history if the cursor cannot move further."""
-        row = self.cursor_location[0]
-        if key == "up" and row == 0 and self._at > 0:
-            self._at -= 1
-        elif key == "down" and row == self.document.line_count - 1 and self._at < len(self.asked):
-            self._at += 1
-        else:
+        row, up = self.cursor_location[0], key == "up"
+        if row != (0 if up else self.document.line_count - 1) or self._completions.display:
             return False
-        self.text = self.asked[self._at] if self._at < len(self.asked) else ""
-        self._pasted = self._marked.get(self.text) or Pasted()
-        self.move_cursor(self.document.end)
+        if up and self.pending and not self.text:
+            self.post_message(self.Pressed("earlier"))
+            return True
+        found = self.prompts.step(-1 if up else 1, f"!{self.text}" if self.shell else self.text)
+        if found is None:
+            return False
+        self.put(found)
         return True
 
+    def action_page(self, by: int) -> None:
+        self.post_message(self.Paged(by))
+
     def on_text_area_changed(self) -> None:
-        word = self._word()
-        found = list(self._matching(word)) if word[:1] in ("@", "/") else []
-        self._completions.show(found)
-        self._completions.display = bool(found)
+        word = "" if self.shell or self.text == self._kept_text else self._word()
+        self._kept_text = None if self.text != self._kept_text else self._kept_text
+        if word:
+            self._look_up(word)
+        else:
+            self._completions.offer([])
+
+    @work(exclusive=True, group="complete")
+    async def _look_up(self, word: str) -> None:
+        found = await self._find(word)
+        if self._word() == word and self.text != self._kept_text:
+            self._completions.offer(found)
 
     def _word(self) -> str:
-        """Return the word that ends at the cursor; a command counts only at the very beginning."""
+        """Return the command or mention that ends at the cursor; a command counts only at the very beginning."""
         row, column = self.cursor_location
         before = self.document.get_line(row)[:column]
-        word = before.rpartition(" ")[2]
-        return "" if word.startswith("/") and (row or " " in before) else word
+        if row == 0 and before.startswith("/") and " " not in before:
+            return before
+        found = MENTIONED.search(before)
+        return found[1] if found is not None else ""
 
-    def _matching(self, word: str) -> Iterator[str]:
-        wanted = word[1:].casefold()
-        names = [name for name in self._known() if name.startswith(word[0])]
-        if word[0] == "@":
-            names += [f"@{path}" for path in self._paths()]
-        begin = [name for name in names if name[1:].casefold().startswith(wanted) and name != word]
-        inside = [name for name in names if wanted and wanted in name[1:].casefold() and name not in begin]
-        yield from [*begin, *inside][:MOST_SHOWN]
+    def _complete(self, key: str, name: str) -> bool:
+        """Handle a key while the list is open; return whether it was one for the list."""
+        options, chosen = self._completions, self._completions.chosen
+        if name == "stop":
+            self._kept_text = self.text
+            options.offer([])
+        elif key == "down":
+            options.action_cursor_down()
+        elif key == "up":
+            options.action_cursor_up()
+        elif name in ("next_agent", "send") and chosen is not None:
+            self._take(chosen, sends=name == "send")
+        else:
+            return False
+        return True
 
-    def _paths(self) -> list[str]:
-        """Return the project's files, searched once."""
-        if self._files is None:
-            self._files = []
-            for folder, below, names in os.walk(self._directory):
-                below[:] = sorted(name for name in below if name not in SKIPPED and not name.startswith("."))
-                self._files += [os.path.relpath(Path(folder, name), self._directory) for name in sorted(names)]
-                if len(self._files) > MOST_FILES:
-                    break
-        return self._files
-
-    def _complete(self, key: str) -> None:
-        options = self._completions
-        match key:
-            case "down":
-                options.action_cursor_down()
-            case "up":
-                options.action_cursor_up()
-            case "tab" if options.highlighted is not None:
-                chosen = str(options.get_option_at_index(options.highlighted).prompt)
-                row, column = self.cursor_location
-                start = (row, column - len(self._word()))
-                self.replace(f"{chosen} ", start, (row, column))
-                options.display = False
-            case _:
-                options.display = False
+    def _take(self, chosen: Completion, *, sends: bool) -> None:
+        row, column = self.cursor_location
+        whole = chosen.sends and sends
+        self.replace(chosen.word if whole else f"{chosen.word} ", (row, column - len(self._word())), (row, column))
+        self._completions.offer([])
+        if whole:
+            self.send()

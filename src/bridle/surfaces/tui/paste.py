@@ -1,4 +1,4 @@
-"""Pasted content that the editor shows as a short mark: long text, images, documents."""
+"""`Pasted`: pasted content of a prompt (long text, images, documents), a short mark in the editor until it is sent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from urllib.parse import unquote, urlsplit
 
 from bridle.core.parts import File
 from bridle.errors import ConfigError
-from bridle.surfaces.shared.attachments import MOST_BYTES, attached, from_bytes
+from bridle.runtime.project import MOST_ATTACHED_BYTES
+from bridle.surfaces.shared.attachments import attached, from_bytes
 from bridle.values.media import media_of
 
 LONG_LINES = 20
@@ -95,8 +96,8 @@ async def clipboard_image() -> File | None:
             running.kill()
             await running.wait()
             continue
-        if len(content) > MOST_BYTES:
-            raise ConfigError(f"the image on the clipboard is larger than {MOST_BYTES // 2**20} MB")
+        if len(content) > MOST_ATTACHED_BYTES:
+            raise ConfigError(f"the image on the clipboard is larger than {MOST_ATTACHED_BYTES // 2**20} MB")
         if (image := from_bytes("clipboard.png", content)) is not None:
             return image
     return None

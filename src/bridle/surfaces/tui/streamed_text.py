@@ -1,4 +1,4 @@
-"""Widget for streamed Markdown: the cost of each new word does not grow with the answer."""
+"""`WordsView`: widget for streamed Markdown; the cost of each new word does not grow with the answer."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from functools import cache
 from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
+from rich.syntax import ANSISyntaxTheme, SyntaxTheme
 from rich.theme import Theme
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.timer import Timer
@@ -19,8 +20,16 @@ from textual.widget import Widget
 from bridle.surfaces.shared.markdown_layout import MarkdownText
 from bridle.surfaces.shared.markdown_stream import Divider
 from bridle.surfaces.shared.safe_text import plain
+from bridle.surfaces.tui.code_inks import INKS
+from bridle.surfaces.tui.colors import Colors
+from bridle.surfaces.tui.rows import decorated
+from bridle.surfaces.tui.themes import COLORS
 
 DRAW_SECONDS = 0.08
+"""Least time between two drawings."""
+MOST_DRAW_SECONDS = 0.4
+SPARE = 9
+"""After each drawing, this many times as long as it took is left to everything else."""
 
 
 class WordsView(Widget):
@@ -29,12 +38,17 @@ class WordsView(Widget):
     Finished blocks are rendered once, and again only for another width or theme.
     """
 
-    def __init__(self, words: str = "") -> None:
-        super().__init__(classes="words")
+    def __init__(self, words: str = "", *, quiet: bool = False) -> None:
+        super().__init__(classes="words quiet" if quiet else "words")
+        self.sought = ""
+        """Text to mark wherever it is shown."""
+        self._ink = "muted" if quiet else "text"
+        self._base = Style()
         self.length = len(words)
         self.source = ""
         self._pending: list[str] = []
         self._drawing: Timer | None = None
+        self._pause = DRAW_SECONDS
         self._divider = Divider()
         self._wholes: list[str] = []
         self._tail = ""
@@ -53,7 +67,7 @@ class WordsView(Widget):
             self.length += len(fresh)
             self._pending.append(fresh)
             if self._drawing is None:
-                self._drawing = self.set_timer(DRAW_SECONDS, self.draw)
+                self._drawing = self.set_timer(self._pause, self.draw)
 
     async def draw(self) -> None:
         """Show all text received so far."""
@@ -62,10 +76,22 @@ class WordsView(Widget):
             self._drawing = None
         words, self._pending = "".join(self._pending), []
         if words:
+            begun, before = asyncio.get_running_loop().time(), self._height
+            first = len(self._set_lines)
             self._take(words)
-            self.refresh(layout=True)
+            if self._height == before:
+                self.refresh(Region(0, first, self.content_size.width, max(1, before - first)))
+            else:
+                # A layout draws what has moved; to draw it before as well would be in vain.
+                self.refresh(repaint=False, layout=True)
+            self.call_after_refresh(self._drawn, begun)
             # Let the refresh happen before the caller continues.
             await asyncio.sleep(0)
+
+    def _drawn(self, begun: float) -> None:
+        """Draw less often where that takes long: on a slow machine, a long answer in a large terminal."""
+        took = asyncio.get_running_loop().time() - begun
+        self._pause = min(MOST_DRAW_SECONDS, max(DRAW_SECONDS, SPARE * took))
 
     async def settle(self, words: str) -> None:
         """Show the complete text; nothing more follows."""
@@ -99,34 +125,41 @@ class WordsView(Widget):
     def _lines(self, words: str, width: int, *, joined: bool) -> list[Strip]:
         if not words.strip():
             return []
-        colors = self.app.theme_variables
-        console = _typesetter(*(colors[name] for name in ("primary", "text-warning", "foreground")))
+        console, syntax = _typesetter(COLORS[self.app.theme], self._ink)
         options = console.options.update(width=width, height=None)
-        words_set = MarkdownText(words, light=not self.app.current_theme.dark)
+        words_set = MarkdownText(words, light=not self.app.current_theme.dark, syntax=syntax)
         lines = [Strip(line) for line in console.render_lines(words_set, options, pad=False)]
         full = [number for number, line in enumerate(lines) if line.text.strip()]
         lines = lines[full[0] : full[-1] + 1] if full else []
         return lines if joined else [*lines, Strip([Segment("")])]
+
+    def _size_updated(self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True) -> bool:
+        """Take the new size, which the layout has just given. Textual would make the whole layout a second time."""
+        return super()._size_updated(size, virtual_size, container_size, False)
 
     def get_content_width(self, container: Size, viewport: Size) -> int:
         return container.width
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         self._typeset(width)
+        return self._height
+
+    @property
+    def _height(self) -> int:
         # The empty line after the last block does not count until more text follows.
         last = 1 if self._set_lines and not self._tail_lines and not self._set_lines[-1].text.strip() else 0
         return max(1, len(self._set_lines) + len(self._tail_lines) - last)
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self._base = self.rich_style
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
-        width = self.size.width
-        self._typeset(width)
+        self._typeset(self.content_size.width)
         lines = self._set_lines
         place = y - len(lines)
         known = lines[y] if place < 0 else self._tail_lines[place] if place < len(self._tail_lines) else Strip([])
-        span = self.text_selection.get_span(y) if self.text_selection is not None else None
-        if span is not None:
-            known = _marked(known, span, self.screen.get_component_rich_style("screen--selection"))
-        return known.apply_style(self.rich_style).adjust_cell_length(width, self.rich_style).apply_offsets(0, y)
+        return decorated(self, known, y, self.sought, self._base)
 
     def get_selection(self, selection: Selection) -> tuple[str, str]:
         return selection.extract("\n".join(line.text for line in (*self._set_lines, *self._tail_lines))), "\n"
@@ -135,22 +168,34 @@ class WordsView(Widget):
         self.refresh()
 
 
+class _CodeTheme(ANSISyntaxTheme):
+    """The colors of code in a theme, on a ground of its own."""
+
+    def __init__(self, colors: Colors) -> None:
+        tokens = {tuple(name.split(".")[1:]): colors.style(ink) for name, ink in INKS}
+        super().__init__({(): colors.style("text"), **tokens})
+        self._ground = Style(bgcolor=colors.panel)
+
+    def get_background_style(self) -> Style:
+        return self._ground
+
+
 @cache
-def _typesetter(primary: str, code: str, foreground: str) -> Console:
-    """Return the console that renders Markdown in a theme's colors."""
-    styles = {
-        **{f"markdown.h{level}": f"bold {primary}" for level in range(1, 7)},
-        **dict.fromkeys(("markdown.item.bullet", "markdown.item.number", "markdown.link"), primary),
-        "markdown.code": code,
-        "markdown.code_block": foreground,
-        "markdown.block_quote": "italic",
-        "markdown.link_url": "underline",
+def _typesetter(colors: Colors, ink: str) -> tuple[Console, SyntaxTheme]:
+    """Return the console that renders Markdown in a theme's colors, and its colors of code."""
+    styles: dict[str, Style | str] = {
+        **{f"markdown.h{level}": colors.style("bold primary") for level in range(1, 7)},
+        "markdown.h1": colors.style("bold underline primary"),
+        **dict.fromkeys(("markdown.item.bullet", "markdown.item.number", "markdown.link"), colors.style("primary")),
+        "markdown.paragraph": colors.style(ink),
+        "markdown.item": colors.style(ink),
+        "markdown.code": colors.style("name"),
+        "markdown.code_block": colors.style("text"),
+        "markdown.block_quote": colors.style("italic muted"),
+        "markdown.hr": colors.style("muted"),
+        "markdown.link_url": colors.style("underline muted"),
+        "markdown.table.border": colors.style("muted"),
+        "markdown.table.header": colors.style("bold text"),
     }
-    known = {name: style for name, style in styles.items() if not style.startswith("auto")}
-    return Console(file=io.StringIO(), color_system="truecolor", force_terminal=True, theme=Theme(known))
-
-
-def _marked(line: Strip, span: tuple[int, int], style: Style) -> Strip:
-    start, end = span[0], line.cell_length if span[1] < 0 else span[1]
-    before, marked, after = (line.crop(*part) for part in ((0, start), (start, end), (end, None)))
-    return Strip([*before, *Segment.apply_style(marked, post_style=style), *after])
+    console = Console(file=io.StringIO(), color_system="truecolor", force_terminal=True, theme=Theme(styles))
+    return console, _CodeTheme(colors)

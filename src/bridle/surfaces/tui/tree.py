@@ -12,6 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Footer
 from textual.widgets.tree import TreeNode
 
+from bridle.core.parts import Prompt
 from bridle.core.session import Session
 from bridle.core.status import status_of
 from bridle.errors import BridleError
@@ -19,7 +20,7 @@ from bridle.runtime.project import Backend
 from bridle.runtime.sessions import Branch
 from bridle.surfaces.shared.call_summary import telling
 from bridle.surfaces.shared.safe_text import line
-from bridle.surfaces.tui.transcript import SessionScreen
+from bridle.surfaces.tui.session_screen import SessionScreen, TurnFacts
 from bridle.surfaces.tui.widgets import Static, Tree
 
 LOOK_SECONDS = 0.5
@@ -84,10 +85,15 @@ class TreeWatch(SessionScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape,q", "dismiss", "Back")]
 
+    def __init__(self, runtime: Backend, session: str) -> None:
+        super().__init__(runtime, session)
+        self._head = Static("", id="head")
+
     def compose(self) -> ComposeResult:
-        yield Static(f" subagent {self.id_of_session}", id="head")
-        yield self.transcript
+        yield self._head
+        yield from self.middle()
         yield self.gauge
+        yield self.status_line
         yield Footer()
 
     async def on_mount(self) -> None:
@@ -105,7 +111,12 @@ class TreeWatch(SessionScreen):
     async def look(self) -> None:
         session = self.transcript.session
         status = status_of(session, held=await self.runtime.is_driven(self.id_of_session)).state
-        self.gauge.show(session, session.elapsed, status)
+        start = session.turn.start if session.turn is not None else None
+        prompts = (part.text for part in session.parts.values() if isinstance(part, Prompt))
+        self._head.update(f"Subagent {line(start.agent) if start else ''}: {line(next(prompts, ''))}")
+        self.look_at_subagents()
+        agent, model = (start.agent, start.model) if start is not None else ("", "")
+        self.show_facts(TurnFacts(session.elapsed, status, None, agent, model))
 
 
 class BackgroundsScreen(ModalScreen[None]):
@@ -132,12 +143,12 @@ class BackgroundsScreen(ModalScreen[None]):
                 yield Static("", id="printed")
             yield Static("up, down: another one   e: end it   esc: back", classes="hint")
 
-    def on_mount(self) -> None:
-        self._look()
+    async def on_mount(self) -> None:
+        await self._look()
         self.set_interval(LOOK_SECONDS, self._look)
 
-    def _look(self) -> None:
-        found = self._runtime.background_commands(self._session)
+    async def _look(self) -> None:
+        found = await self._runtime.background_commands(self._session)
         self._at = min(self._at, max(0, len(found) - 1))
         rows: list[str] = []
         for place, each in enumerate(found):
@@ -146,12 +157,12 @@ class BackgroundsScreen(ModalScreen[None]):
         self.query_one("#commands", Static).update("\n".join(rows) or "nothing runs there")
         self.query_one("#printed", Static).update(found[self._at].tail if found else "")
 
-    def action_turn(self, by: int) -> None:
+    async def action_turn(self, by: int) -> None:
         self._at = max(0, self._at + by)
-        self._look()
+        await self._look()
 
     async def action_end(self) -> None:
-        found = self._runtime.background_commands(self._session)
+        found = await self._runtime.background_commands(self._session)
         if found:
             await self._runtime.end_background_command(self._session, found[self._at].id)
-            self._look()
+            await self._look()

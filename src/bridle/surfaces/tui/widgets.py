@@ -5,19 +5,25 @@ No other module of the application imports these widgets from Textual.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from itertools import repeat
+from pathlib import Path
 
 import textual.widgets as theirs
 from rich.text import Text
-from textual.app import App
+from textual.app import App, AutopilotCallbackType
 from textual.content import Content
+from textual.filter import Monochrome, NoColor
 from textual.notifications import SeverityLevel
 from textual.visual import VisualType
 from textual.widgets.button import ButtonVariant
 from textual.widgets.option_list import Option
 
 from bridle.surfaces.shared.safe_text import line, plain
+from bridle.surfaces.tui.kept_theme import KeptTheme
+from bridle.surfaces.tui.terminal_background import is_light_terminal
+from bridle.surfaces.tui.themes import themes
 
 Shown = str | Content
 
@@ -28,7 +34,49 @@ def text(words: Shown) -> Content:
 
 
 class PlainApp(App[None]):
-    """An application whose toasts and terminal messages are plain text."""
+    """An application with the themes of Bridle alone, whose toasts and terminal messages are plain text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for name in list(self.available_themes):
+            self.unregister_theme(name)
+        for theme in themes():
+            self.register_theme(theme)
+        self.set_reactive(App.theme, "dark")
+        self.stylesheet.set_variables(self.get_css_variables())
+        if self.no_color:
+            # Textual's own filter writes shades of gray.
+            self._filters = [NoColor() if isinstance(each, Monochrome) else each for each in self._filters]
+        self._automatic = "dark"
+
+    async def run_async(
+        self,
+        *,
+        headless: bool = False,
+        inline: bool = False,
+        inline_no_clear: bool = False,
+        mouse: bool = True,
+        size: tuple[int, int] | None = None,
+        auto_pilot: AutopilotCallbackType | None = None,
+    ) -> None:
+        """Run in the terminal, whose colors are found out before."""
+        few = self.no_color or self.console.color_system == "standard"
+        self._automatic = "terminal" if few else "light" if is_light_terminal(os.environ) else "dark"
+        await super().run_async(
+            headless=headless,
+            inline=inline,
+            inline_no_clear=inline_no_clear,
+            mouse=mouse,
+            size=size,
+            auto_pilot=auto_pilot,
+        )
+
+    def begin_theme(self, setting: str, folder: Path | None) -> None:
+        """Show the theme that was picked over this setting, or that it means; and keep those picked from now on."""
+        kept = KeptTheme(folder)
+        wanted = kept.picked(setting) or setting
+        self.theme = wanted if wanted in self.available_themes else self._automatic
+        self.watch(self, "theme", lambda name: kept.keep(name, setting), init=False)
 
     def notify(
         self,
@@ -42,6 +90,11 @@ class PlainApp(App[None]):
         """Show a toast. Widgets and screens call this too; their `markup` is ignored."""
         words = f"{title}: {message}" if title else message
         super().notify(plain(words), severity=severity, timeout=timeout, markup=False)
+
+    @property
+    def can_lend(self) -> bool:
+        """Whether another program can have the terminal for a while."""
+        return self._driver is not None and self._driver.can_suspend
 
     def send(self, command: int, words: str) -> None:
         """Send an operating system command (OSC) to the terminal: 2 sets its title, 9 shows a message."""

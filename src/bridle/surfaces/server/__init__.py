@@ -1,0 +1,1 @@
+"""HTTP server of the sessions of served directories: its application, access control and limits."""

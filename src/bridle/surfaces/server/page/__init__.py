@@ -1,0 +1,1 @@
+"""The page: static files for browsers, which use the native API."""

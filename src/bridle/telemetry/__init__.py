@@ -1,0 +1,1 @@
+"""OpenTelemetry: spans, metrics and logs, made from recorded entries. Imported only where it is configured."""

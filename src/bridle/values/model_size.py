@@ -1,0 +1,21 @@
+"""The number of parameters that the name of an open model tells."""
+
+from __future__ import annotations
+
+import re
+
+SMALL_BILLIONS = 2.0
+"""Models up to this size lose track in long prompts, and of many tools."""
+_SIZE = re.compile(r"(?<![a-z0-9.])(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[bm])(?![a-z0-9])", re.IGNORECASE)
+
+
+def billions_of_parameters(name: str) -> float | None:
+    """Return the size that a name such as `qwen2.5-coder:0.5b` tells, in billions; None if it tells none."""
+    found = [float(each["number"]) / (1 if each["unit"] in "bB" else 1_000) for each in _SIZE.finditer(name)]
+    return max(found, default=None)
+
+
+def is_small_by_name(name: str) -> bool:
+    """Return whether a name tells that the model is small."""
+    size = billions_of_parameters(name)
+    return size is not None and size <= SMALL_BILLIONS
