@@ -273,7 +273,7 @@ def test_two_processes_worth_of_runtimes_share_one_sqlite_file(tmp_path):
         second = PromptItem("prm_other", "from elsewhere")
         await there.journal.submit(session, second)
         await there.engine.wake(session)
-        result = await asyncio.wait_for(there.wait(session, "prm_other"), 10)
+        result = await asyncio.wait_for(there.wait(session, "prm_other"), 60)
         assert (result.reason, result.text) == ("answered", "second")
         await there.close()
         await here.close()

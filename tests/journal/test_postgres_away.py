@@ -32,7 +32,8 @@ def played(*stories):
             await journal.close()
 
     async def all_of_them():
-        await asyncio.wait_for(asyncio.gather(*map(whole, stories)), 60)
+        # Only a hang takes this long; the driver takes some seconds to give up each silent connection.
+        await asyncio.wait_for(asyncio.gather(*map(whole, stories)), 300)
 
     asyncio.run(all_of_them())
 
@@ -103,6 +104,18 @@ def test_a_holder_comes_back_under_a_new_identity_when_the_server_answers_again(
         await journal.append(again, entry(2))
 
     played(story)
+
+
+def test_a_lease_that_cannot_be_released_is_given_up_at_its_deadline():
+    async def story(how, proxy, journal, schema):
+        await journal.create(INFO)
+        lease = await journal.acquire("ses_a")
+        await go_away(proxy, how)
+        await journal.release(lease)
+        assert await executed(f"SELECT until > clock_timestamp() FROM {schema}.worker") == [(True,)]
+        assert not journal.is_present
+
+    played(partial(story, "silent"), partial(story, "refusing"))
 
 
 def test_a_query_that_gets_no_answer_fails_in_the_end(monkeypatch):

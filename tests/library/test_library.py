@@ -219,7 +219,7 @@ def test_a_turn_goes_its_way_where_the_tasks_of_the_host_begin_at_once(tmp_path,
         both = Reply(calls=(ScriptedCall("add", {"a": 2, "b": 2}), ScriptedCall("add", {"a": 3, "b": 2})))
         model = ScriptedModel([call("add", a=1, b=2), both, "Done."])
         agent = Agent("sums", model=model, tools=[add], journal=journal and tmp_path / journal)
-        return await asyncio.wait_for(agent.run("Add."), 20)
+        return await asyncio.wait_for(agent.run("Add."), 60)
 
     result = asyncio.run(work())
     assert (result.reason, result.text, result.steps, result.tool_calls) == ("answered", "Done.", 3, 3)

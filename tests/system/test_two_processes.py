@@ -18,6 +18,8 @@ from bridle.core.parts import Call, TurnFinish
 from bridle.core.states import Done, Refused
 
 TARGET = "support.tree_target"
+KILLS = 2
+"""A third could cut the same request for the third time, on a busy machine, and end its turn with `error`."""
 
 
 def start(role, folder, kind, *prompt):
@@ -85,13 +87,13 @@ def test_the_process_of_the_subagents_is_killed(tmp_path, seed, kind):
     if kind == "postgres":
         put_on_server(tmp_path)
     parent, worker = start("parent", tmp_path, kind), start("worker", tmp_path, kind)
-    for _ in range(3):
+    for _ in range(KILLS):
         worker.stdout.readline()
         wait_for_acts(tmp_path, len(acts(tmp_path)) + chance.randint(1, 4))
         worker.kill()
         worker.communicate()
         worker = start("worker", tmp_path, kind)
-    out, _ = parent.communicate(timeout=60)
+    out, _ = parent.communicate(timeout=300)
     worker.kill()
     worker.communicate()
     assert out.strip() == "answered all done"
@@ -114,12 +116,12 @@ def test_the_process_of_the_parent_is_killed(tmp_path, seed, kind, prompt):
     if kind == "postgres":
         put_on_server(tmp_path)
     parent, worker = start("parent", tmp_path, kind, prompt), start("worker", tmp_path, kind)
-    for _ in range(3):
+    for _ in range(KILLS):
         wait_for_acts(tmp_path, len(acts(tmp_path)) + chance.randint(1, 4))
         parent.kill()
         parent.communicate()
         parent = start("parent", tmp_path, kind, prompt)
-    out, _ = parent.communicate(timeout=60)
+    out, _ = parent.communicate(timeout=300)
     worker.kill()
     worker.communicate()
     assert out.strip() == "answered all done"

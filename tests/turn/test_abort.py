@@ -111,7 +111,7 @@ def test_a_command_is_ended_with_what_it_had_printed_and_leaves_no_process(tmp_p
                 await asyncio.sleep(0.02)
             await asyncio.sleep(0.1)
             await runtime.abort(session)
-            result = await asyncio.wait_for(runtime.wait(session, prompt), 5)
+            result = await asyncio.wait_for(runtime.wait(session, prompt), 60)
             return result, await runtime.load(session)
 
     result, session = asyncio.run(work())

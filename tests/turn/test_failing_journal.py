@@ -24,7 +24,7 @@ def test_a_journal_that_is_locked_for_too_long_leaves_a_session_that_loads(tmp_p
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(JournalFailed, match="held the journal for too long"):
-            await asyncio.wait_for(runtime.wait(session, prompt), 20)
+            await asyncio.wait_for(runtime.wait(session, prompt), 60)
         other.execute("COMMIT")
         other.close()
         await runtime.close()

@@ -224,7 +224,7 @@ def test_an_abort_that_follows_its_prompt_at_once_ends_that_turn():
             session = await runtime.create()
             await runtime.journal.submit(session, PromptItem("p", "go"))
             await runtime.abort(session)
-            return await asyncio.wait_for(runtime.wait(session, "p"), 5)
+            return await asyncio.wait_for(runtime.wait(session, "p"), 60)
 
     assert asyncio.run(work()).reason == "aborted"
 

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -99,7 +99,8 @@ class PostgresJournal:
     async def _in_time(self, held: _Held, query: str, values: Values) -> list[tuple[Any, ...]]:
         """Return the rows of a lease holder's query; raises `LeaseLost` once the lease must not be used any more."""
         now = asyncio.get_running_loop().time
-        while (left := held.presence.seconds_left) > 0:
+        while held.presence.there:
+            left = held.presence.seconds_left
             ends = now() + left
             try:
                 return await uninterrupted(self._pool.rows(query, values, seconds=left))
@@ -294,11 +295,11 @@ class PostgresJournal:
         if held is None or held.epoch != lease.epoch:
             return
         self._heard.discard(lease.session)
+        values = (held.drove, held.drove, held.wanted, held.number, lease.epoch, held.presence.id)
         try:
-            # If this process has lost its leases, the server may be out of reach, and they end by themselves.
-            if held.presence.there:
-                values = (held.drove, held.drove, held.wanted, held.number, lease.epoch, held.presence.id)
-                await self.rows(queries.RELEASE, (*values, self._server.channel, f"!{held.number}"))
+            # If this process loses its leases, the server may be out of reach, and they end by themselves.
+            with suppress(LeaseLost):
+                await self._in_time(held, queries.RELEASE, (*values, self._server.channel, f"!{held.number}"))
         finally:
             if self._held.get(lease.session) is held:
                 del self._held[lease.session]
