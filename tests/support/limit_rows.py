@@ -90,7 +90,7 @@ EXPECTED: dict[LimitName, Row] = {
         "step limit reached",
         "Step {used}/{allowed}, {counted} remaining",
         steps,
-        help="; the last one closes. 0 only talks",
+        help="; the last one answers without tools. 0 disables tools",
         extension=5,
         flags=frozenset({"last_closes"}),
     ),

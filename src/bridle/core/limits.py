@@ -96,7 +96,7 @@ ROWS = (
         headline="step limit reached",
         notice="Step {used}/{allowed}, {counted} remaining",
         noun="step",
-        help="; the last one closes. 0 only talks",
+        help="; the last one answers without tools. 0 disables tools",
         extension=5,
         last_closes=True,
     ),

@@ -20,7 +20,7 @@ def test_a_run_has_a_flag_for_every_limit_behind_the_variant():
     shown = flags("run")
     place = [flag for flag, _ in shown].index("--variant") + 1
     assert shown[place : place + 5] == [
-        ("--steps", "Limit on steps; the last one closes. 0 only talks."),
+        ("--steps", "Limit on steps; the last one answers without tools. 0 disables tools."),
         ("--max-tool-calls", "Limit on tool calls."),
         ("--max-tokens", "Limit on tokens."),
         ("--max-cost", "Limit on US dollars."),

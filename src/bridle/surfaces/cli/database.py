@@ -13,7 +13,7 @@ from bridle.runtime.argument_checks import fitting
 from bridle.surfaces.cli.commands import Format, Formats, Yes, finish, with_runtime
 from bridle.surfaces.cli.output import confirmed, progress_bar, say, say_json, tell
 
-database = typer.Typer(no_args_is_help=True)
+database = typer.Typer(help="Create, check, migrate, copy and prune a journal.", no_args_is_help=True)
 MARKS = {"good": "✓", "warning": "!", "fault": "✗"}
 WHERE = "A SQLite file or a postgresql:// address."
 
@@ -86,7 +86,7 @@ def copy(
 ) -> None:
     """Copy all sessions, inboxes, budgets and the ledger to another journal, and compare them.
 
-    Interrupted and started again, it continues. Give passwords by ~/.pgpass, not in the address.
+    Run it again after an interruption to continue. Give passwords by ~/.pgpass, not in the address.
 
     Example: bridle database copy ~/.local/share/bridle/journal.db postgresql://db.example/agents
     """
@@ -117,9 +117,10 @@ async def prune(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be deleted.")] = False,
     yes: Yes = False,
 ) -> None:
-    """Delete old sessions by age or size, and rows of dead workers and finished jobs; by default by [sessions].
+    """Delete old sessions by age or size, and rows of dead workers and finished jobs.
 
-    Sessions with an unfinished turn are always kept. On a terminal, it asks first.
+    Without options, [sessions] of the configuration decides. Sessions with an unfinished turn are always kept. On a
+    terminal, it asks first.
 
     Example: bridle database prune --days 30 --dry-run
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bridle.client.tokens import ServerTokens
 
 Attach = Annotated[
-    str | None, typer.Option(help="Address of a server whose sessions these are, as in http://localhost:4096.")
+    str | None, typer.Option(help="Use the sessions of the server at this address, such as http://localhost:4096.")
 ]
 TokenFile = Annotated[Path | None, typer.Option(help="File with the token for --attach; only you may read it.")]
 

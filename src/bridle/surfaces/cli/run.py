@@ -26,7 +26,7 @@ from bridle.surfaces.cli.session_ids import named_session
 from bridle.surfaces.shared.attachments import attached
 
 Given = Annotated[
-    str | None, typer.Option("-s", "--session", help="Continue this session; the beginning of its id will do.")
+    str | None, typer.Option("-s", "--session", help="Continue the session with this id or beginning of an id.")
 ]
 Last = Annotated[bool, typer.Option("-c", "--continue", help="Continue this directory's last session.")]
 Files = Annotated[

@@ -32,7 +32,7 @@ def serve_here(
         typer.Option(help="Name under which clients reach this server, besides localhost; repeatable."),
     ] = None,
     cors_origin: Annotated[
-        list[str] | None, typer.Option(help="Origin of other pages that may use it, as https://HOST; repeatable.")
+        list[str] | None, typer.Option(help="Origin whose pages may use it, such as https://HOST; repeatable.")
     ] = None,
     tls_cert: Annotated[Path | None, typer.Option(help="Certificate chain, as PEM.")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="Private key of the certificate, as PEM.")] = None,
@@ -94,7 +94,7 @@ def list_tokens(format: Format = "text") -> None:
 @token.command("new")
 def new_token(
     name: Annotated[str, typer.Argument(help="Name of the token, for example of the device that gets it.")],
-    view: Annotated[bool, typer.Option("--view", help="It may read, and change nothing.")] = False,
+    view: Annotated[bool, typer.Option("--view", help="The token may only read.")] = False,
 ) -> None:
     """Make a token, and print it once.
 
@@ -180,7 +180,7 @@ def unit(
     dir: Annotated[list[Path] | None, typer.Option(help="Directory to serve; repeatable.")] = None,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port.")] = PORT,
     grace: Annotated[float, typer.Option(min=0, help="Seconds for running work when the server stops.")] = 10.0,
-    socket: Annotated[bool, typer.Option("--socket", help="The unit of the socket instead.")] = False,
+    socket: Annotated[bool, typer.Option("--socket", help="Print the unit of the socket instead.")] = False,
 ) -> None:
     """Print a unit of systemd that serves these directories.
 

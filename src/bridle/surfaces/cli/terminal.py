@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bridle.surfaces.cli.remote import SessionsPlace
 
 Continue = Annotated[bool, typer.Option("-c", "--continue", help="Open this directory's last session.")]
-Session = Annotated[str, typer.Option("-s", "--session", help="Open this session; the beginning of its id will do.")]
+Session = Annotated[str, typer.Option("-s", "--session", help="Open the session with this id or beginning of an id.")]
 ChosenModel = Annotated[str, typer.Option("-m", "--model", help="Use this model, as PROVIDER/MODEL.")]
 ChosenAgent = Annotated[str, typer.Option("--agent", help="Use this agent.")]
 FirstPrompt = Annotated[str, typer.Option("--prompt", help="Send this prompt at the start.")]

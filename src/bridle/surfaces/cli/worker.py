@@ -24,9 +24,7 @@ LOOPBACK = "127.0.0.1"
 def worker(
     app: Annotated[
         list[str] | None,
-        typer.Option(
-            help="MODULE:NAME of an Agent, whose sessions are driven instead of those of projects; repeatable."
-        ),
+        typer.Option(help="Drive sessions of this Agent (MODULE:NAME) instead of those of projects; repeatable."),
     ] = None,
     place: Annotated[str | None, typer.Option(help="Name of this machine, by default its host name.")] = None,
     concurrency: Annotated[int | None, typer.Option(min=1, help="Maximum number of sessions at once.")] = None,
