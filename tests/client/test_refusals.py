@@ -96,7 +96,7 @@ def test_a_journal_that_fails_is_told_at_once():
                 await connection.ask("GET", "/sessions", Created)
             assert len(asked) == 1
         async with answering((200, b"[1, 2]")) as (connection, _, _):
-            with pytest.raises(ServerAway, match="not one of this version"):
+            with pytest.raises(ServerAway, match="does not fit this version"):
                 await connection.ask("GET", "/sessions", Created)
 
     asyncio.run(story())

@@ -22,7 +22,7 @@ from bridle.wire.native_requests import DirectoryQuery
 
 @checked_methods(Sessions, but=("messages",))
 class ServerClient(RemoteRecord, RemoteSessions, RemoteProject):
-    """Sessions on a server. It implements `Sessions` and `Project`, and reconnects by itself.
+    """Sessions on a server. It implements `Sessions` and `Project`, and reconnects automatically.
 
     `connect` opens one. All methods may raise `ServerAway` besides what the protocols say.
     """

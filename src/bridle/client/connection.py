@@ -143,7 +143,7 @@ class ServerConnection:
                 if repeats == "unsent":
                     raise ServerAway(
                         f"{self.address.shown}: the connection was lost ({words_of(error)}), and it is not known "
-                        "whether the request was carried out: look, and repeat it if not"
+                        "whether the request was carried out: check, and repeat it if not"
                     ) from error
                 await waiting.pause(error)
             except (httpx2.InvalidURL, UnicodeError) as error:
@@ -195,7 +195,9 @@ def decoded(response: httpx2.Response, answer: type[Answer]) -> Answer:
     try:
         return msgspec.json.decode(response.content, type=answer)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ServerAway(f"the answer is not one of this version of Bridle: {error}") from error
+        raise ServerAway(
+            f"the answer does not fit this version of Bridle ({error}): use the version of the server"
+        ) from error
 
 
 def encoded(body: msgspec.Struct) -> bytes:

@@ -138,4 +138,6 @@ def _event(data: bytes) -> RecordEvent:
     try:
         return _read(data)
     except msgspec.MsgspecError as error:
-        raise ServerAway(f"the stream is not one of this version of Bridle: {error}") from error
+        raise ServerAway(
+            f"the stream does not fit this version of Bridle ({error}): use the version of the server"
+        ) from error

@@ -19,7 +19,7 @@ TABLE = "server-tokens.json"
 
 
 class ServerTokens:
-    """The tokens of this user by origin. What runs in a tool call gets none of them."""
+    """The tokens of this user by origin. Processes inside a tool call get none of them."""
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         environment = os.environ if environment is None else environment

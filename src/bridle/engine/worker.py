@@ -1,4 +1,4 @@
-"""`Worker`: takes wakes from the queue with Procrastinate, has their sessions driven, and takes over from the dead."""
+"""`Worker`: takes wakes from the queue with Procrastinate, drives their sessions, and takes over from dead workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`WakeQueue`: queues wakes of sessions in PostgreSQL, finds those of dead holders, and keeps why a drive failed."""
+"""`WakeQueue`: queues wakes of sessions in PostgreSQL, finds sessions of dead holders, records why drives failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spans as lines of a log for people."""
+"""Turns finished spans into log lines for people."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ def test_a_worker_runs_under_a_role_with_the_grants_alone(home, schema, role):
         assert (run.returncode, run.stdout) == (0, "done\n"), run.stderr
         worker.send_signal(signal.SIGTERM)
         _, words = worker.communicate(timeout=60)
-        assert worker.returncode == 0 and words.endswith("bridle worker: has left\n"), words
+        assert worker.returncode == 0 and words.endswith("bridle worker: stopped\n"), words
     finally:
         worker.kill()
         worker.communicate()

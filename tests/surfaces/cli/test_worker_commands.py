@@ -104,7 +104,7 @@ def test_a_prompt_is_driven_by_a_worker_and_handed_over_when_that_is_told_to_sto
     out, err = run.communicate(timeout=60)
     assert (run.returncode, out.strip()) == (0, "done"), err
     assert (home.project / "log").read_text() == "one\ntwo\n"
-    assert told.splitlines() == ["bridle worker: handing over", "bridle worker: has left"]
+    assert told.splitlines() == ["bridle worker: handing its turns over", "bridle worker: stopped"]
 
 
 def test_a_session_moves_to_another_machine_with_the_prompt_that_waits_for_a_worker(home, worker):

@@ -120,7 +120,7 @@ class Plan(Update, frozen=True, tag="plan"):
 
 
 class CommandInput(ToClient, frozen=True):
-    """What to write behind a slash command."""
+    """A hint for the text after a slash command."""
 
     hint: str
 
@@ -140,7 +140,7 @@ class Commands(Update, frozen=True, tag="available_commands_update"):
 
 
 class ModeUpdate(Update, frozen=True, tag="current_mode_update"):
-    """Another agent answers. Some clients read the second name."""
+    """The agent was changed. Some clients read the second name."""
 
     current_mode_id: str
     mode_id: str

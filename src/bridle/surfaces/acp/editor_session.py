@@ -46,7 +46,7 @@ STOPS: dict[Reason, wire.StopReason] = {
 
 
 class EditorClient(Protocol):
-    """What a session needs of its client."""
+    """The methods of its client that a session uses."""
 
     @property
     def shows_forms(self) -> bool:

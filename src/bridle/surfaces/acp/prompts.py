@@ -41,7 +41,7 @@ def read_prompt(blocks: Sequence[wire.Block], directory: Path) -> EditorPrompt:
             case wire.ImageBlock(data=data):
                 files.append(attachment(f"image-{len(files) + 1}", _bytes(data, "an image")))
             case wire.AudioBlock():
-                raise ConfigError("sound cannot be sent to a model: the prompt has an audio block")
+                raise ConfigError("audio cannot be sent to a model: leave out the audio block of the prompt")
     text = "".join(words).strip()
     if not text and not files:
         raise ConfigError("the prompt is empty")

@@ -96,7 +96,7 @@ class ListSessions(FromClient, frozen=True):
 
 
 class SessionOnly(FromClient, frozen=True):
-    """A request about a session, without more."""
+    """A request with only a session id."""
 
     session_id: str
 
@@ -130,7 +130,7 @@ class ImageBlock(FromClient, frozen=True, tag_field="type", tag="image"):
 
 
 class AudioBlock(FromClient, frozen=True, tag_field="type", tag="audio"):
-    """Sound, which Bridle does not offer to take."""
+    """Audio, which Bridle does not accept."""
 
     data: str
     mime_type: str

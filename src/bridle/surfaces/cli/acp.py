@@ -76,7 +76,7 @@ async def _serve(url: str, token_file: Path | None) -> None:
     async with _streams() as connection, _projects(url, token_file) as open_project:
         check = _anywhere if url else _outside_home
         await EditorAgent(open_project, __version__, aborts=not url, check=check).serve(connection)
-    tell("bridle acp: the editor has left")
+    tell("bridle acp: the editor disconnected")
 
 
 def _anywhere(directory: Path) -> None:

@@ -142,7 +142,7 @@ class Lazily(TyperGroup):
         if opens:
             more = [*ctx._protected_args, *rest][1:]
             if more:
-                ctx.fail(f"one directory can be opened; what is {more[0]}?")
+                ctx.fail(f"only one directory can be opened: leave out {more[0]}")
             ctx.meta[DIRECTORY] = words[0]
             ctx._protected_args, ctx.args = [], []
         return list(ctx.args)

@@ -50,7 +50,7 @@ async def _work(process: WorkerProcess, host: str, port: int) -> None:
             # Nothing is lost: the leases run out, and other workers take over.
             os._exit(130)
         told = True
-        tell("bridle worker: handing over")
+        tell("bridle worker: handing its turns over")
         process.stop()
 
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -62,7 +62,7 @@ async def _work(process: WorkerProcess, host: str, port: int) -> None:
 
         status = await serve_status(process, host, port)
         tell(f"bridle worker: http://{host}:{port}/health and /metrics")
-    tell(f"bridle worker: takes sessions of {' and '.join(process.queues)} (an app, @ and a place)")
+    tell(f"bridle worker: takes sessions of {' and '.join(process.queues)} (APP@PLACE)")
     try:
         await process.run()
     finally:
@@ -70,7 +70,7 @@ async def _work(process: WorkerProcess, host: str, port: int) -> None:
             status.cancel()
             with suppress(asyncio.CancelledError):
                 await status
-    tell("bridle worker: has left")
+    tell("bridle worker: stopped")
 
 
 def _address(listen: str) -> tuple[str, int]:

@@ -72,7 +72,7 @@ class Policy:
 
 
 class AccessControl:
-    """Passes on the requests that are allowed, with their `Client`; routes then check its right."""
+    """Refuses forbidden requests, and passes on the others with their `Client`, whose right the routes check."""
 
     def __init__(self, app: ASGIApp, logins: Logins, policy: Policy) -> None:
         self._app = app

@@ -48,7 +48,7 @@ class ServerLimits:
 
 
 class Rates:
-    """Counts the requests of each client: a bucket that fills with time and that each request takes from."""
+    """Limits the request rate of each client, by a token bucket."""
 
     def __init__(self, limits: ServerLimits) -> None:
         self._limits = limits

@@ -43,7 +43,7 @@ class Editor(TextArea):
 
     @dataclass
     class Pressed(Message):
-        """A key was pressed that is about more than the text."""
+        """A key was pressed that does not edit the text."""
 
         what: Literal["stop", "next_agent", "approvals", "earlier"]
 

@@ -1,4 +1,4 @@
-"""`ModeLine`: one line above the editor that says what is different from usual, and which key helps."""
+"""`ModeLine`: one line above the editor for unusual states, such as shell mode, with the key that ends them."""
 
 from __future__ import annotations
 

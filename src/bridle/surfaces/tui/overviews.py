@@ -25,7 +25,7 @@ SERVER_KEYS = {"ctrl+l": "log in"}
 
 
 class Overviews(Pickers):
-    """Actions that show how things are."""
+    """Actions that show the state of the session and its project."""
 
     async def action_help(self, argument: str = "") -> None:
         theirs = {row.name: row.words for row in self.commands.rows() if not row.ours}

@@ -24,7 +24,7 @@ STREAM = "text/event-stream"
 
 
 class EventsApi:
-    """Streams events. The journal has them all, so that any server continues what another one began."""
+    """Streams events. All of them are in the journal, so any server can continue the stream of another one."""
 
     def __init__(self, server: HttpServer, rows: SessionRows) -> None:
         self._server = server

@@ -45,7 +45,7 @@ Waited = TypeVar("Waited")
 
 
 class RecordApi:
-    """Sends the record as it is written, and answers what only the process of a journal knows."""
+    """Sends the record as it is written, and answers queries about running turns and their trees."""
 
     def __init__(self, server: HttpServer) -> None:
         self._server = server

@@ -46,7 +46,7 @@ MOST_ANSWERS = 10_000
 
 
 class TurnsApi:
-    """Submits to sessions. A client that goes away ends nothing."""
+    """Submits prompts and other items to sessions. A client that disconnects ends no turn."""
 
     def __init__(self, server: HttpServer) -> None:
         self._server = server

@@ -1,4 +1,4 @@
-"""`Conversation`: the messages and parts of one session as clients know them, and the events that tell each change."""
+"""`Conversation`: the messages and parts of one session as clients know them, and an event for each change."""
 
 from __future__ import annotations
 

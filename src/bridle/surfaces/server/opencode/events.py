@@ -69,7 +69,7 @@ class PartDeltaShown(OfSession, frozen=True, kw_only=True, tag="message.part.del
 
 
 class PartGone(OfSession, frozen=True, kw_only=True, tag="message.part.removed"):
-    """A part is gone: its reply is asked again."""
+    """A part is gone: its reply is requested again."""
 
     messageID: str
     partID: str

@@ -45,7 +45,7 @@ MOST_SENT_AGAIN = 50
 
 
 class Served(Protocol):
-    """The directories that a server offers; sessions of others do not exist."""
+    """The directories that a server offers; sessions of other directories are not found."""
 
     @property
     def served(self) -> Sequence[Path]:
@@ -65,7 +65,7 @@ class Served(Protocol):
 
 
 class Sink(Protocol):
-    """Where the lines for one reader wait to be sent."""
+    """Queue of the lines for one reader."""
 
     def put_nowait(self, chunk: bytes) -> None:
         """Add lines; raises `SlowReaderError` if too many wait."""

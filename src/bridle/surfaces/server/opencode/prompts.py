@@ -33,7 +33,7 @@ MEDIA = ("image/", "application/pdf")
 
 @dataclass(slots=True, kw_only=True)
 class Draft:
-    """A prompt on its way: its words, its parts as they are shown again, and its options."""
+    """A prompt before it is submitted: its text, its parts as they are shown again, and its options."""
 
     text: str
     parts: tuple[PartNote, ...]

@@ -1,4 +1,4 @@
-"""What a person at a terminal must know about the server: a missing sandbox, and projects that are not trusted."""
+"""Warnings of a server for people at a terminal: a missing sandbox, and projects that are not trusted."""
 
 from __future__ import annotations
 

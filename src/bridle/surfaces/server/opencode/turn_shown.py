@@ -9,7 +9,7 @@ from bridle.surfaces.server.opencode import shapes
 
 @dataclass(slots=True)
 class TurnShown:
-    """The open turn: who works on it, the message it answers, and its last reply."""
+    """The open turn: its agent and model, the message it answers, and its last reply."""
 
     number: int
     agent: str
