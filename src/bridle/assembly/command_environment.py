@@ -1,4 +1,4 @@
-"""`CommandEnvironment`: sandbox, variables, limits and protected files for a runtime's commands; it starts none."""
+"""`CommandEnvironment`: sandbox, variables, limits and protected files for a runtime's commands; it runs none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matches texts for permission rules: wildcards, texts known only in part, commands that a command may run."""
+"""Matches texts for permission rules: wildcards, partly known texts, and suffixes of a command that may be commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds AGENTS.md or CLAUDE.md files in given folders, says which name counts, and reads them up to a size."""
+"""Finds the AGENTS.md files of given folders, or CLAUDE.md files if no folder has one; reads them up to a size."""
 
 from __future__ import annotations
 

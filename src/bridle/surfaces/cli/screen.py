@@ -20,7 +20,7 @@ DRAW_SECONDS = 0.08
 MOST_TAIL_LINES = 12
 MARGIN = 3
 """Free columns at the end of status lines, where a terminal echoes ^C."""
-COLOUR = re.compile("\x1b\\[[0-9;]*m")
+COLOR = re.compile("\x1b\\[[0-9;]*m")
 PADDING = re.compile(" +((?:\x1b\\[0?m)?)$")
 ERASE_LINE = "\r\x1b[2K"
 ERASE_LINE_ABOVE = "\x1b[1A\x1b[2K"
@@ -107,7 +107,7 @@ class Screen(Writer):
         lines = [
             PADDING.sub(r"\1", line) for line in self._rendered(MarkdownText(words, light=self._light)).split("\n")
         ]
-        full = [number for number, line in enumerate(lines) if COLOUR.sub("", line).strip()]
+        full = [number for number, line in enumerate(lines) if COLOR.sub("", line).strip()]
         return lines[full[0] : full[-1] + 1] if full else []
 
     def _rendered(self, what: RenderableType, *, wrap: bool = False) -> str:
@@ -125,7 +125,7 @@ class Screen(Writer):
     def _erasing(self) -> str:
         """Return the escape codes that erase all drawn lines, even if the terminal has become narrower."""
         width = self._console.width
-        rows = sum(max(1, -(-cell_len(COLOUR.sub("", line)) // width)) for line in self._drawn)
+        rows = sum(max(1, -(-cell_len(COLOR.sub("", line)) // width)) for line in self._drawn)
         return ERASE_LINE + ERASE_LINE_ABOVE * (rows - 1) if rows else ""
 
     def _draw(self) -> None:
