@@ -49,7 +49,7 @@ class RequestRefused(Exception):
 
 
 class Json(Response):
-    """A JSON answer from structs, with headers against caching and type guessing."""
+    """A JSON answer from structs."""
 
     media_type = "application/json"
 
