@@ -179,7 +179,7 @@ class Patience:
         self._delay = min(self._delay * 2, LONGEST_DELAY_SECONDS)
 
     def succeeded(self) -> None:
-        """Begin anew: the server has answered."""
+        """Reset the pauses: the server has answered."""
         self._began, self._delay = 0.0, FIRST_DELAY_SECONDS
 
 

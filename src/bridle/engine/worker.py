@@ -134,7 +134,7 @@ class Worker:
         )
 
     async def _job(self, session: str, held: bool) -> None:
-        """Drive a session until it parks, or until the queue must be connected anew: the drive goes on then."""
+        """Drive a session until it parks, or until the queue must reconnect; the drive continues then."""
         info = await self._info(session)
         if info is None:
             return

@@ -170,7 +170,7 @@ class Agent(Generic[Deps, Output]):
         self.add_handoffs(*handoffs)
 
     def _begin(self, given: RuntimeConfig, directory: str | Path | None, journal: Journal | str | Path | None) -> None:
-        """Keep what the configuration is made of, and the state of runs."""
+        """Store the arguments of the configuration, and the state of runs."""
         self._program, self._runtimes, self._given = AgentProgram(self.name), SharedRuntimes(), (directory, journal)
         kept = journal if journal is not None else MemoryJournal(keeps=KEPT_IN_MEMORY)
         self._blank = replace(given, journal=kept, program=self._program)

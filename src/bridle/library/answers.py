@@ -24,7 +24,7 @@ Choice = Literal["once", "always", "reject"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenAnswer:
-    """What a program answers, for which ask."""
+    """A program's answer to an ask."""
 
     ask: str
     text: str

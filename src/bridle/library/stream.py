@@ -56,7 +56,7 @@ class Stream(Generic[Output]):
         return self._results[0]
 
     async def text(self) -> AsyncIterator[str]:
-        """Yield the text of the model as it arrives, and nothing else. A retried reply begins anew."""
+        """Yield the text of the model as it arrives. A retried reply starts again."""
         async for event in self:
             if isinstance(event, DeltaEvent) and event.kind == "text":
                 yield event.text

@@ -24,7 +24,7 @@ INSTALL = "install it with: pip install 'bridle[telemetry]'"
 
 
 class Observation:
-    """What follows the turns of a runtime: telemetry, Python's log, or nothing."""
+    """The observers of a runtime's turns: telemetry, Python's log, or none."""
 
     def __init__(self, settings: TelemetrySettings, environment: Mapping[str, str], bus: Bus, journal: Journal) -> None:
         self._exporter = _exporter(settings, collector_addresses(settings, environment))

@@ -124,7 +124,7 @@ class Submatch(msgspec.Struct, frozen=True):
 
 
 class TextMatch(msgspec.Struct, frozen=True):
-    """A line that fits a pattern, as ripgrep tells it."""
+    """A line that matches a pattern, as ripgrep reports it."""
 
     path: MatchedText
     lines: MatchedText

@@ -43,7 +43,7 @@ async def changes_since(runtime: Runtime, base: DiffBase, context: int = 3) -> s
 
 
 async def search_text(runtime: Runtime, pattern: str) -> list[TextMatch]:
-    """Return matches of a regular expression as ripgrep tells them, in files that may be read without an ask.
+    """Return matches of a regular expression by ripgrep, in files that may be read without an ask.
 
     Left out are hidden files and those that git ignores. Raises `ConfigError` for an invalid expression.
     """

@@ -193,7 +193,7 @@ class EditorAgent:
         return session
 
     async def _begun(self, session: EditorSession, *, asks: bool = False) -> None:
-        """Tell what belongs right after a session was opened: its commands, and its open asks."""
+        """Report the commands and the open asks of a session that was just opened."""
         rows = await session.backend.slash_commands()
         commands = [
             wire.CommandShown(

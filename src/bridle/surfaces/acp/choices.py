@@ -15,7 +15,7 @@ DEFAULT = "default"
 
 
 class Choices:
-    """What the next prompts of a session use. Agents that are subagents only, and hidden ones, are left out."""
+    """The agent, model and variant of the next prompts. Hidden agents and agents for `task` alone are left out."""
 
     def __init__(self, agents: Sequence[AgentRow], models: Sequence[ModelRow], agent: str, model: str) -> None:
         self._agents = {

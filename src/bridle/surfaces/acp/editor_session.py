@@ -72,7 +72,7 @@ class _Follower:
         self._moved = asyncio.Event()
 
     def move(self) -> None:
-        """Tell that another entry was reported."""
+        """Note that another entry was reported."""
         self._moved.set()
         self._moved = asyncio.Event()
 
@@ -86,7 +86,7 @@ class _Follower:
 
 
 class _OpenQuestion(NamedTuple):
-    """A question that was asked as text: the next prompt is its answer, and the turn goes on."""
+    """A question that was asked as text: the next prompt is its answer, and the turn continues."""
 
     ask: str
     follower: _Follower

@@ -23,7 +23,7 @@ from bridle.surfaces.server.routes import CLIENT, Client, Guarded, without_token
 
 
 async def never(directory: Path) -> bool:
-    """Tell that commands of a directory run without a sandbox."""
+    """Return False: commands of the directory run without a sandbox."""
     return False
 
 

@@ -17,7 +17,7 @@ Holds = Callable[[str], Awaitable[bool]]
 
 
 class HeldGrants:
-    """The grants of open streams, looked at together: the cost does not grow with the number of streams."""
+    """The grants of open streams, checked together, so that the cost does not grow with their number."""
 
     def __init__(self, holds: Holds) -> None:
         self._holds = holds

@@ -54,7 +54,7 @@ class Outlet:
         await self._sent.wait()
 
     def end(self) -> None:
-        """End the stream behind what waits."""
+        """End the stream after the waiting events."""
         self._chunks.put_nowait(None)
 
     async def take(self, seconds: float) -> bytes | None:

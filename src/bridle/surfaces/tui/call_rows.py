@@ -88,7 +88,7 @@ def _mark(seen: Seen, done: str = "✓", ink: str = "success") -> Piece:
 
 
 def _tail(seen: Seen) -> tuple[Piece, ...]:
-    """Return what stands at the end of the head: why it was not run, or how long it took."""
+    """Return the end of a call's first row: why it was not run, or how long it took."""
     match seen.state:
         case Refused(refusal):
             return ((REFUSALS[refusal.name], "warning"),)
@@ -129,7 +129,7 @@ def _output(words: str, most: int, ink: str, *, indent: int = 0) -> Iterator[Tex
 
 
 def _found(seen: Seen, nouns: str) -> Piece:
-    """Return how much a search or a file has; a result of one line stands for itself."""
+    """Return the number of lines of a result; a result of one line is returned itself."""
     if not isinstance(seen.state, Done):
         return ("", "muted")
     lines = [each for each in seen.printed.split("\n") if each and not each.startswith("[")]

@@ -40,7 +40,7 @@ DOUBT_SECONDS = 1.0
 
 
 class Setting(NamedTuple):
-    """What a session screen gets from its application."""
+    """The settings of a session screen, given by its application."""
 
     keys: KeyMap
     commands: CommandTable

@@ -35,7 +35,7 @@ def _as_text(line: str) -> list[Piece]:
 
 
 def highlighter(path: str) -> Highlighter:
-    """Return what highlights the lines of a file; lines of an unknown kind stay as they are."""
+    """Return the function that highlights the lines of a file; lines of an unknown language stay plain."""
     return _of_kind(PurePath(path).name if "." not in path else f"x{PurePath(path).suffix}")
 
 

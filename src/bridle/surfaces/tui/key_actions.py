@@ -11,7 +11,7 @@ class KeyActions(Overviews):
     """Finds the action of a key by its name in the settings."""
 
     async def action_press(self, name: str) -> None:
-        """Do what a key means."""
+        """Perform the action of a key."""
         if name == "leader":
             await self.push_screen(LeaderScreen(self.keymap), self._after_leader)
         else:
@@ -33,7 +33,7 @@ class KeyActions(Overviews):
                 await self.perform(name)
 
     async def _in_editor(self, name: str) -> None:
-        """Do after the leader key what otherwise is a key of the editor."""
+        """Perform an editor action after the leader key."""
         editor = self.chat.editor
         match name:
             case "send":

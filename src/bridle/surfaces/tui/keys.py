@@ -55,11 +55,11 @@ class KeyMap:
         return [key for key in self._keys.get(name, []) if not key.startswith(f"{LEADER} ")]
 
     def by_key(self, names: Iterable[str]) -> dict[str, str]:
-        """Return what each key does at once, among these names."""
+        """Return the actions of keys pressed alone, restricted to these names."""
         return {key: name for name in names for key in self.direct(name)}
 
     def after_leader(self) -> dict[str, str]:
-        """Return what each key does after the leader key."""
+        """Return the actions of keys pressed after the leader key."""
         found = ((key, name) for name, keys in self._keys.items() for key in keys if key.startswith(f"{LEADER} "))
         return {key.removeprefix(f"{LEADER} "): name for key, name in found}
 

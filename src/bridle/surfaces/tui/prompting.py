@@ -60,7 +60,7 @@ class Prompting(SessionScreen):
         raise NotImplementedError
 
     def show_state(self) -> None:
-        """Update what the screen says of the session."""
+        """Update the state of the session on the screen."""
         raise NotImplementedError
 
     def postpone_no_ask(self) -> None:

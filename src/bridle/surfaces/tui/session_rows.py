@@ -48,7 +48,7 @@ def when(at: float, now: datetime) -> str:
 
 
 async def preview_of(sessions: Sessions, id: str) -> str:
-    """Return what a session is about: directory, models, last prompt and answer, and its ending."""
+    """Return the preview of a session: directory, models, last prompt and answer, and its ending."""
     try:
         state = await sessions.load(id)
     except BridleError as error:

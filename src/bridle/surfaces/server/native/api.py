@@ -28,7 +28,7 @@ from bridle.wire.native_answers import ServerState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeParts:
-    """What the native API gets from the program that serves it."""
+    """Dependencies of the native API, given by the program that serves it."""
 
     version: str
     report: MakeReport

@@ -87,7 +87,7 @@ class ClientStream:
         """Whether its reader was told of a missing sandbox; programs, which follow one directory, are not."""
 
     def put(self, line: bytes) -> None:
-        """Add an event; a stream whose reader is too slow ends, and its reader comes back and begins anew."""
+        """Add an event; the stream ends if its reader is too slow, and the reader connects again."""
         try:
             self._put(line)
         except SlowReaderError as error:
@@ -130,7 +130,7 @@ class Hub:
         return self._number
 
     async def track(self, session: str, after: int | None = None) -> Tracker:
-        """Follow a session, and tell what came after this entry; by default, only what comes from now on."""
+        """Follow a session, and report the changes after this entry; by default, only new ones."""
         task = self._trackers.get(session)
         if task is None or (task.done() and (task.cancelled() or task.exception() or task.result().is_over)):
             task = self._trackers[session] = asyncio.create_task(self._started(session, after))
@@ -168,7 +168,7 @@ class Hub:
         self._recent.append((asyncio.get_running_loop().time(), session, message))
 
     async def warn(self) -> None:
-        """Tell what a person must know about this server to each terminal once, as soon as a prompt was sent.
+        """Send the server's warnings to each terminal once, after the next prompt.
 
         A terminal application that has just begun shows no messages yet.
         """
@@ -205,7 +205,7 @@ class Hub:
         return self._lines(directory, *events.body(event))[is_global]
 
     async def open_stream(self, directory: str, sink: Sink) -> ClientStream:
-        """Return a stream of what comes from now on, after what a new reader must know."""
+        """Return a stream of all new events, which begins with the current state or the most recent prompts."""
         if not self._known:
             self._known = {row.info.id: row.sequence for row in await self.served.rows()}
         if self._looking is None or self._looking.done():

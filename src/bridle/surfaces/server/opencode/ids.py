@@ -74,7 +74,7 @@ def prompt_part_id(message: str, number: int) -> str:
 
 
 def place_of(part: str) -> PartPlace | None:
-    """Return where a part of a reply stands; None for another part."""
+    """Return the position of a part in its reply; None for another part."""
     read = read_reply_part(part)
     return PartPlace(*_numbers(read)) if read is not None else None
 

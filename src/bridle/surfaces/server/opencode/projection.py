@@ -122,7 +122,7 @@ class Projection:
         return self.talk.take()
 
     def leave(self) -> list[events.Event]:
-        """Show that no process drives the open turn; the next entry tells otherwise."""
+        """Show that no process drives the open turn; the next entry reverts this."""
         self.is_left = self.turn is not None
         return self._status_told()
 

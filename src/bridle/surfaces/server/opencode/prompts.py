@@ -62,7 +62,7 @@ async def never(kind: str, question: str) -> bool:
 
 
 def denied_by(rules: Iterable[ClientRule]) -> tuple[str, ...]:
-    """Return the tools that rules take away. Rules that allow or ask change nothing: clients only reduce rights."""
+    """Return the tools that rules deny. Rules that allow or ask change nothing: clients only reduce rights."""
     found: dict[str, None] = {}
     for rule in rules:
         if rule.action != "deny":

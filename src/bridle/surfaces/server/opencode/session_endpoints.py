@@ -216,7 +216,7 @@ class SessionEndpoints:
         return StreamingResponse(answered(self.hub, sent), media_type="application/json")
 
     async def _send(self, session: str, message: str, given: Draft) -> Sent:
-        """Submit a prompt; the first one also takes what was said when its session was created."""
+        """Submit a prompt; the first one also takes agent, model and rules from the creation of its session."""
         made = self._drafts.get(session, SessionDraft())
         agent = given.options.agent or made.agent
         named = f"{made.model.providerID}/{made.model.id}".removeprefix("bridle/") if made.model is not None else None

@@ -29,7 +29,7 @@ class Host(Protocol):
         """Pass events on to all readers."""
 
     async def track(self, session: str, after: int | None = None) -> Tracker:
-        """Follow a session, and tell what came after this entry; by default, only what comes from now on."""
+        """Follow a session, and report the changes after this entry; by default, only new ones."""
 
 
 class Tracker:
@@ -47,7 +47,7 @@ class Tracker:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self, after: int | None) -> None:
-        """Read the record so far, tell what came after `after`, and follow; raises `NoSuchSession`."""
+        """Read the record so far, report the changes after `after`, and follow; raises `NoSuchSession`."""
         for entry in await self.backend.entries(self.session):
             told = self.projection.of_entry(entry)
             if after is not None and entry.sequence > after:
