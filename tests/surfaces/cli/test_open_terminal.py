@@ -40,7 +40,7 @@ def test_a_session_is_named_by_the_beginning_of_its_id_or_is_the_last_one(home):
     ("words", "said"),
     [
         (("./nowhere",), "there is no terminal here"),
-        ((".", "more"), "one directory can be opened; what is more?"),
+        ((".", "more"), "only one directory can be opened: leave out more"),
         (("-c", "-s", "ses_x"), "give --session or --continue, not both"),
         (("-m", "a/b", "run", "hi"), "write the options behind the command, as in `bridle run …`"),
         (("rnu",), "No such command 'rnu'"),
