@@ -39,10 +39,10 @@ function useChoices(directory) {
 }
 
 /**
- * @param {{draftKey: string, directory: string, busy: boolean, agent: string, model: string,
+ * @param {{draftKey: string, directory: string, busy: boolean, waits?: boolean, agent: string, model: string,
  *   send: (body: any) => Promise<boolean>, abort?: () => void, given?: {value: string}}} props
  */
-export function Composer({ draftKey, directory, busy, agent, model, send, abort, given }) {
+export function Composer({ draftKey, directory, busy, waits, agent, model, send, abort, given }) {
   const key = `bridle-draft-${draftKey}`;
   const [text, setText] = useState(remembered(key));
   const [files, setFiles] = useState(/** @type {any[]} */ ([]));
@@ -111,7 +111,7 @@ export function Composer({ draftKey, directory, busy, agent, model, send, abort,
     <label class="hidden" for="prompt">Prompt</label>
     <textarea id="prompt" ref=${area} rows="1" value=${text} aria-controls=${complete.choices.length ? "completion" : undefined}
       aria-activedescendant=${complete.choices.length ? `choice-${complete.place}` : undefined}
-      placeholder=${busy ? "Steer the running turn…" : innerWidth < 640 ? "Ask for something…" : "Ask for something… (/ for commands, @ for files)"}
+      placeholder=${waits ? "Say what to do instead…" : busy ? "Steer the running turn…" : innerWidth < 640 ? "Ask for something…" : "Ask for something… (/ for commands, @ for files)"}
       onInput=${(/** @type {any} */ event) => change(event.target.value)} onKeyDown=${pressed} onKeyUp=${complete.look} onClick=${complete.look}
       onPaste=${(/** @type {ClipboardEvent} */ event) => { const given = event.clipboardData?.files; if (given?.length) { event.preventDefault(); add(given); } }}></textarea>
     <div class="composer-bar">
@@ -120,7 +120,7 @@ export function Composer({ draftKey, directory, busy, agent, model, send, abort,
         <label class="button quiet attach">Attach<input type="file" class="hidden" multiple onChange=${(/** @type {any} */ event) => { add(event.target.files); event.target.value = ""; }} /></label>
         ${busy && abort && html`<button type="button" class="bad" onClick=${abort}>Stop</button>`}
         ${busy && html`<button type="button" title="Ask in a turn of its own, after this one (Alt Enter)" disabled=${sending || !text.trim()} onClick=${() => submit(true)}>Queue</button>`}
-        <button class="main" title=${busy ? "Tell the running turn, before its next step" : undefined} disabled=${sending || (!text.trim() && !files.length)}>${busy ? "Steer" : "Send"}</button>
+        <button class="main" title=${waits ? "Reject what is asked, with this text as the reason" : busy ? "Tell the running turn, before its next step" : undefined} disabled=${sending || (!text.trim() && !files.length)}>${waits ? "Reject and send" : busy ? "Steer" : "Send"}</button>
       </span>
     </div>
   </form>`;

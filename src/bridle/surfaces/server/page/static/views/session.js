@@ -50,7 +50,7 @@ export function SessionView({ id, entry }) {
         <//>
         <${Waiting} feed=${feed} actions=${actions} />
         ${!isReadOnly.value && summary && !summary.info.parent &&
-        html`<${Composer} draftKey=${id} directory=${directory} busy=${state === "busy" || state === "retry" || state === "paused"} agent=${summary.agent} model=${summary.model} send=${actions.send} abort=${actions.abort} given=${given} />`}
+        html`<${Composer} draftKey=${id} directory=${directory} busy=${state === "busy" || state === "retry" || state === "paused"} waits=${state === "paused"} agent=${summary.agent} model=${summary.model} send=${actions.send} abort=${actions.abort} given=${given} />`}
       </div>
       <${Panel} feed=${feed} />
     </div>
