@@ -52,6 +52,19 @@ class TestSqlite:
 
         story(work)
 
+    def test_a_link_to_the_file_leads_to_the_same_leases(self, tmp_path):
+        (tmp_path / "link.db").symlink_to(tmp_path / "j.db")
+
+        async def work():
+            here, there = SqliteJournal(tmp_path / "j.db"), SqliteJournal(tmp_path / "link.db")
+            await here.create(INFO)
+            await here.acquire("ses_a")
+            assert (await there.acquire("ses_a"), await there.held("ses_a")) == (None, True)
+            await here.close()
+            await there.close()
+
+        story(work)
+
     def test_files_are_for_their_owner_alone(self, tmp_path):
         async def work():
             journal = SqliteJournal(tmp_path / "private" / "j.db")

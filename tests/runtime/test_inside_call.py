@@ -104,6 +104,31 @@ def test_another_persons_folders_are_another_matter(home, tmp_path):
     assert told == (0, f"{home.project} is trusted, as it is now\n")
 
 
+def test_other_folders_with_the_same_journal_are_no_way_out(home, tmp_path):
+    """A journal has limits, asks and tokens of servers: whoever names it another way changes the same ones."""
+    (home.project / "bridle.toml").write_text('permission.bash = "allow"\n')
+    data = home.folder / ".local/share/bridle"
+    (tmp_path / "linked" / "bridle").mkdir(parents=True)
+    (tmp_path / "linked" / "bridle" / "journal.db").symlink_to(data / "journal.db")
+    elsewhere = f'env -i HOME={tmp_path}/none PATH="$PATH"'
+    ways = (
+        f"{elsewhere} BRIDLE_JOURNAL__PATH={data}/journal.db",
+        f"{elsewhere} XDG_DATA_HOME={tmp_path}/linked",
+        f"{elsewhere} BRIDLE_JOURNAL__URL=postgresql:///any",
+    )
+    for (status, told), way in zip(
+        inside(home, *(f"{way} {{bridle}} extend ses_x --steps +5" for way in ways)), ways, strict=True
+    ):
+        assert (status, REFUSED in told) == (2, True), (way, told)
+
+
+def test_a_driver_that_cannot_be_seen_is_known_by_the_locks_of_its_journal(home, tmp_path):
+    journal = tmp_path / "elsewhere.db"
+    home.environment["BRIDLE_JOURNAL__PATH"] = str(journal)
+    (told,) = inside(home, "unshare -rpf --mount-proc {bridle} permissions")
+    assert (told[0], REFUSED in told[1]) == (2, True), told
+
+
 def test_a_plain_run_inside_a_call_works_and_is_charged_to_the_same_day_and_month(home):
     folder = home.folder / ".config" / "bridle"
     folder.mkdir(parents=True)

@@ -225,6 +225,11 @@ def state_home(environment: Mapping[str, str]) -> Path:
     return _home(environment, "XDG_STATE_HOME", ".local/state")
 
 
+def journal_place(settings: Settings, environment: Mapping[str, str]) -> str | Path:
+    """Return the address or the path of the user's journal."""
+    return settings.journal.url or settings.journal.path or data_home(environment) / "journal.db"
+
+
 def trust_file(environment: Mapping[str, str]) -> Path:
     """Return the file with the trusted projects."""
     return data_home(environment) / "trust.json"

@@ -12,6 +12,12 @@ from bridle.process.ancestry import is_held
 LOOKS = 50
 
 
+def lock_folder(journal: Path) -> Path:
+    """Return the folder with the locks of a journal's sessions, the same one for every name of its file."""
+    real = Path(os.path.realpath(journal))
+    return real.with_name(f"{real.name}.locks")
+
+
 def take_lock(path: Path) -> int | None:
     """Acquire a lock and return its handle; None while another holds it."""
     looks = 0

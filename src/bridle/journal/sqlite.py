@@ -22,7 +22,7 @@ from bridle.errors import JournalFailed, JournalFull, JournalRefused, LeaseLost,
 from bridle.journal.commits import Commits
 from bridle.journal.database import QUERIES, Database
 from bridle.journal.journal import Lease, SessionQuery, SessionRow, Wake, Weight, page, session_entry
-from bridle.journal.lock import drop_lock, is_locked, take_lock
+from bridle.journal.lock import drop_lock, is_locked, lock_folder, take_lock
 from bridle.journal.sync import Sync
 from bridle.seams import Seams
 from bridle.wire import entries as wire
@@ -49,7 +49,7 @@ class SqliteJournal:
         self._locks: dict[str, tuple[int, Path]] = {}
         self._sequences: dict[str, int] = {}
         self._epochs: dict[str, int] = {}
-        self._lock_folder = path.with_name(path.name + ".locks")
+        self._lock_folder = lock_folder(path)
         self._posted: dict[str, asyncio.Event] = {}
         self._looked: dict[str, int] = {}
         self._ticks = 0

@@ -11,7 +11,7 @@ from typing import Any
 from bridle.core.ids import account_range
 from bridle.errors import ConfigError, JournalRefused
 from bridle.journal.database import QUERIES, Database
-from bridle.journal.lock import is_locked
+from bridle.journal.lock import is_locked, lock_folder
 from bridle.journal.rows import BudgetRow, Ledger, SessionMark, WholeSession, without
 from bridle.journal.sqlite import SESSION_SPAN
 
@@ -51,7 +51,7 @@ class SqliteRows:
 
     def __init__(self, path: Path, *, snapshot: bool) -> None:
         self.place = str(path)
-        self._locks = path.with_name(path.name + ".locks")
+        self._locks = lock_folder(path)
         self._database = open_file(existing_file(path) if snapshot else path)
         self._snapshot = snapshot
         # A copy counts once it survives a power loss.

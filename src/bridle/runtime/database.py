@@ -32,8 +32,7 @@ class PruneResult(msgspec.Struct, frozen=True):
 
 def own_journal(directory: Path | None = None) -> JournalAddress:
     """Return the address of the journal that the user's settings name; raises `ConfigError`."""
-    from bridle.config.load import load
-    from bridle.runtime.project_setup import journal_place
+    from bridle.config.load import journal_place, load
 
     settings = load(directory or Path.cwd()).settings
     given = settings.journal

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from bridle.config.load import config_home, data_home, state_home
+from bridle.config.load import config_home, data_home, journal_place, load, state_home
 from bridle.errors import ConfigError
-from bridle.process.ancestry import bridle_ancestors, hides_a_driver, sees_all_ancestors
-
-JOURNAL = "journal.db"
+from bridle.journal.address import is_postgres
+from bridle.journal.lock import lock_folder
+from bridle.process.ancestry import Ancestor, bridle_ancestors, hides_a_driver, sees_all_ancestors
 
 
 def inside_call(environment: Mapping[str, str] | None = None, process: int | None = None) -> bool:
-    """Return whether a tool call of a session with the same Bridle folders started a process, even indirectly.
+    """Return whether a tool call of a session with the same Bridle folders or journal started a process.
 
     Without a number it is this process.
     """
@@ -24,16 +24,35 @@ def inside_call(environment: Mapping[str, str] | None = None, process: int | Non
     above = bridle_ancestors(process)
     if not above and sees_all_ancestors():
         return False
-    locks = data_home(environment) / f"{JOURNAL}.locks"
     if not above:
-        return hides_a_driver(locks)
+        journal = _journal(environment)
+        return isinstance(journal, Path) and hides_a_driver(lock_folder(journal))
     folders = _folders(environment)
     return any(
-        each.environment is None
-        or not folders.isdisjoint(_folders(each.environment))
-        or str(locks.resolve()) in each.locks
-        for each in above
-    )
+        each.environment is None or not folders.isdisjoint(_folders(each.environment)) for each in above
+    ) or _is_shared(_journal(environment), above)
+
+
+def _journal(environment: Mapping[str, str]) -> str | Path | None:
+    """Return the address or the path of the journal of the settings; None if these cannot be read."""
+    try:
+        place = journal_place(load(Path.cwd(), environment=environment).settings, environment)
+        return str(place) if is_postgres(str(place)) else Path(place).expanduser()
+    except (ConfigError, OSError):
+        return None
+
+
+def _is_shared(journal: str | Path | None, above: Iterable[Ancestor]) -> bool:
+    """Return whether a journal is one of these processes', which may know it under other names."""
+    if not isinstance(journal, Path):
+        # An address can be spelled in many ways, and a program may have another one than its settings say.
+        return True
+    here = _identity(journal)
+    for each in above:
+        theirs = _journal(each.environment or {})
+        if str(lock_folder(journal)) in each.locks or (isinstance(theirs, Path) and _identity(theirs) == here):
+            return True
+    return False
 
 
 def refuse_inside_call(what: str) -> None:

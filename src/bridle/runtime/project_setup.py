@@ -12,7 +12,7 @@ from bridle.assembly.command_environment import command_caches, command_environm
 from bridle.assembly.user_setup import UserSetup
 from bridle.config.import_claude import claude_rules
 from bridle.config.instructions import Instructions, own_files
-from bridle.config.load import Loaded, approvals_file, config_home, data_home, load, person, state_home
+from bridle.config.load import Loaded, approvals_file, config_home, data_home, journal_place, load, person, state_home
 from bridle.config.settings import Settings
 from bridle.config.trust import TOOLS, project_root
 from bridle.runtime.config import RuntimeConfig
@@ -90,11 +90,6 @@ def set_up_project(
         problems=(*problems, *unread),
         wanted=loaded.wanted,
     )
-
-
-def journal_place(settings: Settings, environment: Mapping[str, str]) -> str | Path:
-    """Return the address or the path of the user's journal."""
-    return settings.journal.url or settings.journal.path or data_home(environment) / "journal.db"
 
 
 def _snapshots(settings: Settings, environment: Mapping[str, str]) -> Snapshots | None:

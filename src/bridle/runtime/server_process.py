@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bridle.config.load import data_home, load, state_home
+from bridle.config.load import data_home, journal_place, load, state_home
 from bridle.config.settings import ServerSettings
 from bridle.core.session import Session
 from bridle.errors import ConfigError, JournalError, JournalRefused, NoSuchSession
@@ -225,7 +225,7 @@ class ServerTables:
     def __init__(self, directory: Path, environment: Mapping[str, str], seams: Seams) -> None:
         self.settings = load(directory, environment=environment).settings
         given = self.settings.journal
-        where = given.url or given.path or data_home(environment) / "journal.db"
+        where = journal_place(self.settings, environment)
         self.journal = open_journal(where, given.durability, seams, listen_url=given.listen_url, schema=given.schema)
         self.place = self.settings.workers.place or os.uname().nodename
         self.records = server_records(self.journal)
