@@ -19,6 +19,7 @@ from bridle.values.secrets import is_secret, redacted, without_secrets
             "SSH_PASSPHRASE",
         ),
         *("GOOGLE_APPLICATION_CREDENTIALS", "AZURE_DEVOPS_PAT", "MYSQL_PWD", "PRIVATE_KEY_PEM", "SECRET_KEY_BASE"),
+        *("PGPASSWORD", "PGPASSFILE", "PGSSLKEY", "PGSERVICEFILE", "BRIDLE_TOKEN", "OTEL_EXPORTER_OTLP_LOGS_HEADERS"),
     ],
 )
 def test_secrets_are_known_by_their_names(name):
@@ -29,6 +30,7 @@ def test_secrets_are_known_by_their_names(name):
     "name",
     [
         *("PATH", "HOME", "PWD", "OLDPWD", "SSH_AUTH_SOCK", "KEYBOARD_LAYOUT", "LANG", "VIRTUAL_ENV", "GPG_TTY"),
+        *("PGHOST", "PGUSER", "PGDATABASE", "OTEL_SERVICE_NAME"),
         *("XAUTHORITY", "EDITOR", "PYTHONPATH", "NODE_OPTIONS", "CI", "MONKEY", "GIT_AUTHOR_NAME", "DISPLAY"),
     ],
 )
@@ -58,6 +60,9 @@ SECRET_VALUES = {
     "MAVEN_OPTS": "-Xmx1g -Dserver.password=PW",
     "JSON": '{"client_secret": "PW"}',
     "OPTIONS": "--access-token=PW",
+    "OTEL_EXPORTER_OTLP_HEADERS": "x-honeycomb-team=PW",
+    "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "PW",
+    "COLLECTOR": f"bridle_{'4f' * 24}",
 }
 
 
@@ -116,6 +121,11 @@ def test_ordinary_variables_stay_as_they_are():
         ("PIP_EXTRA_INDEX_URL", "https://a.example.com/s\nhttps://u:PW@b.example.com/s", None),
         ("npm_config_registry", "https://u:PW@npm.example.com/", "https://npm.example.com/"),
         ("PIP_FIND_LINKS", "/srv/wheels", "/srv/wheels"),
+        (
+            "OTEL_EXPORTER_OTLP_ENDPOINT",
+            "https://u:PW@collector.example.com:4318",
+            "https://collector.example.com:4318",
+        ),
     ],
 )
 def test_proxies_and_indexes_stay_without_their_logins(name, value, kept):

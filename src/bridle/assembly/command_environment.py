@@ -26,7 +26,7 @@ from bridle.process.sandbox_home import Home, git_identity, plain_settings
 from bridle.tools.background import Backgrounds
 from bridle.tools.command_setup import CommandSetup, DefaultToolSettings, ToolSettings
 from bridle.tools.resources import Resources
-from bridle.values.secrets import without_secrets
+from bridle.values.secrets import is_secret, without_secrets
 from bridle.workspace.files import located
 from bridle.workspace.git_place import git_place, named_by_config
 
@@ -130,7 +130,7 @@ class CommandEnvironment:
             self._known_home,
             scratch,
             writable=_paths(self.settings.writable),
-            hidden=(*self.guarded, *_paths(self.settings.hidden)),
+            hidden=(*self.guarded, *self._secret_files(), *_paths(self.settings.hidden)),
             network=self.settings.network,
             read_only=read_only,
             programs=(*OWN, *self._path()),
@@ -140,6 +140,11 @@ class CommandEnvironment:
             protected=self.protected,
             masks=named_patterns(self.rules if rules is None else rules, "read"),
         )
+
+    def _secret_files(self) -> list[Path]:
+        """Return the files that variables name which commands do not get: with passwords, or with private keys."""
+        given = (value for name, value in self.environment.items() if is_secret(name) and name not in self.passes)
+        return [Path(value).absolute() for value in given if os.path.isfile(value)]
 
     def _known_home(self) -> Home:
         """Return the home directory of commands; its settings files are generated for the first command."""

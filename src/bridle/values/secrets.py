@@ -13,15 +13,15 @@ TOKEN_VARIABLE = "BRIDLE_TOKEN"
 """The environment variable with the token for a server. Commands never get it."""
 _SECRET = re.compile(
     r"API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|_KEY$|^KEY$|SECRET|TOKEN|PASSW(OR)?D|PASSPHRASE|CREDENTIAL|_PAT$|_PWD$|"
-    r"_PASS$|^PASS$|_CREDS?$|_DSN$|WEBHOOK|_JWT$|_AUTH$|_KEY_BASE$|COOKIE",
+    r"_PASS$|^PASS$|_CREDS?$|_DSN$|WEBHOOK|_JWT$|_AUTH$|_KEY_BASE$|COOKIE|HEADERS$|^PG(PASSFILE|SERVICEFILE|SSLKEY)$",
     re.IGNORECASE,
 )
 _TOKEN_SHAPE = (
     r"\b(?:gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{15,}|sk-[\w-]{20,}|xox[abprs]-[\w-]{10,}|AKIA[0-9A-Z]{16}|"
     r"AIza[\w-]{30,}|ya29\.[\w-]{20,}|npm_\w{30,}|pypi-[\w-]{30,}|hf_\w{20,}|[rs]k_live_\w{16,}|SG\.[\w.-]{16,}|"
-    r"eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]*)"
+    r"eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]*|bridle_[0-9a-f]{40,})"
 )
-"""Tokens of well-known providers, recognized by their prefixes."""
+"""Tokens of well-known providers and of Bridle's servers, recognized by their prefixes."""
 _SHAPED = re.compile(rf"-----BEGIN [A-Z ]*PRIVATE KEY|{_TOKEN_SHAPE}|://[^/\s:@]+:[^/\s@]+@")
 _LOGIN = re.compile(
     # A password may contain a space; an ssh address with only a user name is no secret.
@@ -37,9 +37,10 @@ _GIVEN = re.compile(
 _LISTS = re.compile(r"PATH$|_DIRS$|^(OLD)?PWD$|^HOME$|^LANG|^LC_|COLORS$|^PS\d$|^R?PROMPT", re.IGNORECASE)
 """Variables that hold paths, locales, colors or prompts, where `:` and `@` are harmless separators."""
 _ADDRESSES = re.compile(
-    r"(?<!no)(?<!no_)proxy$|_INDEX(_URL)?$|_FIND_LINKS$|_REGISTRY(_SERVER)?$|^npm_config_registry$", re.IGNORECASE
+    r"(?<!no)(?<!no_)proxy$|_INDEX(_URL)?$|_FIND_LINKS$|_REGISTRY(_SERVER)?$|^npm_config_registry$|^OTEL_\w+_ENDPOINT$",
+    re.IGNORECASE,
 )
-"""Variables with addresses of proxies and package indexes, which are useful without a login too."""
+"""Variables with addresses of proxies, package indexes and collectors, which are useful without a login too."""
 _GIT_PAIRS = re.compile(r"GIT_CONFIG_(COUNT|KEY_\d+|VALUE_\d+)")
 _WORD = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
