@@ -1,12 +1,13 @@
 """Hooks, formatters, diagnostics and servers run in the containment of commands, which no stricter setting removes."""
 
 import json
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import pytest
-from support.cli_home import ForkedHome, calls
+from support.cli_home import BRIDLE, ForkedHome, calls
 
 HOST = str(Path("/proc/self/ns/net").readlink())
 WHERE = "readlink /proc/self/ns/net"
@@ -37,6 +38,33 @@ def write(home, *more):
     done = home.run("run", "--model", script, *more, "go")
     assert done.returncode == 0, done.stderr
     return done
+
+
+@pytest.mark.parametrize("start", ["/", "elsewhere"])
+def test_no_program_of_the_project_makes_the_sandbox_or_is_run_outside_of_it(home, tmp_path, start):
+    """Wherever Bridle was started, with the project's environment on the search path."""
+    planted = home.project / ".venv" / "bin"
+    planted.mkdir(parents=True)
+    for name in ("bwrap", "git", "rg", "sh", "bash", "python3", "fusermount"):
+        (planted / name).write_text(f'#!/bin/sh\n{WHERE} >> "{home.project}/ran-$(basename $0)"\nexit 1\n')
+        (planted / name).chmod(0o755)
+    (home.project / "below").mkdir()
+    found = ("grep", {"pattern": "x", "path": "below"}), ("glob", {"pattern": "*", "path": "below"})
+    (home.project / "where.sh").write_text(f"{WHERE}\n")
+    model = home.script(calls(("bash", {"command": "/bin/sh where.sh"}), *found), {"text": "Done."})
+    words = ("run", "--dir", home.project, "--model", model, "--format", "json", "go")
+    start = tmp_path / start
+    start.mkdir(exist_ok=True)
+    environment = {**home.environment, "PATH": f"{planted}:{home.environment['PATH']}"}
+    done = subprocess.run([BRIDLE, *words], cwd=start, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout
+    assert [path.name for path in home.project.glob("ran-*")] == []
+    (output,) = [
+        line["output"]
+        for line in map(json.loads, done.stdout.splitlines())
+        if line.get("tool") == "bash" and line["state"] == "done"
+    ]
+    assert output.strip() not in ("", HOST)
 
 
 @pytest.mark.parametrize("stricter", [[], ["--tool", "bash=off"]])

@@ -147,6 +147,16 @@ def test_a_scenario_that_makes_no_sense_names_its_file(tmp_path, text):
         ScriptedModel.load(path)
 
 
+@pytest.mark.parametrize("text", ["KEY: PW\nother: [PW", "PW\tkey: x", "- *PW", "x: !!PW", "PW", "[" * 20_000 + "PW"])
+def test_an_error_about_a_scenario_quotes_none_of_the_file(tmp_path, text):
+    """Clients of a server name scenarios too, also files that they may not read."""
+    path = tmp_path / "settings"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match="not a scenario") as caught:
+        read_scenario(path)
+    assert "PW" not in str(caught.value)
+
+
 def test_the_command_serves_until_it_is_stopped(tmp_path):
     (tmp_path / "s.json").write_text('["hi"]')
     command = [Path(sys.executable).parent / "bridle", "testing", "serve", tmp_path / "s.json"]

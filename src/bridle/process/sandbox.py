@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from bridle.process.program_lookup import outside
+from bridle.process.program_lookup import own_program
 from bridle.process.sandbox_home import Home, mounts
 
 PROBE_SECONDS = 10.0
@@ -218,11 +217,16 @@ def fitted(paths: Iterable[Path], most: int, root: Path) -> list[Path]:
 
 
 @cache
-def sandbox_program() -> tuple[str, str]:
+def sandbox_program(project: Path = Path()) -> tuple[str, str]:
     """Return the program that makes sandboxes, and why there is none; one of the two is empty."""
-    found = shutil.which("bwrap", path=outside(os.environ.get("PATH", os.defpath), Path.cwd()))
+    found = own_program("bwrap", project)
     if found is None:
         return "", "bubblewrap is not installed (Debian: apt-get install bubblewrap)"
+    return _probed(found)
+
+
+@cache
+def _probed(found: str) -> tuple[str, str]:
     command = [found, "--unshare-all", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
     command += ["--size", SMALL, "--tmpfs", "/tmp", "/bin/true"]
     try:

@@ -14,6 +14,7 @@ from bridle.core.inbox import TurnOptions
 from bridle.core.limits import Limits
 from bridle.core.parts import File
 from bridle.errors import ConfigError
+from bridle.process.program_lookup import own_path as own_path, own_program as own_program
 from bridle.runtime.project_views import (
     BranchView,
     ConfigValue,

@@ -63,7 +63,8 @@ def _rank(name: str, fragments: list[str]) -> tuple[int, int, str]:
 async def _names(runtime: Runtime) -> list[str]:
     """Return the paths of the project's files, without those that git ignores and hidden ones."""
     names: list[str] = []
-    async with ripgrep(["--files", "--null", "--no-messages"], runtime.directory) as search:
+    directory = runtime.directory
+    async with ripgrep(["--files", "--null", "--no-messages"], directory, directory) as search:
         while len(names) < MOST_SEARCHED and (name := await search.until(b"\0")) is not None:
             names.append(name.decode("utf-8", errors="replace"))
     return names

@@ -51,7 +51,7 @@ async def search_text(runtime: Runtime, pattern: str) -> list[TextMatch]:
     found: list[TextMatch] = []
     allows = may_read(runtime)
     try:
-        async with ripgrep(words, runtime.directory) as search:
+        async with ripgrep(words, runtime.directory, runtime.directory) as search:
             while len(found) < MOST_MATCHES and (line := await search.until(b"\n")) is not None:
                 match = _match(line)
                 if match is not None and allows(match.path.text):

@@ -242,6 +242,8 @@ def read_scenario(path: Path) -> Scenario:
         return msgspec.convert({"replies": value} if isinstance(value, list) else value, Scenario)
     except (msgspec.MsgspecError, ValueError) as error:
         raise ConfigError(f"{path}: not a scenario: {error}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path}: not a scenario: it is nested too deeply") from error
 
 
 def _parse(path: Path, text: str) -> Any:
@@ -253,4 +255,7 @@ def _parse(path: Path, text: str) -> Any:
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ValueError(str(error)) from error
+        # Not the error itself, which quotes the file: clients of a server name files too, and may not read them all.
+        place = getattr(error, "problem_mark", None)
+        where = f" in line {place.line + 1}" if place is not None else ""
+        raise ValueError(f"invalid YAML{where}") from error

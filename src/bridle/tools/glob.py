@@ -31,7 +31,7 @@ async def glob(given: GlobArguments, invocation: Invocation) -> Output:
     sought = _sought(given.pattern, folder)
     arguments = ["--files", "--null", "--no-messages", "--hidden", "--glob", "!.git", "--sortr", "modified"]
     found: list[str] = []
-    async with ripgrep(arguments, folder.path) as search:
+    async with ripgrep(arguments, folder.path, invocation.commands.directory) as search:
         while len(found) <= MAX_FILES and (name := await search.until(b"\0")) is not None:
             inner = PurePosixPath(name.decode("utf-8", errors="surrogateescape"))
             # A pattern without a folder matches file names in every folder.

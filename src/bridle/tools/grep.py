@@ -48,7 +48,8 @@ async def grep(given: GrepArguments, invocation: Invocation) -> Output:
     found = _Found(files, target, sought)
     try:
         # Run in the project's folder, so that found paths can be passed to `read`.
-        async with ripgrep([*arguments, "--regexp", given.pattern, "--", f"./{target.inner}"], target.root) as search:
+        words = [*arguments, "--regexp", given.pattern, "--", f"./{target.inner}"]
+        async with ripgrep(words, target.root, invocation.commands.directory) as search:
             while len(found.lines) <= MAX_LINES and await found.take(search):
                 continue
             problem = "" if found.lines else await search.complained()

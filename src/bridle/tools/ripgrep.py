@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,17 +11,17 @@ from pathlib import Path
 
 from bridle.errors import ToolFailed
 from bridle.process.output_stream import OutputStream
-from bridle.process.program_lookup import outside
+from bridle.process.program_lookup import own_program
 from bridle.seams import begin
 
 MOST_COMPLAINED = 2_000
 
 
-def _program(folder: Path) -> str:
+def _program(project: Path) -> str:
     beside = Path(sys.executable).parent / "rg"
     if beside.is_file():
         return str(beside)
-    found = shutil.which("rg", path=outside(os.environ.get("PATH", os.defpath), folder))
+    found = own_program("rg", project)
     if found is None:
         raise ToolFailed("ripgrep (rg) was not found.")
     return found
@@ -48,11 +46,14 @@ class Search:
 
 
 @asynccontextmanager
-async def ripgrep(arguments: list[str], folder: Path) -> AsyncIterator[Search]:
-    """Start ripgrep in a folder; the process ends with the context. Raises `ToolFailed`."""
+async def ripgrep(arguments: list[str], folder: Path, project: Path) -> AsyncIterator[Search]:
+    """Start ripgrep in a folder; the process ends with the context. Programs of the project are not used.
+
+    Raises `ToolFailed`.
+    """
     if any("\0" in argument for argument in arguments):
         raise ToolFailed("A pattern cannot hold a zero byte.")
-    piped = OutputStream([_program(folder), "--no-config", *arguments], folder=folder, apart=True)
+    piped = OutputStream([_program(project), "--no-config", *arguments], folder=folder, apart=True)
     complaints = begin(_complaints(piped.errors))
     try:
         yield Search(piped.output, complaints)

@@ -213,14 +213,19 @@ def test_a_mark_that_was_deleted_takes_its_file_with_it(tmp_path):
 
 
 def test_an_image_on_the_clipboard_is_pasted_where_a_program_knows_of_it(tmp_path, monkeypatch):
-    (tmp_path / "wl-paste").write_text(f"#!/bin/sh\necho {PIXEL} | base64 -d\n")
-    (tmp_path / "wl-paste").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    """Nothing that a model has put into the project is taken for that program."""
+    programs, planted = tmp_path / "programs", tmp_path / "project" / ".venv" / "bin"
+    for folder, text in ((programs, f"echo {PIXEL} | base64 -d"), (planted, f"touch {tmp_path}/planted")):
+        folder.mkdir(parents=True)
+        (folder / "wl-paste").write_text(f"#!/bin/sh\n{text}\n")
+        (folder / "wl-paste").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{planted}:{programs}:/usr/bin:/bin")
 
     async def story():
-        async with seated(tmp_path) as seat:
+        async with seated(tmp_path / "project") as seat:
             await seat.pilot.press("ctrl+v")
             await seat.until(lambda: seat.chat.editor.text == "[image 1: clipboard.png]")
+        assert not (tmp_path / "planted").exists()
 
     told(story)
 

@@ -46,6 +46,28 @@ def test_the_whole_story_is_typed_and_read_back(home, columns, lines):
     assert "please look" in home.run("show", home.run("sessions").stdout.split()[0]).stdout
 
 
+def test_the_prompt_is_written_in_the_editor_of_the_person_and_not_of_the_project(home):
+    """A model may have put a program of that name into the environment that the person has activated."""
+    programs, planted = home.folder / "programs", home.project / ".venv" / "bin"
+    for folder, words in ((programs, "from the editor"), (planted, "from the project")):
+        folder.mkdir(parents=True)
+        (folder / "ed-it").write_text(f'#!/bin/sh\necho {words} > "$1"\n')
+        (folder / "ed-it").chmod(0o755)
+    home.environment |= {
+        "BRIDLE_MODEL": home.script(),
+        "EDITOR": "ed-it",
+        "VISUAL": "",
+        "PATH": f"{planted}:{programs}:{home.environment['PATH']}",
+    }
+    terminal = Terminal(home, [shlex.quote(str(BRIDLE))])
+    try:
+        terminal.until("answers here", "f1 Help")
+        terminal.press("C-g")
+        terminal.until("from the editor")
+    finally:
+        terminal.close()
+
+
 def test_without_a_terminal_it_says_what_to_use(home):
     done = home.run()
     assert (done.returncode, done.stderr) == (

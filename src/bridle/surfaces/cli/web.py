@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import typer
 
 from bridle.errors import ConfigError
+from bridle.runtime.project import own_path
 from bridle.surfaces.cli.output import say, tell
 from bridle.surfaces.cli.project import existing, project_here
 
@@ -46,6 +47,8 @@ def web(
         file.unlink(missing_ok=True)
         file.touch(mode=0o600)
         file.write_text(f'<!doctype html><meta http-equiv="refresh" content="0;url={page}"><title>Bridle</title>')
+        # A browser in the project may be a model's.
+        os.environ["PATH"] = own_path(wanted)
         if webbrowser.open(file.as_uri()):
             tell(f"bridle web: opened {address}; without a browser: bridle web --link")
             return

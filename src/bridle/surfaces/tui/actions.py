@@ -182,7 +182,7 @@ class SessionActions(PlainApp):
     @telling
     async def action_editor(self, argument: str) -> None:
         editor = self.chat.editor
-        editor.put(await edited(self, argument or editor.text), shell=editor.shell)
+        editor.put(await edited(self, argument or editor.text, Path(self.runtime.directory)), shell=editor.shell)
 
     @telling
     async def action_approvals(self, argument: str) -> str | None:
@@ -217,4 +217,4 @@ class SessionActions(PlainApp):
         """Run a command of Bridle that asks on the terminal; return its status. Raises `ConfigError`."""
         command = self.host.command(words)
         wait = 'status=$?; printf "\\nPress enter to go back to Bridle. "; read -r _; exit $status'
-        return await run_in_terminal(self, ["sh", "-c", f"{shlex.join(command)}; {wait}"])
+        return await run_in_terminal(self, ["/bin/sh", "-c", f"{shlex.join(command)}; {wait}"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from textual import work
@@ -77,7 +78,8 @@ class Chat(Prompting):
         self._head = Static("", id="head")
         self._completions = Completions()
         self._completer = Completer(setting.commands)
-        self.editor = Editor(self._completions, self._complete, setting.keys, setting.history)
+        project = Path(runtime.directory)
+        self.editor = Editor(self._completions, self._complete, setting.keys, setting.history, project)
         self._asking = False
         self._put: AskScreen | None = None
         self._near: tuple[str, str] = ("", "")

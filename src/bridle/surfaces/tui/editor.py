@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, Literal
 
 from textual import events, work
@@ -56,12 +57,15 @@ class Editor(TextArea):
     class ModeChanged(Message):
         """Shell mode began or ended."""
 
-    def __init__(self, completions: Completions, find: Find, keys: KeyMap, history: PromptHistory) -> None:
+    def __init__(
+        self, completions: Completions, find: Find, keys: KeyMap, history: PromptHistory, project: Path
+    ) -> None:
         super().__init__(id="editor", soft_wrap=True, show_line_numbers=False, compact=True)
         self._completions = completions
         self._find = find
         self._keys = keys.by_key(ACTIONS)
         self.prompts = history
+        self._project = project
         self.shell = False
         """Whether the text is a shell command."""
         self.pending = False
@@ -81,7 +85,7 @@ class Editor(TextArea):
     async def paste_anything(self) -> None:
         """Paste an image from the system clipboard, or else the text copied in this application."""
         try:
-            image = await clipboard_image()
+            image = await clipboard_image(self._project)
         except (ConfigError, OSError) as error:
             self.notify(line(str(error)), severity="error")
             return

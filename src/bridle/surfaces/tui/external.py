@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bridle.errors import ConfigError
+from bridle.runtime.project import own_program
 
 if TYPE_CHECKING:
     from bridle.surfaces.tui.widgets import PlainApp
@@ -40,8 +41,11 @@ async def output_of(words: Sequence[str]) -> tuple[int, str]:
     return running.returncode or 0, printed.decode(errors="replace")
 
 
-async def edited(app: PlainApp, words: str) -> str:
-    """Return a text as the person has edited it in the program of $VISUAL or $EDITOR; raises `ConfigError`."""
+async def edited(app: PlainApp, words: str, project: Path) -> str:
+    """Return a text as the person has edited it in the program of $VISUAL or $EDITOR; raises `ConfigError`.
+
+    A program's name leads to none of the project: a model may have written it.
+    """
     program = next((os.environ[name] for name in EDITORS if os.environ.get(name, "").strip()), "")
     if not program:
         raise ConfigError("no editor is set: set EDITOR, as in: export EDITOR=vim")
@@ -50,7 +54,11 @@ async def edited(app: PlainApp, words: str) -> str:
     try:
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
             file.write(words)
-        status = await run_in_terminal(app, [*shlex.split(program), name])
+        command, *options = shlex.split(program)
+        found = own_program(command, project)
+        if found is None:
+            raise ConfigError(f"{command} was not found, except perhaps in this project: set EDITOR to its path")
+        status = await run_in_terminal(app, [found, *options, name])
         if status:
             raise ConfigError(f"{program} ended with status {status}: the draft is as it was")
         return path.read_text(encoding="utf-8", errors="replace").rstrip("\n")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from bridle.core.parts import File
 from bridle.errors import ConfigError
-from bridle.runtime.project import MOST_ATTACHED_BYTES
+from bridle.runtime.project import MOST_ATTACHED_BYTES, own_program
 from bridle.surfaces.shared.attachments import attached, from_bytes
 from bridle.values.media import media_of
 
@@ -78,13 +77,14 @@ def _path(words: str) -> Path | None:
         return None
 
 
-async def clipboard_image() -> File | None:
+async def clipboard_image(project: Path) -> File | None:
     """Return the image on the clipboard; None without one or without a clipboard program.
 
-    Raises `ConfigError` if the image is too large.
+    No program of the project is run: a model may have written it. Raises `ConfigError` if the image is too large.
     """
-    for program, *words in CLIPBOARDS:
-        if shutil.which(program) is None:
+    for name, *words in CLIPBOARDS:
+        program = own_program(name, project)
+        if program is None:
             continue
         running = await asyncio.create_subprocess_exec(
             program, *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
