@@ -68,6 +68,21 @@ def test_the_prompt_is_written_in_the_editor_of_the_person_and_not_of_the_projec
         terminal.close()
 
 
+def test_a_command_that_the_application_starts_loads_no_module_of_the_project(home):
+    """Its working folder is the project, where a model may have written modules of any name."""
+    for name in ("asyncio", "bridle", "json"):
+        (home.project / f"{name}.py").write_text(f'open("{home.folder}/planted", "w")\n')
+    home.environment["BRIDLE_MODEL"] = home.script()
+    terminal = Terminal(home, [shlex.quote(str(BRIDLE))])
+    try:
+        terminal.until("answers here", "f1 Help")
+        terminal.press("/connect openai", "Enter")
+        terminal.until("key for openai")
+    finally:
+        terminal.close()
+    assert not (home.folder / "planted").exists()
+
+
 def test_without_a_terminal_it_says_what_to_use(home):
     done = home.run()
     assert (done.returncode, done.stderr) == (

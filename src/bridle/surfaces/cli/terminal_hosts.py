@@ -53,7 +53,8 @@ class CommandHost:
         refuse_inside_call(f"`bridle {words[0]}`")
         if self._place.url is not None:
             raise ConfigError(f"this is decided on the server's machine: bridle {' '.join(words)}")
-        return [sys.executable, "-c", "from bridle.surfaces.cli.main import main; main()", *words]
+        # With -P, since the working folder is the project, where a model may have written a module.
+        return [sys.executable, "-P", "-c", "from bridle.surfaces.cli.main import main; main()", *words]
 
 
 def way_back(session: str, place: SessionsPlace) -> str:
