@@ -197,11 +197,16 @@ def test_tools_of_a_trusted_project_run_in_the_sandbox_too(home):
     folder = home.project / ".bridle" / "tools"
     folder.mkdir(parents=True)
     (folder / "where.py").write_text(
-        "import os\nfrom bridle import tool\n\n\n@tool\ndef where(suffix: str) -> str:\n"
+        "import os\nfrom bridle import tool\n\nKNOWN = sorted(os.environ)\nopen('known.txt', 'a').write(f'{KNOWN}\\n')\n"
+        "\n\n@tool\ndef where(suffix: str) -> str:\n"
         '    """Tell the network."""\n    print("looking")\n    return os.readlink("/proc/self/ns/net") + suffix\n'
     )
     script = home.script(calls(("where", {"suffix": "!"})), calls(("where", {})), {"text": "Done."})
+    home.environment |= {"BRIDLE_TOKEN": "secret", "OPENAI_API_KEY": "secret", "HARMLESS": "known"}
     _, lines = home.json("--model", script, "--trust", "go")
     outputs = [line["output"] for line in lines if line["type"] == "tool_use" and line.get("output")]
     assert outputs[0].startswith("net:") and outputs[0].endswith("!") and HOST not in outputs[0]
     assert "suffix" in outputs[1]
+    # When it is looked at, and when it is called.
+    known = (home.project / "known.txt").read_text()
+    assert known.count("HARMLESS") >= 2 and "OPENAI_API_KEY" not in known and "BRIDLE_TOKEN" not in known

@@ -127,7 +127,7 @@ def _with_python_tools(
     commands = command_environment_for(loaded.settings, environment, guarded, None, directory, caches=caches)
     found, problems = brought_tools(own) if own.is_dir() else ([], [])
     if loaded.trusted and any(root.glob("*.py")):
-        theirs, wrong = hosted_tools(root, directory.resolve(), environment, commands.sandbox("tools"))
+        theirs, wrong = hosted_tools(root, directory.resolve(), commands.variables(), commands.sandbox("tools"))
         found, problems = [*found, *theirs], [*problems, *wrong]
     commands.drop()
     taken = {tool.spec.name for tool in tools} | {"task", "skill"}
