@@ -197,7 +197,7 @@ def test_tools_of_a_trusted_project_run_in_the_sandbox_too(home):
     folder = home.project / ".bridle" / "tools"
     folder.mkdir(parents=True)
     (folder / "where.py").write_text(
-        "import os\nfrom bridle import tool\n\nKNOWN = sorted(os.environ)\nopen('known.txt', 'a').write(f'{KNOWN}\\n')\n"
+        "import os\nfrom bridle import tool\n\n\nopen('known.txt', 'a').write(f'{sorted(os.environ)}\\n')\n"
         "\n\n@tool\ndef where(suffix: str) -> str:\n"
         '    """Tell the network."""\n    print("looking")\n    return os.readlink("/proc/self/ns/net") + suffix\n'
     )

@@ -7,11 +7,13 @@ import pytest
 from support.bundles import REPLIES, asking, part, paused, ran, runtime_in, touch
 
 from bridle import ConfigError, Rule, Runtime, RuntimeConfig, ScriptedModel, call
+from bridle.config.settings import SandboxSettings, Settings
 from bridle.core.agent import AgentDefinition
 from bridle.core.inbox import TurnOptions
 from bridle.core.permission import Access
 from bridle.core.states import Approved, Asking, Pending, Queued, Repeat
 from bridle.runtime.transfer import export_session, import_bundle
+from bridle.tools.registry import builtin_tools
 
 
 @pytest.fixture(autouse=True)
@@ -83,6 +85,68 @@ def test_an_imported_session_runs_nothing_that_nobody_here_has_allowed(tamper, v
         assert (ask.text, ask.accesses) == ("Allow python: touch?", (Access("python", "touch"),))
     else:
         assert (result.reason, result.text) == ("answered", "Done.")
+
+
+@pytest.mark.parametrize("begun", [True, False], ids=["a call as if a person had typed it", "a prompt alone"])
+def test_an_imported_prompt_is_no_command_of_a_person_here(begun, tmp_path):
+    """What a person types behind `!` runs without an ask, and a file is no person."""
+
+    def here():
+        build = AgentDefinition("build", model="m", permission=(Rule("bash", "*", "ask"),))
+        model = ScriptedModel([call("bash", command="touch made"), "Done."])
+        settings = Settings(sandbox=SandboxSettings(mode="off"))
+        return Runtime(
+            RuntimeConfig(
+                directory=tmp_path, models={"m": model}, agents=[build], tools=builtin_tools(), settings=settings
+            )
+        )
+
+    async def work():
+        async with here() as runtime:
+            session = await runtime.create("ses_one")
+            prompt = await runtime.prompt(session, "go", id="prm", options=TurnOptions(on_ask="pause"))
+            assert (await runtime.wait(session, prompt)).reason == "paused"
+            bundle = json.loads(await export_session(runtime, session))
+        part(bundle, "prompt")["shell"] = "touch made"
+        if not begun:
+            carried = bundle["sessions"][0]
+            carried["entries"] = [each for each in carried["entries"] if each["sequence"] <= 2]
+            assert part(bundle, "prompt")["id"] == "prm"
+        async with here() as runtime:
+            session = await import_bundle(runtime, json.dumps(bundle).encode())
+            await runtime.resume(session)
+            return await runtime.wait(session, "prm")
+
+    result = asyncio.run(work())
+    assert [ask.text for ask in result.asks] == ["Allow bash: touch made?"]
+    assert not (tmp_path / "made").exists()
+
+
+def test_an_imported_prompt_names_no_subagent_that_starts_without_an_ask(tmp_path):
+    def here():
+        rules = (Rule("task", "*", "ask"), Rule("python", "*", "ask"))
+        build = AgentDefinition("build", model="m", permission=rules)
+        scout = AgentDefinition("scout", model="m", mode="subagent")
+        task = call("task", description="look", prompt="look", subagent_type="scout")
+        model = ScriptedModel([call("touch", name="x"), task, "Done."])
+        brought = {"agents": [build, scout], "subagents": ["scout"], "tools": [touch]}
+        return Runtime(RuntimeConfig(directory=tmp_path, models={"m": model}, **brought))
+
+    async def work():
+        async with here() as runtime:
+            session = await runtime.create("ses_one")
+            prompt = await runtime.prompt(session, "go", id="prm", options=TurnOptions(on_ask="pause"))
+            assert (await runtime.wait(session, prompt)).reason == "paused"
+            bundle = json.loads(await export_session(runtime, session))
+        part(bundle, "prompt")["wants"] = ["scout"]
+        async with here() as runtime:
+            session = await import_bundle(runtime, json.dumps(bundle).encode())
+            await runtime.resume(session)
+            (ask,) = (await runtime.wait(session, "prm")).asks
+            await runtime.answer(session, ask.id, "once")
+            return await runtime.wait(session, "prm")
+
+    assert [ask.text for ask in asyncio.run(work()).asks] == ["Allow task: scout?"]
 
 
 def test_what_was_approved_for_good_elsewhere_is_asked_here(tmp_path):

@@ -9,7 +9,7 @@ import msgspec
 from bridle.core.events import CallMoved, Entry, PartPut, Recorded, SessionInfo, SessionPut
 from bridle.core.ids import account_id, is_below, read_account
 from bridle.core.limits import Limits
-from bridle.core.parts import Call, Extension, Handoff, Redone, TurnFinish, TurnStart, Undone
+from bridle.core.parts import Call, Extension, Handoff, Prompt, Redone, TurnFinish, TurnStart, Undone
 from bridle.core.session import OpenTurn
 from bridle.core.states import Approved, Asking, CallState, Pending, Waiting
 from bridle.errors import ConfigError
@@ -45,8 +45,8 @@ def disarmed(entries: Sequence[Entry], directory: str, place: str | None = None)
     """Return the entries of a session, moved as by `moved` and without any permissions granted so far.
 
     Permanent approvals are dropped everywhere. In a turn that has not ended, approved and asking calls become pending
-    again, `on_ask` allows nothing, and the tools are only those of its agent. Raises `ConfigError` if a turn ends
-    without having begun.
+    again, `on_ask` allows nothing, the tools are only those of its agent, and prompts start no command or subagent
+    without an ask. Raises `ConfigError` if a turn ends without having begun.
     """
     found: list[Entry] = []
     ended: int | None = None
@@ -75,6 +75,9 @@ def _disarmed(event: Recorded, *, ended: bool) -> Recorded:
         return PartPut(msgspec.structs.replace(event.part, state=_state(event.part.state, ended=ended)))
     if isinstance(event, PartPut) and isinstance(event.part, TurnStart):
         return PartPut(_start(event.part, ended=ended))
+    if isinstance(event, PartPut) and isinstance(event.part, Prompt) and not ended:
+        # A person's command runs without an ask, and so does a subagent that a person names.
+        return PartPut(msgspec.structs.replace(event.part, shell="", wants=()))
     if isinstance(event, PartPut) and isinstance(event.part, Handoff) and not ended:
         return PartPut(msgspec.structs.replace(event.part, asked_tools=()))
     return event
