@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support import shell_attacks as attacks
 from support.shell_corpus import EVERYDAY
-from support.shell_judge import PROJECT, SETS, rules
+from support.shell_judge import PROJECT, SETS, rules, verdict as judge_line
 from support.shell_programs import execute
 
 from bridle.core.permission import DEFAULT_RULES, Rule, judge, strictest
@@ -39,6 +39,26 @@ FAMILIES = {
     "links": (over_defaults(attacks.DENIES_RM), attacks.LINKS),
     "links by git": (over_defaults(attacks.ALLOWS_SOME), attacks.LINKS_BY_GIT),
 }
+
+
+ARCHIVES = {"*": "ask", "tar *": "allow", "gtar *": "allow", "zip *": "allow", "man *": "allow"}
+RUN_BY_AN_ARCHIVER = [
+    *("tar --use-compress-program=./x -cf a b", "tar --use=./x -tf a", "tar -I ./x -cf a b", "tar -tf a -I ./x"),
+    *("tar cIf ./x a b", "tar cMFf ./x a b", "tar -cMf a -F ./x b", "tar --new-volume-script=./x -cMf a b"),
+    *("tar --checkpoint=1 --checkpoint-action=exec=./x -cf a b", "tar --rsh-command=./x -cf h:a b", "gtar cIf ./x a b"),
+    *("tar -cf a *", "zip a.zip b -T -TT ./x", "zip -TTx a.zip b", "zip a b --unzip-command ./x", "man -P ./x ls"),
+    *("man --pager=./x ls", "man -H./x ls"),
+]
+
+
+@pytest.mark.parametrize("line", RUN_BY_AN_ARCHIVER)
+def test_options_with_which_an_archiver_runs_programs_are_asked_about(line):
+    assert judge_line(rules(ARCHIVES), line) == "ask"
+
+
+@pytest.mark.parametrize("line", ["tar -czf out/a.tgz src", "tar tf a.tar", "tar --list --file=a.tar", "man 3 printf"])
+def test_archives_are_made_and_listed_without_a_question(line):
+    assert judge_line(rules(ARCHIVES), line) == "allow"
 
 
 @pytest.fixture(scope="module")

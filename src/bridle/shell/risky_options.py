@@ -232,6 +232,17 @@ def _writes_operand(takes: str, odd: str) -> Callable[[Sequence[Word]], bool]:
     return hides
 
 
+_tar_option = _odd_options(
+    r"-(?!-)\w*[IF]|--(use|to-c|checkpoint-a|new-v|info|rsh|rmt)",
+)
+
+
+def _tar(rest: Sequence[Word]) -> bool:
+    """Return whether tar may run a program; its first word may be letters of options without a hyphen."""
+    letters = rest[0].text if rest and rest[0].known and not rest[0].text.startswith("-") else ""
+    return bool({*letters} & {*"IF"}) or _tar_option(rest)
+
+
 HIDES: dict[str, Callable[[Sequence[Word]], bool]] = {
     "git": _git,
     "gh": _gh,
@@ -242,6 +253,9 @@ HIDES: dict[str, Callable[[Sequence[Word]], bool]] = {
     "fd": _odd_options(r"-\w*[xX]|--ex"),
     "rg": _odd_options(r"--pre(=|$)|--hostname-bin|-\w*z|--search-zip"),
     **dict.fromkeys(("bat", "ag", "ack", "delta"), _odd_options(r"--pager")),
+    **dict.fromkeys(("tar", "gtar", "bsdtar"), _tar),
+    "zip": _odd_options(r"-\w*T|--(test|unzip)"),
+    "man": _odd_options(r"-\w*[PHX]|--(pager|html|gxditview)"),
     "date": _odd_options(r"-\w*f|--f"),
     "split": _odd_options(r"--f"),
     "xxd": _writes_operand(r"-[lscgonR]", r"-\w*r"),
