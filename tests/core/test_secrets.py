@@ -162,7 +162,16 @@ def test_settings_of_git_in_the_environment_go_together():
 
 @pytest.mark.parametrize(
     "text",
-    ['"content": "API_KEY=planted"', "export X=1 API_KEY=planted", "env: API_KEY=planted", '{"api_key": "planted"}'],
+    [
+        *(
+            '"content": "API_KEY=planted"',
+            "export X=1 API_KEY=planted",
+            "env: API_KEY=planted",
+            '{"api_key": "planted"}',
+        ),
+        *("run --api-key=planted", '["x", "--api-key=planted"]', "curl -H 'Authorization: Bearer planted' h"),
+        *('{"Authorization": "Basic planted"}', "authorization=planted", "send bearer planted"),
+    ],
 )
-def test_an_assignment_within_an_assignment_is_found_too(text):
+def test_a_secret_is_hidden_wherever_a_text_assigns_or_sends_it(text):
     assert redacted(text) == text.replace("planted", "[redacted]")

@@ -13,7 +13,8 @@ OWN = ["init", "memory", "review"]
 
 def test_servers_are_told_as_they_are_found_and_their_prompts_are_commands(place):
     broken = McpServer(command=["/nonexistent/server", "--token", "hunter2"])
-    world = World(place, stable=stdio(), broken=broken)
+    odd = McpServer(url="http://127.0.0.1:9/it's?token=hunter3")
+    world = World(place, stable=stdio(), broken=broken, odd=odd)
 
     async def work():
         async with world.runtime() as runtime:
@@ -21,7 +22,8 @@ def test_servers_are_told_as_they_are_found_and_their_prompts_are_commands(place
             rows = {row.name: row for row in await runtime.mcp_servers()}
             assert rows["stable"].problem == "" and rows["stable"].tools
             assert rows["broken"].problem and not rows["broken"].tools
-            assert "hunter2" not in repr(rows)
+            assert rows["odd"].where == "http://127.0.0.1:9/it's?token=[redacted]"
+            assert "hunter2" not in repr(rows) and "hunter3" not in repr(rows)
             (command, *_) = [each for each in await runtime.slash_commands() if each.name not in OWN]
             assert (command.server, command.name.startswith("stable:")) == ("stable", True)
             assert isinstance(command, SlashCommand)

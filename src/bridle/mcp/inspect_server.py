@@ -5,8 +5,10 @@ from __future__ import annotations
 import shlex
 from typing import Any, NamedTuple
 
+from bridle.config.display import without_secret_words
 from bridle.errors import ServerFailed
 from bridle.mcp.server_link import Link
+from bridle.values.secrets import redacted
 
 
 class Look(NamedTuple):
@@ -28,7 +30,7 @@ class Look(NamedTuple):
 
 async def look(link: Link, *, closely: bool = False) -> Look:
     """Connect to a server and return what it offers; failures are part of the result."""
-    where = link.server.url or shlex.join(link.server.command)
+    where = redacted(link.server.url or shlex.join(without_secret_words(link.server.command)))
     seen = Look(link.name, where, "")
     try:
         client = await (await link.connected()).client()

@@ -8,7 +8,6 @@ import msgspec
 
 from bridle.assembly.model_setup import adjusted
 from bridle.assembly.project_access import ProjectAccess
-from bridle.config.display import without_secret_words
 from bridle.config.load import shown
 from bridle.core.agent import ModelInfo
 from bridle.errors import ConfigError, ServerFailed
@@ -109,7 +108,7 @@ async def servers(runtime: Runtime) -> list[ServerRow]:
     return [
         ServerRow(
             name=seen.name,
-            where=redacted(shlex.join(without_secret_words(shlex.split(seen.where)))),
+            where=seen.where,
             problem=redacted(seen.problem),
             tools=seen.tools,
             changes=seen.changes,

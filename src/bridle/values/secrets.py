@@ -142,6 +142,7 @@ _KEY_BLOCK = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z 
 _WHOLE = re.compile(_TOKEN_SHAPE)
 _IN_ADDRESS = re.compile(r"(://[^/\s:@]+:)[^/\s@]+(?=@)")
 _ASSIGNED = re.compile(r"""([\w.-]*)(["']?\s*[=:]\s*["']?)([^\s"',;&?]{4,})""")
+_SENT = re.compile(r"""(authorization["']?\s*[=:]\s*["']?(?:\w+ +)?|\bbearer +)[^\s"',;]{4,}""", re.IGNORECASE)
 REDACTED = "[redacted]"
 
 
@@ -150,13 +151,14 @@ def redacted(text: str) -> str:
     text = _KEY_BLOCK.sub(REDACTED, text)
     text = _WHOLE.sub(REDACTED, text)
     text = _IN_ADDRESS.sub(rf"\g<1>{REDACTED}", text)
+    text = _SENT.sub(rf"\g<1>{REDACTED}", text)
     return _ASSIGNED.sub(_without_value, text)
 
 
 def _without_value(found: re.Match[str]) -> str:
     """Replace a value assigned to a secret name, also in an assignment nested in the value."""
     name, sign, value = found.groups()
-    if is_secret(name):
+    if is_secret(name.replace("-", "_")):
         return f"{name}{sign}{REDACTED}"
     inner, equals, rest = value.partition("=")
     return f"{name}{sign}{inner}=" + (REDACTED if is_secret(inner) else rest) if equals else found[0]
